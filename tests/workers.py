@@ -205,6 +205,14 @@ def is_alive(pid):
     return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
 
 
+def have_ended(pids):
+    """Files are closed a little before a process is gone."""
+    end = time.monotonic() + PATIENCE
+    while any(is_alive(pid) for pid in pids) and time.monotonic() < end:
+        time.sleep(0.01)
+    return not any(is_alive(pid) for pid in pids)
+
+
 def one_that_is_killed_ends_all():
     words = ["--accumulate", "4", "--epochs", "200"]
     for victim in (0, 2):
@@ -216,7 +224,7 @@ def one_that_is_killed_ends_all():
         os.kill(workers[victim], signal.SIGKILL)
         _, said = job.communicate(timeout=PATIENCE)
         assert job.returncode == 1 and f"worker {victim} was ended by signal 9 (SIGKILL)" in said, (job.returncode, said)
-        assert said.count("hint:") <= 2 and not any(is_alive(pid) for pid in workers.values()), said  # the others may still have stopped in order
+        assert said.count("hint:") <= 2 and have_ended(workers.values()), said  # the others may still have stopped in order
         shutil.copy("dead/checkpoint.safetensors", "as-left.safetensors")
         epochs = ["--accumulate", "4", "--epochs", str(metrics("dead")[-1][0] + 1)]
         done = train("dead", 2, epochs, ["--resume"])
@@ -236,7 +244,7 @@ def without_who_started_them_they_stop():
     assert len(workers) == 2
     job.kill()
     job.communicate(timeout=PATIENCE)  # until the last of them has closed what it prints to
-    assert not any(is_alive(pid) for pid in workers)
+    assert have_ended(workers)
     epochs = ["--epochs", str(metrics("orphans")[-1][0] + 1)]
     assert train("orphans", 1, epochs, ["--resume", "--accumulate", "2"]).returncode == 0 and not leftovers("orphans")
     trained("whole", 2, epochs)
