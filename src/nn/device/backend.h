@@ -76,6 +76,15 @@ OG_MUST_CHECK int og__device_launch_each(struct og_nn_backend *be, int kernel, u
 #define OG__EACH_WARP(be, kernel, n, args, err) \
     og__device_launch_each(be, kernel##_number, n, OG_WARPS, args, sizeof(*(args)), err)
 
+/* ---- sums of columns ---- */
+
+/* args->sum = args->times * the sum of args->part, n_parts of them `step` apart. */
+OG_MUST_CHECK int og__device_add_parts(struct og_nn_backend *be, const struct og_k_columns *args,
+                                       struct og_err *err);
+/* The same of args.rows rows, whose parts go to part: room for parts_bytes. */
+OG_MUST_CHECK int og__device_sum_columns(struct og_nn_backend *be, struct og_k_columns args,
+                                         double *part, struct og_err *err);
+
 /* ---- operators ---- */
 
 int og__device_scale(struct og_nn_backend *be, const struct og_scale *op, struct og_err *err);

@@ -1,4 +1,4 @@
-/* The kernels that operators on devices are made of (operators.c), what each is given, and what
+/* The kernels that operators on devices are made of (operators_*.c), what each is given, and what
  * they share. Written in kernel.h's common language, one file a family:
  *
  *   kernel_rows.c      sums along edges, ends of products, sums of columns, optimisers

@@ -1,0 +1,230 @@
+/* Operators on a device along edges and pairs: scales, transposed blocks, attention, greatest
+ * neighbours, decoders of links. */
+#include "nn/device/backend.h"
+#include "nn/sparse.h"
+
+int og__device_scale(struct og_nn_backend *be, const struct og_scale *op, struct og_err *err)
+{
+    const struct og_k_scale args = {*op->block, op->kind, og__n_scales(op->block, op->kind),
+                                    op->scale};
+    return OG__EACH_ITEM(be, og__k_scale, args.n, &args, err);
+}
+
+/* Numbers 0 to n - 1 by their keys, and where each key's begin. moved NULL: not wanted. */
+struct listing {
+    size_t n;
+    const uint32_t *key;
+    uint32_t bound;
+    uint32_t *first; /* out [bound + 1] */
+    uint32_t *moved; /* out [n] */
+};
+
+static size_t listing_bytes(struct og_nn_backend *be, size_t n)
+{
+    return og__device_listing_bytes(n, n > 0 ? be->ops->sort_bytes(be->device, n) : 0);
+}
+
+/* at: room for listing_bytes. */
+static int list(struct og_nn_backend *be, const struct listing *l, char *at, uint32_t **moved,
+                struct og_err *err)
+{
+    const size_t bytes = l->n * sizeof(uint32_t);
+    const size_t room = og__device_room_of(bytes);
+    uint32_t *number = (uint32_t *)(void *)at;
+    uint32_t *sorted = (uint32_t *)(void *)(at + room);
+    uint32_t *own = (uint32_t *)(void *)(at + 2 * room);
+    int rc = 0;
+    *moved = l->moved ? l->moved : own;
+    const struct og_k_count_up count = {(uint32_t)l->n, number};
+    const struct og_sort sort = {.n = l->n,
+                                 .key = l->key,
+                                 .value = number,
+                                 .sorted = sorted,
+                                 .moved = *moved,
+                                 .bound = l->bound,
+                                 .room = at + 3 * room};
+    const struct og_k_starts starts = {l->bound, (uint32_t)l->n, sorted, l->first};
+    OG_TRY(OG__EACH_ITEM(be, og__k_count_up, l->n, &count, err));
+    if (l->n > 0)
+        OG_TRY(be->ops->sort(be->work, &sort, err));
+    OG_TRY(OG__EACH_ITEM(be, og__k_starts, (uint64_t)l->bound + 1, &starts, err));
+out:
+    return rc;
+}
+
+int og__device_transpose(struct og_nn_backend *be, const struct og_transpose *op,
+                         struct og_err *err)
+{
+    const struct og_block *b = op->block;
+    const struct listing l = {(size_t)b->n_edges, b->src, b->n_src, op->indptr, op->edge};
+    uint32_t *edge;
+    int rc;
+    OG_TRY(og__device_room(be, listing_bytes(be, l.n), err));
+    OG_TRY(list(be, &l, be->room, &edge, err));
+    const struct og_k_owners args = {(uint32_t)l.n, b->n_dst, b->indptr, edge, op->col};
+    OG_TRY(OG__EACH_ITEM(be, og__k_owners, l.n, &args, err));
+out:
+    return rc;
+}
+
+/* ==== attention ==== */
+
+static struct og_k_attend attention(const struct og_attend *op)
+{
+    struct og_k_attend a = {.op = *op, .block = *op->block, .drops = op->dropout};
+    if (op->dropout)
+        a.dropout = *op->dropout;
+    return a;
+}
+
+int og__device_attend(struct og_nn_backend *be, const struct og_attend *op, struct og_err *err)
+{
+    const struct og_k_attend args = attention(op);
+    const uint32_t heads = (uint32_t)op->heads;
+    struct og_k_scores scores = {.z = op->z,
+                                 .n = op->block->n_src,
+                                 .heads = heads,
+                                 .width = (uint32_t)op->width,
+                                 .shared = op->shared,
+                                 .att = op->att_src,
+                                 .score = op->score_src};
+    int rc;
+    OG_TRY(OG__EACH_WARP(be, og__k_scores, (uint64_t)scores.n * heads, &scores, err));
+    scores.n = op->block->n_dst;
+    scores.att = op->att_dst;
+    scores.score = op->score_dst;
+    OG_TRY(OG__EACH_WARP(be, og__k_scores, (uint64_t)scores.n * heads, &scores, err));
+    OG_TRY(OG__EACH_ITEM(be, og__k_coefficients, (uint64_t)op->block->n_dst * heads, &args, err));
+    OG_TRY(OG__EACH_WARP(be, og__k_attend, op->block->n_dst, &args, err));
+out:
+    return rc;
+}
+
+/* The gradients of att_src and att_dst, from parts of both side by side. */
+static int sum_vectors(struct og_nn_backend *be, const struct og_attend_back *op,
+                       const struct og_k_attend_back *args, size_t f, struct og_err *err)
+{
+    struct og_k_columns sums = {.cols = (uint32_t)f,
+                                .n_parts = args->n_parts,
+                                .part = args->part,
+                                .step = 2 * f,
+                                .sum = op->datt_src,
+                                .times = 1};
+    int rc = og__device_add_parts(be, &sums, err);
+    sums.part += f;
+    sums.sum = op->datt_dst;
+    return rc < 0 ? rc : og__device_add_parts(be, &sums, err);
+}
+
+int og__device_attend_back(struct og_nn_backend *be, const struct og_attend_back *op,
+                           struct og_err *err)
+{
+    const struct og_attend *fwd = op->forward;
+    const uint32_t n_src = fwd->block->n_src, n_dst = fwd->block->n_dst;
+    const uint64_t heads = (uint64_t)fwd->heads, f = heads * (uint64_t)fwd->width;
+    struct og_k_attend_back args = {.forward = attention(fwd),
+                                    .dy = op->dy,
+                                    .indptr = op->indptr,
+                                    .col = op->col,
+                                    .edge = op->edge,
+                                    .dscore = op->dscore,
+                                    .dz = op->dz,
+                                    .n_parts = og__parts_of(n_src)};
+    const size_t from_bytes = og__device_room_of(n_src * heads * sizeof(float));
+    int rc;
+    OG_TRY(og__device_room(be, from_bytes + og__device_parts_bytes(n_src, 2 * f), err));
+    args.from = (float *)(void *)be->room;
+    args.part = (double *)(void *)(be->room + from_bytes);
+    OG_TRY(OG__EACH_WARP(be, og__k_attend_slopes, n_dst, &args, err));
+    OG_TRY(OG__EACH_ITEM(be, og__k_score_slopes, n_dst * heads, &args, err));
+    OG_TRY(OG__EACH_ITEM(be, og__k_source_slopes, n_src * heads, &args, err));
+    OG_TRY(OG__EACH_ITEM(be, og__k_vector_parts, args.n_parts * 2 * f, &args, err));
+    OG_TRY(sum_vectors(be, op, &args, f, err));
+    if (op->dz)
+        OG_TRY(OG__EACH_WARP(be, og__k_source_back, n_src, &args, err));
+out:
+    return rc;
+}
+
+int og__device_fold(struct og_nn_backend *be, const struct og_fold *op, struct og_err *err)
+{
+    const struct og_k_fold args = {.heads = (uint32_t)op->heads,
+                                   .width = (uint32_t)op->width,
+                                   .n_in = (uint32_t)op->n_in,
+                                   .att = op->att,
+                                   .weight = op->weight,
+                                   .out = op->out};
+    return OG__EACH_ITEM(be, og__k_fold, (uint64_t)args.heads * args.n_in, &args, err);
+}
+
+int og__device_fold_back(struct og_nn_backend *be, const struct og_fold_back *op,
+                         struct og_err *err)
+{
+    const struct og_fold *fwd = op->forward;
+    const struct og_k_fold args = {.heads = (uint32_t)fwd->heads,
+                                   .width = (uint32_t)fwd->width,
+                                   .n_in = (uint32_t)fwd->n_in,
+                                   .att = fwd->att,
+                                   .weight = fwd->weight,
+                                   .dout = op->dout,
+                                   .dweight = op->dweight,
+                                   .datt = op->datt};
+    return OG__EACH_WARP(be, og__k_fold_back, (uint64_t)args.heads * args.width, &args, err);
+}
+
+int og__device_pool_max(struct og_nn_backend *be, const struct og_pool_max *op, struct og_err *err)
+{
+    const struct og_k_pool_max args = {*op->block, op->x, op->y, op->from};
+    return OG__EACH_WARP(be, og__k_pool_max, args.block.n_dst, &args, err);
+}
+
+int og__device_pool_max_back(struct og_nn_backend *be, const struct og_pool_max_back *op,
+                             struct og_err *err)
+{
+    const struct og_k_pool_max_back args = {*op};
+    return OG__EACH_WARP(be, og__k_pool_max_back, op->n_src, &args, err);
+}
+
+/* ==== pairs ==== */
+
+int og__device_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err)
+{
+    const struct og_k_pair args = {*op};
+    return OG__EACH_WARP(be, og__k_pair_dot, op->n, &args, err);
+}
+
+int og__device_pair_product(struct og_nn_backend *be, const struct og_pair_op *op,
+                            struct og_err *err)
+{
+    const struct og_k_pair args = {*op};
+    return OG__EACH_WARP(be, og__k_pair_product, op->n, &args, err);
+}
+
+int og__device_pair_list(struct og_nn_backend *be, const struct og_pair_list *op,
+                         struct og_err *err)
+{
+    const size_t keys = 2 * (size_t)op->n, key_bytes = og__device_room_of(keys * sizeof(uint32_t));
+    uint32_t *moved;
+    int rc;
+    OG_TRY(og__device_room(be, key_bytes + listing_bytes(be, keys), err));
+    uint32_t *key = (uint32_t *)(void *)be->room;
+    const struct og_k_pair_keys args = {op->n, op->a, op->b, key};
+    const struct listing l = {keys, key, op->n_rows, op->first, op->pair};
+    OG_TRY(OG__EACH_ITEM(be, og__k_pair_keys, op->n, &args, err));
+    OG_TRY(list(be, &l, be->room + key_bytes, &moved, err));
+out:
+    return rc;
+}
+
+int og__device_pair_back(struct og_nn_backend *be, const struct og_pair_back *op,
+                         struct og_err *err)
+{
+    const struct og_k_pair_back args = {.forward = *op->forward,
+                                        .g = op->g,
+                                        .wide = op->wide,
+                                        .n_rows = op->n_rows,
+                                        .first = op->first,
+                                        .pair = op->pair,
+                                        .dh = op->dh};
+    return OG__EACH_WARP(be, og__k_pair_back, op->n_rows, &args, err);
+}
