@@ -70,8 +70,9 @@ void og__comm_close(struct og_comm *c)
 void og__comm_guard(const struct og_comm *c, bool on)
 {
     const char word = on ? OG__GUARDED : OG__UNGUARDED;
-    if (c && c->line >= 0)                            /* nobody listens: nobody kills */
-        (void)!send(c->line, &word, 1, MSG_NOSIGNAL); /* read by og__workers_run, each second */
+    if (!c || c->line < 0) /* nobody listens: nobody kills */
+        return;
+    (void)!send(c->line, &word, 1, MSG_NOSIGNAL); /* read by og__workers_run, each second */
 }
 
 /* ---- exchanging ---- */
