@@ -21,7 +21,7 @@ static const char *lists_path(const struct og_facts *f)
 
 void og__know_disks(struct og_facts *f, const struct og_options *opt)
 {
-    if (f->typed) { /* nothing but lists is read */
+    if (f->typed) { /* all of its files lie in one folder, and nothing is prepared */
         og__profile_load(lists_path(f), &f->lists);
         f->profile = f->away = f->lists;
         return;
