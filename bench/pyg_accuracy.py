@@ -6,7 +6,8 @@ a batch as there, and where they draw anew in each hop: mean and standard deviat
     PYTHONPATH=build/release/python bench/pyg_accuracy.py --outgrow build/release/outgrow [--seeds 5] [--models gcn,sage,gat]
 
 Needs PyTorch and PyTorch Geometric; NeighborLoader needs pyg-lib or torch-sparse as well, and its column is empty without.
-"apart" is the loader's mean less each of the others. --check fails where it is further than so many points from one that draws as
+"apart" is the loader's mean less each of the others. --why adds what explains the rest: GraphSAGE over batches of the loader that draw
+anew in each hop, a layer for each of `adjs`, and GCN with the command's degrees, those in the graph. --check fails where it is further than so many points from one that draws as
 it does, once a batch. --results keeps each accuracy in a file, and does not compute again what is there with the same options, so
 that a long run may be done in pieces.
 """
@@ -18,6 +19,7 @@ import pathlib
 import statistics
 import sys
 import tempfile
+import types
 
 try:
     import numpy as np
@@ -53,10 +55,10 @@ SETTINGS = {
 }
 
 
-def make_model(kind, o, dim, classes):
+def make_model(kind, o, dim, classes, **more):
     if kind == "gat":
         return GAT(dim, o["hidden"], 2, classes, dropout=o["dropout"], act="elu", heads=o["heads"])
-    return {"gcn": GCN, "sage": GraphSAGE}[kind](dim, o["hidden"], 2, classes, dropout=o["dropout"])
+    return {"gcn": GCN, "sage": GraphSAGE}[kind](dim, o["hidden"], 2, classes, dropout=o["dropout"], **more)
 
 
 def edges_for(kind, batch):
@@ -68,48 +70,103 @@ def edges_for(kind, batch):
     return make(batch.edge_index.flip(0), size=batch.num_nodes)
 
 
-def logits_of(model, kind, batch):
-    return model(batch.x.float(), edges_for(kind, batch))[:batch.batch_size]
+def whole(kind):
+    """All layers over one edge_index, as PyTorch Geometric's models are trained."""
+    return lambda model, batch: model(batch.x.float(), edges_for(kind, batch))
 
 
-def accuracy(model, kind, batches):
+def layer_by_layer(model, batch):
+    """Each layer over the edges of its own hop."""
+    x = batch.x.float()
+    for i, (conv, (edge_index, _, size)) in enumerate(zip(model.convs, batch.adjs)):
+        x = conv((x, x[:size[1]]), edge_index)
+        if i + 1 < len(batch.adjs):
+            x = F.dropout(x.relu(), model.dropout.p, model.training)
+    return x
+
+
+def degrees_of(graph, fanout):
+    """Of each node 1 + its neighbours in the graph, itself not among them, at most the fanout, which is that of all hops."""
+    assert len(set(fanout)) == 1 and fanout[0] > 0
+    indptr, indices = np.load(f"{graph}/indptr.npy"), np.load(f"{graph}/indices.npy")
+    nodes = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    neighbors = np.bincount(nodes[indices != nodes], minlength=len(indptr) - 1)
+    return torch.from_numpy(1 + np.minimum(neighbors, fanout[0])).float()
+
+
+def weighted_by(degree):
+    """GCN whose edges have the weights of these degrees."""
+    def logits(model, batch):
+        nodes = torch.arange(len(batch.n_id))
+        edges = torch.cat([batch.edge_index, torch.stack([nodes, nodes])], 1)
+        scale = degree[batch.n_id].rsqrt()
+        return model(batch.x.float(), edges, edge_weight=scale[edges[0]] * scale[edges[1]])
+    return logits
+
+
+def accuracy(model, logits_of, batches):
     model.eval()
     right = total = 0
     with torch.no_grad():
         for batch in batches:
-            right += int((logits_of(model, kind, batch).argmax(1) == batch.y[:batch.batch_size]).sum())
+            right += int((logits_of(model, batch)[:batch.batch_size].argmax(1) == batch.y[:batch.batch_size]).sum())
             total += batch.batch_size
     return right / total
 
 
-def train_epoch(model, kind, optimizer, batches):
+def train_epoch(model, logits_of, optimizer, batches):
     model.train()
     for batch in batches:
         optimizer.zero_grad()
-        F.cross_entropy(logits_of(model, kind, batch), batch.y[:batch.batch_size], ignore_index=-1).backward()
+        F.cross_entropy(logits_of(model, batch)[:batch.batch_size], batch.y[:batch.batch_size], ignore_index=-1).backward()
         optimizer.step()
 
 
-def best_of(graph, kind, o, seed, batches_of):
+def best_of(graph, kind, o, seed, batches_of, logits_of=None, **more):
     """The test accuracy of the epoch with the best validation accuracy. batches_of: of a split, each time it is called."""
+    logits_of = logits_of or whole(kind)
     torch.manual_seed(seed)
     about = outgrow.info(graph)
-    model = make_model(kind, o, about["feature_dim"], about["num_classes"])
+    model = make_model(kind, o, about["feature_dim"], about["num_classes"], **more)
     optimizer = torch.optim.Adam(model.parameters(), lr=o["lr"], weight_decay=o["weight_decay"])
     best, parameters = -1, None
     for _ in range(o["epochs"]):
-        train_epoch(model, kind, optimizer, batches_of("train"))
-        valid = accuracy(model, kind, batches_of("valid"))
+        train_epoch(model, logits_of, optimizer, batches_of("train"))
+        valid = accuracy(model, logits_of, batches_of("valid"))
         if valid > best:
             best, parameters = valid, copy.deepcopy(model.state_dict())
     model.load_state_dict(parameters)
-    return 100 * accuracy(model, kind, batches_of("test"))
+    return 100 * accuracy(model, logits_of, batches_of("test"))
 
 
-def through_loader(graph, kind, o, seed):
+def loader_of(graph, o, seed, **more):
     options = {name: o[name] for name in ("fanout", "batch", "epochs")}
-    with outgrow.Loader(graph, seed=seed, memory="2G", eval_every=1, **options) as loader:
-        return best_of(graph, kind, o, seed, lambda split: loader if split == "train" else loader.evaluate(split))
+    return outgrow.Loader(graph, seed=seed, memory="2G", eval_every=1, **options, **more)
+
+
+def of_split(loader, split):
+    return loader if split == "train" else loader.evaluate(split)
+
+
+def through_loader(graph, kind, o, seed, logits_of=None, **more):
+    with loader_of(graph, o, seed) as loader:
+        return best_of(graph, kind, o, seed, lambda split: of_split(loader, split), logits_of, **more)
+
+
+def with_a_draw_a_hop(graph, o, seed):
+    names = ("batch_size", "n_id", "adjs", "x", "y")
+    with loader_of(graph, o, seed, form="adjs") as loader:
+        def batches_of(split):
+            return (types.SimpleNamespace(**dict(zip(names, batch))) for batch in of_split(loader, split))
+        return best_of(graph, "sage", o, seed, batches_of, layer_by_layer)
+
+
+def with_degrees_of_the_graph(graph, o, seed):
+    return through_loader(graph, "gcn", o, seed, weighted_by(degrees_of(graph, o["fanout"])), normalize=False)
+
+
+WHY = {"sage": ("a draw a hop, beside outgrow train", with_a_draw_a_hop),
+       "gcn": ("degrees of the graph, beside outgrow train --draw once", with_degrees_of_the_graph)}
 
 
 def data_of(graph):
@@ -173,6 +230,9 @@ def compare(graph, name, kind, settings, args, scratch, results):
     apart = [statistics.mean(loader) - statistics.mean(others) for others in (theirs, once, each) if others]
     words = ", ".join(f"{points:+.2f}" for points in apart)
     print(f"| {name} | {kind} | {told(loader)} | {told(theirs)} | {told(once)} | {told(each)} | {words} |", flush=True)
+    if args.why and kind in WHY:
+        title, compute = WHY[kind]
+        print(f"| {name} | {kind}, {title} | {told(all_of(title, lambda seed: compute(graph, o, seed)))} | | | | |", flush=True)
     return max(map(abs, apart[:-1]))
 
 
@@ -186,6 +246,7 @@ def main():
     p.add_argument("--epochs", type=int, default=0, help="instead of the dataset's own")
     p.add_argument("--lr", type=float, default=0)
     p.add_argument("--check", type=float, default=0)
+    p.add_argument("--why", action="store_true")
     p.add_argument("--results", help="keep accuracies in this file")
     args = p.parse_args()
     os.environ["OUTGROW_COMMAND"] = os.path.abspath(args.outgrow)
