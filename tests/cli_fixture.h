@@ -78,6 +78,15 @@ static inline int enter(void **state)
     return test_folder(folder, "cli") && chdir(folder) == 0 ? 0 : -1;
 }
 
+/* With a small dataset, d. */
+static inline int enter_with_graph(void **state)
+{
+    if (enter(state) < 0)
+        return -1;
+    return outgrow("generate d --nodes 2000 --degree 8 --dim 16 --classes 4 --seed 3 --quiet")
+        ->status;
+}
+
 static inline int leave(void **state)
 {
     (void)state;

@@ -187,137 +187,6 @@ static void a_run_becomes_a_page(void **state)
     assert_says(o->err, "both.html: exists already");
 }
 
-static const json_t *find_check(const json_t *root, const char *name)
-{
-    const json_t *checks = json_object_get(root, "checks");
-    for (size_t i = 0; i < json_array_size(checks); i++) {
-        const json_t *check = json_array_get(checks, i);
-        if (strcmp(json_string_value(json_object_get(check, "check")), name) == 0)
-            return check;
-    }
-    fail_msg("no check of %s", name);
-    return NULL;
-}
-
-static const char *said_of(const json_t *root, const char *name, const char *key)
-{
-    return json_string_value(json_object_get(find_check(root, name), key));
-}
-
-static json_t *ask_doctor(const char *limits, const char *arguments, int status)
-{
-    char line[1024];
-    static char text[1 << 14];
-    snprintf(line, sizeof(line), "%s; '%s' doctor %s --json >out.txt 2>err.txt", limits,
-             TEST_COMMAND, arguments);
-    int ended = system(line);
-    assert_true(WIFEXITED(ended));
-    assert_int_equal(WEXITSTATUS(ended), status);
-    slurp("out.txt", text, sizeof(text));
-    unlink("err.txt");
-    json_t *root = json_loads(text, 0, NULL);
-    assert_non_null(root);
-    return root;
-}
-
-/* What limits us is told, with what to do; exit status 1 where nothing can be trained. */
-static void a_doctor_looks_at_the_machine(void **state)
-{
-    (void)state;
-    json_t *root = ask_doctor("ulimit -l 64", "", 0);
-    assert_string_equal(said_of(root, "locked memory", "verdict"), "note");
-    assert_says(said_of(root, "locked memory", "found"), "64.00 KiB");
-    assert_says(said_of(root, "locked memory", "advice"), "ulimit -l unlimited");
-    assert_string_equal(said_of(root, "open files", "verdict"), "fine");
-    assert_string_equal(said_of(root, "open files", "advice"), "");
-    assert_true(json_is_null(json_object_get(root, "fits")));
-    json_decref(root);
-    root = ask_doctor("ulimit -n 64", "", 1);
-    assert_string_equal(said_of(root, "open files", "verdict"), "stops");
-    json_decref(root);
-    root = ask_doctor("true", "nowhere", 1);
-    assert_string_equal(said_of(root, "dataset", "verdict"), "stops");
-    json_decref(root);
-}
-
-/* The sizes of memory that it names do what it says. */
-static void a_doctor_knows_what_fits(void **state)
-{
-    (void)state;
-    char line[160];
-    json_t *root = ask_doctor("true", "d", 0);
-    assert_string_equal(said_of(root, "dataset", "verdict"), "fine");
-    const json_t *fits = json_object_get(root, "fits");
-    size_t n = json_array_size(fits);
-    assert_true(n >= 1);
-    for (size_t i = 1; i < n; i++)
-        assert_true(json_integer_value(json_object_get(json_array_get(fits, i), "bytes_read")) <=
-                    json_integer_value(json_object_get(json_array_get(fits, i - 1), "bytes_read")));
-    assert_true(json_real_value(json_object_get(json_array_get(fits, n - 1), "hit_rate")) == 1);
-    json_int_t least = json_integer_value(json_object_get(json_array_get(fits, 0), "memory_bytes"));
-    snprintf(line, sizeof(line), "plan d --policy degree --layout raw --memory %lld",
-             (long long)least);
-    assert_int_equal(outgrow(line)->status, 0);
-    snprintf(line, sizeof(line), "plan d --policy degree --layout raw --memory %lld",
-             (long long)least - (2 << 20));
-    assert_int_equal(outgrow(line)->status, 1);
-    json_decref(root);
-    const struct outcome *o = outgrow("doctor d");
-    assert_int_equal(o->status, 0);
-    assert_says(o->out, "rows from memory");
-    assert_null(strstr(o->out, " \n"));
-}
-
-/* Free space is that of ./runs, not of the dataset: /proc has none, and a link to itself is no
- * folder that could be measured. */
-static void a_doctor_measures_where_runs_go(void **state)
-{
-    (void)state;
-    assert_int_equal(system("mkdir free && ln -s ../d free/d"), 0);
-    assert_int_equal(chdir("free"), 0);
-    json_t *root = ask_doctor("true", "/proc", 1);
-    assert_string_not_equal(said_of(root, "free disk", "verdict"), "stops");
-    json_decref(root);
-    assert_int_equal(symlink("/proc", "runs"), 0);
-    root = ask_doctor("true", "d", 1);
-    assert_string_equal(said_of(root, "free disk", "verdict"), "stops");
-    assert_says(said_of(root, "free disk", "advice"), "--run");
-    json_decref(root);
-    assert_int_equal(unlink("runs"), 0);
-    assert_int_equal(symlink("runs", "runs"), 0);
-    root = ask_doctor("true", "d", 0);
-    assert_string_equal(said_of(root, "free disk", "verdict"), "note");
-    assert_says(said_of(root, "free disk", "found"), "cannot be told");
-    json_decref(root);
-    assert_int_equal(chdir(".."), 0);
-}
-
-/* A graph without labels is planned for links, and the size that it names is what these need. */
-static void a_doctor_plans_links_without_labels(void **state)
-{
-    (void)state;
-    char line[160];
-    assert_int_equal(outgrow("export npy d labelled --quiet")->status, 0);
-    assert_int_equal(system("mkdir unlabelled && cp labelled/feat.npy unlabelled && "
-                            "n=0; while [ $n -lt 2000 ]; do echo $n $(((n * 7 + 1) % 2000)); "
-                            "n=$((n + 1)); done >unlabelled/edges.txt"),
-                     0);
-    assert_int_equal(outgrow("import unlabelled l --quiet")->status, 0);
-    json_t *root = ask_doctor("true", "l", 0);
-    assert_string_equal(said_of(root, "dataset", "verdict"), "fine");
-    assert_says(said_of(root, "dataset", "found"), "l has no labels: it trains with --task link");
-    const json_t *fits = json_object_get(root, "fits");
-    assert_true(json_array_size(fits) >= 1);
-    json_int_t least = json_integer_value(json_object_get(json_array_get(fits, 0), "memory_bytes"));
-    snprintf(line, sizeof(line), "plan l --task link --policy degree --layout raw --memory %lld",
-             (long long)least);
-    assert_int_equal(outgrow(line)->status, 0);
-    snprintf(line, sizeof(line), "plan l --task link --policy degree --layout raw --memory %lld",
-             (long long)least - (2 << 20));
-    assert_int_equal(outgrow(line)->status, 1);
-    json_decref(root);
-}
-
 static double value_of(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
@@ -851,23 +720,6 @@ static void parts_of_a_run_are_measured(void **state)
     json_decref(b);
 }
 
-static void an_import_lands_where_it_was_told_to(void **state)
-{
-    (void)state;
-    assert_int_equal(system("printf '0 1\\n1 2\\n2 2\\n2 2\\n' >edges.txt"), 0);
-    assert_int_equal(outgrow("import edgelist edges.txt imported --quiet")->status, 0);
-    assert_says(outgrow("info imported --json")->out, "\"num_edges\": 4");
-    assert_int_equal(outgrow("import edgelist edges.txt less --drop-self-loops --quiet")->status,
-                     0);
-    assert_says(outgrow("info less --json")->out, "\"num_edges\": 2");
-    assert_int_equal(outgrow("import edgelist edges.txt once --drop-duplicates --quiet")->status,
-                     0);
-    assert_says(outgrow("info once --json")->out, "\"num_edges\": 3");
-    assert_int_equal(outgrow("import edgelist edges.txt imported --quiet")->status, 1);
-    assert_int_equal(outgrow("export npy imported exported --quiet")->status, 0);
-    assert_int_equal(access("exported/edges.npy", F_OK), 0);
-}
-
 /* Whether it is seen by its size or by a page that is gone, is chance; see test_lost_file.c. */
 static void features_cut_while_mapped_end_with_1(void **state)
 {
@@ -892,94 +744,12 @@ static void features_cut_while_mapped_end_with_1(void **state)
     assert_int_equal(system("test -z \"$(ls -d outgrow-scratch-* z/*.tmp-* 2>/dev/null)\""), 0);
 }
 
-/* A format is known by its files; what almost is one is told what to call them. */
-static void an_import_knows_the_format(void **state)
-{
-    (void)state;
-    assert_int_equal(system("mkdir -p srcs/e srcs/m srcs/o srcs/n && "
-                            "printf '0 1\n1 0\n' >srcs/alone && cp srcs/alone srcs/e/edges.csv && "
-                            "printf '%%%%MatrixMarket matrix coordinate pattern general\n"
-                            "2 2 1\n1 2\n' >srcs/matrix && cp srcs/matrix srcs/m/graph.mtx && "
-                            "touch srcs/o/edge_index.npy srcs/o/x.npy"),
-                     0);
-    assert_int_equal(outgrow("export npy d srcs/full")->status, 0);
-    static const struct {
-        const char *src, *taken;
-    } cases[] = {
-        {"srcs/alone", "taken as edgelist"},
-        {"srcs/matrix", "taken as mtx"},
-        {"srcs/full", "taken as npy, for edges.npy"},
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        char line[128];
-        snprintf(line, sizeof(line), "import %s guessed%zu", cases[i].src, i);
-        const struct outcome *o = outgrow(line);
-        if (o->status != 0)
-            fail_msg("%s: %s", line, o->err);
-        assert_says(o->err, cases[i].taken);
-    }
-    assert_int_equal(system("cp -r srcs/e mtx"), 0); /* named like another format */
-    assert_says(outgrow("import mtx g5")->err, "mtx: taken as edgelist, for edges.csv");
-    const struct outcome *n = outgrow("import npy g6");
-    assert_int_equal(n->status, 2);
-    assert_says(n->err, "import: npy SRC OUT expected");
-    assert_says(outgrow("import srcs/e g3")->err, "taken as edgelist, for edges.csv");
-    assert_says(outgrow("import srcs/m g4")->err, "taken as mtx, for graph.mtx");
-    const struct outcome *o = outgrow("import srcs/o never");
-    assert_int_equal(o->status, 1);
-    assert_says(o->err, "hint: call edge_index.npy edges.npy, x.npy feat.npy");
-    o = outgrow("import srcs/n never");
-    assert_int_equal(o->status, 1);
-    assert_says(o->err, "a folder of no format that is known");
-    o = outgrow("import d/indptr.npy never");
-    assert_int_equal(o->status, 1);
-    assert_says(o->err, "d/indptr.npy: no text");
-    o = outgrow("import d never");
-    assert_int_equal(o->status, 1);
-    assert_says(o->err, "d: a dataset already");
-    assert_says(o->err, "`outgrow export`");
-    assert_null(strstr(o->err, "call "));
-    assert_int_equal(access("never", F_OK), -1);
-}
-
-/* Arrays by other names would be left out: that is said, unless the format is named. */
-static void an_import_leaves_no_array_out_unsaid(void **state)
-{
-    (void)state;
-    static const char *const folders[] = {"text", "matrix", "arrays"};
-    assert_int_equal(outgrow("export npy d named --quiet")->status, 0);
-    assert_int_equal(
-        system("mkdir text matrix && printf '0 1\n1 0\n' >text/edges.csv && "
-               "printf '%%%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n' "
-               ">matrix/graph.mtx && cp -r named arrays && rm arrays/feat.npy arrays/label.npy && "
-               "for f in text matrix arrays; do cp named/feat.npy $f/features.npy && "
-               "cp named/label.npy $f/labels.npy; done"),
-        0);
-    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
-        char line[128];
-        snprintf(line, sizeof(line), "import %s never", folders[i]);
-        const struct outcome *o = outgrow(line);
-        assert_int_equal(o->status, 1);
-        assert_says(o->err, "would be left out");
-        assert_says(o->err, "hint: call features.npy feat.npy, labels.npy label.npy");
-    }
-    assert_int_equal(access("never", F_OK), -1);
-    /* beside arrays of the right names, others are nobody's */
-    assert_int_equal(system("cp named/feat.npy named/x.npy && touch named/edge_index.npy"), 0);
-    assert_int_equal(outgrow("import named both --quiet")->status, 0);
-    assert_null(strstr(outgrow("import edgelist text given")->err, "would be left out"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dataset_is_made_and_checked),
         cmocka_unit_test(a_run_is_summed_up),
         cmocka_unit_test(a_run_becomes_a_page),
-        cmocka_unit_test(a_doctor_looks_at_the_machine),
-        cmocka_unit_test(a_doctor_knows_what_fits),
-        cmocka_unit_test(a_doctor_measures_where_runs_go),
-        cmocka_unit_test(a_doctor_plans_links_without_labels),
         cmocka_unit_test(several_runs_are_summed_up),
         cmocka_unit_test(several_runs_spare_what_is_there),
         cmocka_unit_test(metrics_go_by_their_names),
@@ -998,9 +768,6 @@ int main(void)
         cmocka_unit_test(an_interrupted_run_goes_on),
         cmocka_unit_test(degrees_are_told),
         cmocka_unit_test(parts_of_a_run_are_measured),
-        cmocka_unit_test(an_import_lands_where_it_was_told_to),
-        cmocka_unit_test(an_import_knows_the_format),
-        cmocka_unit_test(an_import_leaves_no_array_out_unsaid),
         cmocka_unit_test(features_cut_while_mapped_end_with_1),
     };
     return cmocka_run_group_tests(tests, enter, leave);
