@@ -10,7 +10,7 @@
  *   conv_*.c     how convolutions are computed: what a layer does before its end
  *   links.c      what comes behind the last layer in link prediction
  *   step.c       a batch through the layers and back, the optimiser
- *   relational.c    the same where nodes have types, a convolution a relation (relational.h)
+ *   relational*.c   the same where nodes have types, a convolution a relation (relational.h)
  *   values.c     all parameters as one vector
  *   whole.c      a layer for all nodes
  *

@@ -1,0 +1,260 @@
+/* What there is of a typed graph's model, and the memory of a batch: as workspace.c has it, by the
+ * counts of types. */
+#include "nn/relational_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ==== what there is ==== */
+
+int og__relational_open(struct og_relational **out, struct og_model *whole, struct og_err *err)
+{
+    const struct og_model_config *c = &whole->config;
+    const struct og_graph_types *g = c->types;
+    struct og_relational *d = calloc(1, sizeof(*d));
+    if (!d)
+        return og__fail_errno(err, -ENOMEM, NULL, "model");
+    int rc;
+    *d = (struct og_relational){.whole = whole, .types = g, .live = og__live_relations(c)};
+    OG_TRY(og__type_counts_init(&d->most, g, (uint32_t)c->layers, err));
+    OG_TRY(og__type_counts_init(&d->at, g, (uint32_t)c->layers, err));
+    d->part = calloc(g->n_relations, sizeof(*d->part));
+    d->block = calloc(g->n_relations, sizeof(*d->block));
+    d->row = calloc(g->n_types, sizeof(*d->row));
+    d->side = calloc(g->n_types, sizeof(*d->side));
+    d->made = calloc((size_t)c->layers * g->n_types, sizeof(*d->made));
+    if (!d->part || !d->block || !d->row || !d->side || !d->made)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "model"));
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        d->part[r] = (struct og_model){.config = og__relation_config(c, r),
+                                       .ops = whole->ops,
+                                       .backend = whole->backend,
+                                       .ends = &og__ends_of_relations,
+                                       .whole = whole,
+                                       .relation = r};
+    *out = d;
+    return 0;
+out:
+    og__relational_close(d);
+    return rc;
+}
+
+void og__relational_close(struct og_relational *d)
+{
+    if (!d)
+        return;
+    og__type_counts_release(&d->most);
+    og__type_counts_release(&d->at);
+    free(d->part);
+    free(d->block);
+    free(d->row);
+    free(d->side);
+    free(d->made);
+    free(d);
+}
+
+struct og_model *og__relation_model(struct og_relational *d, uint32_t relation)
+{
+    return &d->part[relation];
+}
+
+void og__relational_train_rows(struct og_relational *d, uint32_t type, struct og_param *p)
+{
+    d->row[type] = p;
+}
+
+/* ==== memory of a batch ==== */
+
+/* A relation of a layer, without its lists. */
+static struct og_block block_of(const struct og_model_config *c, const struct og_type_counts *n,
+                                int l, uint32_t relation)
+{
+    const struct og_graph_relation *of = &c->types->relation[relation];
+    const uint32_t hop = og__hop_of(c, l);
+    return (struct og_block){.n_dst = og__type_nodes(n, hop, of->destination),
+                             .n_src = og__type_nodes(n, hop + 1, of->source),
+                             .n_edges = og__edges_of(n, hop, relation)};
+}
+
+static float *take_floats(struct og_arena *arena, uint64_t rows, int cols)
+{
+    return og__carve(arena, (size_t)rows * (size_t)cols * sizeof(float));
+}
+
+/* What it is carved by. out NULL: only counts. */
+struct carving {
+    const struct og_nn_ops *ops;
+    const struct og_model_config *config;
+    const struct og_live *live;
+    const struct og_type_counts *n;
+    bool training;
+    struct og_arena *arena;
+    struct og_relational *out;
+};
+
+static void carve_batch(const struct carving *k)
+{
+    const struct og_model_config *c = k->config;
+    size_t n_ids = 0;
+    size_t n_dst = 0;
+    size_t n_edges = 0;
+    for (uint32_t t = 0; t < c->types->n_types; t++)
+        n_ids += og__type_nodes(k->n, (uint32_t)c->layers, t);
+    for (int l = 0; l < c->layers; l++)
+        for (uint32_t r = 0; r < c->types->n_relations; r++) {
+            const struct og_block b = block_of(c, k->n, l, r);
+            n_dst = OG_MAX(n_dst, (size_t)b.n_dst);
+            n_edges = OG_MAX(n_edges, (size_t)b.n_edges);
+        }
+    uint32_t *local = og__carve(k->arena, n_ids * sizeof(*local));
+    uint32_t *indptr = og__carve(k->arena, (n_dst + 1) * sizeof(*indptr));
+    uint32_t *src = og__carve(k->arena, n_edges * sizeof(*src));
+    if (!k->out)
+        return;
+    k->out->local = local;
+    k->out->indptr = indptr;
+    k->out->src = src;
+}
+
+/* Features as dropout leaves them, and numbers of trained rows. */
+static void carve_side(const struct carving *k, uint32_t type)
+{
+    const struct og_model_config *c = k->config;
+    const struct og_graph_type *of = &c->types->type[type];
+    const uint64_t n = og__nodes_of(k->n, (uint32_t)c->layers, type);
+    const bool drops = k->training && c->input_dropout > 0 && !of->trained && of->dim > 0;
+    struct og_side s = {.dropped = drops ? take_floats(k->arena, n, of->dim) : NULL,
+                        .number = of->trained ? og__carve(k->arena, n * sizeof(*s.number)) : NULL};
+    uint64_t most = of->trained ? n * (uint64_t)of->dim : 0;
+    for (int l = 1; l < c->layers; l++)
+        most = OG_MAX(most, og__nodes_of(k->n, og__hop_of(c, l) + 1, type) * (uint64_t)c->hidden);
+    if (k->training)
+        s.grad = take_floats(k->arena, most, 1);
+    if (k->out)
+        k->out->side[type] = s;
+}
+
+static void carve_layer(const struct carving *k, int l)
+{
+    const struct og_model_config *c = k->config;
+    const bool elu = og__conv_of(c)->elu && !og__is_last(c, l);
+    for (uint32_t r = 0; r < c->types->n_relations; r++) {
+        struct og_layer_work w;
+        const struct og_block b = block_of(c, k->n, l, r);
+        const struct og_model_config part = og__relation_config(c, r);
+        if (!k->live->of[l][r])
+            continue;
+        og__carve_conv(&part, l, &b, k->training, k->arena, &w);
+        w.block = k->out ? &k->out->block[r] : NULL;
+        if (k->out)
+            k->out->part[r].at.work[l] = w;
+    }
+    for (uint32_t t = 0; t < c->types->n_types; t++) {
+        const uint64_t n = og__nodes_of(k->n, og__hop_of(c, l), t);
+        float *h = take_floats(k->arena, n, og__layer_out(c, l));
+        float *y = elu && k->training ? take_floats(k->arena, n, og__layer_out(c, l)) : h;
+        if (k->out)
+            *og__made_at(k->out, l, t) = (struct og_made){.y = y, .h = h};
+    }
+}
+
+/* What relations need one after another on the way back: the largest of each. */
+static void carve_shared(const struct carving *k, struct og_workspace *out)
+{
+    const struct og_model_config *c = k->config;
+    size_t partial = 0;
+    size_t n_src = 0;
+    size_t n_edges = 0;
+    for (int l = 0; l < c->layers; l++)
+        for (uint32_t r = 0; r < c->types->n_relations; r++) {
+            const struct og_block b = block_of(c, k->n, l, r);
+            const struct og_model_config part = og__relation_config(c, r);
+            if (!k->live->of[l][r])
+                continue;
+            partial = OG_MAX(partial, og__partial_bytes(k->ops, &part, l, &b));
+            n_src = OG_MAX(n_src, (size_t)b.n_src + 1);
+            n_edges = OG_MAX(n_edges, (size_t)b.n_edges);
+        }
+    out->partial = og__carve(k->arena, partial);
+    out->back_indptr = og__carve(k->arena, n_src * sizeof(*out->back_indptr));
+    out->back_col = og__carve(k->arena, n_edges * sizeof(*out->back_col));
+    if (og__conv_of(c)->attends)
+        out->back_edge = og__carve(k->arena, n_edges * sizeof(*out->back_edge));
+    out->dlogits = take_floats(k->arena, og__nodes_of(k->n, 0, c->types->target), c->n_classes);
+}
+
+static struct og_most largest_of(const struct carving *k)
+{
+    const struct og_model_config *c = k->config;
+    struct og_most most = {.width = 1};
+    for (int l = 0; l < c->layers; l++)
+        for (uint32_t r = 0; r < c->types->n_relations; r++) {
+            const struct og_block b = block_of(c, k->n, l, r);
+            const struct og_model_config part = og__relation_config(c, r);
+            og__most_of_block(&part, l, &b, k->training, &most);
+        }
+    return most;
+}
+
+static void carve(const struct carving *k, int threads, struct og_workspace *out)
+{
+    const struct og_model_config *c = k->config;
+    const struct og_most most = largest_of(k);
+    *out = (struct og_workspace){.scratch_bytes = k->ops->scratch_bytes(&most, threads)};
+    out->scratch = og__carve(k->arena, out->scratch_bytes);
+    out->loss_blocks = og__carve(k->arena, og__n_blocks(og__nodes_of(k->n, 0, c->types->target)) *
+                                               sizeof(*out->loss_blocks));
+    carve_batch(k);
+    for (uint32_t t = 0; t < c->types->n_types; t++)
+        carve_side(k, t);
+    for (int l = 0; l < c->layers; l++)
+        carve_layer(k, l);
+    if (k->training)
+        carve_shared(k, out);
+}
+
+size_t og__relational_arena_bytes(const struct og_nn_ops *ops, const struct og_model_config *c,
+                                  const struct og_type_counts *most, bool training, int threads)
+{
+    const struct og_live live = og__live_relations(c);
+    struct og_arena counter = {0};
+    struct og_workspace at;
+    const struct carving k = {ops, c, &live, most, training, &counter, NULL};
+    carve(&k, threads, &at);
+    return counter.used;
+}
+
+int og__relational_reserve(struct og_model *m, const struct og_type_counts *most, bool training,
+                           struct og_err *err)
+{
+    struct og_relational *d = m->relational;
+    const size_t bytes = og__relational_arena_bytes(m->ops, &m->config, most, training, m->threads);
+    og__arena_release(&m->workspace);
+    if (most != &d->most)
+        memcpy(d->most.nodes, most->nodes, most->bytes);
+    m->training = training;
+    return og__arena_init(&m->workspace, m->own, bytes, "activations", err);
+}
+
+int og__relational_carve(struct og_model *m, struct og_err *err)
+{
+    struct og_relational *d = m->relational;
+    int rc = 0;
+    const size_t need =
+        og__relational_arena_bytes(m->ops, &m->config, &d->at, m->training, m->threads);
+    if (!m->workspace.base || need > m->workspace.cap) { /* more of one type may be less in all */
+        og__type_counts_include(&d->most, &d->at);
+        OG_TRY(og__relational_reserve(m, &d->most, m->training, err));
+    }
+    og__arena_rewind(&m->workspace, 0);
+    const struct carving k = {m->ops, &m->config, &d->live, &d->at, m->training, &m->workspace, d};
+    carve(&k, m->threads, &m->at);
+    m->ops->set_scratch(m->backend, m->at.scratch, m->at.scratch_bytes, m->at.partial);
+    for (uint32_t r = 0; r < d->types->n_relations; r++) {
+        d->part[r].at.back_indptr = m->at.back_indptr;
+        d->part[r].at.back_col = m->at.back_col;
+        d->part[r].at.back_edge = m->at.back_edge;
+    }
+out:
+    return rc;
+}

@@ -1,0 +1,61 @@
+/* Inside of relational.h: what there is between the files of that name.
+ *
+ *   relational_shape.c    which relations have convolutions, and what follows from it
+ *   relational_memory.c   what there is of a model, and the memory of a batch
+ *   relational.c          a batch through the layers and back */
+#ifndef OG_NN_RELATIONAL_PARTS_H
+#define OG_NN_RELATIONAL_PARTS_H
+
+#include "nn/relational.h"
+
+/* Of one type, behind one layer. */
+struct og_made {
+    float *y, *h; /* [nodes of the hop, F_out]; y: what relations add up to, may be h */
+    bool begun;   /* there is something in y */
+};
+
+struct og_relational {
+    struct og_model *whole;
+    const struct og_graph_types *types;
+    struct og_live live;
+    struct og_model *part; /* [n_relations] */
+    struct og_param **row; /* [n_types] parameters that are the type's rows; NULL: it has others */
+    struct og_type_counts most, at; /* what the workspace was taken for; of the batch at hand */
+    /* the batch at hand */
+    const struct og_batch *batch;
+    struct og_step step;    /* of its dropout */
+    uint32_t *local;        /* [n_ids] see by_type.h */
+    uint32_t *indptr, *src; /* of the block at hand */
+    struct og_block *block; /* [n_relations] */
+    struct og_made *made;   /* [layers][n_types] */
+    struct og_side {
+        struct og_rows input;
+        float *dropped;   /* what dropout leaves of it; NULL: none */
+        uint32_t *number; /* rows of the parameter that is its rows */
+        float *grad;      /* of the layer's input; */
+        bool begun;       /* there is something in it */
+    } * side;             /* [n_types] */
+};
+
+static inline struct og_made *og__made_at(const struct og_relational *d, int l, uint32_t type)
+{
+    return &d->made[(size_t)l * d->types->n_types + type];
+}
+
+static inline uint32_t og__hop_of(const struct og_model_config *c, int l)
+{
+    return (uint32_t)(c->layers - 1 - l);
+}
+
+static inline uint32_t og__type_nodes(const struct og_type_counts *n, uint32_t hop, uint32_t type)
+{
+    return (uint32_t)og__nodes_of(n, hop, type);
+}
+
+extern const struct og_ends og__ends_of_relations;
+
+/* Memory for the batch whose counts are at hand, of which there is more than before if it takes
+ * more. */
+OG_MUST_CHECK int og__relational_carve(struct og_model *m, struct og_err *err);
+
+#endif

@@ -1,0 +1,108 @@
+/* Which convolutions a typed graph's model has, and what they are called: by the configuration
+ * alone. */
+#include "nn/relational.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool has_rows(const struct og_graph_types *g, uint32_t type)
+{
+    return g->type[type].dim > 0;
+}
+
+/* Where both ends have rows: then the destination has some behind the layer. */
+static void live_forwards(const struct og_model_config *c, struct og_live *live)
+{
+    const struct og_graph_types *g = c->types;
+    bool rows[OG_MAX_HOPS + 1][OG_MOST_TYPES] = {{false}};
+    for (uint32_t t = 0; t < g->n_types; t++)
+        rows[0][t] = has_rows(g, t);
+    for (int l = 0; l < c->layers; l++)
+        for (uint32_t r = 0; r < g->n_relations; r++) {
+            const struct og_graph_relation *of = &g->relation[r];
+            live->of[l][r] = rows[l][of->source] && rows[l][of->destination];
+            rows[l + 1][of->destination] |= live->of[l][r];
+        }
+}
+
+struct og_live og__live_relations(const struct og_model_config *c)
+{
+    const struct og_graph_types *g = c->types;
+    struct og_live live = {{{false}}};
+    bool looked_at[OG_MAX_HOPS + 1][OG_MOST_TYPES] = {{false}};
+    live_forwards(c, &live);
+    looked_at[c->layers][g->target] = true;
+    for (int l = c->layers - 1; l >= 0; l--)
+        for (uint32_t r = 0; r < g->n_relations; r++) {
+            const struct og_graph_relation *of = &g->relation[r];
+            live.of[l][r] &= looked_at[l + 1][of->destination];
+            looked_at[l][of->source] |= live.of[l][r];
+            looked_at[l][of->destination] |= live.of[l][r];
+        }
+    return live;
+}
+
+struct og_model_config og__relation_config(const struct og_model_config *c, uint32_t relation)
+{
+    const struct og_graph_relation *of = &c->types->relation[relation];
+    const struct og_graph_type *source = &c->types->type[of->source];
+    const struct og_graph_type *own = &c->types->type[of->destination];
+    struct og_model_config part = *c;
+    part.types = NULL;
+    part.in_dim = source->dim;
+    part.own_dim = own->dim;
+    part.apart = of->source != of->destination;
+    part.trains_input = source->trained || own->trained;
+    return part;
+}
+
+static bool same_width(const struct og_graph_types *g, uint32_t relation)
+{
+    const struct og_graph_relation *of = &g->relation[relation];
+    return g->type[of->source].dim == g->type[of->destination].dim;
+}
+
+int og__relational_check(const struct og_model_config *c, struct og_err *err)
+{
+    const struct og_graph_types *g = c->types;
+    const struct og_live live = og__live_relations(c);
+    const char *hint = "leave it out";
+    if (!og__conv_of(c)->by_relation)
+        return og__fail(err, -ENOTSUP, "use --model sage, with --aggregator mean or max, or gin",
+                        "--model %s%s: it has no convolution of a relation yet",
+                        og__model_words[c->kind],
+                        c->kind == OG_MODEL_SAGE ? " --aggregator gcn" : "");
+    if (c->residual)
+        return og__fail(err, -ENOTSUP, hint, "--residual: not where nodes have types yet");
+    if (c->norm != OG_NORM_NONE)
+        return og__fail(err, -ENOTSUP, hint, "--norm: not where nodes have types yet");
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        if (og__conv_of(c)->perceptron && live.of[0][r] && !same_width(g, r))
+            return og__fail(err, -EINVAL, "use --model sage, or features of one width",
+                            "--model %s: it adds rows of %s to those of %s, which are of another "
+                            "width",
+                            og__model_words[c->kind], g->type[g->relation[r].source].name,
+                            g->type[g->relation[r].destination].name);
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        if (live.of[c->layers - 1][r])
+            return 0;
+    return og__fail(err, -EINVAL,
+                    "import it with --reverse-relations, or give types without features a trained "
+                    "--embedding",
+                    "type %s: no relation between types with features ends there",
+                    g->type[g->target].name);
+}
+void og__name_of_relation(const struct og_model *part, const char *module, int layer,
+                          const char *name, char *out, size_t bytes)
+{
+    const struct og_graph_types *g = part->whole->config.types;
+    const struct og_graph_relation *r = &g->relation[part->relation];
+    const int head = snprintf(out, bytes, "%s.%d.%s.<", module, layer, module);
+    snprintf(out + head, bytes - (size_t)head, "%s___%s___%s>", g->type[r->source].name, r->name,
+             g->type[r->destination].name);
+    for (char *c = out + head; *c; c++)
+        if (*c == '.')
+            *c = '#';
+    const size_t used = strlen(out);
+    snprintf(out + used, bytes - used, ".%s", name);
+}
