@@ -90,7 +90,7 @@ static inline struct og_block random_block(uint32_t n_dst, uint32_t n_src, uint3
     for (uint32_t v = 0; v < n_dst; v++) {
         uint32_t n = og__rng_below(&rng, degree + 1);
         for (uint32_t i = 0; i < n; i++) /* some edges are loops */
-            b.src[b.n_edges++] = i == 3 ? v : og__rng_below(&rng, n_src);
+            b.src[b.n_edges++] = i == 3 ? v % n_src : og__rng_below(&rng, n_src);
         b.indptr[v + 1] = (uint32_t)b.n_edges;
     }
     return b;

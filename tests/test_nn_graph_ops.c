@@ -52,14 +52,15 @@ struct attention {
     uint32_t *indptr, *col, *edge, *index;
     struct og_attend op;
     size_t f, cols, n_z, n_y, n_alpha;
-    float *z, *att[2], *bias, *before, *y, *c, *dscore, *datt[2];
+    size_t n_own; /* scores of destinations */
+    float *z, *att[2], *bias, *before, *y, *c, *dscore, *datt[2], *own;
     struct og_dropout dropout;
 };
 
 struct attention_case {
     uint32_t n_dst, n_src;
     int heads, width;
-    bool average, add, shared, scattered; /* scattered: rows of z in halves, through an index */
+    bool average, add, shared, apart, scattered; /* rows of z in halves, through an index */
     double dropout;
 };
 
@@ -82,6 +83,8 @@ static void attention_open(struct attention *a, const struct attention_case *c, 
     a->n_y = n_dst * a->cols;
     a->n_alpha = (a->block.n_edges + n_dst) * (size_t)heads;
     a->z = random_floats(a->n_z);
+    a->n_own = n_dst * (size_t)heads;
+    a->own = random_floats(a->n_own);
     a->bias = random_floats(a->cols);
     a->before = random_floats(a->n_y);
     a->y = random_floats(a->n_y);
@@ -97,6 +100,7 @@ static void attention_open(struct attention *a, const struct attention_case *c, 
                                .average = average,
                                .add = c->add,
                                .shared = c->shared,
+                               .apart = c->apart,
                                .z = og__dense(a->z, n_src, z_dim),
                                .att_src = a->att[0],
                                .att_dst = a->att[1],
@@ -125,10 +129,10 @@ static void attention_close(struct attention *a)
 {
     bench_close(&a->b);
     free_block(&a->block);
-    float *const floats[] = {a->z,       a->bias,    a->before,       a->y,
-                             a->c,       a->dscore,  a->att[0],       a->att[1],
-                             a->datt[0], a->datt[1], a->op.score_src, a->op.score_dst,
-                             a->op.alpha};
+    float *const floats[] = {a->z,        a->bias,    a->before,       a->y,
+                             a->c,        a->dscore,  a->att[0],       a->att[1],
+                             a->datt[0],  a->datt[1], a->op.score_src, a->op.score_dst,
+                             a->op.alpha, a->own};
     for (size_t i = 0; i < OG_COUNT(floats); i++)
         free(floats[i]);
     free(a->indptr);
@@ -140,6 +144,7 @@ static void attention_close(struct attention *a)
 static void attend_with(struct attention *a, const struct og_nn_ops *ops)
 {
     memcpy(a->y, a->before, a->n_y * sizeof(float));
+    memcpy(a->op.score_dst, a->own, a->n_own * sizeof(float)); /* which are given where apart */
     assert_int_equal(ops->attend(a->b.be, &a->op, NULL), 0);
 }
 
@@ -175,6 +180,10 @@ static const struct attention_case attentions[] = {
     {40, 200, 4, 512, .shared = true},
     {100, 500, 8, 5, .average = true, .add = true, .dropout = 0.5},
     {90, 300, 3, 17, .shared = true, .scattered = true, .dropout = 0.3},
+    {200, 700, 4, 16, .apart = true},
+    {300, 60, 3, 7, .average = true, .add = true,
+     .apart = true}, /* more destinations than sources */
+    {150, 600, 3, 20, .shared = true, .apart = true, .dropout = 0.4},
 };
 
 static void attention_equals_reference(void **state)
@@ -194,6 +203,8 @@ static void attention_equals_reference(void **state)
         assert_close("dz", dz[0], dz[1], a->n_z, OG__TOLERANCE_ATTEND_BACK);
         for (int side = 0; side < 2; side++)
             assert_close("datt", a[0].datt[side], a[1].datt[side], a->f, OG__TOLERANCE_ATTEND_BACK);
+        assert_close("dscore", a[0].op.score_dst, a[1].op.score_dst, a->n_own,
+                     OG__TOLERANCE_ATTEND_BACK);
         for (int k = 0; k < BACKENDS; k++) {
             attention_close(&a[k]);
             free(dz[k]);
@@ -274,7 +285,7 @@ static double attention_value(void *arg)
 static void slopes_of_attention(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < 6; kind++) {
+    for (int kind = 0; kind < 12; kind++) {
         struct attention a;
         struct attention_case c = {40,
                                    70,
@@ -283,13 +294,19 @@ static void slopes_of_attention(void **state)
                                    .average = kind % 3 == 1,
                                    .add = true,
                                    .shared = kind % 3 == 2,
-                                   .dropout = kind >= 3 ? 0.4 : 0};
+                                   .apart = kind >= 6,
+                                   .dropout = kind / 3 % 2 ? 0.4 : 0};
         attention_open(&a, &c, 2);
         attend_with(&a, &og__ops_cpu);
         float *dz = attend_back_with(&a, &og__ops_cpu);
+        float *dscore = copy_floats(a.op.score_dst, a.n_own);
         struct slopes s = {attention_value, &a, 1e-3f, 5e-3, 0, 0};
         check_slopes(&s, "att_src", a.att[0], a.datt[0], a.f, 1);
-        check_slopes(&s, "att_dst", a.att[1], a.datt[1], a.f, 1);
+        if (c.apart)
+            check_slopes(&s, "scores", a.own, dscore, a.n_own, 1);
+        else
+            check_slopes(&s, "att_dst", a.att[1], a.datt[1], a.f, 1);
+        free(dscore);
         check_slopes(&s, "z", a.z, dz, a.n_z, 3);
         assert_mostly_judged(&s);
         attention_close(&a);

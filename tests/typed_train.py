@@ -75,51 +75,86 @@ class Graph:
             if os.path.exists(f"{folder}/features_{i}.npy"):
                 self.x[name] = np.load(f"{folder}/features_{i}.npy").astype(np.float64)
 
-    def mean(self, r, rows):
-        """Of each destination's sources."""
+    def edges(self, r):
+        """Sources, destinations and how many destinations there are."""
         indptr, indices = np.load(f"{self.folder}/rel{r}_indptr.npy"), np.load(f"{self.folder}/rel{r}_indices.npy")
-        degree = np.diff(indptr)
-        out = np.zeros((len(degree), rows.shape[1]))
-        np.add.at(out, np.repeat(np.arange(len(degree)), degree), rows[indices])
-        return out / np.maximum(degree, 1)[:, None]
+        return indices, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), len(indptr) - 1
 
 
 def parameter(l, relation, name):
     return f"convs.{l}.convs.<{'___'.join(relation).replace('.', '#')}>.{name}"
 
 
-def sage(graph, p, layers):
+def total(n, dst, rows):
+    out = np.zeros((n, *rows.shape[1:]))
+    np.add.at(out, dst, rows)
+    return out
+
+
+def sage_conv(p, src, dst, n, x, own, last):
+    degree = np.bincount(dst, minlength=n)
+    return total(n, dst, x[src]) / np.maximum(degree, 1)[:, None] @ p("lin_l.weight").T + p("lin_l.bias") + own @ p("lin_r.weight").T
+
+
+def gat_conv(p, src, dst, n, x, own, last):
+    """Between two types without loops; else a loop stands for a node's edges to itself."""
+    heads, width = p("att_src").shape[1:]
+    if p("lin.weight") is not None:
+        other, loops = src != dst, np.arange(n)
+        src, dst = np.concatenate([src[other], loops]), np.concatenate([dst[other], loops])
+    z, of_own = (rows @ (p("lin.weight") if p("lin.weight") is not None else p(name)).T
+                 for rows, name in ((x, "lin_src.weight"), (own, "lin_dst.weight")))
+    z, of_own = z.reshape(-1, heads, width), of_own.reshape(-1, heads, width)
+    score = (z * p("att_src")).sum(2)[src] + (of_own * p("att_dst")).sum(2)[dst]
+    e = np.exp(np.where(score > 0, score, 0.2 * score))
+    y = total(n, dst, (e / total(n, dst, e)[dst])[:, :, None] * z[src])
+    return (y.mean(1) if last else y.reshape(n, -1)) + p("bias")
+
+
+def end(p, l, name, y, elu):
+    """Of a hidden layer: batch norm by running statistics, then the activation."""
+    norm = {what: p.get(f"norms.{l}.{name}.{what}") for what in ("weight", "bias", "running_mean", "running_var")}
+    if norm["weight"] is not None:
+        y = (y - norm["running_mean"]) / np.sqrt(norm["running_var"] + 1e-5) * norm["weight"] + norm["bias"]
+    return np.where(y > 0, y, np.expm1(np.minimum(y, 0)) if elu else 0)
+
+
+def model(graph, p, layers, residual=False):
     """Logits of all nodes of the first type."""
+    elu = any(name.endswith(".att_src") for name in p)
     x = dict(graph.x)
     x.update({name: p[f"embeddings.{name}.weight"] for name in graph.types if f"embeddings.{name}.weight" in p})
     for l in range(layers):
         y = {}
         for r, relation in enumerate(graph.relations):
             source, _, destination = relation
-            if parameter(l, relation, "lin_l.weight") not in p:
+            if not any(name.startswith(parameter(l, relation, "")) for name in p):
                 continue
-            made = (graph.mean(r, x[source]) @ p[parameter(l, relation, "lin_l.weight")].T + p[parameter(l, relation, "lin_l.bias")]
-                    + x[destination] @ p[parameter(l, relation, "lin_r.weight")].T)
+            made = (gat_conv if elu else sage_conv)(lambda name: p.get(parameter(l, relation, name)), *graph.edges(r), x[source],
+                                                    x[destination], l == layers - 1)
+            if residual and destination not in y:
+                skip = p.get(f"skips.{l}.{destination}.weight")
+                made = made + (x[destination] if skip is None else x[destination] @ skip.T)
             y[destination] = y[destination] + made if destination in y else made
-        x = y if l == layers - 1 else {name: np.maximum(rows, 0) for name, rows in y.items()}
+        x = y if l == layers - 1 else {name: end(p, l, name, rows, elu) for name, rows in y.items()}
     return x[graph.types[0]]
 
 
-def check_evaluation(folder, checkpoint, layers):
+def check_evaluation(folder, checkpoint, layers, residual=False):
     graph, p = Graph(folder), tensors(checkpoint)
     nodes, labels = np.load(f"{folder}/test.npy"), np.load(f"{folder}/labels.npy")
-    logits = sage(graph, p, layers)[nodes]
+    logits = model(graph, p, layers, residual)[nodes]
     loss = np.log(np.exp(logits - logits.max(1, keepdims=True)).sum(1)) + logits.max(1) - logits[np.arange(len(nodes)), labels[nodes]]
     got = json.loads(run("eval", folder, "--checkpoint", checkpoint, "--fanout", ",".join(["-1"] * layers), "--memory", "200M", "--json"))
     assert abs(got["loss"] / loss.mean() - 1) < 1e-5, (got["loss"], loss.mean())
     assert abs(got["acc"] - (logits.argmax(1) == labels[nodes]).mean()) < 1.5 / len(nodes), got["acc"]
 
 
-def check_predictions(folder, checkpoint, layers, name, *way):
+def check_predictions(folder, checkpoint, layers, name, *way, residual=False):
     graph = Graph(folder)
     fanout = ",".join(["-1"] * layers)
     run("predict", folder, "--checkpoint", checkpoint, "--fanout", fanout, "--memory", "200M", "--out", name, *way)
-    got, want = np.load(name), sage(graph, tensors(checkpoint), layers)
+    got, want = np.load(name), model(graph, tensors(checkpoint), layers, residual)
     assert got.shape == want.shape and np.abs(got - want).max() < 1e-5 * np.abs(want).max(), np.abs(got - want).max()
 
 
@@ -165,14 +200,16 @@ def one_type_and_one_relation_has_the_bits_of_none():
     pathlib.Path("single/meta.json").write_text(json.dumps({
         "format": 2, "node_types": [{"name": "node", "count": 900}], "num_classes": 4,
         "relations": [{"source": "node", "name": "to", "destination": "node"}]}))
-    for i, model in enumerate((["sage"], ["sage", "--aggregator", "max"], ["gin"])):
-        options = ["--policy", "degree", "--dropout", 0.3, "--input-dropout", 0.2, "--draw", ["each", "once"][i % 2], "--model", *model]
+    gat = ["gat", "--heads", 3, "--attention-dropout", 0.2]
+    for i, kind in enumerate((["sage"], ["sage", "--aggregator", "max"], ["gin"], gat, [*gat, "--residual", "--norm", "batch"],
+                              ["sage", "--residual", "--norm", "layer"])):
+        options = ["--policy", "degree", "--dropout", 0.3, "--input-dropout", 0.2, "--draw", ["each", "once"][i % 2], "--model", *kind]
         plain, typed = train("plain", f"plain{i}", *options), train("single", f"single{i}", *options)
         assert numbers(f"plain{i}") == numbers(f"single{i}") and plain["test_metrics"] == typed["test_metrics"]
         a, b = tensors(f"plain{i}/checkpoint.safetensors"), tensors(f"single{i}/checkpoint.safetensors")
-        of_relation = {name.replace(".convs.<node___to___node>", ""): value for name, value in b.items()}
-        assert a.keys() == of_relation.keys()
-        assert all(np.array_equal(a[name], of_relation[name]) for name in a)
+        of_relation = {name.replace(".convs.<node___to___node>", "").replace(".node.", "."): value for name, value in b.items()}
+        assert a.keys() == of_relation.keys(), kind
+        assert all(np.array_equal(a[name], of_relation[name]) for name in a), kind
 
 
 def rows_are_those_of_samples():
@@ -187,13 +224,18 @@ def rows_are_those_of_samples():
         assert row["rows"] == row["misses"] == (~authors[first:last]).sum(), (e, row["rows"])
 
 
+ATTENTION = ["--model", "gat", "--heads", 3, "--residual", "--norm", "batch"]
+
+
 def a_run_goes_on_where_it_stopped():
-    whole = train("full", "whole", "--policy", "degree", "--dropout", 0.2)
-    run("train", "full", *RUN, "--policy", "degree", "--dropout", 0.2, "--epochs", 2, "--run", "part")
-    run("train", "full", *RUN, "--policy", "none", "--dropout", 0.2, "--run", "part", "--resume")
-    assert pathlib.Path("part/checkpoint.safetensors").read_bytes() == pathlib.Path("whole/checkpoint.safetensors").read_bytes()
-    assert json.loads(pathlib.Path("part/summary.json").read_text())["test_acc"] == whole["test_acc"]
-    run("train", "full", *RUN, "--init", "whole/best.safetensors", "--run", "further")
+    for name, more in (("", []), ("-gat", [*ATTENTION, "--attention-dropout", 0.2])):
+        options = [*more, "--dropout", 0.2]
+        whole = train("full", f"whole{name}", "--policy", "degree", *options)
+        run("train", "full", *RUN, "--policy", "degree", *options, "--epochs", 2, "--run", f"part{name}")
+        run("train", "full", *RUN, "--policy", "none", *options, "--run", f"part{name}", "--resume")
+        assert pathlib.Path(f"part{name}/checkpoint.safetensors").read_bytes() == pathlib.Path(f"whole{name}/checkpoint.safetensors").read_bytes()
+        assert json.loads(pathlib.Path(f"part{name}/summary.json").read_text())["test_acc"] == whole["test_acc"]
+        run("train", "full", *RUN, *more, "--init", f"whole{name}/best.safetensors", "--run", f"further{name}")
 
 
 def evaluations_equal_numpy():
@@ -205,6 +247,12 @@ def evaluations_equal_numpy():
     assert tensors("learnt/best.safetensors")["embeddings.author.weight"].shape == (700, 6)
     assert learnt["parameters"] == sum(t.size for t in tensors("learnt/best.safetensors").values())
     check_evaluation("bare", "learnt/best.safetensors", 2)
+    train("full", "gat", "--model", "gat", "--heads", 2)
+    check_evaluation("full", "gat/best.safetensors", 2)
+    run("train", "bare", *RUN, "--fanout", "3,3,3", "--embedding", 6, *ATTENTION, "--run", "gat-learnt")
+    check_evaluation("bare", "gat-learnt/best.safetensors", 3, residual=True)
+    train("apart", "gat-apart", "--model", "gat", "--heads", 2, "--norm", "batch")  # each relation is between two types, and one has a name of PyTorch's
+    check_evaluation("apart", "gat-apart/best.safetensors", 2)
 
 
 def predictions_equal_numpy():
@@ -213,6 +261,7 @@ def predictions_equal_numpy():
     check_predictions("full", "two/best.safetensors", 2, "again.npy", "--policy", "none", "--topology", "disk", "--batch", 70)
     assert np.array_equal(np.load("two.npy").argmax(1), np.load("again.npy").argmax(1))
     check_predictions("bare", "learnt/best.safetensors", 2, "learnt.npy")
+    check_predictions("bare", "gat-learnt/best.safetensors", 3, "gat.npy", "--policy", "none", "--topology", "disk", residual=True)
     assert "two.npy" in refused("predict", "full", "--checkpoint", "two/best.safetensors", "--out", "two.npy")
     refused("predict", "full", "--checkpoint", "two/best.safetensors", "--out", "e.npy", "--embeddings", "f.npy")
     refused("predict", "bare", "--checkpoint", "two/best.safetensors", "--out", "e.npy")  # of another graph
@@ -223,7 +272,7 @@ def what_there_is_not_says_so():
     assert "--embedding" in refused("train", "bare", *RUN, "--run", "no")
     assert "width" in refused("train", "full", *RUN, "--model", "gin", "--run", "no")
     assert "--aggregator gcn" in refused("train", "full", *RUN, "--model", "sage", "--aggregator", "gcn", "--run", "no")
-    for option in (["--model", "pinsage"], ["--model", "gat"], ["--model", "gcn"], ["--residual"], ["--norm", "batch"], ["--device", "virtual"], ["--layout", "packed"], ["--pack-dtype", "f16"],
+    for option in (["--model", "pinsage"], ["--model", "gcn"], ["--device", "virtual"], ["--layout", "packed"], ["--pack-dtype", "f16"],
                    ["--policy", "lru"], ["--sampler", "ladies"], ["--task", "link"], ["--workers", 2], ["--samples", "trace"],
                    ["--accumulate", 2, "--trainers", 2], ["--memory", "20M"]):
         refused("train", "full", *RUN, *option, "--run", "no")
@@ -239,6 +288,8 @@ def main():
         for name, types in (("full", FULL), ("bare", BARE)):
             run("generate", name, "--types", ",".join(types), "--relations", ",".join(RELATIONS), "--classes", 5,
                 "--train-fraction", 0.3)
+        run("generate", "apart", "--types", "paper:900:20,module:700:8", "--relations", "module:writes:paper:3,paper:written.by:module:2",
+            "--classes", 5, "--train-fraction", 0.3)
         for test in (same_bits_however_rows_come, one_type_and_one_relation_has_the_bits_of_none, rows_are_those_of_samples, a_run_goes_on_where_it_stopped,
                      evaluations_equal_numpy, predictions_equal_numpy, what_there_is_not_says_so):
             test()

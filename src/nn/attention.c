@@ -41,12 +41,19 @@ static size_t first_coefficient(const struct og_attend *op, uint32_t v)
     return ((size_t)op->block->indptr[v] + v) * (size_t)op->heads;
 }
 
-/* Source of the i-th coefficient of v; false for an edge that the loop stands for. */
-OG_INLINE bool source_of(const struct og_block *b, uint32_t v, uint32_t i, uint32_t *u)
+/* How many of them are looked at: loops have a place also where there are none. */
+static uint32_t n_coefficients(const struct og_attend *op, uint32_t v)
 {
+    return op->block->indptr[v + 1] - op->block->indptr[v] + !op->apart;
+}
+
+/* Source of the i-th coefficient of v; false for an edge that the loop stands for. */
+OG_INLINE bool source_of(const struct og_attend *op, uint32_t v, uint32_t i, uint32_t *u)
+{
+    const struct og_block *b = op->block;
     bool loop = i == b->indptr[v + 1] - b->indptr[v];
     *u = loop ? v : b->src[b->indptr[v] + i];
-    return loop || *u != v;
+    return loop || *u != v || op->apart;
 }
 
 /* ==== scores ==== */
@@ -81,7 +88,7 @@ static void score_block(void *arg, size_t block, int thread)
             og__fetch_row(&op->z, u + ahead);
         const float *z = row_of(&op->z, u, room);
         head_dots(z, step, op->att_src, heads, width, op->score_src + u * heads);
-        if (u < op->block->n_dst)
+        if (u < op->block->n_dst && !op->apart)
             head_dots(z, step, op->att_dst, heads, width, op->score_dst + u * heads);
     }
 }
@@ -116,20 +123,20 @@ OG_CLONES static void softmax(float *p, size_t n, size_t heads)
 
 static void coefficients(const struct og_attend *op, uint32_t v, float *p)
 {
-    const struct og_block *b = op->block;
     size_t heads = (size_t)op->heads;
-    uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1;
+    uint32_t n = n_coefficients(op, v);
     const float *to = op->score_dst + v * heads;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t u;
-        bool counts = source_of(b, v, i, &u);
+        bool counts = source_of(op, v, i, &u);
         const float *from = op->score_src + u * heads;
         for (size_t h = 0; h < heads; h++) {
             float score = from[h] + to[h];
             p[i * heads + h] = !counts ? -INFINITY : score > 0 ? score : OG__LEAK * score;
         }
     }
-    softmax(p, n, heads);
+    if (n > 0)
+        softmax(p, n, heads);
 }
 
 /* ==== weighted sums of rows ==== */
@@ -220,7 +227,7 @@ static void attend_row(const struct og_attend *op, uint32_t v, struct sum *s, fl
 {
     const struct og_block *b = op->block;
     float *alpha = op->alpha + first_coefficient(op, v);
-    uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1, last = b->indptr[b->n_dst];
+    uint32_t n = n_coefficients(op, v), last = b->indptr[b->n_dst];
     coefficients(op, v, alpha);
     const float *p = op->dropout ? drop(op, v, n) : alpha;
     memset(s->y, 0, features(op) * sizeof(float));
@@ -228,7 +235,7 @@ static void attend_row(const struct og_attend *op, uint32_t v, struct sum *s, fl
         uint32_t u;
         if (i + 1 < n)
             look_ahead(&op->z, b->src, b->indptr[v] + i, ahead, last);
-        if (source_of(b, v, i, &u))
+        if (source_of(op, v, i, &u))
             push(s, row_of(&op->z, u, room + (size_t)s->bunch.n * (size_t)op->z.dim),
                  p + i * s->heads);
     }
@@ -272,9 +279,8 @@ struct back_run {
  * place of the destination's score. */
 OG_CLONES static void score_slopes(const struct og_attend *op, uint32_t v, float *d)
 {
-    const struct og_block *b = op->block;
     size_t heads = (size_t)op->heads;
-    uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1;
+    uint32_t n = n_coefficients(op, v);
     const float *p = op->alpha + first_coefficient(op, v);
     float mean[OG__MAX_HEADS] = {0}, sum[OG__MAX_HEADS] = {0}, *to = op->score_dst + v * heads;
     for (uint32_t i = 0; i < n; i++)
@@ -282,7 +288,7 @@ OG_CLONES static void score_slopes(const struct og_attend *op, uint32_t v, float
             mean[h] += p[i * heads + h] * d[i * heads + h];
     for (uint32_t i = 0; i < n; i++) {
         uint32_t u;
-        source_of(b, v, i, &u);
+        source_of(op, v, i, &u);
         const float *from = op->score_src + u * heads;
         for (size_t h = 0; h < heads; h++) {
             float leak = from[h] + to[h] > 0 ? 1 : OG__LEAK;
@@ -315,7 +321,7 @@ static void destination_block(void *arg, size_t block, int thread)
     for (uint32_t v = r0; v < end; v++) {
         float *d = run->op->dscore + first_coefficient(op, v);
         const float *dy = run->op->dy + v * (op->average ? width : f);
-        uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1;
+        uint32_t n = n_coefficients(op, v);
         if (op->average) {
             spread_heads(dy, scratch.row, heads, width);
             dy = scratch.row;
@@ -324,7 +330,7 @@ static void destination_block(void *arg, size_t block, int thread)
             uint32_t u;
             if (i + 1 < n)
                 look_ahead(&op->z, b->src, b->indptr[v] + i, ahead, last);
-            if (source_of(b, v, i, &u))
+            if (source_of(op, v, i, &u))
                 head_dots(row_of(&op->z, u, scratch.in), head_step(op), dy, heads, width,
                           d + i * heads);
             else
@@ -390,7 +396,7 @@ static void gather_source(const struct og_attend_back *op, uint32_t u, const str
     for (uint32_t e = op->indptr[u]; e <= end; e++) {
         bool loop = e == end;
         uint32_t v = loop ? u : op->col[e];
-        if (loop && u >= fwd->block->n_dst)
+        if (loop && (u >= fwd->block->n_dst || fwd->apart))
             break;
         size_t at = ((size_t)(loop ? fwd->block->indptr[u + 1] : op->edge[e]) + v) * heads;
         for (size_t h = 0; h < heads; h++)
@@ -420,7 +426,7 @@ static void source_part(void *arg, size_t number, int thread)
     for (uint32_t u = part.first; u < part.last; u++) {
         if (op->z.index && u + ahead < part.last)
             og__fetch_row(&op->z, u + ahead);
-        const float *to = u < b->n_dst ? op->score_dst + u * heads : NULL;
+        const float *to = u < b->n_dst && !op->apart ? op->score_dst + u * heads : NULL;
         gather_source(run->op, u, &dy, &s, from);
         attention_slopes(op, from, to, row_of(&op->z, u, scratch.in), part.sum);
         if (run->op->dz)
@@ -436,7 +442,8 @@ void og__cpu_attend_back(struct og_nn_backend *be, const struct og_attend_back *
     og__pool_run(be->pool, og__n_blocks(b->n_dst), destination_block, &run);
     og__pool_run(be->pool, og__n_parts(b->n_src), source_part, &run);
     og__add_parts(be, b->n_src, 2 * f, 0, f, op->datt_src);
-    og__add_parts(be, b->n_src, 2 * f, f, f, op->datt_dst);
+    if (!op->forward->apart)
+        og__add_parts(be, b->n_src, 2 * f, f, f, op->datt_dst);
 }
 
 /* ==== vectors through a matrix ==== */

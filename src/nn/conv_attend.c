@@ -5,9 +5,12 @@
  *   attend first      t = attend(x), a row of x for each head;  y[h] = t[h] W[h]^T + b[h]
  *
  * The scores of the second need no product: (x W[h]^T) . att[h] = x . (att[h] W[h]), and what is in
- * parentheses, att folded through W, is the same for every row. */
+ * parentheses, att folded through W, is the same for every row. So are those of a relation's
+ * destinations which are apart from its sources: their rows have a matrix of their own, of which
+ * nothing else is wanted. */
 #include "nn/model.h"
 
+/* But for its end. */
 static struct og_attend attention(const struct og_model *m, int l, struct og_rows sources)
 {
     const struct og_layer *layer = &m->layer[l];
@@ -16,7 +19,7 @@ static struct og_attend attention(const struct og_model *m, int l, struct og_row
                            .heads = m->config.heads,
                            .width = og__head_width(&m->config, l),
                            .average = og__is_last(&m->config, l),
-                           .add = m->config.residual,
+                           .apart = m->config.apart,
                            .z = sources,
                            .att_src = layer->param[OG__ATT_SRC]->value,
                            .att_dst = layer->param[OG__ATT_DST]->value,
@@ -25,30 +28,43 @@ static struct og_attend attention(const struct og_model *m, int l, struct og_row
                            .score_dst = w->score_dst,
                            .alpha = w->alpha,
                            .dropout = w->attention.p > 0 ? &w->attention : NULL,
-                           .dropped = w->dscore, /* until the way back needs it */
-                           .y = og__finishes(&m->config, l) ? w->y : w->h};
+                           .dropped = w->dscore}; /* until the way back needs it */
     if (w->transform_first)
         return op;
     op.shared = true;
-    op.add = false;
     op.width = layer->n_in;
     op.att_src = w->fold[0];
     op.att_dst = w->fold[1];
     op.bias = NULL;
-    op.y = w->t;
     return op;
 }
 
-/* att_src (0) or att_dst (1) through W. */
-static struct og_fold folding(const struct og_model *m, int l, int side)
+enum side { SOURCES, DESTINATIONS };
+
+/* The matrix that rows of a side have. */
+static const struct og_param *matrix_of(const struct og_model *m, int l, enum side side)
 {
-    const struct og_layer *layer = &m->layer[l];
+    const bool own = side == DESTINATIONS && m->config.apart;
+    return m->layer[l].param[own ? OG__SELF : OG__NEIGHBOUR];
+}
+
+/* att_src or att_dst through it. */
+static struct og_fold folding(const struct og_model *m, int l, enum side side)
+{
+    const struct og_param *matrix = matrix_of(m, l, side);
+    const enum og__role att = side == DESTINATIONS ? OG__ATT_DST : OG__ATT_SRC;
     return (struct og_fold){.heads = m->config.heads,
                             .width = og__head_width(&m->config, l),
-                            .n_in = layer->n_in,
-                            .att = layer->param[side ? OG__ATT_DST : OG__ATT_SRC]->value,
-                            .weight = layer->param[OG__NEIGHBOUR]->value,
+                            .n_in = (int)matrix->shape[1],
+                            .att = m->layer[l].param[att]->value,
+                            .weight = matrix->value,
                             .out = m->at.work[l].fold[side]};
+}
+
+/* Whether scores of this side are those of rows before their product. */
+static bool folds(const struct og_model *m, int l, enum side side)
+{
+    return (side == DESTINATIONS && m->config.apart) || !m->at.work[l].transform_first;
 }
 
 /* Columns of one head in rows of `heads` times so many. */
@@ -62,7 +78,8 @@ static struct og_rows head_rows(const float *x, uint32_t n, int heads, int width
 /* ==== forward ==== */
 
 /* y of a hidden layer where inputs were attended to. */
-static int multiply_heads(struct og_model *m, int l, struct og_err *err)
+static int multiply_heads(struct og_model *m, int l, const struct og_affine *end,
+                          struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
     const struct og_layer_work *w = &m->at.work[l];
@@ -72,9 +89,9 @@ static int multiply_heads(struct og_model *m, int l, struct og_err *err)
         size_t first = (size_t)h * (size_t)width;
         struct og_affine op = {.rows = n,
                                .cols = width,
-                               .y = w->y + first,
+                               .y = end->y + first,
                                .ld = layer->n_out,
-                               .add = m->config.residual,
+                               .add = end->add,
                                .bias = layer->param[OG__BIAS]->value + first,
                                .n_inputs = 1};
         op.input[0] = og__weighted(head_rows(w->t, n, m->config.heads, layer->n_in, h), n,
@@ -94,32 +111,57 @@ static int multiply(struct og_model *m, int l, struct og_rows in, float *out, st
     return m->ops->affine(m->backend, &op, err);
 }
 
-/* The residual, in y's place. */
-static int start_from_input(struct og_model *m, int l, struct og_rows in, float *y,
-                            struct og_err *err)
+/* The residual, in the place of the end, which then has something to add to. */
+static int start_from_input(struct og_model *m, struct og_affine *end, struct og_err *err)
 {
-    struct og_affine op = {.rows = m->at.work[l].block->n_dst, .cols = m->layer[l].n_out, .y = y};
-    if (!m->config.residual)
+    if (end->n_inputs == 0)
         return 0;
-    og__add_skip(m, l, in, OG__FORWARD, &op);
-    return m->ops->affine(m->backend, &op, err);
+    int rc = m->ops->affine(m->backend, end, err);
+    end->add = true;
+    return rc;
+}
+
+/* Scores of destinations that are apart. */
+static int score_destinations(struct og_model *m, int l, struct og_rows own, struct og_err *err)
+{
+    struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    struct og_weight *folded = &layer->folded;
+    struct og_affine op = {
+        .rows = w->block->n_dst, .cols = m->config.heads, .y = w->score_dst, .n_inputs = 1};
+    int rc;
+    folded->value = w->fold[DESTINATIONS];
+    OG_TRY(m->ops->pack(m->backend, &folded, 1, err));
+    op.input[0] = og__weighted(own, w->block->n_dst, folded, OG__FORWARD);
+    OG_TRY(m->ops->affine(m->backend, &op, err));
+out:
+    return rc;
 }
 
 static int combine(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
                    struct og_err *err)
 {
     (void)keep;
-    int rc = 0;
+    int rc;
     const struct og_layer_work *w = &m->at.work[l];
     struct og_attend attend = attention(m, l, sources);
-    OG_TRY(start_from_input(m, l, own, w->transform_first ? attend.y : w->y, err));
-    for (int side = 0; !w->transform_first && side < 2; side++) {
-        struct og_fold fold = folding(m, l, side);
+    struct og_affine end = {0};
+    og__end_layer(m, l, own, &end);
+    OG_TRY(start_from_input(m, &end, err));
+    for (enum side side = SOURCES; side <= DESTINATIONS; side++) {
+        struct og_fold fold;
+        if (!folds(m, l, side))
+            continue;
+        fold = folding(m, l, side);
         OG_TRY(m->ops->fold(m->backend, &fold, err));
     }
+    if (m->config.apart)
+        OG_TRY(score_destinations(m, l, own, err));
+    attend.y = w->transform_first ? end.y : w->t;
+    attend.add = w->transform_first && end.add;
     OG_TRY(m->ops->attend(m->backend, &attend, err));
     if (!w->transform_first)
-        OG_TRY(multiply_heads(m, l, err));
+        OG_TRY(multiply_heads(m, l, &end, err));
 out:
     return rc;
 }
@@ -203,11 +245,75 @@ static int add_skip_back(struct og_model *m, int l, const float *dy, struct og_e
     return m->ops->affine(m->backend, &op, err);
 }
 
+/* The gradient of the input, where that was attended to. */
+static int attended_back(struct og_model *m, int l, const float *dy, struct og_err *err)
+{
+    const uint32_t n = m->at.work[l].block->n_src;
+    struct og_affine op = {.n_inputs = 1};
+    if (!m->at.dz)
+        return add_skip_back(m, l, dy, err);
+    op.input[0] = og__weighted(og__dense(m->at.dz, n, m->layer[l].n_in), n, NULL, OG__FORWARD);
+    return og__input_gradient(m, l, dy, &op, err);
+}
+
+/* What the scores of destinations that are apart hand on: to their rows, and to what those were
+ * multiplied by. */
+static int destination_gradients(struct og_model *m, int l, struct og_rows own, struct og_err *err)
+{
+    struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    const uint32_t n = w->block->n_dst;
+    const struct og_param *matrix = layer->param[OG__SELF];
+    const struct og_weight_grad grad = {.rows = n,
+                                        .n_out = m->config.heads,
+                                        .dy = w->score_dst,
+                                        .n_inputs = 1,
+                                        .input = {own},
+                                        .grad = {w->dfold[DESTINATIONS]}};
+    struct og_affine op = {.n_inputs = 1};
+    int rc;
+    OG_TRY(m->ops->weight_grad(m->backend, &grad, err));
+    OG_TRY(og__clear_grad(m, matrix, err)); /* folds add to it */
+    op.input[0] =
+        og__weighted(og__dense(w->score_dst, n, m->config.heads), n, &layer->folded, OG__BACKWARD);
+    if (m->ends->goes_back(m, l))
+        OG_TRY(m->ends->own_gradient(m, l, &op, err));
+out:
+    return rc;
+}
+
+static int fold_gradients(struct og_model *m, int l, struct og_err *err)
+{
+    const struct og_layer_work *w = &m->at.work[l];
+    int rc = 0;
+    for (enum side side = SOURCES; side <= DESTINATIONS; side++) {
+        const struct og_param *att =
+            m->layer[l].param[side == DESTINATIONS ? OG__ATT_DST : OG__ATT_SRC];
+        struct og_fold fold;
+        if (!folds(m, l, side))
+            continue;
+        fold = folding(m, l, side);
+        const struct og_fold_back op = {&fold, w->dfold[side], matrix_of(m, l, side)->grad,
+                                        att->grad};
+        OG_TRY(m->ops->fold_back(m->backend, &op, err));
+    }
+out:
+    return rc;
+}
+
+/* Where the gradient of the input goes that was attended to. */
+static float *attended_gradient(const struct og_model *m, int l)
+{
+    if (m->at.dz)
+        return m->at.dz;
+    return l > 0 ? m->at.work[l - 1].h : NULL;
+}
+
 static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,
                     const float *dy, struct og_err *err)
 {
-    (void)own; /* they are among the sources */
     int rc = 0;
+    const bool goes_back = m->ends->goes_back(m, l);
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
     bool first = w->transform_first;
@@ -220,25 +326,22 @@ static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows
                                   .col = m->at.back_col,
                                   .edge = m->at.back_edge,
                                   .dscore = w->dscore,
-                                  .dz = first   ? w->t
-                                        : l > 0 ? m->at.work[l - 1].h
-                                                : NULL,
+                                  .dz = first       ? w->t
+                                        : goes_back ? attended_gradient(m, l)
+                                                    : NULL,
                                   .datt_src = first ? datt[0] : w->dfold[0],
                                   .datt_dst = first ? datt[1] : w->dfold[1]};
     if (!first)
         OG_TRY(head_gradients(m, l, dy, err));
     OG_TRY(og__transpose(m, l, err));
     OG_TRY(m->ops->attend_back(m->backend, &back, err));
-    for (int side = 0; !first && side < 2; side++) {
-        struct og_fold fold = folding(m, l, side);
-        struct og_fold_back op = {&fold, w->dfold[side], layer->param[OG__NEIGHBOUR]->grad,
-                                  datt[side]};
-        OG_TRY(m->ops->fold_back(m->backend, &op, err));
-    }
+    if (m->config.apart)
+        OG_TRY(destination_gradients(m, l, own, err));
+    OG_TRY(fold_gradients(m, l, err));
     if (first)
         OG_TRY(source_gradients(m, l, in, dy, err));
-    if (l > 0)
-        OG_TRY(first ? multiply_back(m, l, dy, err) : add_skip_back(m, l, dy, err));
+    if (goes_back)
+        OG_TRY(first ? multiply_back(m, l, dy, err) : attended_back(m, l, dy, err));
 out:
     return rc;
 }

@@ -37,9 +37,8 @@ static struct og_sparse own_share(const struct og_model *m, int l)
 static int sum_apart(struct og_model *m, int l, struct og_rows sources, struct og_rows own,
                      struct og_err *err)
 {
-    static const uint32_t zeros[256];
     struct og_layer_work *w = &m->at.work[l];
-    const size_t n = (size_t)w->block->n_dst + 1;
+    const size_t bytes = ((size_t)w->block->n_dst + 1) * sizeof(*w->nothing);
     const struct og_sparse along = aggregation(m, l);
     const struct og_sparse share = own_share(m, l);
     struct og_affine op = {.rows = w->block->n_dst,
@@ -48,10 +47,7 @@ static int sum_apart(struct og_model *m, int l, struct og_rows sources, struct o
                            .plus_through = &along,
                            .plus = sources};
     int rc;
-    for (size_t i = 0, some; i < n; i += some) {
-        some = OG_MIN(n - i, OG_COUNT(zeros));
-        OG_TRY(og__model_push(m, w->nothing + i, zeros, some * sizeof(*zeros), err));
-    }
+    OG_TRY(og__clear(m, w->nothing, bytes, err));
     OG_TRY(m->ops->affine(m->backend, &op, err));
     op.plus_through = &share;
     op.plus = own;

@@ -336,7 +336,7 @@ void og__dropout_attention(const struct og_attend *op, uint32_t v, float *p)
 {
     enum { PIECE = 4096 };
     const uint32_t *indptr = op->block->indptr;
-    uint32_t n = indptr[v + 1] - indptr[v] + 1;
+    uint32_t n = indptr[v + 1] - indptr[v] + !op->apart;
     size_t heads = (size_t)op->heads;
     for (uint32_t i = 0; i < n; i += PIECE)
         og__dropout_row(op->dropout, indptr[v] + v + i, p + i * heads,

@@ -1,4 +1,5 @@
-/* GAT (Velickovic et al. 2018): a sum weighed by coefficients of attention, of several heads. */
+/* GAT (Velickovic et al. 2018): a sum weighed by coefficients of attention, of several heads. From
+ * one type of nodes to another, destinations have a matrix of their own and no loops. */
 #include "nn/model.h"
 
 static int check(const struct og_model_config *c, struct og_err *err)
@@ -19,7 +20,7 @@ static int all_heads(const struct og_model_config *c, int l)
 
 static void list(struct og_specs *s, const struct og_model_config *c, int l)
 {
-    const int in = og__layer_in(c, l), out = og__layer_out(c, l);
+    const int in = og__layer_in(c, l), out = og__layer_out(c, l), own = og__layer_own(c, l);
     const char *const names[] = {"att_src", "att_dst"};
     int width = og__head_width(c, l);
     for (int i = 0; i < 2; i++) {
@@ -30,8 +31,12 @@ static void list(struct og_specs *s, const struct og_model_config *c, int l)
         att->shape[2] = width;
     }
     og__add_vector(s, OG__BIAS, "bias", out, 0);
-    og__add_matrix(s, OG__NEIGHBOUR, "lin.weight", c->heads * width, in,
-                   og__glorot(in, c->heads * width));
+    og__add_matrix(s, OG__NEIGHBOUR, c->apart ? "lin_src.weight" : "lin.weight", c->heads * width,
+                   in, og__glorot(in, c->heads * width));
+    if (c->apart) /* of which there are only scores: it multiplies no rows */
+        og__add_matrix(s, OG__SELF, "lin_dst.weight", c->heads * width, own,
+                       og__glorot(own, c->heads * width))
+            ->weight = false;
 }
 
 static const char *const marks[] = {"att_src", "lin.weight", NULL};
@@ -42,10 +47,11 @@ const struct og_conv og__conv_gat = {
     .aggregate = OG__MEAN, /* is not looked at */
     .attends = true,
     .has_loops = true,
+    .by_relation = true,
     .elu = true,
     .mid = all_heads,
     .check = check,
     .list = list,
-    .names = {marks, "lin.weight", NULL},
+    .names = {marks, "lin.weight", NULL, "lin_src.weight"},
     .parameters = parameters,
 };

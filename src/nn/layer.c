@@ -25,6 +25,38 @@ void og__add_skip(struct og_model *m, int l, struct og_rows x, enum og__directio
     op->input[op->n_inputs++] = og__weighted(x, m->at.work[l].block->n_dst, w, direction);
 }
 
+int og__clear(struct og_model *m, void *there, size_t bytes, struct og_err *err)
+{
+    static const char zeros[4096];
+    int rc = 0;
+    for (size_t at = 0, some; at < bytes; at += some) {
+        some = OG_MIN(bytes - at, sizeof(zeros));
+        OG_TRY(og__model_push(m, (char *)there + at, zeros, some, err));
+    }
+out:
+    return rc;
+}
+
+int og__clear_grad(struct og_model *m, const struct og_param *p, struct og_err *err)
+{
+    return p->grad ? og__clear(m, p->grad, og__param_count(p) * sizeof(*p->grad), err) : 0;
+}
+
+int og__skip_gradient(struct og_model *m, int l, struct og_rows in, const float *dy,
+                      struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    if (!layer->param[OG__SKIP])
+        return 0;
+    struct og_weight_grad op = {.rows = m->at.work[l].block->n_dst,
+                                .n_out = layer->n_out,
+                                .dy = dy,
+                                .n_inputs = 1,
+                                .input = {in},
+                                .grad = {layer->param[OG__SKIP]->grad}};
+    return m->ops->weight_grad(m->backend, &op, err);
+}
+
 static bool goes_back(const struct og_model *m, int l)
 {
     (void)m;
@@ -89,7 +121,7 @@ static struct og_finish finish_of(const struct og_model *m, int l)
         .activation = og__conv_of(&m->config)->elu ? OG__ELU : OG__RELU,
         .unit = og__conv_of(&m->config)->unit,
         .dropout = w->dropout.p > 0 ? &w->dropout : NULL,
-        .y = w->y,
+        .y = w->y ? w->y : w->h,
         .h = w->h,
     };
 }
@@ -106,6 +138,12 @@ static int take_moments(struct og_model *m, int l, struct og_err *err)
     OG_TRY(m->ops->rstd(m->backend, &rstd, err));
 out:
     return rc;
+}
+
+/* Where statistics of another model's batch are put; a type's end has its model's. */
+static const struct og_model *lender(const struct og_model *m)
+{
+    return m->whole ? m->whole : m;
 }
 
 /* From where another model computes to where this one does. */
@@ -133,14 +171,16 @@ int og__track_layer(struct og_model *m, int l, struct og_model *from, struct og_
     const size_t n = (size_t)layer->n_out;
     const struct og_track track = {w->block->n_dst,
                                    layer->n_out,
-                                   own ? w->mean : m->mean,
-                                   own ? w->var : m->var,
+                                   own ? w->mean : lender(m)->mean,
+                                   own ? w->var : lender(m)->var,
                                    layer->param[OG__NORM_MEAN]->value,
                                    layer->param[OG__NORM_VAR]->value,
                                    layer->param[OG__NORM_COUNT]->value};
+    if (track.rows == 0) /* no node of a type */
+        return 0;
     if (!own) {
-        OG_TRY(carry(m, m->mean, from, w->mean, n, err));
-        OG_TRY(carry(m, m->var, from, w->var, n, err));
+        OG_TRY(carry(m, lender(m)->mean, from, w->mean, n, err));
+        OG_TRY(carry(m, lender(m)->var, from, w->var, n, err));
     }
     OG_TRY(m->ops->track(m->backend, &track, err));
 out:
@@ -165,15 +205,17 @@ int og__track_moments(struct og_model *m, int l, const float *in, struct og_err 
     const struct og_layer *layer = &m->layer[l];
     const size_t n = (size_t)layer->n_out;
     struct og_track track = {.cols = layer->n_out,
-                             .mean = m->mean,
-                             .var = m->var,
+                             .mean = lender(m)->mean,
+                             .var = lender(m)->var,
                              .running_mean = layer->param[OG__NORM_MEAN]->value,
                              .running_var = layer->param[OG__NORM_VAR]->value,
                              .count = layer->param[OG__NORM_COUNT]->value};
     int rc;
     memcpy(&track.rows, in + 2 * n, sizeof(track.rows));
-    OG_TRY(og__model_push(m, m->mean, in, n * sizeof(*in), err));
-    OG_TRY(og__model_push(m, m->var, in + n, n * sizeof(*in), err));
+    if (track.rows == 0)
+        return 0;
+    OG_TRY(og__model_push(m, lender(m)->mean, in, n * sizeof(*in), err));
+    OG_TRY(og__model_push(m, lender(m)->var, in + n, n * sizeof(*in), err));
     OG_TRY(m->ops->track(m->backend, &track, err));
 out:
     return rc;

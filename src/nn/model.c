@@ -79,12 +79,14 @@ static struct og_specs decoder_specs(const struct og_model_config *c, int l)
     return s;
 }
 
-/* Names and order of PyTorch Geometric's state_dict, where it has such a layer. */
-static struct og_specs layer_specs(const struct og_model_config *c, int l)
+/* Names and order of PyTorch Geometric's state_dict, where it has such a layer. end: without its
+ * convolution. */
+static struct og_specs layer_specs(const struct og_model_config *c, int l, bool end)
 {
     struct og_specs s = {.n = 0};
     int in = og__layer_in(c, l), out = og__layer_out(c, l);
-    og__conv_of(c)->list(&s, c, l);
+    if (!end)
+        og__conv_of(c)->list(&s, c, l);
     if (c->residual && in != out)
         og__add_matrix(&s, OG__SKIP, "weight", out, in, og__by_fan_in(in))->module = "skips";
     if (c->norm != OG_NORM_NONE && !og__is_last(c, l))
@@ -119,12 +121,15 @@ static size_t spec_bytes(const struct og_nn_ops *ops, const struct og_spec *s, i
     return bytes + (s->weight ? packed * (s->multiplies_back ? 2 : 1) : 0);
 }
 
-/* Of the heads' matrices, packed apart. */
+/* Of the heads' matrices and of folded vectors, packed apart. */
 static size_t head_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l)
 {
-    if (!og__may_attend_first(c, l))
-        return 0;
-    return 2 * (size_t)c->heads * packed_bytes(ops, og__head_width(c, l), og__layer_in(c, l));
+    size_t bytes = 0;
+    if (og__may_attend_first(c, l))
+        bytes = 2 * (size_t)c->heads * packed_bytes(ops, og__head_width(c, l), og__layer_in(c, l));
+    if (og__folds_own(c))
+        bytes += 2 * packed_bytes(ops, c->heads, og__layer_own(c, l));
+    return bytes;
 }
 
 /* Widest hidden layer whose statistics a batch has; 0: none. */
@@ -136,36 +141,53 @@ static size_t normed(const struct og_model_config *c)
     return most;
 }
 
-/* The convolutions of a model, one after another: one a layer, or, where nodes have types, one a
- * layer and relation. */
-struct conv_walk {
+/* What a model is made of, one after another: a layer each, or, where nodes have types, for each
+ * layer its relations' convolutions and then its types' ends. */
+struct walk {
     const struct og_model_config *model;
     struct og_live live;
-    struct og_model_config config; /* of the convolution at hand */
+    struct og_model_config config; /* of what is at hand: */
     int layer;
-    uint32_t relation;
+    bool end;        /* of a type, else a convolution */
+    uint32_t number; /* of the type, or of the relation */
 };
 
-static struct conv_walk walk_convs(const struct og_model_config *c)
+static struct walk walk_layers(const struct og_model_config *c)
 {
-    struct conv_walk w = {.model = c, .config = *c, .layer = -1};
+    struct walk w = {.model = c, .config = *c, .layer = -1};
     if (c->types)
         w.live = og__live_relations(c);
     return w;
 }
 
-static bool next_conv(struct conv_walk *w)
+/* The next one that there may be. */
+static void step_on(struct walk *w)
 {
-    const struct og_graph_types *types = w->model->types;
+    const struct og_graph_types *g = w->model->types;
+    const uint32_t n = !g ? 0 : w->end ? g->n_types : g->n_relations;
+    if (w->layer >= 0 && ++w->number < n)
+        return;
+    w->number = 0;
+    if (w->layer >= 0 && g && !w->end) {
+        w->end = true;
+        return;
+    }
+    w->end = false;
+    w->layer++;
+}
+
+static bool next_part(struct walk *w)
+{
+    const struct og_graph_types *g = w->model->types;
     do {
-        const bool more = types && w->layer >= 0 && w->relation + 1 < types->n_relations;
-        w->relation = more ? w->relation + 1 : 0;
-        w->layer += !more;
+        step_on(w);
         if (w->layer == w->model->layers)
             return false;
-    } while (types && !w->live.of[w->layer][w->relation]);
-    if (types)
-        w->config = og__relation_config(w->model, w->relation);
+    } while (g && !(w->end ? og__has_end(&w->live, g, w->layer, w->number)
+                           : w->live.of[w->layer][w->number]));
+    if (g)
+        w->config = w->end ? og__type_config(w->model, w->number)
+                           : og__relation_config(w->model, w->number);
     return true;
 }
 
@@ -202,8 +224,8 @@ static uint64_t sum_params(const struct og_nn_ops *ops, const struct og_model_co
 {
     uint64_t sum = 0;
     struct og_specs s;
-    for (struct conv_walk w = walk_convs(c); next_conv(&w);) {
-        s = layer_specs(&w.config, w.layer);
+    for (struct walk w = walk_layers(c); next_part(&w);) {
+        s = layer_specs(&w.config, w.layer, w.end);
         sum += sum_specs(ops, &s, optimizer, of);
     }
     for (int l = 0; l < 2; l++) {
@@ -241,8 +263,8 @@ size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config
                        int optimizer)
 {
     size_t sum = 2 * og__arena_room(normed(config) * sizeof(float));
-    for (struct conv_walk w = walk_convs(config); next_conv(&w);)
-        sum += head_bytes(ops, &w.config, w.layer);
+    for (struct walk w = walk_layers(config); next_part(&w);)
+        sum += w.end ? 0 : head_bytes(ops, &w.config, w.layer);
     return sum + sum_params(ops, config, optimizer, bytes_of);
 }
 
@@ -302,46 +324,71 @@ static void bind_weight(struct og_model *m, struct og_weight *w, const float *va
     w->packed[OG__BACKWARD] = backward ? og__arena_take(&m->memory, bytes) : NULL;
 }
 
-/* Convolution l of `of`, which is the model, or a relation's part of it. */
-static int add_conv(struct og_model *m, struct og_model *of, int l, uint64_t seed,
-                    struct og_err *err)
+static void name_param(const struct og_model *of, bool end, const struct og_spec *s, int l,
+                       struct og_param *p)
+{
+    if (!of->whole)
+        snprintf(p->name, sizeof(p->name), "%s.%d.%s", s->module, l, s->name);
+    else if (end)
+        og__name_of_type(of, s->module, l, s->name, p->name, sizeof(p->name));
+    else
+        og__name_of_relation(of, s->module, l, s->name, p->name, sizeof(p->name));
+}
+
+/* Matrices that are packed beside those of products with parameters. */
+static void bind_heads(struct og_model *m, struct og_model *of, int l)
+{
+    const struct og_model_config *c = &of->config;
+    struct og_layer *layer = &of->layer[l];
+    const int width = og__may_attend_first(c, l) ? og__head_width(c, l) : 0;
+    for (int h = 0; width && h < c->heads; h++)
+        bind_weight(m, &layer->head[h],
+                    layer->param[OG__NEIGHBOUR]->value +
+                        (size_t)h * (size_t)width * (size_t)layer->n_in,
+                    width, layer->n_in, true);
+    if (og__folds_own(c))
+        bind_weight(m, &layer->folded, NULL, c->heads, og__layer_own(c, l), true);
+}
+
+/* Layer l of `of`, which is the model, or a relation's or a type's part of it. */
+static int add_layer(struct og_model *m, struct og_model *of, int l, bool end, uint64_t seed,
+                     struct og_err *err)
 {
     int rc = 0;
     struct og_layer *layer = &of->layer[l];
-    struct og_specs specs = layer_specs(&of->config, l);
+    struct og_specs specs = layer_specs(&of->config, l, end);
     layer->n_in = og__layer_in(&of->config, l);
     layer->n_mid = og__layer_mid(&of->config, l);
     layer->n_out = og__layer_out(&of->config, l);
     for (size_t i = 0; i < specs.n; i++) {
         const struct og_spec *s = &specs.spec[i];
         struct og_param *p = add_param(m, s);
-        if (of->whole)
-            og__name_of_relation(of, s->module, l, s->name, p->name, sizeof(p->name));
-        else
-            snprintf(p->name, sizeof(p->name), "%s.%d.%s", s->module, l, s->name);
+        name_param(of, end, s, l, p);
         layer->param[s->role] = p;
         OG_TRY(draw(m, p, s, l, seed, err));
         if (s->weight)
             bind_weight(m, &layer->weight[s->role], p->value, (int)p->shape[0], (int)p->shape[1],
                         s->multiplies_back);
     }
-    int width = og__may_attend_first(&of->config, l) ? og__head_width(&of->config, l) : 0;
-    for (int h = 0; width && h < of->config.heads; h++)
-        bind_weight(m, &layer->head[h],
-                    layer->param[OG__NEIGHBOUR]->value +
-                        (size_t)h * (size_t)width * (size_t)layer->n_in,
-                    width, layer->n_in, true);
+    if (!end)
+        bind_heads(m, of, l);
 out:
     return rc;
 }
 
-static int add_convs(struct og_model *m, uint64_t seed, struct og_err *err)
+static struct og_model *part_of(struct og_model *m, const struct walk *w)
+{
+    if (!m->relational)
+        return m;
+    return w->end ? og__type_model(m->relational, w->number)
+                  : og__relation_model(m->relational, w->number);
+}
+
+static int add_layers(struct og_model *m, uint64_t seed, struct og_err *err)
 {
     int rc = 0;
-    for (struct conv_walk w = walk_convs(&m->config); next_conv(&w);) {
-        struct og_model *of = m->relational ? og__relation_model(m->relational, w.relation) : m;
-        OG_TRY(add_conv(m, of, w.layer, seed, err));
-    }
+    for (struct walk w = walk_layers(&m->config); next_part(&w);)
+        OG_TRY(add_layer(m, part_of(m, &w), w.layer, w.end, seed, err));
 out:
     return rc;
 }
@@ -404,7 +451,7 @@ int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
     OG_TRY(og__arena_init(&m->memory, m->own, og__model_bytes(ops, config, optimizer), MODEL, err));
     m->param = calloc(sum_params(ops, config, optimizer, one_spec), sizeof(*m->param));
     OG_TRY(m->param ? 0 : og__fail_errno(err, -ENOMEM, NULL, MODEL));
-    OG_TRY(add_convs(m, seed, err));
+    OG_TRY(add_layers(m, seed, err));
     OG_TRY(add_decoder(m, seed, err));
     OG_TRY(add_embeddings(m, seed, err));
     m->mean = og__arena_take(&m->memory, normed(config) * sizeof(float));

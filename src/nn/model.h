@@ -43,6 +43,7 @@ struct og_layer {
     struct og_param *param[OG__ROLES]; /* NULL: has none */
     struct og_weight weight[OG__ROLES];
     struct og_weight head[OG__MAX_HEADS]; /* GAT: each head's rows of OG__NEIGHBOUR */
+    struct og_weight folded;              /* GAT: att_dst through OG__SELF */
 };
 
 /* A layer's share of the batch at hand. */
@@ -73,6 +74,7 @@ struct og_workspace {
     float *dropped;       /* [n_ids, in_dim], NULL: none */
     uint32_t *back_indptr, *back_col, *back_edge; /* the transposed block of the layer at hand */
     float *dlogits, *partial;
+    float *dz; /* of a relation's: the gradient of what was attended to, [n_src, F_in] */
     /* links */
     uint32_t pair_window;
     float *scores, *dscores;   /* [pairs] */
@@ -111,8 +113,8 @@ struct og_model {
     size_t n_params;
     const struct og_ends *ends;
     struct og_relational *relational; /* relations' convolutions; NULL: nodes are of one type */
-    struct og_model *whole;           /* of a relation's: what it is a part of, */
-    uint32_t relation;                /* and its number */
+    struct og_model *whole;           /* of a relation's, a type's: what it is a part of, */
+    uint32_t number;                  /* and which one */
     float *mean, *var;                /* of another model's batch, for a layer at a time */
     struct og_layer layer[OG_MAX_HOPS];
     struct og_decoder decoder;
@@ -128,9 +130,11 @@ OG_MUST_CHECK int og__workspace_carve(struct og_model *m, const struct og_batch 
 
 /* ---- what a convolution works with (workspace.c) ---- */
 
-/* For layer l on block b: w is filled but for its end. */
+/* For layer l on block b: w is filled but for its end; and that. */
 void og__carve_conv(const struct og_model_config *c, int l, const struct og_block *b, bool training,
                     struct og_arena *arena, struct og_layer_work *w);
+void og__carve_end(const struct og_model_config *c, int l, const struct og_block *b, bool training,
+                   struct og_arena *arena, struct og_layer_work *w);
 /* Of the partial sums of its gradients; whether it transposes the block on the way back; the widest
  * matrix of any layer. */
 size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
@@ -148,6 +152,12 @@ struct og_input og__weighted(struct og_rows x, uint32_t n, const struct og_weigh
 /* Adds the residual to op's inputs, if there is one. x: what it is of. */
 void og__add_skip(struct og_model *m, int l, struct og_rows x, enum og__direction direction,
                   struct og_affine *op);
+/* Its gradient, before the input gives way to its own. */
+OG_MUST_CHECK int og__skip_gradient(struct og_model *m, int l, struct og_rows in, const float *dy,
+                                    struct og_err *err);
+/* Zeros; those of a running statistic, which has no gradient, are none. */
+OG_MUST_CHECK int og__clear(struct og_model *m, void *there, size_t bytes, struct og_err *err);
+OG_MUST_CHECK int og__clear_grad(struct og_model *m, const struct og_param *p, struct og_err *err);
 /* Let op, the terms of the gradient of layer l's input, end in its place: the residual's term, and
  * the slope of the previous layer's end where that is a ReLU and dropout. Runs it. */
 static inline int og__input_gradient(struct og_model *m, int l, const float *dy,

@@ -53,6 +53,7 @@ struct og_conv_names {
         *marks; /* all of them are there, and more than of any other; ends with NULL */
     const char *first, *last; /* [.., F_in] and [F_out, ..] of the layer; last NULL = first, else
                                  F_mid is the hidden width */
+    const char *apart;        /* NULL, or what a relation between two types has for `first` */
 };
 /* NULL: there is no such model. Kinds and aggregators count from 0. */
 const struct og_conv_names *og__model_names(const struct og_model_config *config);

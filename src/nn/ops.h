@@ -176,7 +176,9 @@ struct og_dot {
  *
  * h counts heads. A row of z has a part for each head, or, with `shared`, is the same for all. What
  * heads make lies side by side, or is averaged; then come bias and, with `add`, what y held. Every
- * destination is a source of its own by a loop that stands for its edges on the diagonal.
+ * destination is a source of its own by a loop that stands for its edges on the diagonal; not where
+ * they are `apart` from the sources: there score_dst, z[v, h] . att_dst[h], is given, att_dst is
+ * not looked at, and what no edge leads to attends to nothing.
  * Coefficients lie by destination, each one's edges and then its loop: those of edge e of v at
  * (e + v) * heads, those of the loop at (indptr[v + 1] + v) * heads. With dropout some of them
  * count for nothing and the rest for more: y is of those, `alpha` still of all. Tolerance: 1e-5 of
@@ -187,7 +189,7 @@ enum { OG__MAX_HEADS = 64 };
 struct og_attend {
     const struct og_block *block;
     int heads, width; /* F = heads * width */
-    bool shared, average, add;
+    bool shared, average, add, apart;
     struct og_rows z;                 /* [n_src, shared ? width : F] */
     const float *att_src, *att_dst;   /* [F] */
     const float *bias;                /* of a row of y, or NULL */
@@ -198,8 +200,8 @@ struct og_attend {
     float *y;                         /* out [n_dst, average ? width : F] */
 };
 
-/* The way back. dz may be where z is, and dscore where `dropped` is. Overwrites score_dst and, with
- * dropout, alpha.
+/* The way back. dz may be where z is, and dscore where `dropped` is. score_dst becomes the gradient
+ * of itself; with dropout, alpha is overwritten.
  * Tolerance: 1e-5 of the largest magnitude in each gradient. */
 #define OG__TOLERANCE_ATTEND_BACK 1e-5
 struct og_attend_back {
@@ -208,7 +210,7 @@ struct og_attend_back {
     const uint32_t *indptr, *col, *edge; /* the transposed block */
     float *dscore;                       /* scratch, as alpha */
     float *dz;                           /* out, as z; NULL: not wanted */
-    float *datt_src, *datt_dst;          /* out [F] */
+    float *datt_src, *datt_dst;          /* out [F]; apart: datt_dst is not looked at */
 };
 
 /* Vectors through the rows of a matrix that belong to their heads:

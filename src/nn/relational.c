@@ -36,7 +36,7 @@ static int begin_batch(struct og_model *m, const struct og_batch *batch, const s
     OG_TRY(og__relational_carve(m, err));
     d->batch = batch;
     og__count_types(d->types, batch, d->local, &d->at);
-    m->at.work[m->config.layers - 1].h = og__made_at(d, m->config.layers - 1, d->types->target)->h;
+    m->at.work[m->config.layers - 1].h = d->end[d->types->target].at.work[m->config.layers - 1].h;
 out:
     return rc;
 }
@@ -82,7 +82,7 @@ static struct og_rows input_of(const struct og_relational *d, int l, uint32_t ty
     const struct og_model_config *c = &d->whole->config;
     if (l == 0)
         return d->side[type].input;
-    return og__dense(og__made_at(d, l - 1, type)->h,
+    return og__dense(d->end[type].at.work[l - 1].h,
                      og__type_nodes(&d->at, og__hop_of(c, l) + 1, type), c->hidden);
 }
 
@@ -104,49 +104,31 @@ static bool begin_turn(struct og_relational *d, int l, uint32_t relation, struct
 
 /* ==== forward ==== */
 
-static void end_convolution(struct og_model *part, int l, struct og_rows in, struct og_affine *op)
+/* The first relation of a type also brings the residual. */
+static void end_convolution(struct og_model *part, int l, struct og_rows own, struct og_affine *op)
 {
-    (void)in; /* no residual */
     const struct og_relational *d = part->whole->relational;
-    struct og_made *to = og__made_at(d, l, d->types->relation[part->relation].destination);
-    op->rows = part->at.work[l].block->n_dst;
+    const uint32_t type = d->types->relation[part->number].destination;
+    struct og_model *end = &d->end[type];
+    const struct og_layer_work *w = &end->at.work[l];
+    struct og_made *to = og__made_at(d, l, type);
+    op->rows = w->block->n_dst;
     op->cols = part->layer[l].n_out;
-    op->y = to->y;
+    op->y = w->y ? w->y : w->h;
     op->add = to->begun;
+    if (!to->begun)
+        og__add_skip(end, l, own, OG__FORWARD, op);
     to->begun = true;
 }
 
-static struct og_finish finish_of(const struct og_relational *d, int l, uint32_t type,
-                                  const struct og_dropout *dropout)
-{
-    const struct og_model_config *c = &d->whole->config;
-    const struct og_made *at = og__made_at(d, l, type);
-    return (struct og_finish){.rows = og__type_nodes(&d->at, og__hop_of(c, l), type),
-                              .cols = og__layer_out(c, l),
-                              .norm = OG_NORM_NONE,
-                              .activation = og__conv_of(c)->elu ? OG__ELU : OG__RELU,
-                              .dropout = dropout->p > 0 ? dropout : NULL,
-                              .y = at->y,
-                              .h = at->h};
-}
-
-static struct og_dropout dropout_of(const struct og_relational *d, int l, uint32_t type,
-                                    const struct og_step *step)
-{
-    return (struct og_dropout){d->whole->config.dropout, *step, (uint32_t)l + OG__KEYS * type};
-}
-
-/* Activation and dropout of what relations made in a type. */
+/* Norm, activation and dropout of what relations made in a type. */
 static int finish_types(struct og_model *m, int l, const struct og_step *step, struct og_err *err)
 {
     const struct og_relational *d = m->relational;
     int rc = 0;
-    for (uint32_t t = 0; t < d->types->n_types; t++) {
-        const struct og_dropout dropout = step ? dropout_of(d, l, t, step) : (struct og_dropout){0};
-        const struct og_finish op = finish_of(d, l, t, &dropout);
+    for (uint32_t t = 0; t < d->types->n_types; t++)
         if (og__made_at(d, l, t)->begun)
-            OG_TRY(m->ops->finish(m->backend, &op, err));
-    }
+            OG_TRY(og__finish_layer(&d->end[t], l, step, err));
 out:
     return rc;
 }
@@ -161,7 +143,8 @@ int og__relational_forward(struct og_model *m, const struct og_batch *batch,
     OG_TRY(og__pack_weights(m, err));
     for (uint32_t r = 0; step && r < d->types->n_relations; r++)
         og__key_dropout(&d->part[r], step, OG__KEYS * r);
-    d->step = step ? *step : (struct og_step){0};
+    for (uint32_t t = 0; step && t < d->types->n_types; t++)
+        og__key_dropout(&d->end[t], step, OG__KEYS * t);
     OG_TRY(take_inputs(m, x, step, err));
     for (int l = 0; l < m->config.layers; l++) {
         for (uint32_t r = 0; r < d->types->n_relations; r++)
@@ -187,34 +170,62 @@ static bool goes_back(const struct og_model *part, int l)
     return l > 0 || part->config.trains_input;
 }
 
+/* The gradient of what layer l makes of a type. */
+static const float *gradient_of(const struct og_relational *d, int l, uint32_t type)
+{
+    return og__is_last(&d->whole->config, l) ? d->whole->at.dlogits : d->end[type].at.work[l].h;
+}
+
+/* A term of op: the residual's share of the gradient of what layer l reads of a type. */
+static void add_skip(struct og_relational *d, int l, uint32_t type, struct og_affine *op)
+{
+    struct og_model *end = &d->end[type];
+    const struct og_made *made = og__made_at(d, l, type);
+    if (!made->begun || d->side[type].skipped)
+        return;
+    og__add_skip(end, l, og__dense(gradient_of(d, l, type), made->nodes.n_dst, end->layer[l].n_out),
+                 OG__BACKWARD, op);
+    d->side[type].skipped = true;
+}
+
 /* op, terms of the gradient of what layer l reads of a type, is added to the others. */
-static int add_gradient(struct og_model *part, int l, uint32_t type, struct og_affine *op,
+static int add_gradient(struct og_relational *d, int l, uint32_t type, struct og_affine *op,
                         struct og_err *err)
 {
-    struct og_relational *d = part->whole->relational;
     struct og_side *to = &d->side[type];
-    if (!goes_to(d, l, type))
-        return 0;
-    op->rows = og__type_nodes(&d->at, og__hop_of(&part->config, l) + 1, type);
+    op->rows = og__type_nodes(&d->at, og__hop_of(&d->whole->config, l) + 1, type);
     op->cols = input_of(d, l, type).dim;
     op->y = to->grad;
     op->add = to->begun;
     to->begun = true;
-    return part->ops->affine(part->backend, op, err);
+    return d->whole->ops->affine(d->whole->backend, op, err);
+}
+
+/* With the residual's share, unless op ends in an operand that has no weight, which has to be the
+ * last. */
+static int add_convolution_gradient(struct og_model *part, int l, uint32_t type,
+                                    struct og_affine *op, struct og_err *err)
+{
+    struct og_relational *d = part->whole->relational;
+    if (!goes_to(d, l, type))
+        return 0;
+    if (op->n_inputs == 0 || op->input[op->n_inputs - 1].weight)
+        add_skip(d, l, type, op);
+    return add_gradient(d, l, type, op, err);
 }
 
 static int input_gradient(struct og_model *part, int l, const float *dy, struct og_affine *op,
                           struct og_err *err)
 {
-    (void)dy; /* no residual */
-    const uint32_t source = part->whole->config.types->relation[part->relation].source;
-    return add_gradient(part, l, source, op, err);
+    (void)dy; /* the residual is of the type */
+    const uint32_t source = part->whole->config.types->relation[part->number].source;
+    return add_convolution_gradient(part, l, source, op, err);
 }
 
 static int own_gradient(struct og_model *part, int l, struct og_affine *op, struct og_err *err)
 {
-    const uint32_t own = part->whole->config.types->relation[part->relation].destination;
-    return add_gradient(part, l, own, op, err);
+    const uint32_t own = part->whole->config.types->relation[part->number].destination;
+    return add_convolution_gradient(part, l, own, op, err);
 }
 
 const struct og_ends og__ends_of_relations = {.end = end_convolution,
@@ -222,27 +233,13 @@ const struct og_ends og__ends_of_relations = {.end = end_convolution,
                                               .input_gradient = input_gradient,
                                               .own_gradient = own_gradient};
 
-static int clear_floats(struct og_model *m, float *there, size_t n, struct og_err *err)
-{
-    static const float zeros[1024];
-    int rc = 0;
-    for (size_t i = 0, some; i < n; i += some) {
-        some = OG_MIN(n - i, OG_COUNT(zeros));
-        OG_TRY(og__model_push(m, there + i, zeros, some * sizeof(*zeros), err));
-    }
-out:
-    return rc;
-}
-
-/* Of a relation that had no turn. */
+/* Of a relation that had no turn, of the end of a type that has no nodes. */
 static int clear_gradients(struct og_model *part, int l, struct og_err *err)
 {
     int rc = 0;
-    for (int role = 0; role < OG__ROLES; role++) {
-        const struct og_param *p = part->layer[l].param[role];
-        if (p)
-            OG_TRY(clear_floats(part->whole, p->grad, og__param_count(p), err));
-    }
+    for (int role = 0; role < OG__ROLES; role++)
+        if (part->layer[l].param[role])
+            OG_TRY(og__clear_grad(part->whole, part->layer[l].param[role], err));
 out:
     return rc;
 }
@@ -251,21 +248,21 @@ out:
 static int through_end(struct og_model *m, int l, uint32_t type, struct og_err *err)
 {
     const struct og_relational *d = m->relational;
+    struct og_model *end = &d->end[type];
     const struct og_side *s = &d->side[type];
-    const struct og_dropout dropout = dropout_of(d, l, type, &d->step);
-    const struct og_finish forward = finish_of(d, l, type, &dropout);
-    const bool elu = forward.activation == OG__ELU;
-    struct og_affine op = {.rows = forward.rows,
-                           .cols = forward.cols,
-                           .y = forward.h,
-                           .gated = !elu,
+    const bool finishes = og__finishes(&end->config, l);
+    const uint32_t rows = og__made_at(d, l, type)->nodes.n_dst;
+    const int cols = end->layer[l].n_out;
+    struct og_affine op = {.rows = rows,
+                           .cols = cols,
+                           .y = end->at.work[l].h,
+                           .gated = !finishes,
                            .gate_scale = (float)(1 / (1 - m->config.dropout))};
     if (s->begun)
-        op.input[op.n_inputs++] = og__weighted(og__dense(s->grad, forward.rows, forward.cols),
-                                               forward.rows, NULL, OG__FORWARD);
-    struct og_finish_back back = {.forward = &forward, .g = forward.h};
+        op.input[op.n_inputs++] =
+            og__weighted(og__dense(s->grad, rows, cols), rows, NULL, OG__FORWARD);
     int rc = m->ops->affine(m->backend, &op, err);
-    return rc < 0 || !elu ? rc : m->ops->finish_back(m->backend, &back, err);
+    return rc < 0 || !finishes ? rc : og__finish_layer_back(end, l, err);
 }
 
 /* Rows that no batch has have none. */
@@ -275,22 +272,49 @@ static int row_gradients(struct og_model *m, uint32_t type, struct og_err *err)
     const struct og_side *s = &d->side[type];
     const struct og_param *p = d->row[type];
     const size_t dim = (size_t)p->shape[1];
-    int rc = clear_floats(m, p->grad, og__param_count(p), err);
+    int rc = og__clear_grad(m, p, err);
     for (uint32_t i = 0; rc == 0 && s->begun && i < s->input.n; i++)
         memcpy(p->grad + s->number[i] * dim, s->grad + i * dim, dim * sizeof(*p->grad));
     return rc;
 }
 
+/* The residual's share of what layer l reads of a type, where no relation has taken it along. */
+static int rest_gradient(struct og_relational *d, int l, uint32_t type, struct og_err *err)
+{
+    struct og_affine op = {0};
+    if (goes_to(d, l, type))
+        add_skip(d, l, type, &op);
+    return op.n_inputs > 0 ? add_gradient(d, l, type, &op, err) : 0;
+}
+
+/* Behind those of layer l's convolutions. */
 static int end_gradients(struct og_model *m, int l, struct og_err *err)
 {
-    const struct og_relational *d = m->relational;
+    struct og_relational *d = m->relational;
     int rc = 0;
     for (uint32_t t = 0; t < d->types->n_types; t++) {
+        OG_TRY(rest_gradient(d, l, t, err));
         if (l == 0 && d->row[t])
             OG_TRY(row_gradients(m, t, err));
         if (l > 0 && og__made_at(d, l - 1, t)->begun)
             OG_TRY(through_end(m, l - 1, t, err));
         d->side[t].begun = false;
+        d->side[t].skipped = false;
+    }
+out:
+    return rc;
+}
+
+/* Of the residuals, and of the ends of types that had nothing to end. */
+static int skip_gradients(struct og_model *m, int l, struct og_err *err)
+{
+    const struct og_relational *d = m->relational;
+    int rc = 0;
+    for (uint32_t t = 0; t < d->types->n_types; t++) {
+        if (!og__made_at(d, l, t)->begun)
+            OG_TRY(clear_gradients(&d->end[t], l, err));
+        else
+            OG_TRY(og__skip_gradient(&d->end[t], l, input_of(d, l, t), gradient_of(d, l, t), err));
     }
 out:
     return rc;
@@ -302,10 +326,10 @@ int og__relational_backward(struct og_model *m, struct og_err *err)
     struct turn turn;
     int rc = 0;
     for (int l = m->config.layers - 1; l >= 0; l--) {
+        OG_TRY(skip_gradients(m, l, err));
         for (uint32_t r = 0; r < d->types->n_relations; r++) {
             struct og_model *part = &d->part[r];
-            const uint32_t to = d->types->relation[r].destination;
-            const float *dy = og__is_last(&m->config, l) ? m->at.dlogits : og__made_at(d, l, to)->h;
+            const float *dy = gradient_of(d, l, d->types->relation[r].destination);
             if (begin_turn(d, l, r, &turn))
                 OG_TRY(og__conv_of(&part->config)
                            ->steps->backward(part, l, turn.in, turn.own, dy, err));

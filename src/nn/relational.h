@@ -3,10 +3,12 @@
  * end there (R-GCN, Schlichtkrull et al. 2018; PyTorch Geometric's HeteroConv with aggr="sum"):
  *
  *   paper  ──cites──> conv ──┐
- *   author ─writes──> conv ──┴─ + ──> ReLU, dropout ──> rows of papers, the next layer's input
+ *   author ─writes──> conv ──┼─ + ──> norm, activation, dropout ──> rows of papers, the next
+ * layer's paper  ──residual────────┘                                       input
  *
  * A relation's convolutions are an og_model without ends or memory of their own: they are computed
  * by the code that untyped ones are (conv_*.c), on the relation's block, and its ends lead to sums.
+ * What comes behind a type's sum is an og_model without convolutions (layer.c).
  * So a graph of one type and one relation has the numbers of an untyped one, bit for bit.
  *
  * A relation has a convolution in a layer if its source and destination have rows there, and if
@@ -25,8 +27,13 @@ struct og_live {
 };
 /* Which relations have convolutions, in each layer. */
 struct og_live og__live_relations(const struct og_model_config *c);
-/* As that of an untyped model of them. */
+/* Whether any ends in the type: then it has rows behind the layer. How many types have. */
+bool og__has_end(const struct og_live *live, const struct og_graph_types *g, int layer,
+                 uint32_t type);
+uint32_t og__count_ends(const struct og_model_config *c, int layer);
+/* As those of an untyped model of a relation's convolutions, of what is behind a type's sums. */
 struct og_model_config og__relation_config(const struct og_model_config *c, uint32_t relation);
+struct og_model_config og__type_config(const struct og_model_config *c, uint32_t type);
 /* What relations and types allow. */
 OG_MUST_CHECK int og__relational_check(const struct og_model_config *c, struct og_err *err);
 
@@ -36,10 +43,14 @@ OG_MUST_CHECK int og__relational_open(struct og_relational **out, struct og_mode
                                       struct og_err *err);
 void og__relational_close(struct og_relational *d); /* accepts NULL */
 struct og_model *og__relation_model(struct og_relational *d, uint32_t relation);
+struct og_model *og__type_model(struct og_relational *d, uint32_t type);
 /* Of a parameter: "convs.<layer>.convs.<source___name___destination>.<name>", as PyTorch
  * Geometric's ModuleDict has it, which puts # in the place of a dot. */
 void og__name_of_relation(const struct og_model *part, const char *module, int layer,
                           const char *name, char *out, size_t bytes);
+/* "norms.<layer>.<type>.<name>", the same way. */
+void og__name_of_type(const struct og_model *part, const char *module, int layer, const char *name,
+                      char *out, size_t bytes);
 /* The type's rows are this parameter's. */
 void og__relational_train_rows(struct og_relational *d, uint32_t type, struct og_param *p);
 

@@ -19,11 +19,12 @@ int og__relational_open(struct og_relational **out, struct og_model *whole, stru
     OG_TRY(og__type_counts_init(&d->most, g, (uint32_t)c->layers, err));
     OG_TRY(og__type_counts_init(&d->at, g, (uint32_t)c->layers, err));
     d->part = calloc(g->n_relations, sizeof(*d->part));
+    d->end = calloc(g->n_types, sizeof(*d->end));
     d->block = calloc(g->n_relations, sizeof(*d->block));
     d->row = calloc(g->n_types, sizeof(*d->row));
     d->side = calloc(g->n_types, sizeof(*d->side));
     d->made = calloc((size_t)c->layers * g->n_types, sizeof(*d->made));
-    if (!d->part || !d->block || !d->row || !d->side || !d->made)
+    if (!d->part || !d->end || !d->block || !d->row || !d->side || !d->made)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "model"));
     for (uint32_t r = 0; r < g->n_relations; r++)
         d->part[r] = (struct og_model){.config = og__relation_config(c, r),
@@ -31,7 +32,13 @@ int og__relational_open(struct og_relational **out, struct og_model *whole, stru
                                        .backend = whole->backend,
                                        .ends = &og__ends_of_relations,
                                        .whole = whole,
-                                       .relation = r};
+                                       .number = r};
+    for (uint32_t t = 0; t < g->n_types; t++)
+        d->end[t] = (struct og_model){.config = og__type_config(c, t),
+                                      .ops = whole->ops,
+                                      .backend = whole->backend,
+                                      .whole = whole,
+                                      .number = t};
     *out = d;
     return 0;
 out:
@@ -46,6 +53,7 @@ void og__relational_close(struct og_relational *d)
     og__type_counts_release(&d->most);
     og__type_counts_release(&d->at);
     free(d->part);
+    free(d->end);
     free(d->block);
     free(d->row);
     free(d->side);
@@ -56,6 +64,11 @@ void og__relational_close(struct og_relational *d)
 struct og_model *og__relation_model(struct og_relational *d, uint32_t relation)
 {
     return &d->part[relation];
+}
+
+struct og_model *og__type_model(struct og_relational *d, uint32_t type)
+{
+    return &d->end[type];
 }
 
 void og__relational_train_rows(struct og_relational *d, uint32_t type, struct og_param *p)
@@ -134,10 +147,23 @@ static void carve_side(const struct carving *k, uint32_t type)
         k->out->side[type] = s;
 }
 
+static void carve_end(const struct carving *k, int l, uint32_t type)
+{
+    const struct og_model_config end = og__type_config(k->config, type);
+    const struct og_block nodes = {.n_dst = og__type_nodes(k->n, og__hop_of(k->config, l), type)};
+    struct og_layer_work w = {0};
+    og__carve_end(&end, l, &nodes, k->training, k->arena, &w);
+    if (!k->out)
+        return;
+    struct og_made *made = og__made_at(k->out, l, type);
+    *made = (struct og_made){.nodes = nodes};
+    w.block = &made->nodes;
+    k->out->end[type].at.work[l] = w;
+}
+
 static void carve_layer(const struct carving *k, int l)
 {
     const struct og_model_config *c = k->config;
-    const bool elu = og__conv_of(c)->elu && !og__is_last(c, l);
     for (uint32_t r = 0; r < c->types->n_relations; r++) {
         struct og_layer_work w;
         const struct og_block b = block_of(c, k->n, l, r);
@@ -149,13 +175,23 @@ static void carve_layer(const struct carving *k, int l)
         if (k->out)
             k->out->part[r].at.work[l] = w;
     }
-    for (uint32_t t = 0; t < c->types->n_types; t++) {
-        const uint64_t n = og__nodes_of(k->n, og__hop_of(c, l), t);
-        float *h = take_floats(k->arena, n, og__layer_out(c, l));
-        float *y = elu && k->training ? take_floats(k->arena, n, og__layer_out(c, l)) : h;
-        if (k->out)
-            *og__made_at(k->out, l, t) = (struct og_made){.y = y, .h = h};
-    }
+    for (uint32_t t = 0; t < c->types->n_types; t++)
+        if (og__has_end(k->live, c->types, l, t))
+            carve_end(k, l, t);
+}
+
+/* Of the partial sums of gradients of a type's end. */
+static size_t end_partial(const struct carving *k, int l, uint32_t type)
+{
+    const struct og_model_config end = og__type_config(k->config, type);
+    const uint32_t n = og__type_nodes(k->n, og__hop_of(k->config, l), type);
+    const int out = og__layer_out(&end, l);
+    size_t most = 0;
+    if (end.residual)
+        most = k->ops->partial_bytes(n, out, (uint64_t)og__layer_in(&end, l));
+    if (og__finishes(&end, l))
+        most = OG_MAX(most, k->ops->column_bytes(n, 2 * (size_t)out));
+    return most;
 }
 
 /* What relations need one after another on the way back: the largest of each. */
@@ -165,7 +201,8 @@ static void carve_shared(const struct carving *k, struct og_workspace *out)
     size_t partial = 0;
     size_t n_src = 0;
     size_t n_edges = 0;
-    for (int l = 0; l < c->layers; l++)
+    size_t attended = 0;
+    for (int l = 0; l < c->layers; l++) {
         for (uint32_t r = 0; r < c->types->n_relations; r++) {
             const struct og_block b = block_of(c, k->n, l, r);
             const struct og_model_config part = og__relation_config(c, r);
@@ -174,12 +211,19 @@ static void carve_shared(const struct carving *k, struct og_workspace *out)
             partial = OG_MAX(partial, og__partial_bytes(k->ops, &part, l, &b));
             n_src = OG_MAX(n_src, (size_t)b.n_src + 1);
             n_edges = OG_MAX(n_edges, (size_t)b.n_edges);
+            if (og__may_attend_first(&part, l) && (l > 0 || part.trains_input))
+                attended = OG_MAX(attended, b.n_src * (size_t)og__layer_in(&part, l));
         }
+        for (uint32_t t = 0; t < c->types->n_types; t++)
+            partial = OG_MAX(partial, end_partial(k, l, t));
+    }
     out->partial = og__carve(k->arena, partial);
     out->back_indptr = og__carve(k->arena, n_src * sizeof(*out->back_indptr));
     out->back_col = og__carve(k->arena, n_edges * sizeof(*out->back_col));
     if (og__conv_of(c)->attends)
         out->back_edge = og__carve(k->arena, n_edges * sizeof(*out->back_edge));
+    if (attended > 0)
+        out->dz = take_floats(k->arena, attended, 1);
     out->dlogits = take_floats(k->arena, og__nodes_of(k->n, 0, c->types->target), c->n_classes);
 }
 
@@ -254,6 +298,7 @@ int og__relational_carve(struct og_model *m, struct og_err *err)
         d->part[r].at.back_indptr = m->at.back_indptr;
         d->part[r].at.back_col = m->at.back_col;
         d->part[r].at.back_edge = m->at.back_edge;
+        d->part[r].at.dz = m->at.dz;
     }
 out:
     return rc;

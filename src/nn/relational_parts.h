@@ -10,20 +10,20 @@
 
 /* Of one type, behind one layer. */
 struct og_made {
-    float *y, *h; /* [nodes of the hop, F_out]; y: what relations add up to, may be h */
-    bool begun;   /* there is something in y */
+    struct og_block nodes; /* of the hop: n_dst */
+    bool begun;            /* the sum over relations has something in it */
 };
 
 struct og_relational {
     struct og_model *whole;
     const struct og_graph_types *types;
     struct og_live live;
-    struct og_model *part; /* [n_relations] */
+    struct og_model *part; /* [n_relations] their convolutions */
+    struct og_model *end;  /* [n_types] what comes behind their sums */
     struct og_param **row; /* [n_types] parameters that are the type's rows; NULL: it has others */
     struct og_type_counts most, at; /* what the workspace was taken for; of the batch at hand */
     /* the batch at hand */
     const struct og_batch *batch;
-    struct og_step step;    /* of its dropout */
     uint32_t *local;        /* [n_ids] see by_type.h */
     uint32_t *indptr, *src; /* of the block at hand */
     struct og_block *block; /* [n_relations] */
@@ -33,7 +33,8 @@ struct og_relational {
         float *dropped;   /* what dropout leaves of it; NULL: none */
         uint32_t *number; /* rows of the parameter that is its rows */
         float *grad;      /* of the layer's input; */
-        bool begun;       /* there is something in it */
+        bool begun;       /* there is something in it, */
+        bool skipped;     /* and the residual's share of it */
     } * side;             /* [n_types] */
 };
 

@@ -42,6 +42,24 @@ struct og_live og__live_relations(const struct og_model_config *c)
     return live;
 }
 
+bool og__has_end(const struct og_live *live, const struct og_graph_types *g, int layer,
+                 uint32_t type)
+{
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        if (live->of[layer][r] && g->relation[r].destination == type)
+            return true;
+    return false;
+}
+
+uint32_t og__count_ends(const struct og_model_config *c, int layer)
+{
+    const struct og_live live = og__live_relations(c);
+    uint32_t n = 0;
+    for (uint32_t t = 0; t < c->types->n_types; t++)
+        n += og__has_end(&live, c->types, layer, t);
+    return n;
+}
+
 struct og_model_config og__relation_config(const struct og_model_config *c, uint32_t relation)
 {
     const struct og_graph_relation *of = &c->types->relation[relation];
@@ -53,6 +71,17 @@ struct og_model_config og__relation_config(const struct og_model_config *c, uint
     part.own_dim = own->dim;
     part.apart = of->source != of->destination;
     part.trains_input = source->trained || own->trained;
+    part.residual = false; /* these two are of the sum */
+    part.norm = OG_NORM_NONE;
+    return part;
+}
+
+struct og_model_config og__type_config(const struct og_model_config *c, uint32_t type)
+{
+    struct og_model_config part = *c;
+    part.types = NULL;
+    part.in_dim = c->types->type[type].dim;
+    part.trains_input = c->types->type[type].trained;
     return part;
 }
 
@@ -66,16 +95,11 @@ int og__relational_check(const struct og_model_config *c, struct og_err *err)
 {
     const struct og_graph_types *g = c->types;
     const struct og_live live = og__live_relations(c);
-    const char *hint = "leave it out";
     if (!og__conv_of(c)->by_relation)
-        return og__fail(err, -ENOTSUP, "use --model sage, with --aggregator mean or max, or gin",
-                        "--model %s%s: it has no convolution of a relation yet",
-                        og__model_words[c->kind],
-                        c->kind == OG_MODEL_SAGE ? " --aggregator gcn" : "");
-    if (c->residual)
-        return og__fail(err, -ENOTSUP, hint, "--residual: not where nodes have types yet");
-    if (c->norm != OG_NORM_NONE)
-        return og__fail(err, -ENOTSUP, hint, "--norm: not where nodes have types yet");
+        return og__fail(
+            err, -ENOTSUP, "use --model sage, with --aggregator mean or max, gat or gin",
+            "--model %s%s: it has no convolution of a relation yet", og__model_words[c->kind],
+            c->kind == OG_MODEL_SAGE ? " --aggregator gcn" : "");
     for (uint32_t r = 0; r < g->n_relations; r++)
         if (og__conv_of(c)->perceptron && live.of[0][r] && !same_width(g, r))
             return og__fail(err, -EINVAL, "use --model sage, or features of one width",
@@ -92,17 +116,34 @@ int og__relational_check(const struct og_model_config *c, struct og_err *err)
                     "type %s: no relation between types with features ends there",
                     g->type[g->target].name);
 }
+/* A ModuleDict has no dots in its names. */
+static void put_signs(char *name)
+{
+    for (; *name; name++)
+        if (*name == '.')
+            *name = '#';
+}
+
 void og__name_of_relation(const struct og_model *part, const char *module, int layer,
                           const char *name, char *out, size_t bytes)
 {
     const struct og_graph_types *g = part->whole->config.types;
-    const struct og_graph_relation *r = &g->relation[part->relation];
+    const struct og_graph_relation *r = &g->relation[part->number];
     const int head = snprintf(out, bytes, "%s.%d.%s.<", module, layer, module);
     snprintf(out + head, bytes - (size_t)head, "%s___%s___%s>", g->type[r->source].name, r->name,
              g->type[r->destination].name);
-    for (char *c = out + head; *c; c++)
-        if (*c == '.')
-            *c = '#';
+    put_signs(out + head);
+    const size_t used = strlen(out);
+    snprintf(out + used, bytes - used, ".%s", name);
+}
+
+void og__name_of_type(const struct og_model *part, const char *module, int layer, const char *name,
+                      char *out, size_t bytes)
+{
+    const int head = snprintf(out, bytes, "%s.%d.", module, layer);
+    snprintf(out + head, bytes - (size_t)head, "%s",
+             part->whole->config.types->type[part->number].name);
+    put_signs(out + head);
     const size_t used = strlen(out);
     snprintf(out + used, bytes - used, ".%s", name);
 }

@@ -167,6 +167,11 @@ bool og__may_attend_first(const struct og_model_config *c, int layer)
            (int64_t)c->heads * og__layer_in(c, layer) <= WIDEST_ATTENDED;
 }
 
+bool og__folds_own(const struct og_model_config *c)
+{
+    return og__conv_of(c)->attends && c->apart;
+}
+
 /* By multiplications: products of three passes, two of which concern the way back (the last not for
  * features), and three walks along the edges, whose multiplications take eight times as long. */
 bool og__attend_first(const struct og_model_config *c, int layer, const struct og_block *b)

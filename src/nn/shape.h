@@ -31,5 +31,7 @@ bool og__may_transform_first(const struct og_model_config *c, int layer);
 bool og__attend_first(const struct og_model_config *c, int layer, const struct og_block *b);
 /* Whether there are blocks for which it may be so. */
 bool og__may_attend_first(const struct og_model_config *c, int layer);
+/* Whether scores of destinations are those of their rows, without a product. */
+bool og__folds_own(const struct og_model_config *c);
 
 #endif

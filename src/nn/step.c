@@ -54,6 +54,8 @@ int og__pack_weights(struct og_model *m, struct og_err *err)
     OG_TRY(pack_layers(m, err));
     for (uint32_t r = 0; m->relational && r < m->config.types->n_relations; r++)
         OG_TRY(pack_layers(og__relation_model(m->relational, r), err));
+    for (uint32_t t = 0; m->relational && t < m->config.types->n_types; t++)
+        OG_TRY(pack_layers(og__type_model(m->relational, t), err));
     struct og_weight *decoder[] = {&m->decoder.weight[0], &m->decoder.weight[1]};
     if (decoder[0]->value)
         OG_TRY(m->ops->pack(m->backend, decoder, OG_COUNT(decoder), err));
@@ -185,28 +187,13 @@ out:
 
 /* ==== backward ==== */
 
-static int skip_gradient(struct og_model *m, int l, struct og_rows in, const float *dy,
-                         struct og_err *err)
-{
-    const struct og_layer *layer = &m->layer[l];
-    if (!layer->param[OG__SKIP])
-        return 0;
-    struct og_weight_grad op = {.rows = m->at.work[l].block->n_dst,
-                                .n_out = layer->n_out,
-                                .dy = dy,
-                                .n_inputs = 1,
-                                .input = {in},
-                                .grad = {layer->param[OG__SKIP]->grad}};
-    return m->ops->weight_grad(m->backend, &op, err);
-}
-
 static int backward_layer(struct og_model *m, int l, struct og_err *err)
 {
     const float *dy = og__is_last(&m->config, l) ? m->at.dlogits : m->at.work[l].h;
     struct og_rows in = input_of(m, l);
     int rc;
     OG_TRY(og__finishes(&m->config, l) ? og__finish_layer_back(m, l, err) : 0);
-    OG_TRY(skip_gradient(m, l, in, dy, err)); /* before the input gives way to its gradient */
+    OG_TRY(og__skip_gradient(m, l, in, dy, err));
     OG_TRY(og__conv_of(&m->config)->steps->backward(m, l, in, in, dy, err));
 out:
     return rc;
@@ -244,17 +231,34 @@ out:
     return rc;
 }
 
-static bool has_moments(const struct og_model_config *c, int l)
+/* Layers with a batch's statistics, one after another: those of a typed graph's model are of its
+ * types. */
+struct norms {
+    struct og_model *model, *of; /* of: what has the layer */
+    int layer;
+    uint32_t end; /* how many ends of it were looked at */
+};
+
+static bool next_norm(struct norms *n)
 {
-    return c->norm == OG_NORM_BATCH && !og__is_last(c, l);
+    struct og_model *m = n->model;
+    const uint32_t ends = m->relational ? m->config.types->n_types : 1;
+    for (; n->layer < m->config.layers; n->layer++, n->end = 0)
+        while (n->end < ends) {
+            n->of = m->relational ? og__type_model(m->relational, n->end) : m;
+            n->end++;
+            if (n->of->layer[n->layer].param[OG__NORM_MEAN])
+                return true;
+        }
+    return false;
 }
 
 int og__model_track(struct og_model *m, struct og_model *from, struct og_err *err)
 {
     int rc = 0;
-    for (int l = 0; l < m->config.layers; l++)
-        if (has_moments(&m->config, l))
-            OG_TRY(og__track_layer(m, l, from, err));
+    struct norms theirs = {.model = from};
+    for (struct norms n = {.model = m}; next_norm(&n) && next_norm(&theirs);)
+        OG_TRY(og__track_layer(n.of, n.layer, theirs.of, err));
 out:
     return rc;
 }
@@ -262,19 +266,17 @@ out:
 size_t og__model_moments(const struct og_model_config *c)
 {
     size_t sum = 0;
-    for (int l = 0; l < c->layers; l++)
-        sum += has_moments(c, l) ? 2 * (size_t)og__layer_out(c, l) + 1 : 0;
+    for (int l = 0; c->norm == OG_NORM_BATCH && l + 1 < c->layers; l++)
+        sum += (c->types ? og__count_ends(c, l) : 1) * (2 * (size_t)og__layer_out(c, l) + 1);
     return sum;
 }
 
 int og__model_fetch_moments(struct og_model *m, float *out, struct og_err *err)
 {
     int rc = 0;
-    for (int l = 0; l < m->config.layers; l++) {
-        if (!has_moments(&m->config, l))
-            continue;
-        OG_TRY(og__fetch_moments(m, l, out, err));
-        out += 2 * (size_t)m->layer[l].n_out + 1;
+    for (struct norms n = {.model = m}; next_norm(&n);) {
+        OG_TRY(og__fetch_moments(n.of, n.layer, out, err));
+        out += 2 * (size_t)n.of->layer[n.layer].n_out + 1;
     }
 out:
     return rc;
@@ -283,11 +285,9 @@ out:
 int og__model_track_moments(struct og_model *m, const float *in, struct og_err *err)
 {
     int rc = 0;
-    for (int l = 0; l < m->config.layers; l++) {
-        if (!has_moments(&m->config, l))
-            continue;
-        OG_TRY(og__track_moments(m, l, in, err));
-        in += 2 * (size_t)m->layer[l].n_out + 1;
+    for (struct norms n = {.model = m}; next_norm(&n);) {
+        OG_TRY(og__track_moments(n.of, n.layer, in, err));
+        in += 2 * (size_t)n.of->layer[n.layer].n_out + 1;
     }
 out:
     return rc;

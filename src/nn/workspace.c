@@ -33,6 +33,10 @@ static void carve_attention(const struct og_model_config *c, int l, const struct
         w->fold[i] = take_floats(arena, (size_t)c->heads, og__layer_in(c, l));
         w->dfold[i] = take_floats(arena, (size_t)c->heads, og__layer_in(c, l));
     }
+    if (og__folds_own(c)) {
+        w->fold[1] = take_floats(arena, (size_t)c->heads, og__layer_own(c, l));
+        w->dfold[1] = take_floats(arena, (size_t)c->heads, og__layer_own(c, l));
+    }
     w->t = take_floats(arena, b->n_src, og__layer_mid(c, l));
     w->score_src = take_floats(arena, b->n_src, c->heads);
     w->score_dst = take_floats(arena, b->n_dst, c->heads);
@@ -85,11 +89,10 @@ void og__carve_conv(const struct og_model_config *c, int l, const struct og_bloc
         carve_linear(c, l, b, training, arena, w);
 }
 
-static void carve_layer(const struct og_model_config *c, int l, const struct og_block *b,
-                        bool training, struct og_arena *arena, struct og_layer_work *w)
+void og__carve_end(const struct og_model_config *c, int l, const struct og_block *b, bool training,
+                   struct og_arena *arena, struct og_layer_work *w)
 {
     int out = og__layer_out(c, l);
-    og__carve_conv(c, l, b, training, arena, w);
     w->h = take_floats(arena, b->n_dst, out);
     if (!og__finishes(c, l))
         return;
@@ -117,6 +120,8 @@ size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_conf
         most = OG_MAX(most, ops->column_bytes(d, (size_t)OG_MAX(in, mid)));
     if (og__conv_of(c)->attends)
         most = OG_MAX(most, ops->column_bytes(s, 2 * n_mid));
+    if (og__folds_own(c))
+        most = OG_MAX(most, ops->partial_bytes(d, c->heads, n_own));
     if (og__may_attend_first(c, l)) {
         most = OG_MAX(most, ops->partial_bytes(d, og__head_width(c, l), n_in));
         most = OG_MAX(most, ops->column_bytes(s, 2 * (size_t)c->heads * n_in));
@@ -244,8 +249,11 @@ static bool carve(const struct og_nn_ops *ops, const struct og_model_config *c,
     out->loss_blocks =
         og__carve(arena, og__n_blocks(batch->hop[0].n_dst) * sizeof(*out->loss_blocks));
     carve_rooms(ops, c, batch, pairs, arena, &out->room);
-    for (int l = 0; l < c->layers; l++)
-        carve_layer(c, l, &batch->hop[c->layers - 1 - l], training, arena, &out->work[l]);
+    for (int l = 0; l < c->layers; l++) {
+        const struct og_block *b = &batch->hop[c->layers - 1 - l];
+        og__carve_conv(c, l, b, training, arena, &out->work[l]);
+        og__carve_end(c, l, b, training, arena, &out->work[l]);
+    }
     if (training && c->input_dropout > 0)
         out->dropped = take_floats(arena, batch->hop[c->layers - 1].n_src, c->in_dim);
     if (og__of_pairs(c))

@@ -123,20 +123,40 @@ static int same_for_both(const struct og_tensors_file *f, const struct og_tensor
     return src && src->bytes == dst->bytes ? same_data(f, src, dst, err) : 0;
 }
 
+/* Between two types there are two matrices: "<author___writes___paper>". */
+static bool is_apart(const char *name)
+{
+    const char *first = strchr(name, '<');
+    const char *second = first ? strstr(first, "___") : NULL;
+    const char *last = second ? strstr(second + 3, "___") : NULL;
+    const size_t n = last ? (size_t)(second - first - 1) : 0;
+    return last && !(strncmp(first + 1, last + 3, n) == 0 && last[3 + n] == '>');
+}
+
+/* A relation's convolutions: then what follows "norms.<layer>." is a type's name. */
+static bool has_types(const struct og_tensors *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (strstr(t->tensor[i].name, ".convs.<"))
+            return true;
+    return false;
+}
+
 /* Names that PyTorch Geometric has or had for the same: GATConv's matrix was lin_src and, once
  * more, lin_dst up to 2.4; its BatchNorm holds PyTorch's as `module`. */
 static int rename_tensors(struct og_tensors_file *f, struct og_err *err)
 {
     struct og_tensors *t = &f->all;
+    const bool typed = has_types(t);
     int shared = 1;
     for (size_t i = 0; shared > 0 && i < t->n; i++)
-        if (strstr(t->tensor[i].name, ".lin_dst.weight"))
+        if (strstr(t->tensor[i].name, ".lin_dst.weight") && !is_apart(t->tensor[i].name))
             shared = same_for_both(f, &t->tensor[i], err);
     for (size_t i = 0; shared >= 0 && i < t->n; i++) {
         struct og_tensor *tensor = &t->tensor[i];
-        if (shared)
+        if (shared && !is_apart(tensor->name))
             rename_part(tensor, ".lin_src.weight", ".lin.weight");
-        if (strncmp(tensor->name, "norms.", strlen("norms.")) == 0)
+        if (!typed && strncmp(tensor->name, "norms.", strlen("norms.")) == 0)
             rename_part(tensor, ".module.", ".");
     }
     return OG_MIN(shared, 0);

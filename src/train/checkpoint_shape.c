@@ -34,13 +34,23 @@ static const struct og_tensor *layer_tensor(const struct og_tensors *t, const ch
     return own ? own : related_tensor(t, module, layer, name);
 }
 
+/* The convolution's first matrix; where relations are all between two types, theirs. */
+static const struct og_tensor *first_matrix(const struct og_tensors *t, int layer,
+                                            const struct og_conv_names *names)
+{
+    const struct og_tensor *own = layer_tensor(t, "convs", layer, names->first);
+    return own || !names->apart ? own : related_tensor(t, "convs", layer, names->apart);
+}
+
 /* How many marks of a convolution the first layer has; 0 unless all. */
 static size_t count_marks(const struct og_tensors *t, const struct og_conv_names *names)
 {
     size_t n = 0;
-    for (; names->marks[n]; n++)
-        if (!layer_tensor(t, "convs", 0, names->marks[n]))
+    for (; names->marks[n]; n++) {
+        const bool first = strcmp(names->marks[n], names->first) == 0;
+        if (!(first ? first_matrix(t, 0, names) : layer_tensor(t, "convs", 0, names->marks[n])))
             return 0;
+    }
     return n;
 }
 
@@ -69,7 +79,7 @@ static bool find_layer(const struct og_tensors *t, struct og_model_config *confi
                        int64_t *in, int64_t *out)
 {
     const struct og_conv_names *names = og__model_names(config);
-    const struct og_tensor *w = layer_tensor(t, "convs", layer, names->first);
+    const struct og_tensor *w = first_matrix(t, layer, names);
     const struct og_tensor *last = names->last ? layer_tensor(t, "convs", layer, names->last) : w;
     const struct og_tensor *att = layer_tensor(t, "convs", layer, "att_src");
     if (!w || !last || w->ndim != 2 || last->ndim != 2 || (att && att->ndim != 3))
@@ -105,6 +115,21 @@ static void find_task(const struct og_tensors *t, struct og_model_config *config
     config->hidden = (int)w->shape[0];
 }
 
+/* A tensor of what comes behind convolutions, "<module>.<layer>.<name>", or of a type's,
+ * "<module>.<layer>.<type>.<name>". */
+static bool has_end(const struct og_tensors *t, const char *module, int layer, const char *name)
+{
+    char head[64];
+    const size_t first = (size_t)snprintf(head, sizeof(head), "%s.%d.", module, layer);
+    for (size_t i = 0; i < t->n; i++) {
+        const char *full = t->tensor[i].name;
+        const char *end = strrchr(full, '.');
+        if (strncmp(full, head, first) == 0 && strcmp(end + 1, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void find_options(const struct og_tensors *t, struct og_model_config *config)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -114,10 +139,10 @@ static void find_options(const struct og_tensors *t, struct og_model_config *con
     const char *residual = og__tensors_said(t, "residual");
     config->residual = residual && strcmp(residual, "true") == 0;
     for (int l = 0; l < config->layers; l++)
-        config->residual |= layer_tensor(t, "skips", l, "weight") != NULL;
-    if (layer_tensor(t, "norms", 0, "running_mean"))
+        config->residual |= has_end(t, "skips", l, "weight");
+    if (has_end(t, "norms", 0, "running_mean"))
         config->norm = OG_NORM_BATCH;
-    else if (layer_tensor(t, "norms", 0, "weight"))
+    else if (has_end(t, "norms", 0, "weight"))
         config->norm = OG_NORM_LAYER;
 }
 

@@ -2,13 +2,16 @@
 """Reference runs for tests/test_nn_typed.c: models of typed graphs, in plain PyTorch.
 
 A layer is what PyTorch Geometric's HeteroConv makes with aggr="sum": in each type the sum of the
-convolutions of the relations that end there, written out from their definitions. As nn_make.py has
-it, each case is one file; a parameter that no seed's logits depend on is in none.
+convolutions of the relations that end there, written out from their definitions; residual and norm
+are of the type. As nn_make.py has it, each case is one file; a parameter that no seed's logits
+depend on is in none.
 
     cd tests/golden && ./nn_typed_make.py
 """
 import numpy as np
 import torch
+
+from torch.nn import functional as F
 
 from nn_make import LR, STEPS, WEIGHT_DECAY, write_safetensors
 
@@ -92,11 +95,36 @@ def gin_conv(x, own, src, dst, p, name):
     return z @ p[name + "nn.2.weight"].T + p[name + "nn.2.bias"]
 
 
+def gat_conv(x, own, src, dst, p, name, last):
+    """GATConv: from one type to another of a pair of widths, without loops; else a loop stands for edges on the diagonal."""
+    att_src, att_dst = p[name + "att_src"], p[name + "att_dst"]
+    heads, width = att_src.shape[1:]
+    if name + "lin.weight" in p:
+        other, loops = src != dst, torch.arange(len(own))
+        src, dst = torch.cat([src[other], loops]), torch.cat([dst[other], loops])
+        z = (x @ p[name + "lin.weight"].T).view(-1, heads, width)
+        of_own = z[:len(own)]
+    else:
+        z = (x @ p[name + "lin_src.weight"].T).view(-1, heads, width)
+        of_own = (own @ p[name + "lin_dst.weight"].T).view(-1, heads, width)
+    score = F.leaky_relu((z * att_src).sum(-1)[src] + (of_own * att_dst).sum(-1)[dst], 0.2)
+    top = torch.zeros(len(own), heads).scatter_reduce(0, dst[:, None].expand(-1, heads), score, "amax", include_self=False)
+    e = (score - top.detach()[dst]).exp()
+    alpha = e / torch.zeros(len(own), heads).index_add(0, dst, e)[dst]
+    y = torch.zeros(len(own), heads, width).index_add(0, dst, alpha[:, :, None] * z[src])
+    return (y.mean(1) if last else y.reshape(len(own), -1)) + p[name + "bias"]
+
+
 CONVS = {"sage": sage_conv, "sage-max": sage_max_conv, "gin": gin_conv}
 
 
-def shapes(kind, i, own, o, hidden):
+def shapes(kind, i, own, o, hidden, heads, apart, last):
+    """Names, shapes and what they are drawn by."""
+    width = o if last else o // heads
     return {
+        "gat": {"att_src": ((1, heads, width), 2), "att_dst": ((1, heads, width), 2), "bias": ((o,), 9)}
+        | ({"lin_src.weight": ((heads * width, i), i), "lin_dst.weight": ((heads * width, own), own)} if apart
+           else {"lin.weight": ((heads * width, i), i)}),
         "sage": {"lin_l.weight": ((o, i), i), "lin_l.bias": ((o,), i), "lin_r.weight": ((o, own), own)},
         "sage-max": {"lin.weight": ((i, i), i), "lin.bias": ((i,), i), "lin_l.weight": ((o, i), i),
                      "lin_l.bias": ((o,), i), "lin_r.weight": ((o, own), own)},
@@ -109,8 +137,25 @@ def parameter(l, relation, name):
     return f"convs.{l}.convs.<{'___'.join(relation).replace('.', '#')}>.{name}"
 
 
-def forward(kind, layers, p, x, ids, hops):
+def of_type(module, l, name, what):
+    return f"{module}.{l}.{name.replace('.', '#')}.{what}"
+
+
+def end(p, stats, norm, act, l, name, y, training):
+    w, b = (p.get(of_type("norms", l, name, what)) for what in ("weight", "bias"))
+    if norm == "layer":
+        y = F.layer_norm(y, y.shape[1:], w, b)
+    elif norm == "batch":
+        running = [stats[of_type("norms", l, name, what)] for what in ("running_mean", "running_var")]
+        y = F.batch_norm(y, *running, w, b, training)
+        if training:
+            stats[of_type("norms", l, name, "num_batches_tracked")] += 1
+    return act(y)
+
+
+def forward(kind, layers, p, x, ids, hops, norm="none", residual=False, stats=None, training=True):
     """x: rows of each type in the order of ids; a type that nothing ends in has none behind a layer."""
+    act = F.elu if kind == "gat" else F.relu
     number = numbers(ids)
     for l in range(layers):
         lists, n_dst, _ = hops[layers - 1 - l]
@@ -122,29 +167,47 @@ def forward(kind, layers, p, x, ids, hops):
             src = torch.tensor([number[u] for q, _, near in lists if q == r for u in near], dtype=torch.long)
             dst = torch.tensor([number[v] for q, v, near in lists if q == r for _ in near], dtype=torch.long)
             own = x[destination][:count(ids, n_dst, destination)]
-            made = CONVS[kind](x[source], own, src, dst, p, parameter(l, relation, ""))
+            name = parameter(l, relation, "")
+            made = gat_conv(x[source], own, src, dst, p, name, l == layers - 1) if kind == "gat" \
+                else CONVS[kind](x[source], own, src, dst, p, name)
+            if residual and destination not in y:
+                skip = p.get(of_type("skips", l, destination, "weight"))
+                made = made + (own if skip is None else own @ skip.T)
             y[destination] = y[destination] + made if destination in y else made
-        x = y if l == layers - 1 else {name: rows.relu() for name, rows in y.items()}
+        x = y if l == layers - 1 else {name: end(p, stats, norm, act, l, name, rows, training) for name, rows in y.items()}
     return x[TARGET]
 
 
-def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, seeds=12):
+def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, seeds=12, heads=1, norm="none", residual=False):
     """dims: width of each type; those in `trained` are parameters."""
     rng, gen = np.random.default_rng(len(case) * 100 + hidden), torch.Generator().manual_seed(hidden)
     graph, layers = make_graph(rng), len(fanout)
     draw = lambda shape, bound: ((torch.rand(*shape, generator=gen) * 2 - 1) * bound).requires_grad_()
     labels = rng.integers(0, classes, COUNT[TARGET])
     labels[rng.random(len(labels)) < 0.1] = -1
-    out, p, features = {"labels": labels}, {}, {}
+    out, p, features, stats = {"labels": labels}, {}, {}, {}
     has = {name for name, dim in dims.items() if dim}
     for l in range(layers):
         for relation in RELATIONS:
             source, _, destination = relation
             if source in has and destination in has:
                 i, own = (dims[source], dims[destination]) if l == 0 else (hidden, hidden)
-                for name, (shape, fan) in shapes(kind, i, own, classes if l == layers - 1 else hidden, hidden).items():
+                last = l == layers - 1
+                for name, (shape, fan) in shapes(kind, i, own, classes if last else hidden, hidden, heads, source != destination,
+                                                 last).items():
                     p[parameter(l, relation, name)] = draw(shape, fan**-0.5)
         has = {d for s, _, d in RELATIONS if s in has and d in has}
+        for name in sorted(has):
+            i, o = dims[name] if l == 0 else hidden, classes if l == layers - 1 else hidden
+            if residual and i != o:
+                p[of_type("skips", l, name, "weight")] = draw((o, i), i**-0.5)
+            if norm != "none" and l < layers - 1:
+                p[of_type("norms", l, name, "weight")] = (1 + draw((o,), 0.3)).detach().requires_grad_()
+                p[of_type("norms", l, name, "bias")] = draw((o,), 0.3)
+            if norm == "batch" and l < layers - 1:
+                stats |= {of_type("norms", l, name, "running_mean"): torch.zeros(o),
+                          of_type("norms", l, name, "running_var"): torch.ones(o),
+                          of_type("norms", l, name, "num_batches_tracked"): torch.zeros(())}
     for name, dim in dims.items():
         if name in trained:
             p[f"embeddings.{name}.weight"] = draw((COUNT[name], dim), 0.5)
@@ -175,7 +238,9 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
                 x[name] = p[f"embeddings.{name}.weight"][own]
             elif dims[name]:
                 x[name] = torch.from_numpy(features[name])[own]
-        logits = forward(kind, layers, p, x, ids, hops)
+        if step == 0 and norm == "batch":
+            out["forward"] = forward(kind, layers, p, x, ids, hops, norm, residual, stats, False).detach().numpy().copy()
+        logits = forward(kind, layers, p, x, ids, hops, norm, residual, stats)
         y = torch.from_numpy(labels[ids[:seeds] - FIRST[TARGET]])
         loss = torch.nn.functional.cross_entropy(logits, y, ignore_index=-1)
         loss.backward()
@@ -188,10 +253,14 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
     out["losses"] = np.array(losses)
     out.update({"init." + k: init[k] for k in used})
     out.update({"final." + k: p[k].detach().numpy().copy() for k in used})
+    out.update({"final." + k: v.numpy().copy() for k, v in stats.items() if k.rpartition(".")[0] + ".weight" in used})
     metadata = dict(kind=kind, layers=layers, hidden=hidden, classes=classes, batches=n_batches, lr=LR,
                     weight_decay=WEIGHT_DECAY, target=[name for name, _ in TYPES].index(TARGET),
                     types=" ".join(f"{name} {n} {dims[name]} {int(name in trained)}" for name, n in TYPES),
                     relations=" ".join(" ".join(r) for r in RELATIONS))
+    metadata |= {"heads": heads} if kind == "gat" else {}
+    metadata |= {"norm": norm} if norm != "none" else {}
+    metadata |= {"residual": "true"} if residual else {}
     write_safetensors(f"nn_typed_{case}.safetensors", out, {k: str(v) for k, v in metadata.items()})
     print(case, losses[0], losses[-1], len(used))
 
@@ -209,3 +278,15 @@ if __name__ == "__main__":
     make("gin3", "gin", [2, 2, 2], SAME, 12, 4)
     make("gin2_trained", "gin", [3, 3], SAME, 6, 4, trained=("author",))
     make("sage_max2", "sage-max", [3, 3], WIDTHS, 9, 5)
+    make("sage3_layer", "sage", [2, 2, 2], WIDTHS, 8, 4, norm="layer", residual=True)
+    make("sage2_same", "sage", [3, 3], WIDTHS | {"author": 7}, 7, 4, trained=("author", "venue"), residual=True)
+    make("sage_max2_batch", "sage-max", [3, 3], WIDTHS, 8, 5, norm="batch")
+    make("gin3_batch", "gin", [2, 2, 2], SAME, 9, 4, norm="batch", residual=True)
+    make("gat2", "gat", [3, 3], WIDTHS, 12, 5, heads=3)
+    make("gat3", "gat", [2, 2, 2], WIDTHS, 16, 4, heads=4)
+    make("gat3_single", "gat", [3, 3, 3], WIDTHS, 10, 4)
+    make("gat2_narrow", "gat", [-1, -1], {"paper": 3, "author": 2, "venue": 3}, 16, 4, heads=2)
+    make("gat2_bare", "gat", [3, 3], {"paper": 10, "author": 6, "venue": 0}, 12, 5, heads=2)
+    make("gat2_trained", "gat", [3, 3], WIDTHS, 14, 5, trained=("author", "venue"), heads=1)
+    make("gat3_layer", "gat", [2, 2, 2], WIDTHS, 12, 4, heads=2, norm="layer", residual=True)
+    make("gat2_batch", "gat", [3, 3], WIDTHS | {"venue": 12}, 12, 4, trained=("venue",), heads=2, norm="batch", residual=True)

@@ -334,14 +334,15 @@ static void check_attend(const struct og_attend *op)
     own_block(op->block);
     own_rows(&op->z);
     OWN(op->att_src, heads_width(op));
-    OWN(op->att_dst, heads_width(op));
+    if (!op->apart)
+        OWN(op->att_dst, heads_width(op));
     OWN_IF(op->bias, y_width(op));
     OWN(op->score_src, op->block->n_src * heads);
     OWN(op->score_dst, op->block->n_dst * heads);
     OWN(op->alpha, coefficients(op));
     if (op->dropout)
         OWN(op->dropped, coefficients(op));
-    OWN(op->y, op->block->n_dst * y_width(op));
+    OWN_IF(op->y, op->block->n_dst * y_width(op)); /* not looked at on the way back */
 }
 
 static void check_attend_back(const struct og_attend_back *op)
@@ -353,7 +354,8 @@ static void check_attend_back(const struct og_attend_back *op)
     OWN(op->dscore, coefficients(f));
     OWN_IF(op->dz, f->block->n_src * (size_t)f->z.dim);
     OWN(op->datt_src, heads_width(f));
-    OWN(op->datt_dst, heads_width(f));
+    if (!f->apart)
+        OWN(op->datt_dst, heads_width(f));
 }
 
 static void check_fold(const struct og_fold *op)

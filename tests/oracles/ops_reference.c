@@ -147,11 +147,24 @@ static double score_part(const struct og_attend *op, const float *att, uint32_t 
 }
 
 /* The source of coefficient i of v; false when the loop stands for that edge. */
-static bool source_at(const struct og_block *b, uint32_t v, uint32_t i, uint32_t *u)
+static bool source_at(const struct og_attend *op, uint32_t v, uint32_t i, uint32_t *u)
 {
+    const struct og_block *b = op->block;
     uint32_t degree = b->indptr[v + 1] - b->indptr[v];
     *u = i < degree ? b->src[b->indptr[v] + i] : v;
-    return i == degree || *u != v;
+    return i == degree || *u != v || op->apart;
+}
+
+static uint32_t coefficients_of(const struct og_attend *op, uint32_t v)
+{
+    return op->block->indptr[v + 1] - op->block->indptr[v] + !op->apart;
+}
+
+/* z[v, h] . att_dst[h] */
+static double own_part(const struct og_attend *op, uint32_t v, int h)
+{
+    return op->apart ? (double)op->score_dst[(size_t)v * (size_t)op->heads + (size_t)h]
+                     : score_part(op, op->att_dst, v, h);
 }
 
 static size_t coefficient_at(const struct og_attend *op, uint32_t v, uint32_t i, int h)
@@ -166,14 +179,13 @@ static size_t n_coefficients(const struct og_attend *op)
 
 static void ref_softmax(const struct og_attend *op, uint32_t v, int h)
 {
-    const struct og_block *b = op->block;
-    uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1, u;
+    uint32_t n = coefficients_of(op, v), u;
     double sum = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < n; i++) {
             double score = 0;
-            if (source_at(b, v, i, &u)) {
-                score = score_part(op, op->att_src, u, h) + score_part(op, op->att_dst, v, h);
+            if (source_at(op, v, i, &u)) {
+                score = score_part(op, op->att_src, u, h) + own_part(op, v, h);
                 score = exp(score > 0 ? score : (double)OG__LEAK * score);
             }
             sum += pass == 0 ? score : 0;
@@ -185,12 +197,11 @@ static void ref_softmax(const struct og_attend *op, uint32_t v, int h)
 
 static double attended(const struct og_attend *op, uint32_t v, int h, int j)
 {
-    const struct og_block *b = op->block;
     const float *alpha = op->dropout ? op->dropped : op->alpha;
-    uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1, u;
+    uint32_t n = coefficients_of(op, v), u;
     double sum = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (source_at(b, v, i, &u))
+        if (source_at(op, v, i, &u))
             sum += (double)alpha[coefficient_at(op, v, i, h)] * source_at_head(op, u, h, (size_t)j);
     return sum;
 }
@@ -208,7 +219,7 @@ static void ref_scores(const struct og_attend *op)
         for (int h = 0; h < op->heads; h++) {
             size_t at = (size_t)u * (size_t)op->heads + (size_t)h;
             op->score_src[at] = (float)score_part(op, op->att_src, u, h);
-            if (u < op->block->n_dst)
+            if (u < op->block->n_dst && !op->apart)
                 op->score_dst[at] = (float)score_part(op, op->att_dst, u, h);
         }
 }
@@ -269,18 +280,17 @@ static double alpha_slope(const struct og_attend_back *op, uint32_t v, uint32_t 
 static void ref_score_slopes(const struct og_attend_back *op, const float *kept, uint32_t v, int h)
 {
     const struct og_attend *fwd = op->forward;
-    const struct og_block *b = fwd->block;
-    uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1, u;
+    uint32_t n = coefficients_of(fwd, v), u;
     double mean = 0, sum = 0;
     float *to = &fwd->score_dst[(size_t)v * (size_t)fwd->heads + (size_t)h];
     for (uint32_t i = 0; i < n; i++) {
         size_t at = coefficient_at(fwd, v, i, h);
-        if (source_at(b, v, i, &u))
+        if (source_at(fwd, v, i, &u))
             mean += (double)fwd->alpha[at] * (double)kept[at] * alpha_slope(op, v, u, h);
     }
     for (uint32_t i = 0; i < n; i++) {
         size_t at = coefficient_at(fwd, v, i, h);
-        source_at(b, v, i, &u);
+        source_at(fwd, v, i, &u);
         double score = (double)fwd->score_src[(size_t)u * (size_t)fwd->heads + (size_t)h];
         double leak = score + (double)*to > 0 ? 1 : (double)OG__LEAK;
         double of_alpha = (double)kept[at] * alpha_slope(op, v, u, h);
@@ -318,7 +328,7 @@ static void ref_source(const struct og_attend_back *op, const float *kept, uint3
         size_t at = ((size_t)op->edge[e] + op->col[e]) * heads + (size_t)h;
         add_flow(op, kept, op->col[e], at, h, dz, &from);
     }
-    if (u < b->n_dst) {
+    if (u < b->n_dst && !fwd->apart) {
         size_t at = coefficient_at(fwd, u, b->indptr[u + 1] - b->indptr[u], h);
         add_flow(op, kept, u, at, h, dz, &from);
         to = (double)fwd->score_dst[u * heads + (size_t)h];
@@ -328,7 +338,7 @@ static void ref_source(const struct og_attend_back *op, const float *kept, uint3
         double z = source_at_head(fwd, u, h, j);
         datt[k] += from * z;
         datt[heads * width + k] += to * z;
-        dz[j] += from * (double)fwd->att_src[k] + to * (double)fwd->att_dst[k];
+        dz[j] += from * (double)fwd->att_src[k] + (fwd->apart ? 0 : to * (double)fwd->att_dst[k]);
     }
 }
 
@@ -356,7 +366,8 @@ static void ref_attend_back(struct og_nn_backend *be, const struct og_attend_bac
     }
     for (size_t k = 0; k < f; k++) {
         op->datt_src[k] = (float)datt[k];
-        op->datt_dst[k] = (float)datt[f + k];
+        if (!fwd->apart)
+            op->datt_dst[k] = (float)datt[f + k];
     }
     free(kept);
     free(datt);

@@ -30,18 +30,29 @@ OG_ON_DEVICE size_t first_of(const struct og_k_attend *a, uint32_t v)
 
 OG_ON_DEVICE uint32_t n_of(const struct og_k_attend *a, uint32_t v)
 {
-    return a->block.indptr[v + 1] - a->block.indptr[v] + 1;
+    return a->block.indptr[v + 1] - a->block.indptr[v] + !a->op.apart;
+}
+
+OG_ON_DEVICE bool is_loop(const struct og_k_attend *a, uint32_t v, uint32_t i)
+{
+    return i == a->block.indptr[v + 1] - a->block.indptr[v];
 }
 
 /* The source of its i-th; itself twice where an edge is one that the loop stands for. */
 OG_ON_DEVICE uint32_t source_of(const struct og_k_attend *a, uint32_t v, uint32_t i)
 {
-    return i + 1 == n_of(a, v) ? v : a->block.src[a->block.indptr[v] + i];
+    return is_loop(a, v, i) ? v : a->block.src[a->block.indptr[v] + i];
 }
 
 OG_ON_DEVICE bool counts(const struct og_k_attend *a, uint32_t v, uint32_t i)
 {
-    return i + 1 == n_of(a, v) || source_of(a, v, i) != v;
+    return is_loop(a, v, i) || source_of(a, v, i) != v || a->op.apart;
+}
+
+/* Whether source u is a destination, too. */
+OG_ON_DEVICE bool is_both(const struct og_k_attend *a, uint32_t u)
+{
+    return u < a->block.n_dst && !a->op.apart;
 }
 
 /* Pieces of long lists have rows of their own in dropout's numbering (og__dropout_attention). */
@@ -182,7 +193,7 @@ OG_ON_DEVICE size_t coefficient_of(const struct og_k_attend_back *op, uint32_t u
 /* Its edges, and one more for the loop of a destination. */
 OG_ON_DEVICE uint32_t last_edge(const struct og_k_attend_back *op, uint32_t u)
 {
-    return op->indptr[u + 1] + (u < op->forward.block.n_dst);
+    return op->indptr[u + 1] + is_both(&op->forward, u);
 }
 
 /* A thread a source and head. */
@@ -210,7 +221,7 @@ OG_KERNEL(og__k_vector_parts, og_k_attend_back)
     const uint32_t end = (uint32_t)((uint64_t)n * (part + 1) / op->n_parts);
     double sum = 0;
     for (uint32_t u = (uint32_t)((uint64_t)n * part / op->n_parts); u < end; u++) {
-        if (j >= f && u >= a->block.n_dst)
+        if (j >= f && !is_both(a, u))
             break;
         const float slope = j < f ? op->from[u * heads + h] : a->op.score_dst[u * heads + h];
         sum += (double)(slope * og_element(og_row_of(&a->op.z, u), column, a->op.z.dtype));
@@ -232,8 +243,8 @@ OG_ON_DEVICE float come_back(const struct og_k_attend_back *op, uint32_t u, uint
     }
     sum = (a->op.average ? sum / (float)heads : sum) +
           op->from[u * heads + h] * a->op.att_src[h * width + c];
-    return u < a->block.n_dst ? sum + a->op.score_dst[u * heads + h] * a->op.att_dst[h * width + c]
-                              : sum;
+    return is_both(a, u) ? sum + a->op.score_dst[u * heads + h] * a->op.att_dst[h * width + c]
+                         : sum;
 }
 
 /* A warp a source. */

@@ -93,7 +93,8 @@ int og__device_attend(struct og_nn_backend *be, const struct og_attend *op, stru
     scores.n = op->block->n_dst;
     scores.att = op->att_dst;
     scores.score = op->score_dst;
-    OG_TRY(OG__EACH_WARP(be, og__k_scores, (uint64_t)scores.n * heads, &scores, err));
+    if (!op->apart)
+        OG_TRY(OG__EACH_WARP(be, og__k_scores, (uint64_t)scores.n * heads, &scores, err));
     OG_TRY(OG__EACH_ITEM(be, og__k_coefficients, (uint64_t)op->block->n_dst * heads, &args, err));
     OG_TRY(OG__EACH_WARP(be, og__k_attend, op->block->n_dst, &args, err));
 out:
@@ -113,7 +114,7 @@ static int sum_vectors(struct og_nn_backend *be, const struct og_attend_back *op
     int rc = og__device_add_parts(be, &sums, err);
     sums.part += f;
     sums.sum = op->datt_dst;
-    return rc < 0 ? rc : og__device_add_parts(be, &sums, err);
+    return rc < 0 || op->forward->apart ? rc : og__device_add_parts(be, &sums, err);
 }
 
 int og__device_attend_back(struct og_nn_backend *be, const struct og_attend_back *op,
