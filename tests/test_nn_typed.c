@@ -367,6 +367,46 @@ static void both_orders_of_attention_are_covered(void **state)
         assert_true(seen[i / 2][i % 2] > 0);
 }
 
+/* ---- memory ---- */
+
+/* Creating and running one takes what was told before, and next to nothing less. */
+static void memory_is_what_was_told(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < OG_COUNT(cases); c++) {
+        struct run r = {0};
+        struct og_err err = {0};
+        struct og_type_counts most, counts;
+        typed_open(&r.t, cases[c]);
+        const struct og_model_config *config = &r.t.f.config;
+        struct og_batch_caps caps = {.n_hops = (uint32_t)config->layers, .types = &most};
+        assert_int_equal(og__type_counts_init(&most, &r.t.types, caps.n_hops, NULL), 0);
+        assert_int_equal(og__type_counts_init(&counts, &r.t.types, caps.n_hops, NULL), 0);
+        for (uint32_t b = 0; b < r.t.f.n_batches; b++) {
+            og__count_types(&r.t.types, &r.t.f.batch[b], NULL, &counts);
+            og__type_counts_include(&most, &counts);
+        }
+        const size_t told = og__model_bytes(&og__ops_cpu, config, OG_OPTIMIZER_ADAM) +
+                            og__model_workspace_bytes(&og__ops_cpu, config, &caps, true, 2);
+        struct og_budget *budget = og__budget_new(told);
+        assert_int_equal(og__pool_open(&r.pool, 2, NULL), 0);
+        if (og__model_create(&r.model, &og__ops_cpu, config, OG_OPTIMIZER_ADAM, 1, r.pool, budget,
+                             &err) < 0 ||
+            og__model_reserve(r.model, &caps, true, &err) < 0)
+            fail_msg("%s: %s", cases[c], err.message);
+        run_step(&r, 0);
+        const size_t used = og__budget_used(budget);
+        assert_true(used > told * 9 / 10);
+        for (uint32_t step = 1; step < r.t.f.n_batches; step++)
+            run_step(&r, step);
+        assert_int_equal(og__budget_used(budget), used);
+        og__type_counts_release(&most);
+        og__type_counts_release(&counts);
+        run_close(&r);
+        og__budget_free(budget);
+    }
+}
+
 /* ---- bits ---- */
 
 static uint64_t hash(uint64_t h, const void *data, size_t bytes)
@@ -501,6 +541,7 @@ int main(void)
         cmocka_unit_test(losses_equal_pytorch_over_28_adam_steps),
         cmocka_unit_test(both_orders_are_covered),
         cmocka_unit_test(both_orders_of_attention_are_covered),
+        cmocka_unit_test(memory_is_what_was_told),
         cmocka_unit_test(same_bits_for_any_number_of_threads),
         cmocka_unit_test(one_type_and_one_relation_is_the_untyped_model),
     };

@@ -202,7 +202,8 @@ def one_type_and_one_relation_has_the_bits_of_none():
         "relations": [{"source": "node", "name": "to", "destination": "node"}]}))
     gat = ["gat", "--heads", 3, "--attention-dropout", 0.2]
     for i, kind in enumerate((["sage"], ["sage", "--aggregator", "max"], ["gin"], gat, [*gat, "--residual", "--norm", "batch"],
-                              ["sage", "--residual", "--norm", "layer"])):
+                              ["sage", "--residual", "--norm", "layer"],
+                              ["gat", "--heads", 1, "--fanout", "3,3,3", "--residual"])):  # which attends to inputs of the second layer
         options = ["--policy", "degree", "--dropout", 0.3, "--input-dropout", 0.2, "--draw", ["each", "once"][i % 2], "--model", *kind]
         plain, typed = train("plain", f"plain{i}", *options), train("single", f"single{i}", *options)
         assert numbers(f"plain{i}") == numbers(f"single{i}") and plain["test_metrics"] == typed["test_metrics"]
@@ -278,7 +279,8 @@ def what_there_is_not_says_so():
         refused("train", "full", *RUN, *option, "--run", "no")
         assert not os.path.exists("no"), option
     refused("eval", "full", "--checkpoint", "two/best.safetensors", "--full")
-    refused("eval", "bare", "--checkpoint", "two/best.safetensors")  # of another graph
+    said = refused("eval", "bare", "--checkpoint", "two/best.safetensors")  # of another graph
+    assert "no learnt rows" in said and "--embedding" not in said, said
 
 
 def main():

@@ -18,12 +18,6 @@ struct prediction {
     struct og_epoch_counters counters;
 };
 
-static size_t logits_bytes(const struct prediction *p)
-{
-    const struct og_facts *f = &p->s->facts;
-    return f->schedule.batch_size * (size_t)f->shape.n_classes * sizeof(float);
-}
-
 static int predict_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct prediction *p = arg;
@@ -113,7 +107,7 @@ int og__typed_predict(const char *dataset, const char *checkpoint, const char *o
         return rc;
     OG_TRY(name_outputs(&p, out, embeddings, opt, err));
     OG_TRY(og__checkpoint_load(checkpoint, p.s->learner.model, err));
-    p.logits = og__alloc(p.s->budget, logits_bytes(&p), "batches", err);
+    p.logits = og__alloc(p.s->budget, og__logits_bytes(&p.s->facts), "activations", err);
     OG_TRY(p.logits ? 0 : -ENOMEM);
     OG_TRY(predict_nodes(&p, text, err));
 out:
@@ -122,7 +116,7 @@ out:
         *text = NULL;
     }
     close_outputs(&p);
-    og__release(p.s->budget, p.logits, logits_bytes(&p), "batches");
+    og__release(p.s->budget, p.logits, og__logits_bytes(&p.s->facts), "activations");
     og__session_close(p.s);
     return rc;
 }

@@ -9,6 +9,8 @@
 
 #include "nn/ops.h"
 
+#include <string.h>
+
 /* Room for copies; NULL: none is needed. */
 struct og_rooms {
     void *rows, *own, *made, *logits, *targets, *a, *b;
@@ -28,6 +30,11 @@ static inline void *og__carve(struct og_arena *arena, size_t bytes)
         return og__arena_take(arena, bytes);
     arena->used += og__arena_room(bytes);
     return NULL;
+}
+static inline void *og__carve_zeros(struct og_arena *arena, size_t bytes) /* the host's */
+{
+    void *there = og__carve(arena, bytes);
+    return there ? memset(there, 0, bytes) : NULL;
 }
 void og__carve_rooms(const struct og_nn_ops *ops, const struct og_room_sizes *n,
                      struct og_arena *arena, struct og_rooms *out);

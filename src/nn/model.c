@@ -239,14 +239,6 @@ static uint64_t sum_params(const struct og_nn_ops *ops, const struct og_model_co
     return sum;
 }
 
-static uint64_t one_spec(const struct og_nn_ops *ops, const struct og_spec *s, int optimizer)
-{
-    (void)ops;
-    (void)s;
-    (void)optimizer;
-    return 1;
-}
-
 static uint64_t trained_of(const struct og_nn_ops *ops, const struct og_spec *s, int optimizer)
 {
     (void)ops;
@@ -259,13 +251,62 @@ static uint64_t bytes_of(const struct og_nn_ops *ops, const struct og_spec *s, i
     return spec_bytes(ops, s, optimizer);
 }
 
-size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
-                       int optimizer)
+static uint64_t one_spec(const struct og_nn_ops *ops, const struct og_spec *s, int optimizer)
+{
+    (void)ops;
+    (void)s;
+    (void)optimizer;
+    return 1;
+}
+
+static size_t arena_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
+                          int optimizer)
 {
     size_t sum = 2 * og__arena_room(normed(config) * sizeof(float));
     for (struct walk w = walk_layers(config); next_part(&w);)
         sum += w.end ? 0 : head_bytes(ops, &w.config, w.layer);
     return sum + sum_params(ops, config, optimizer, bytes_of);
+}
+
+static size_t count_heads(const struct og_model_config *c)
+{
+    size_t n = 0;
+    for (struct walk w = walk_layers(c); next_part(&w);)
+        n += !w.end && og__may_attend_first(&w.config, w.layer) ? (size_t)c->heads : 0;
+    return n;
+}
+
+/* What is known of parameters. */
+static void carve_lists(const struct og_model_config *c, struct og_arena *arena, struct og_model *m)
+{
+    const size_t params = sum_params(NULL, c, OG_OPTIMIZER_SGD, one_spec);
+    m->param = og__carve_zeros(arena, params * sizeof(*m->param));
+    m->head = og__carve_zeros(arena, count_heads(c) * sizeof(*m->head));
+}
+
+static size_t list_bytes(const struct og_model_config *c)
+{
+    struct og_arena counter = {0};
+    struct og_model m;
+    carve_lists(c, &counter, &m);
+    return counter.used;
+}
+
+static int take_lists(struct og_model *m, struct og_budget *b, struct og_err *err)
+{
+    int rc = og__arena_init(&m->lists, og__host_memory(b), list_bytes(&m->config), MODEL, err);
+    if (rc < 0)
+        return rc;
+    carve_lists(&m->config, &m->lists, m);
+    return 0;
+}
+
+/* Of hundreds of relations what is known of their parameters counts, too. */
+size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
+                       int optimizer)
+{
+    const size_t known = config->types ? list_bytes(config) + og__relational_bytes(config) : 0;
+    return arena_bytes(ops, config, optimizer) + known;
 }
 
 uint64_t og__model_trained(const struct og_model_config *c)
@@ -341,6 +382,9 @@ static void bind_heads(struct og_model *m, struct og_model *of, int l)
     const struct og_model_config *c = &of->config;
     struct og_layer *layer = &of->layer[l];
     const int width = og__may_attend_first(c, l) ? og__head_width(c, l) : 0;
+    if (width)
+        layer->head = m->head + m->n_heads;
+    m->n_heads += width ? (size_t)c->heads : 0;
     for (int h = 0; width && h < c->heads; h++)
         bind_weight(m, &layer->head[h],
                     layer->param[OG__NEIGHBOUR]->value +
@@ -447,10 +491,9 @@ int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
     OG_TRY(ops->open(&m->backend, pool, b, err));
     m->own = ops->memory(m->backend);
     m->ends = &og__ends_of_layers;
-    OG_TRY(config->types ? og__relational_open(&m->relational, m, err) : 0);
-    OG_TRY(og__arena_init(&m->memory, m->own, og__model_bytes(ops, config, optimizer), MODEL, err));
-    m->param = calloc(sum_params(ops, config, optimizer, one_spec), sizeof(*m->param));
-    OG_TRY(m->param ? 0 : og__fail_errno(err, -ENOMEM, NULL, MODEL));
+    OG_TRY(config->types ? og__relational_open(&m->relational, m, b, err) : 0);
+    OG_TRY(og__arena_init(&m->memory, m->own, arena_bytes(ops, config, optimizer), MODEL, err));
+    OG_TRY(take_lists(m, config->types ? b : NULL, err));
     OG_TRY(add_layers(m, seed, err));
     OG_TRY(add_decoder(m, seed, err));
     OG_TRY(add_embeddings(m, seed, err));
@@ -482,7 +525,7 @@ void og__model_free(struct og_model *m)
     og__arena_release(&m->workspace);
     og__arena_release(&m->memory);
     m->ops->close(m->backend); /* last: memory may be its own */
-    free(m->param);
+    og__arena_release(&m->lists);
     free(m);
 }
 

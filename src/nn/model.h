@@ -42,8 +42,8 @@ struct og_layer {
     int n_in, n_mid, n_out;
     struct og_param *param[OG__ROLES]; /* NULL: has none */
     struct og_weight weight[OG__ROLES];
-    struct og_weight head[OG__MAX_HEADS]; /* GAT: each head's rows of OG__NEIGHBOUR */
-    struct og_weight folded;              /* GAT: att_dst through OG__SELF */
+    struct og_weight *head;  /* [heads] GAT: each head's rows of OG__NEIGHBOUR; NULL: not packed */
+    struct og_weight folded; /* GAT: att_dst through OG__SELF */
 };
 
 /* A layer's share of the batch at hand. */
@@ -109,8 +109,11 @@ struct og_model {
     struct og_memory own; /* the backend's, in which all below lies */
     int threads;
     struct og_arena memory, workspace;
+    struct og_arena lists;  /* the host's, of the next two: */
     struct og_param *param; /* [n_params] those of the decoder come last */
     size_t n_params;
+    struct og_weight *head; /* [n_heads] those of all layers */
+    size_t n_heads;
     const struct og_ends *ends;
     struct og_relational *relational; /* relations' convolutions; NULL: nodes are of one type */
     struct og_model *whole;           /* of a relation's, a type's: what it is a part of, */

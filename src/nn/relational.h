@@ -40,8 +40,9 @@ OG_MUST_CHECK int og__relational_check(const struct og_model_config *c, struct o
 /* ---- while there is one ---- */
 
 OG_MUST_CHECK int og__relational_open(struct og_relational **out, struct og_model *whole,
-                                      struct og_err *err);
-void og__relational_close(struct og_relational *d); /* accepts NULL */
+                                      struct og_budget *b, struct og_err *err);
+size_t og__relational_bytes(const struct og_model_config *c); /* what it takes of the budget */
+void og__relational_close(struct og_relational *d);           /* accepts NULL */
 struct og_model *og__relation_model(struct og_relational *d, uint32_t relation);
 struct og_model *og__type_model(struct og_relational *d, uint32_t type);
 /* Of a parameter: "convs.<layer>.convs.<source___name___destination>.<name>", as PyTorch

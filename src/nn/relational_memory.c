@@ -7,7 +7,28 @@
 
 /* ==== what there is ==== */
 
-int og__relational_open(struct og_relational **out, struct og_model *whole, struct og_err *err)
+static void carve_arrays(const struct og_model_config *c, struct og_arena *arena,
+                         struct og_relational *d)
+{
+    const struct og_graph_types *g = c->types;
+    d->part = og__carve_zeros(arena, g->n_relations * sizeof(*d->part));
+    d->end = og__carve_zeros(arena, g->n_types * sizeof(*d->end));
+    d->block = og__carve_zeros(arena, g->n_relations * sizeof(*d->block));
+    d->row = og__carve_zeros(arena, g->n_types * sizeof(struct og_param *));
+    d->side = og__carve_zeros(arena, g->n_types * sizeof(*d->side));
+    d->made = og__carve_zeros(arena, (size_t)c->layers * g->n_types * sizeof(*d->made));
+}
+
+size_t og__relational_bytes(const struct og_model_config *c)
+{
+    struct og_arena counter = {0};
+    struct og_relational d;
+    carve_arrays(c, &counter, &d);
+    return counter.used;
+}
+
+int og__relational_open(struct og_relational **out, struct og_model *whole, struct og_budget *b,
+                        struct og_err *err)
 {
     const struct og_model_config *c = &whole->config;
     const struct og_graph_types *g = c->types;
@@ -18,14 +39,8 @@ int og__relational_open(struct og_relational **out, struct og_model *whole, stru
     *d = (struct og_relational){.whole = whole, .types = g, .live = og__live_relations(c)};
     OG_TRY(og__type_counts_init(&d->most, g, (uint32_t)c->layers, err));
     OG_TRY(og__type_counts_init(&d->at, g, (uint32_t)c->layers, err));
-    d->part = calloc(g->n_relations, sizeof(*d->part));
-    d->end = calloc(g->n_types, sizeof(*d->end));
-    d->block = calloc(g->n_relations, sizeof(*d->block));
-    d->row = calloc(g->n_types, sizeof(*d->row));
-    d->side = calloc(g->n_types, sizeof(*d->side));
-    d->made = calloc((size_t)c->layers * g->n_types, sizeof(*d->made));
-    if (!d->part || !d->end || !d->block || !d->row || !d->side || !d->made)
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "model"));
+    OG_TRY(og__arena_init(&d->arrays, og__host_memory(b), og__relational_bytes(c), "model", err));
+    carve_arrays(c, &d->arrays, d);
     for (uint32_t r = 0; r < g->n_relations; r++)
         d->part[r] = (struct og_model){.config = og__relation_config(c, r),
                                        .ops = whole->ops,
@@ -52,12 +67,7 @@ void og__relational_close(struct og_relational *d)
         return;
     og__type_counts_release(&d->most);
     og__type_counts_release(&d->at);
-    free(d->part);
-    free(d->end);
-    free(d->block);
-    free(d->row);
-    free(d->side);
-    free(d->made);
+    og__arena_release(&d->arrays);
     free(d);
 }
 

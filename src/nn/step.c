@@ -40,7 +40,7 @@ static int pack_layers(struct og_model *m, struct og_err *err)
         for (int role = 0; role < OG__ROLES; role++)
             if (layer->weight[role].value)
                 w[n++] = &layer->weight[role];
-        for (int h = 0; h < OG__MAX_HEADS && layer->head[h].value; h++)
+        for (int h = 0; layer->head && h < m->config.heads; h++)
             w[n++] = &layer->head[h];
         OG_TRY(m->ops->pack(m->backend, w, n, err));
     }

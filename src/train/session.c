@@ -249,7 +249,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     og__know_graph(&s->facts, &s->config.opt);
     OG_TRY(og__session_load_seeds(s, want, err));
     if (s->facts.typed && (want & OG__WANT_TYPES)) {
-        OG_TRY(og__session_know_types(s, err));
+        OG_TRY(og__session_know_types(s, model, err));
         OG_TRY(og__learner_shape(&s->facts, &s->config.opt, model, err));
     }
     og__know_splits(&s->facts, want);

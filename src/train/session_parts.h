@@ -14,7 +14,8 @@
 /* Of a typed graph: what it does not take yet, and what follows where that was left open; once
  * seeds are loaded, what a model reads of it. */
 OG_MUST_CHECK int og__session_check_types(struct og_session *s, struct og_err *err);
-OG_MUST_CHECK int og__session_know_types(struct og_session *s, struct og_err *err);
+OG_MUST_CHECK int og__session_know_types(struct og_session *s, const struct og_model_config *model,
+                                         struct og_err *err); /* model: a checkpoint's, or NULL */
 void og__session_drop_types(struct og_session *s);
 
 /* What the dataset's labels are decides between classes, labels and values; the task between them

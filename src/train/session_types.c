@@ -106,13 +106,18 @@ static int find_target(struct og_session *s, struct og_err *err)
     return 0;
 }
 
-/* Without rows nothing is known of a type's nodes: unless --embedding learns it. */
-static int settle_embeddings(struct og_session *s, struct og_err *err)
+/* Without rows nothing is known of a type's nodes: unless --embedding learns it, or did. */
+static int settle_embeddings(struct og_session *s, bool learnt, struct og_err *err)
 {
     struct og_graph_types *g = s->facts.types;
     for (uint32_t t = 0; t < g->n_types; t++) {
         if (g->type[t].dim > 0)
             continue;
+        if (s->config.opt.embedding == 0 && learnt)
+            return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
+                            "%s: nodes of type %s have no features, and the checkpoint has no "
+                            "learnt rows of any type",
+                            s->facts.ds->path, g->type[t].name);
         if (s->config.opt.embedding == 0)
             return og__fail(
                 err, -EINVAL, "give --embedding DIM: rows so wide that are learnt with the model",
@@ -145,14 +150,15 @@ static int take_every_node(struct og_session *s, struct og_err *err)
     return 0;
 }
 
-int og__session_know_types(struct og_session *s, struct og_err *err)
+int og__session_know_types(struct og_session *s, const struct og_model_config *model,
+                           struct og_err *err)
 {
     int rc;
     struct og_graph_types *g = s->facts.types = types_of(s->facts.typed);
     if (!g || !g->type || !g->relation)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", s->facts.ds->path);
     OG_TRY(find_target(s, err));
-    OG_TRY(settle_embeddings(s, err));
+    OG_TRY(settle_embeddings(s, model, err));
     if (s->config.want & OG__WANT_EVERY)
         OG_TRY(take_every_node(s, err));
 out:
