@@ -4,14 +4,12 @@ logits, and back.
 
 The modules below have the attributes of PyTorch Geometric's layers (of DGL's example for PinSAGE) and thus
 their state_dict; what they compute is written out from the definitions. Files are read and
-written by a few lines that share nothing with the library.
+written by a few lines that share nothing with the library (tensor_files.py).
 
     pyg_layout.py OUTGROW      exits 77 where there is no PyTorch
 """
-import json
 import os
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -23,33 +21,11 @@ except ImportError:
     sys.exit(77)
 from torch import nn
 
+from tensor_files import read_safetensors, write_safetensors
+
 OUTGROW = os.path.abspath(sys.argv[1])
 NODES, DIM, CLASSES, HIDDEN, HEADS = 300, 12, 5, 16, 4
 TOLERANCE = 1e-4
-
-
-# ---- safetensors ----
-
-def write_safetensors(path, state):
-    kinds = {torch.float32: "F32", torch.int64: "I64"}
-    header, data = {}, b""
-    for name, t in state.items():
-        bytes_of = t.detach().contiguous().numpy().tobytes()
-        header[name] = {"dtype": kinds[t.dtype], "shape": list(t.shape), "data_offsets": [len(data), len(data) + len(bytes_of)]}
-        data += bytes_of
-    text = json.dumps(header).encode()
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + data)
-
-
-def read_safetensors(path):
-    raw = open(path, "rb").read()
-    size, = struct.unpack("<Q", raw[:8])
-    header, data = json.loads(raw[8:8 + size]), raw[8 + size:]
-    header.pop("__metadata__", None)
-    kinds = {"F32": np.float32, "I64": np.int64}
-    return {name: torch.from_numpy(np.frombuffer(data[slice(*t["data_offsets"])], kinds[t["dtype"]]).reshape(t["shape"]).copy())
-            for name, t in header.items()}
 
 
 # ---- layers: edges go from src to dst ----
