@@ -53,15 +53,20 @@ static void set_options(struct og_options *opt, const char *const *pairs, int me
     assert_int_equal(og_options_set(opt, "memory", limit, NULL), 0);
 }
 
-static json_t *plan_with(const char *const *pairs, int memory, struct og_err *err)
+static json_t *plan_of(const char *path, const char *const *pairs, int memory, struct og_err *err)
 {
     struct og_options opt;
     char *text = NULL;
     set_options(&opt, pairs, memory);
-    json_t *plan = og_plan(graph, &opt, NULL, &text, err) < 0 ? NULL : json_loads(text, 0, NULL);
+    json_t *plan = og_plan(path, &opt, NULL, &text, err) < 0 ? NULL : json_loads(text, 0, NULL);
     og_options_release(&opt);
     free(text);
     return plan;
+}
+
+static json_t *plan_with(const char *const *pairs, int memory, struct og_err *err)
+{
+    return plan_of(graph, pairs, memory, err);
 }
 
 /* MiB that the hint names. */
@@ -106,6 +111,40 @@ static void superbatches_that_it_chooses_fit(void **state)
             json_decref(plan);
         }
     }
+}
+
+/* Tables of all nodes have the room of the structure, of which little is edges. */
+static void tables_of_nodes_are_made_where_the_structure_was(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"sweep", "belady", "frequency"};
+    struct og_generate g;
+    struct og_err err = {0};
+    char path[64];
+    snprintf(path, sizeof(path), "%s/many-nodes", root);
+    og_generate_init(&g);
+    g.model = OG_RMAT;
+    g.nodes = 4000000;
+    g.degree = 1;
+    g.dim = 1;
+    g.classes = 2;
+    g.train_fraction = 0.001;
+    g.threads = 2;
+    if (og_generate(path, &g, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < OG_COUNT(policies); i++) {
+        const char *const pairs[] = {"policy", policies[i], "alternate", "true",   "topology",
+                                     "memory", "batch",     "100",       "fanout", "3,3",
+                                     "epochs", "1",         NULL};
+        assert_null(plan_of(path, pairs, 16, &err));
+        const int least = named_smallest(&err);
+        err = (struct og_err){0};
+        json_t *plan = plan_of(path, pairs, least, &err);
+        if (!plan)
+            fail_msg("%s, --memory %dM: %s; %s", policies[i], least, err.message, err.hint);
+        json_decref(plan);
+    }
+    og__remove_tree(path);
 }
 
 /* ---- the smallest is enough ---- */
@@ -357,6 +396,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(superbatches_that_it_chooses_fit),
+        cmocka_unit_test(tables_of_nodes_are_made_where_the_structure_was),
         cmocka_unit_test(the_smallest_that_is_named_is_enough),
         cmocka_unit_test(a_simulation_asks_for_nothing_that_training_keeps),
         cmocka_unit_test(samples_count_what_they_are_written_through),

@@ -146,6 +146,8 @@ int og__predict_run(struct og_data_path *d, struct og_err *err)
     int rc;
     OG_TRY(open_ids(&a, err));
     OG_TRY(og__ahead_sample(&a, OG__SPLITS, 0, last, items, record_ids, err));
+    if (d->memory->alternates) /* planning has its memory, as in a run */
+        og__structure_drop(d->structure);
     OG_TRY(predict_epoch(&a, err));
 out:
     og__packing_close(&a.packing);
