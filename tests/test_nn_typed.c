@@ -2,6 +2,7 @@
  * losses of 28 Adam steps; and beside untyped ones, where there is one type and one relation. */
 #include "nn_fixture.h"
 
+#include "nn/model.h"
 #include "nn/shape.h"
 
 #include <math.h>
@@ -533,6 +534,37 @@ static void one_type_and_one_relation_is_the_untyped_model(void **state)
     }
 }
 
+/* Where a draw is made: the seed that it has, and its layer, of which there are 256. */
+struct place {
+    uint64_t seed;
+    uint32_t layer;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->seed != y->seed)
+        return x->seed < y->seed ? -1 : 1;
+    return (x->layer > y->layer) - (x->layer < y->layer);
+}
+
+static void hundreds_of_relations_share_no_draws(void **state)
+{
+    (void)state;
+    enum { RELATIONS = 300, KEYS = OG__INPUT_KEY + 1 };
+    static struct place place[RELATIONS * KEYS];
+    const struct og_step step = {.seed = 1};
+    for (uint32_t i = 0; i < RELATIONS * KEYS; i++) {
+        const uint32_t key = i / KEYS * OG__KEYS + i % KEYS;
+        const struct og_dropout dropout = og__dropout_of(0.5, &step, key);
+        assert_true(dropout.layer < 256);
+        place[i] = (struct place){dropout.step.seed, dropout.layer};
+    }
+    qsort(place, OG_COUNT(place), sizeof(*place), by_place);
+    for (size_t i = 1; i < OG_COUNT(place); i++)
+        assert_int_not_equal(by_place(&place[i - 1], &place[i]), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -542,6 +574,7 @@ int main(void)
         cmocka_unit_test(both_orders_are_covered),
         cmocka_unit_test(both_orders_of_attention_are_covered),
         cmocka_unit_test(memory_is_what_was_told),
+        cmocka_unit_test(hundreds_of_relations_share_no_draws),
         cmocka_unit_test(same_bits_for_any_number_of_threads),
         cmocka_unit_test(one_type_and_one_relation_is_the_untyped_model),
     };

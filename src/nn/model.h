@@ -222,6 +222,8 @@ uint64_t og__targets_of(const struct og_model_config *c, uint64_t n); /* element
  * relations have layers of theirs, OG__KEYS apart. */
 enum { OG__ATTENTION_KEYS = OG_MAX_HOPS, OG__INPUT_KEY = 2 * OG_MAX_HOPS, OG__KEYS = 64 };
 _Static_assert(OG__KEYS > OG__INPUT_KEY, "types and relations share no layer");
+/* Of any key: a draw's place has 8 bits of it, those above move the seed. */
+struct og_dropout og__dropout_of(double p, const struct og_step *step, uint32_t key);
 /* Those of a model's layers. */
 void og__key_dropout(struct og_model *m, const struct og_step *step, uint32_t first_key);
 /* Convolution l, up to the layer's end. in: its sources; own: the rows of its destinations. */

@@ -3,8 +3,8 @@
  * end there (R-GCN, Schlichtkrull et al. 2018; PyTorch Geometric's HeteroConv with aggr="sum"):
  *
  *   paper  ──cites──> conv ──┐
- *   author ─writes──> conv ──┼─ + ──> norm, activation, dropout ──> rows of papers, the next
- * layer's paper  ──residual────────┘                                       input
+ *   author ─writes──> conv ──┼─ + ─> norm, activation, dropout ─> the next layer's paper
+ *   paper  ──residual────────┘
  *
  * A relation's convolutions are an og_model without ends or memory of their own: they are computed
  * by the code that untyped ones are (conv_*.c), on the relation's block, and its ends lead to sums.

@@ -80,6 +80,14 @@ int og__convolve(struct og_model *m, int l, struct og_rows in, struct og_rows ow
     return steps->combine(m, l, sources, own, keep, err);
 }
 
+struct og_dropout og__dropout_of(double p, const struct og_step *step, uint32_t key)
+{
+    const uint64_t further = 0xD1342543DE82EF95u; /* odd, and not the step of blocks or relations */
+    struct og_dropout dropout = {p, *step, key & 0xff};
+    dropout.step.seed += (key >> 8) * further;
+    return dropout;
+}
+
 void og__key_dropout(struct og_model *m, const struct og_step *step, uint32_t first_key)
 {
     const struct og_model_config *c = &m->config;
@@ -87,8 +95,8 @@ void og__key_dropout(struct og_model *m, const struct og_step *step, uint32_t fi
         struct og_layer_work *w = &m->at.work[l];
         const uint32_t key = first_key + (uint32_t)l;
         if (!og__is_last(c, l))
-            w->dropout = (struct og_dropout){c->dropout, *step, key};
-        w->attention = (struct og_dropout){c->attention_dropout, *step, OG__ATTENTION_KEYS + key};
+            w->dropout = og__dropout_of(c->dropout, step, key);
+        w->attention = og__dropout_of(c->attention_dropout, step, OG__ATTENTION_KEYS + key);
     }
 }
 
@@ -98,7 +106,7 @@ int og__drop_input(struct og_model *m, struct og_rows *x, uint32_t n, const stru
 {
     if (!step || !dropped)
         return 0;
-    const struct og_dropout dropout = {m->config.input_dropout, *step, key};
+    const struct og_dropout dropout = og__dropout_of(m->config.input_dropout, step, key);
     struct og_affine op = {.rows = n,
                            .cols = x->dim,
                            .y = dropped,
