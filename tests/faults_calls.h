@@ -295,6 +295,16 @@ static int call_simulate_trace(struct og_err *err)
     return rc;
 }
 
+static int call_simulate_workers(struct og_err *err)
+{
+    char *text = NULL;
+    options.workers = 2;
+    int rc = og_simulate(graph, "degree,lru,belady", "5%", &options, NULL, &text, err);
+    options.workers = 1;
+    keep(text);
+    return rc;
+}
+
 static int call_simulate_executors(struct og_err *err)
 {
     char *text = NULL;

@@ -395,7 +395,11 @@ OG_EXPORT OG_MUST_CHECK int og_pack(const char *dataset, const struct og_options
  * source    a dataset, or a trace made by og_sample
  * policies  "presc:2,lru,belady": a list of values of the option policy
  * caches    "1%,5%,64M": a list of values of the option cache
- * out       {"results":[{"policy","cache","hit_rate",...}],...} */
+ * out       {"results":[{"policy","cache","hit_rate",...}],...}
+ *
+ * With opt->workers above 1 the caches are of each of them: counted with their own mini-batches,
+ * and under "exchanged" as if each owned nodes, by their number modulo the workers, and sent their
+ * rows to the others (Park et al. 2024, §4.1). */
 OG_EXPORT OG_MUST_CHECK int og_simulate(const char *source, const char *policies,
                                         const char *caches, const struct og_options *opt,
                                         const struct og_observer *seen, char **out,

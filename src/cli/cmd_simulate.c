@@ -36,8 +36,9 @@ static const struct og_option own[] = {
 
 /* ---- the table ---- */
 
-/* A row a policy, a column a cache: the order in which the results stand. */
-static void show_rates(const json_t *root, const char *key, const char *title)
+/* A row a policy, a column a cache: the order in which the results stand. part: an object of each
+ * result that has them; NULL: the result. */
+static void show_rates(const json_t *root, const char *part, const char *key, const char *title)
 {
     const json_t *policies = json_object_get(root, "policies");
     const json_t *caches = json_object_get(root, "caches");
@@ -49,10 +50,32 @@ static void show_rates(const json_t *root, const char *key, const char *title)
         printf("\n  %-22s", json_string_value(json_array_get(policies, i)));
         for (size_t k = 0; k < json_array_size(caches); k++) {
             const json_t *r = json_array_get(json_object_get(root, "results"), next++);
+            r = part ? json_object_get(r, part) : r;
             printf(" %7.2f %%", 100 * json_real_value(json_object_get(r, key)));
         }
     }
     putchar('\n');
+}
+
+/* Of one process, or of several workers as they are and as they would be. */
+static void show_all_rates(const json_t *root)
+{
+    char bytes[SHOWN_MAX];
+    const json_int_t workers = json_integer_value(json_object_get(root, "workers"));
+    const json_int_t rows = json_integer_value(json_object_get(root, "rows"));
+    const json_int_t moved = json_integer_value(json_object_get(root, "rows_exchanged"));
+    if (workers > 1)
+        printf("\n%lld workers, each with a cache of its own", (long long)workers);
+    show_rates(root, NULL, "hit_rate", "hit rate");
+    show_rates(root, NULL, "hit_rate_with_prefill", "prefilled rows as misses");
+    if (workers <= 1)
+        return;
+    printf("\nif each kept the rows of its nodes alone and sent them to the others: %.1f %% of the "
+           "rows sent, %s",
+           rows > 0 ? 100 * (double)moved / (double)rows : 0.0,
+           show_value(bytes, "exchanged_bytes", json_object_get(root, "exchanged_bytes")));
+    show_rates(root, "exchanged", "hit_rate", "hit rate");
+    show_rates(root, "exchanged", "hit_rate_with_prefill", "prefilled rows as misses");
 }
 
 static void show_simulation(const json_t *root)
@@ -65,8 +88,7 @@ static void show_simulation(const json_t *root)
            show_value(rows, "rows", json_object_get(root, "rows")),
            show_value(bytes, "row_bytes", json_object_get(root, "row_bytes")),
            (long long)json_integer_value(json_object_get(root, "batches")));
-    show_rates(root, "hit_rate", "hit rate");
-    show_rates(root, "hit_rate_with_prefill", "prefilled rows as misses");
+    show_all_rates(root);
 }
 
 /* ---- executors ---- */
@@ -360,11 +382,13 @@ const struct command cmd_simulate = {
     .text = "Samples the batches that training with the same options would see, or takes those of "
             "a trace, and counts for every policy and cache size the rows found in the cache, the "
             "reads and the bytes. Rows put into a cache ahead of their batch are told apart. With "
+            "--workers it counts the caches of all of them, each with a cache of its own, and "
+            "what they would hold if they shared nodes out and exchanged rows. With "
             "--executors it "
             "tells by a clock of events what an epoch would take with so many samplers and "
             "trainers; with --times and --tickets that needs no dataset.",
     .own = own,
     .training = true,
-    .often = WORDS("fanout", "sampler", "batch", "epochs", "memory"),
+    .often = WORDS("fanout", "sampler", "batch", "epochs", "workers", "memory"),
     .run = run,
 };

@@ -11,6 +11,12 @@ bool og__sim_stopped(const struct og_simulation *sim)
     return og__asked(sim->stop);
 }
 
+void og__sim_rows(const struct og_simulation *sim, uint32_t *nodes, uint32_t n)
+{
+    for (uint32_t i = 0; i < n && sim->row; i++)
+        nodes[i] = sim->row[nodes[i]];
+}
+
 uint32_t og__longest_batch(const struct og_trace *t)
 {
     uint32_t longest = 0;

@@ -31,6 +31,8 @@ size_t og__lane_bytes(uint64_t longest);
 OG_MUST_CHECK int og__lanes_failed(const struct og_lanes *l, struct og_err *err);
 
 bool og__sim_stopped(const struct og_simulation *sim);
+/* Nodes become the rows that they are in the file. */
+void og__sim_rows(const struct og_simulation *sim, uint32_t *nodes, uint32_t n);
 /* A batch of n rows that misses these, ascending. */
 void og__lane_count(const struct og_simulation *sim, uint32_t n, const uint32_t *misses,
                     uint32_t n_misses, struct og_plan_cost *sum);

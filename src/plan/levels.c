@@ -38,6 +38,7 @@ static int sort_batch(const struct counting *c, struct og_lane *lane, size_t bat
         else
             lane->level[plan->place[i]] = c->of_row[start + i];
     }
+    og__sim_rows(c->lanes.sim, plan->misses, plan->n);
     return 0;
 }
 
@@ -111,6 +112,7 @@ static int count_fill(const struct og_simulation *sim, const struct og_placement
     for (uint32_t first = 0, n; first < p->n_slots; first += n) {
         n = OG_MIN(sim->fill_rows, p->n_slots - first);
         og__placement_nodes(p, &cursor, nodes, n);
+        og__sim_rows(sim, nodes, n);
         og__add_io(sum, og__read_rule_predict(&sim->rule, nodes, n));
     }
     og__release(sim->budget, nodes, og__lot_bytes(sim), part);

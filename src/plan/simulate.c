@@ -13,13 +13,6 @@
 static const char part[] = "simulation";
 enum { RADIX_BYTES = 1 << 19 /* what building a placement takes meanwhile */ };
 
-/* Nodes become the rows that they are in the file. */
-static void to_rows(const struct og_simulation *sim, uint32_t *nodes, uint32_t n)
-{
-    for (uint32_t i = 0; i < n && sim->row; i++)
-        nodes[i] = sim->row[nodes[i]];
-}
-
 struct running {
     struct og_lanes lanes;
     const struct og_policy_setup *setup;
@@ -42,7 +35,7 @@ static bool take_prefill(const struct og_simulation *sim, struct og_policy *p, u
     const uint64_t before = sum->prefill;
     for (uint32_t n; (n = og__policy_prefill(p, list, list + most, most)) > 0;) {
         sum->prefill += n;
-        to_rows(sim, list, n);
+        og__sim_rows(sim, list, n);
         if (sim->fill_rows)
             og__add_io(&sum->fill, og__read_rule_predict(&sim->rule, list, n));
     }
@@ -88,7 +81,7 @@ static int fill(void *arg, uint32_t b, struct og_err *err)
 static int count_planned(void *arg, uint32_t b, struct og_plan *plan, struct og_err *err)
 {
     struct superbatch *s = arg;
-    to_rows(s->sim, plan->misses, plan->n_misses);
+    og__sim_rows(s->sim, plan->misses, plan->n_misses);
     og__lane_count(s->sim, plan->n, plan->misses, plan->n_misses, &s->out->cost);
     return s->told->missed
                ? s->told->missed(s->told->arg, s->first + b, plan->misses, plan->n_misses, err)

@@ -1,11 +1,12 @@
 /* og_simulate: any policies and cache sizes over the batches of a run, without training.
  *
  *   dataset ──> session ──> batches as training samples them ─┐
- *   trace (a folder) ─────────────────────────────────────────┴─> ids in memory ──> plan/simulate
+ *   trace (a folder) ─────────────────────────────────────────┴─> ids in memory ──> plan/simulate,
+ *                                                                      of workers: plan/dealt
  */
 #include "base/file.h"
 #include "budget/memory_plan.h"
-#include "plan/simulate.h"
+#include "plan/dealt.h"
 #include "sample/trace.h"
 #include "train/hotness.h"
 #include "train/json.h"
@@ -19,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_POLICIES = 64, WORD = 48 };
+enum { MOST_POLICIES = 64, MOST_WORKERS = 64, WORD = 48 };
 
 struct asked_policy {
     char *name; /* "hybrid:window=128", malloc'ed */
@@ -158,12 +159,9 @@ static void settle_sizes(struct simulator *m)
     sim->n_sizes = (uint32_t)m->n_caches;
 }
 
-/* As in training, where memory allows an epoch. */
 static uint32_t asked_superbatch(const struct simulator *m)
 {
-    uint32_t parts = (m->epoch + OG__MOST_FORESEEN - 1) / OG__MOST_FORESEEN;
-    return m->opt.superbatch > 0 ? (uint32_t)m->opt.superbatch
-                                 : (m->epoch + parts - 1) / OG_MAX(parts, 1u);
+    return og__superbatch_of(m->opt.superbatch, m->epoch);
 }
 
 /* Batches that epochs reuse are kept, and so prepared, as a whole, as og__keeps_batches says. */
@@ -217,7 +215,44 @@ out:
     return rc;
 }
 
+/* ---- workers ---- */
+
+static struct og_dealt dealt_of(const struct simulator *m, bool exchange)
+{
+    return (struct og_dealt){(uint32_t)m->opt.workers, m->epoch, m->opt.superbatch, exchange};
+}
+
+static int check_workers(const struct simulator *m, struct og_err *err)
+{
+    const int n = m->opt.workers;
+    if (n <= 1)
+        return 0;
+    if (n > MOST_WORKERS)
+        return og__fail(err, -EINVAL, NULL, "--workers %d: at most %d", n, MOST_WORKERS);
+    if ((uint32_t)n > m->epoch || (uint64_t)n > m->sim.n_nodes)
+        return og__fail(err, -EINVAL, "give a smaller --batch, or fewer workers",
+                        "--workers %d: an epoch has %u mini-batches", n, m->epoch);
+    if (m->opt.resample_every > 1)
+        return og__fail(err, -EINVAL, "leave --resample-every at 1, or ask for one worker",
+                        "--resample-every %d: an epoch's batches are shared out anew among %d "
+                        "workers, who have not each other's samples",
+                        m->opt.resample_every, n);
+    return 0;
+}
+
 /* ---- memory ---- */
+
+static size_t running_bytes(const struct simulator *m, const struct og_simulation *sim,
+                            const struct og_policy_setup *setup)
+{
+    const struct og_dealt own = dealt_of(m, false);
+    const struct og_dealt owners = dealt_of(m, true);
+    if (m->opt.workers <= 1)
+        return og__simulate_bytes(sim, setup, m->most_rows, m->longest);
+    return OG_MAX(
+        og__simulate_dealt_bytes(sim, setup, &own, m->most_batches, m->most_rows, m->longest),
+        og__simulate_dealt_bytes(sim, setup, &owners, m->most_batches, m->most_rows, m->longest));
+}
 
 /* Of the policy that takes most; they run one after another. */
 static size_t most_for_a_policy(const struct simulator *m)
@@ -228,7 +263,7 @@ static size_t most_for_a_policy(const struct simulator *m)
         const struct og_policy_setup setup = setup_of(m, p);
         const struct og_simulation sim = simulation_of(m, p);
         size_t ranking = m->s ? og__hotness_bytes(&m->s->facts, p->kind) : 0;
-        size_t running = og__simulate_bytes(&sim, &setup, m->most_rows, m->longest);
+        size_t running = running_bytes(m, &sim, &setup);
         most = OG_MAX(most, hotness_bytes(m, p) + OG_MAX(ranking, running));
     }
     return most;
@@ -419,6 +454,7 @@ static int open_simulator(struct simulator *m, const char *source, const char *p
     OG_TRY(og__exists(source, "trace.json", err));
     OG_TRY(rc ? open_trace(m, source, err) : open_dataset(m, source, err));
     OG_TRY(check_policies(m, err));
+    OG_TRY(check_workers(m, err));
     settle_sizes(m);
     m->sim.stop = m->seen ? m->seen->stop : NULL;
     OG_TRY(check_memory(m, err));
@@ -452,25 +488,56 @@ static double share(uint64_t part, uint64_t of)
     return of ? (double)part / (double)of : 0;
 }
 
-static json_t *result_json(const struct simulator *m, const struct asked_policy *p,
-                           const struct asked_cache *c, const struct og_simulated *r)
+static json_t *counts_json(const struct og_simulated *r)
 {
     const struct og_plan_cost *cost = &r->cost;
-    return json_pack("{s:s s:s s:I s:f s:f s:I s:I s:I s:I s:I s:I}", "policy", p->name, "cache",
-                     c->name, "cache_rows", (json_int_t)m->size[c->place], "hit_rate",
-                     share(cost->hits, cost->rows), "hit_rate_with_prefill",
-                     1 - share(cost->misses + r->prefill, cost->rows), "rows",
-                     (json_int_t)cost->rows, "hits", (json_int_t)cost->hits, "misses",
+    return json_pack("{s:f s:f s:I s:I s:I s:I s:I s:I}", "hit_rate", share(cost->hits, cost->rows),
+                     "hit_rate_with_prefill", 1 - share(cost->misses + r->prefill, cost->rows),
+                     "rows", (json_int_t)cost->rows, "hits", (json_int_t)cost->hits, "misses",
                      (json_int_t)cost->misses, "prefill", (json_int_t)r->prefill, "reads",
                      (json_int_t)cost->reads, "bytes_read", (json_int_t)cost->bytes);
+}
+
+/* A worker's cache as one process alone has it, and, of several workers, as they exchange rows. */
+struct counted {
+    struct og_simulated own[OG__MOST_SIZES], exchanged[OG__MOST_SIZES];
+};
+
+static json_t *result_json(const struct simulator *m, const struct asked_policy *p,
+                           const struct asked_cache *c, const struct counted *counted)
+{
+    json_t *row = json_pack("{s:s s:s s:I}", "policy", p->name, "cache", c->name, "cache_rows",
+                            (json_int_t)m->size[c->place]);
+    json_t *counts = counts_json(&counted->own[c->place]);
+    bool whole = row && counts && json_object_update(row, counts) == 0;
+    json_decref(counts);
+    if (whole && m->opt.workers > 1)
+        whole =
+            json_object_set_new(row, "exchanged", counts_json(&counted->exchanged[c->place])) == 0;
+    if (whole)
+        return row;
+    json_decref(row);
+    return NULL;
+}
+
+static int count_policy(const struct simulator *m, const struct asked_policy *p,
+                        const struct og_policy_setup *setup, struct counted *counted,
+                        struct og_err *err)
+{
+    const struct og_simulation sim = simulation_of(m, p);
+    const struct og_dealt own = dealt_of(m, false);
+    const struct og_dealt owners = dealt_of(m, true);
+    if (m->opt.workers <= 1)
+        return og__simulate(&sim, setup, counted->own, err);
+    int rc = og__simulate_dealt(&sim, setup, &own, counted->own, err);
+    return rc < 0 ? rc : og__simulate_dealt(&sim, setup, &owners, counted->exchanged, err);
 }
 
 static int simulate_policy(struct simulator *m, const struct asked_policy *p, json_t *results,
                            struct og_err *err)
 {
-    struct og_simulated out[OG__MOST_SIZES];
+    struct counted counted;
     struct og_policy_setup setup = setup_of(m, p);
-    const struct og_simulation sim = simulation_of(m, p);
     const size_t bytes = hotness_bytes(m, p);
     uint32_t *hotness = NULL;
     int rc;
@@ -479,9 +546,9 @@ static int simulate_policy(struct simulator *m, const struct asked_policy *p, js
         OG_TRY(hotness ? find_hotness(m, p, hotness, err) : -ENOMEM);
     }
     setup.hotness = hotness;
-    OG_TRY(og__simulate(&sim, &setup, out, err));
+    OG_TRY(count_policy(m, p, &setup, &counted, err));
     for (int i = 0; i < m->n_caches; i++) {
-        json_t *row = result_json(m, p, &m->cache[i], &out[m->cache[i].place]);
+        json_t *row = result_json(m, p, &m->cache[i], &counted);
         if (json_array_append_new(results, row) < 0)
             OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "simulate"));
     }
@@ -510,6 +577,28 @@ static json_t *names_json(const struct simulator *m, bool policies)
         names =
             og__json_append(names, json_string(policies ? m->policy[i].name : m->cache[i].name));
     return names;
+}
+
+/* What goes from worker to worker where they exchange rows: these, and before them their numbers.
+ */
+static int add_exchange(const struct simulator *m, json_t *root, struct og_err *err)
+{
+    const struct og_dealt dealt = dealt_of(m, true);
+    uint64_t asked[MOST_WORKERS];
+    if (m->opt.workers <= 1 || !root)
+        return 0;
+    const uint64_t kept = og__dealt_rows(&m->sim.trace, &dealt, asked);
+    const uint64_t moved = m->rows - kept;
+    json_t *of_owner = json_array();
+    for (int i = 0; i < m->opt.workers; i++)
+        of_owner = og__json_append(of_owner, json_integer((json_int_t)asked[i]));
+    json_t *more = json_pack(
+        "{s:i s:I s:I s:I s:o}", "workers", m->opt.workers, "rows_local", (json_int_t)kept,
+        "rows_exchanged", (json_int_t)moved, "exchanged_bytes",
+        (json_int_t)(moved * (kept_row_bytes(m) + sizeof(uint32_t))), "rows_asked", of_owner);
+    const bool added = more && json_object_update(root, more) == 0;
+    json_decref(more);
+    return added ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulate");
 }
 
 static json_t *result_root(const struct simulator *m, json_t *results, double opening,
@@ -542,6 +631,11 @@ int og_simulate(const char *source, const char *policies, const char *caches,
     double opened = og__now();
     OG_TRY(simulate_all(m, results, err));
     json_t *root = result_root(m, results, opened - start, og__now() - opened);
+    rc = add_exchange(m, root, err);
+    if (rc < 0) {
+        json_decref(root);
+        goto out;
+    }
     rc = og__json_deliver(root, NULL, out, err);
 out:
     if (m)
