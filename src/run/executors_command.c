@@ -212,6 +212,10 @@ int og_simulate_executors(const char *dataset, const struct og_executors_asked *
     int rc;
     if (!a)
         return og__fail_errno(err, -ENOMEM, NULL, "executors");
+    if (opt->workers > 1)
+        OG_TRY(og__fail(err, -EINVAL, "leave --workers out",
+                        "--workers %d: the clock of --executors is that of one process",
+                        opt->workers));
     OG_TRY(og__options_copy(&a->opt, opt, err));
     a->tickets = asked->tickets;
     a->queue = asked->queue;

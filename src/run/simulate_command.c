@@ -159,9 +159,11 @@ static void settle_sizes(struct simulator *m)
     sim->n_sizes = (uint32_t)m->n_caches;
 }
 
+/* Of several workers each one's. */
 static uint32_t asked_superbatch(const struct simulator *m)
 {
-    return og__superbatch_of(m->opt.superbatch, m->epoch);
+    const uint32_t workers = (uint32_t)OG_MAX(m->opt.workers, 1);
+    return og__superbatch_of(m->opt.superbatch, (m->epoch + workers - 1) / workers);
 }
 
 /* Batches that epochs reuse are kept, and so prepared, as a whole, as og__keeps_batches says. */
@@ -229,9 +231,13 @@ static int check_workers(const struct simulator *m, struct og_err *err)
         return 0;
     if (n > MOST_WORKERS)
         return og__fail(err, -EINVAL, NULL, "--workers %d: at most %d", n, MOST_WORKERS);
-    if ((uint32_t)n > m->epoch || (uint64_t)n > m->sim.n_nodes)
+    if ((uint32_t)n > m->epoch)
         return og__fail(err, -EINVAL, "give a smaller --batch, or fewer workers",
                         "--workers %d: an epoch has %u mini-batches", n, m->epoch);
+    if ((uint64_t)n > m->sim.n_nodes)
+        return og__fail(err, -EINVAL, "ask for fewer workers",
+                        "--workers %d: the graph has %llu nodes, and each owns some", n,
+                        (unsigned long long)m->sim.n_nodes);
     if (m->opt.resample_every > 1)
         return og__fail(err, -EINVAL, "leave --resample-every at 1, or ask for one worker",
                         "--resample-every %d: an epoch's batches are shared out anew among %d "
