@@ -63,7 +63,7 @@ static int sample_epoch(struct bench *b, uint32_t batch, struct og_err *err)
     static const int fanout[HOPS] = {10, 10, 10};
     const uint64_t n_nodes = (uint64_t)b->ds->n_nodes;
     const struct og_superbatch_options opt = {
-        .scratch = "/tmp", .memory = SIZE_MAX, .n_nodes = n_nodes};
+        .scratch = OG__ONE_PLACE("/tmp"), .memory = SIZE_MAX, .n_nodes = n_nodes};
     struct og_topology t = {0};
     struct og_sampler *s = NULL;
     uint32_t *seeds = NULL;

@@ -190,9 +190,9 @@ static int read_back(const struct bench *b, const struct og_packing *p, bool seg
     struct og_pack *pack = NULL;
     struct og_io_counts sum = {0};
     uint64_t most = 0;
-    int rc = og__pack_open(&pack, b->opt.path, b->ds, 2, &b->opt.reader, NULL, err);
+    int rc = og__pack_open(&pack, b->opt.at, b->ds, 2, &b->opt.reader, NULL, err);
     if (rc == 0 && segmented)
-        rc = og__pack_add_shared(pack, b->shared, b->ds, &b->opt.reader, err);
+        rc = og__pack_add_shared(pack, OG__ONE_PLACE(b->shared), b->ds, &b->opt.reader, err);
     for (uint32_t k = 0; rc == 0 && k < p->n_batches; k++)
         most = OG_MAX(most, og__packing_chunk_rows(p, k) * p->row_bytes);
     char *out[2] = {og__alloc(NULL, most, "out", err), og__alloc(NULL, most, "out", err)};
@@ -226,8 +226,8 @@ static int pack_one_by_one(const struct bench *b, double *seconds, struct og_err
     for (uint32_t k = 0; k < b->individual; k++)
         most = OG_MAX(most, og__round_up(og__packing_chunk_rows(p, k) * p->row_bytes, 4096));
     char *out = og__alloc(NULL, OG_MAX(most, 4 * OG_MIB), "out", err); /* page aligned */
-    int fd = open(b->opt.path, O_WRONLY | O_CREAT | O_TRUNC | O_DIRECT | O_CLOEXEC, 0666);
-    int rc = fd < 0 ? og__fail_errno(err, -errno, NULL, "%s", b->opt.path) : 0;
+    int fd = open(b->opt.at.path[0], O_WRONLY | O_CREAT | O_TRUNC | O_DIRECT | O_CLOEXEC, 0666);
+    int rc = fd < 0 ? og__fail_errno(err, -errno, NULL, "%s", b->opt.at.path[0]) : 0;
     if (rc == 0)
         rc = og__features_open(&reader, b->ds, &b->opt.reader, NULL, err);
     struct watch w = begin();
@@ -239,12 +239,12 @@ static int pack_one_by_one(const struct bench *b, double *seconds, struct og_err
         if (rc == 0)
             rc = og__reader_wait(reader, &job, err);
         if (rc == 0)
-            rc = og__write_all(fd, out, bytes, (off_t)written, b->opt.path, err);
+            rc = og__write_all(fd, out, bytes, (off_t)written, b->opt.at.path[0], err);
         read += job.counts.bytes;
         written += bytes;
     }
     if (rc == 0 && fsync(fd) < 0)
-        rc = og__fail_errno(err, -errno, NULL, "%s", b->opt.path);
+        rc = og__fail_errno(err, -errno, NULL, "%s", b->opt.at.path[0]);
     if (rc == 0)
         *seconds = report(&w, "one by one", read, written);
     og__reader_close(reader);
@@ -318,7 +318,7 @@ static int write_segments(const struct bench *b, struct og_segments *s, uint32_t
     struct og_packing left = {0};
     size_t bytes = og__bits_words(b->packing.ptr[b->packing.n_batches]) * sizeof(uint64_t);
     uint64_t *stored = og__alloc(NULL, bytes, "stored", err);
-    opt.path = b->shared;
+    opt.at = OG__ONE_PLACE(b->shared);
     struct watch w = begin();
     int rc = stored ? og__shared_write(b->ds, s, size, order, &opt, stored, NULL, &shared, err)
                     : -ENOMEM;
@@ -394,7 +394,7 @@ static int keep_to(const struct bench *b, struct og_segments *s, uint32_t times,
     const uint64_t limit = times * features;
     const struct og_segment_cost all = {.shared_reads = b->packing.ptr[b->packing.n_batches]};
     const uint64_t aside =
-        og__packing_data_start(b->packing.n_batches) + og__shared_file_bytes(&b->packing, &all);
+        og__packing_data_start(b->packing.n_batches) + og__shared_file_bytes(&b->packing, &all, 1);
     uint64_t disk = 0;
     uint32_t size;
     printf("disk for %u times the features, %.1f MB: ", times, (double)limit / 1e6);
@@ -410,7 +410,7 @@ static int keep_to(const struct bench *b, struct og_segments *s, uint32_t times,
         if (rc == 0)
             rc = read_back(b, &b->packing, true, err);
     }
-    unlink(b->opt.path);
+    unlink(b->opt.at.path[0]);
     unlink(b->shared);
     return rc;
 }
@@ -442,7 +442,7 @@ static int run(struct bench *b, struct og_err *err)
         printf("ratio        %8.2f  (one by one for all batches: %.2f s)\n",
                one_by_one / share / batched, one_by_one / share);
     }
-    unlink(b->opt.path);
+    unlink(b->opt.at.path[0]);
     if (rc == 0)
         rc = compare_segments(b, err);
     return rc < 0 ? rc : measure_segments(b, err);
@@ -466,7 +466,7 @@ int main(int argc, char **argv)
         return 2;
     }
     char *path = og__path_join(argv[2], "pack");
-    b.opt.path = path;
+    b.opt.at = OG__ONE_PLACE(path);
     b.shared = og__path_join(argv[2], "shared");
     b.all = argc > 8;
     double cache = argc > 3 ? strtod(argv[3], NULL) / 100 : 0.12;

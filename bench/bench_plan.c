@@ -85,7 +85,7 @@ static int measure(struct bench *b, int policy, uint32_t batches, double percent
                                           .n_slots =
                                               (uint32_t)((double)b->ds->n_nodes * percent / 100)};
     const struct og_superbatch_options opt = {
-        .scratch = "/tmp", .memory = SIZE_MAX, .n_nodes = setup.n_nodes};
+        .scratch = OG__ONE_PLACE("/tmp"), .memory = SIZE_MAX, .n_nodes = setup.n_nodes};
     struct og_superbatch *s = NULL;
     struct og_policy *p = NULL;
     *t = (struct taken){0};

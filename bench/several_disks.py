@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What two disks are worth: features on one throttled disk, and laid over two (`outgrow stripe`), for random reads and sweeps.
+"""What two disks are worth: features on one throttled disk, and laid over two (`outgrow stripe`), for random reads and sweeps; and packs in a scratch
+folder on one of them, and on both (`--scratch DIR,DIR`).
 
     sudo bench/several_disks.py [--outgrow build/release/outgrow] [--rate 200] [--dir /var/tmp] [--rounds 3]
 
 Makes loop devices of files under --dir, whose reads a control group limits to --rate MB/s each (cgroup v1's blkio or v2's io.max), runs the
 data path alone (`bench epoch`) on both datasets in turn, and takes everything away again. Then trains on both and compares checkpoints, and takes a part away.
+Packs are read in the epochs that reuse samples, which read nothing else.
 The limit is the device's: what lies beneath it must be faster than both together, as memory is (--dir /dev/shm, the default where it has the room).
 """
 import argparse
@@ -125,6 +127,29 @@ def compare(args, limit, one, many, home):
         print(f"| {name} | {m(rates[one]):.0f} | {m(rates[many]):.0f} | {m(seconds[one]):.2f} | {m(seconds[many]):.2f} | {m(ratios):.2f} |", flush=True)
 
 
+def packs(args, limit, disks, home):
+    """Of the epochs that read nothing but packs: rates, with scratch on one disk and on all."""
+    graph = home / "small"
+    call(args.outgrow, "generate", graph, "--model", "planted", "--nodes", args.nodes // 3, "--degree", 15, "--dim", args.dim, "--train-fraction", 0.03, "--quiet")
+    folders = [d.mount / "scratch" for d in disks]
+    places = {"one": folders[:1], "all": folders}
+    ways = {"packed": ["--layout", "packed"], "segmented": ["--layout", "segmented", "--disk", f"{args.packs // 2}M"]}
+    print("\n| packs | one disk, MB/s | all disks, MB/s | ratio |\n|---|---|---|---|")
+    for name, way in ways.items():
+        rates = {place: [] for place in places}
+        for _ in range(args.rounds):
+            for place, scratch in places.items():
+                words = [args.outgrow, "bench", "epoch", graph, *SMALL, "--preset", "diskgnn", "--resample-every", 3, "--epochs", 3, "--cache", "1%", "--memory", args.memory,
+                         "--topology", "memory", "--scratch", ",".join(map(str, scratch)), "--json", *way]
+                done = subprocess.run([str(w) for w in words], check=True, capture_output=True, text=True, preexec_fn=limit.enter)
+                later = json.loads(done.stdout)["epochs"][1:]
+                rates[place].append(sum(e["feature_bytes_read"] for e in later) / sum(e["seconds"] for e in later) / 1e6)
+        m = {place: statistics.median(r) for place, r in rates.items()}
+        print(f"| {name} | {m['one']:.0f} | {m['all']:.0f} | {m['all'] / m['one']:.2f} |", flush=True)
+    left = [p for f in folders if f.exists() for p in f.iterdir() if p.name.startswith("outgrow-scratch")]
+    return not left
+
+
 def same_bits(args, limit, one, many, home):
     sums = {checkpoint(args, limit, d, home, o) for d in (one, many) for o in (*(way for _, way in CASES.values()), PACKED)}
     print(f"\ncheckpoints of all of these on both: {len(sums)} ({next(iter(sums))[:16]})")
@@ -149,6 +174,7 @@ def main():
     p.add_argument("--nodes", type=int, default=60000)
     p.add_argument("--dim", type=int, default=4096, help="rows of 16 KiB: a control group lets small requests through in bursts, and is then the slower")
     p.add_argument("--memory", default="700M")
+    p.add_argument("--packs", type=int, default=600, help="MB that packs may take")
     p.add_argument("--rounds", type=int, default=3)
     args = p.parse_args()
     args.outgrow = os.path.abspath(args.outgrow)
@@ -161,11 +187,12 @@ def main():
     try:
         for i in range(args.disks):  # the first holds the one file and a part
             whole = megabytes_of(args) * (2 if i == 0 else 1)
-            disks.append(Disk(home, f"disk{i}", whole + 200))
+            disks.append(Disk(home, f"disk{i}", whole + args.packs + 200))
         one, many = datasets(args, work, disks)
         limit = Limit(disks, args.rate * 1000000)
         compare(args, limit, one, many, work)
-        good = same_bits(args, limit, one, many, work)
+        good = packs(args, limit, disks, work)
+        good &= same_bits(args, limit, one, many, work)
         good &= missing(args, many, disks)
     finally:
         if limit:

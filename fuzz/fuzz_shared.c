@@ -26,7 +26,7 @@ static void check_parts(const struct og_shared_head *h, const struct og_shared_e
 /* A head that is written is read back as it was. */
 static void check_head(const struct og_shared_head *h, const char block[OG__PACK_BLOCK])
 {
-    struct og_shared_head back;
+    struct og_shared_head back = {.parts = h->parts};
     if (h->dtype > OG_U8 || og__shared_parse(&back, block, OG__PACK_BLOCK, h->file_bytes, "", NULL))
         abort();
     if (!SAME_HEAD(&back, h))
@@ -35,7 +35,7 @@ static void check_head(const struct og_shared_head *h, const char block[OG__PACK
 
 static int parse(const char *data, size_t size, bool put_right)
 {
-    struct og_shared_head h;
+    struct og_shared_head h = {.parts = 1};
     struct og_err err = {0};
     int rc = og__shared_parse(&h, data, OG_MIN(size, (size_t)OG__PACK_BLOCK), size, "input", &err);
     struct og_shared_entry *table = NULL;

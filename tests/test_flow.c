@@ -243,7 +243,7 @@ static void replayed_batches_have_their_seeds(void **state)
     struct fixture *f = *state;
     struct og_sampled_ahead ahead[ITEMS] = {0};
     const struct og_superbatch_options opt = {
-        .scratch = "/tmp", .memory = 64 * OG_MIB, .n_hops = 2, .n_nodes = N};
+        .scratch = OG__ONE_PLACE("/tmp"), .memory = 64 * OG_MIB, .n_hops = 2, .n_nodes = N};
     struct og_superbatch *batches;
     assert_int_equal(og__superbatch_open(&batches, &opt, NULL, NULL), 0);
     assert_int_equal(run(f, items_of(f, OG__SPLITS, 0, ITEMS), keep, batches, NULL), 0);

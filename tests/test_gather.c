@@ -299,7 +299,8 @@ static void filling_tells_what_it_took(void **state)
 {
     struct fixture *f = *state;
     enum { SLOTS = 700 };
-    const struct og_spill_options kept = {.scratch = "/tmp", .memory = 1 << 20, .part = "plan"};
+    const struct og_spill_options kept = {
+        .scratch = OG__ONE_PLACE("/tmp"), .memory = 1 << 20, .part = "plan"};
     uint32_t hotness[N];
     uint32_t *list = malloc(2 * OG__FILL_ROWS * sizeof(*list));
     og__hotness_random(5, N, hotness);

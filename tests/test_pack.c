@@ -40,6 +40,7 @@ ssize_t pwritev(int fd, const struct iovec *io, int n, off_t offset)
 
 struct fixture {
     char dir[64], features[80], pack[80];
+    const char *pack_path; /* the same, as places have it */
     struct og_dataset ds;
     uint32_t n_nodes;
     size_t row_bytes;
@@ -53,6 +54,7 @@ static void open_fixture(struct fixture *f, uint32_t n_nodes, size_t row_bytes)
     assert_non_null(test_folder(f->dir, "pack"));
     snprintf(f->features, sizeof(f->features), "%s/features", f->dir);
     snprintf(f->pack, sizeof(f->pack), "%s/pack", f->dir);
+    f->pack_path = f->pack;
     f->bytes = write_features(f->features, n_nodes * row_bytes, OFFSET);
     f->ds = features_alone(f->dir, f->features, n_nodes, row_bytes, OFFSET);
 }
@@ -107,8 +109,9 @@ static void plan_batches(struct fixture *f, uint64_t seed)
 
 static struct og_pack_options options(const struct fixture *f, size_t memory)
 {
-    return (struct og_pack_options){
-        .path = f->pack, .memory = memory, .reader = {.profile = profile, .io = OG_IO_PREAD}};
+    return (struct og_pack_options){.at = {1, &f->pack_path},
+                                    .memory = memory,
+                                    .reader = {.profile = profile, .io = OG_IO_PREAD}};
 }
 
 static int write_pack(const struct fixture *f, const struct og_pack_options *opt,
@@ -142,7 +145,7 @@ static void read_back(const struct fixture *f, const struct og_reader_options *o
     struct og_err err = {0};
     size_t most = f->n_nodes * f->row_bytes + 128;
     char *out[2] = {malloc(most), malloc(most)};
-    assert_int_equal(og__pack_open(&pack, f->pack, &f->ds, 2, opt, NULL, &err), 0);
+    assert_int_equal(og__pack_open(&pack, OG__ONE_PLACE(f->pack), &f->ds, 2, opt, NULL, &err), 0);
     assert_int_equal(og__pack_batches(pack), N_BATCHES);
     for (uint32_t b = 0; b <= N_BATCHES; b++) {
         if (b < N_BATCHES) {
@@ -419,7 +422,8 @@ static void nothing_missed_is_a_container_too(void **state)
     assert_int_equal(og__packing_seal(&f.packing, NULL), 0);
     struct og_pack_options opt = options(&f, OG_MIB);
     assert_int_equal(write_pack(&f, &opt, NULL, &counts, NULL), 0);
-    assert_int_equal(og__pack_open(&pack, f.pack, &f.ds, 1, &opt.reader, NULL, NULL), 0);
+    assert_int_equal(og__pack_open(&pack, OG__ONE_PLACE(f.pack), &f.ds, 1, &opt.reader, NULL, NULL),
+                     0);
     assert_int_equal(og__pack_begin(pack, 0, 0, NULL, NULL), 0);
     assert_int_equal(og__pack_finish(pack, 0, &io, NULL), 0);
     assert_int_equal(io.bytes, 0);
@@ -542,7 +546,8 @@ static void expect_refused(const struct fixture *f, const struct og_dataset *ds)
     struct og_pack *pack = NULL;
     struct og_err err = {0};
     struct og_reader_options opt = {.profile = profile};
-    assert_int_equal(og__pack_open(&pack, f->pack, ds, 1, &opt, NULL, &err), -EINVAL);
+    assert_int_equal(og__pack_open(&pack, OG__ONE_PLACE(f->pack), ds, 1, &opt, NULL, &err),
+                     -EINVAL);
     assert_null(pack);
     assert_true(err.message[0] != 0);
 }
@@ -601,7 +606,7 @@ static int damaged_chunks(const struct fixture *f, uint32_t *which, const char *
     struct og_reader_options opt = {.profile = profile, .io = OG_IO_PREAD};
     struct og_pack *pack = NULL;
     int damaged = 0;
-    if (og__pack_open(&pack, f->pack, &f->ds, 1, &opt, NULL, NULL) < 0)
+    if (og__pack_open(&pack, OG__ONE_PLACE(f->pack), &f->ds, 1, &opt, NULL, NULL) < 0)
         return -EINVAL;
     if (strstr(hint, "--scratch"))
         og__pack_is_own(pack);
@@ -698,7 +703,8 @@ static void an_earlier_version_is_named(void **state)
     int fd = open(f.pack, O_RDWR);
     assert_int_equal(pwrite(fd, "1", 1, 6), 1);
     close(fd);
-    assert_int_equal(og__pack_open(&pack, f.pack, &f.ds, 1, &opt, NULL, &err), -EINVAL);
+    assert_int_equal(og__pack_open(&pack, OG__ONE_PLACE(f.pack), &f.ds, 1, &opt, NULL, &err),
+                     -EINVAL);
     assert_non_null(strstr(err.message, "of an earlier version"));
     assert_non_null(strstr(err.hint, "make it anew with `outgrow pack`"));
     close_fixture(&f);
@@ -715,7 +721,7 @@ static void a_container_that_shrinks_is_told(void **state)
     open_fixture(&f, 1500, 400);
     plan_batches(&f, 1);
     pack_and_check(&f, OG_MIB, OG_IO_PREAD);
-    assert_int_equal(og__pack_open(&pack, f.pack, &f.ds, 1, &opt, NULL, NULL), 0);
+    assert_int_equal(og__pack_open(&pack, OG__ONE_PLACE(f.pack), &f.ds, 1, &opt, NULL, NULL), 0);
     assert_int_equal(truncate(f.pack, 3 * 4096), 0);
     char *out = malloc(f.n_nodes * f.row_bytes);
     int rc = og__pack_begin(pack, 0, 4, out, &err);

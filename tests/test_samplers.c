@@ -196,8 +196,11 @@ static void keep_in_superbatches(const struct og_sampling *how)
         assert_non_null(test_folder(scratch, "samplers"));
         struct source k = open_source(&g, how, fanout, 3, 3, NULL);
         struct source again = open_source(&g, how, fanout, 3, 3, NULL);
-        const struct og_superbatch_options opt = {
-            .scratch = scratch, .memory = memory, .n_hops = 3, .n_nodes = N, .extras = extras};
+        const struct og_superbatch_options opt = {.scratch = OG__ONE_PLACE(scratch),
+                                                  .memory = memory,
+                                                  .n_hops = 3,
+                                                  .n_nodes = N,
+                                                  .extras = extras};
         struct og_superbatch *s;
         struct og_batch_memory m;
         struct og_io_counts read;

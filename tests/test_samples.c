@@ -44,7 +44,7 @@ static char *make_checked(struct source *k, uint32_t draws, unsigned extras, uin
     const struct og_trace_options opt = {
         .n_hops = HOPS, .n_nodes = n_nodes, .extras = extras, .checks = checks};
     struct og_trace_writer *w;
-    assert_int_equal(og__trace_create(&w, dir, &opt, NULL), 0);
+    assert_int_equal(og__trace_create(&w, OG__ONE_PLACE(dir), &opt, NULL), 0);
     for (uint32_t d = 0; d < draws; d++)
         for (uint32_t i = 0; i < BATCHES; i++)
             assert_int_equal(og__trace_append(w, batch_of(k, d, i), NULL, NULL), 0);
@@ -141,7 +141,7 @@ static void a_superbatch_refers_to_samples(void **state)
         open_source(&k, 7, true);
         char *dir = make_trace(&k, 1, OG__WITH_DEGREES, N);
         char *scratch = fresh_folder();
-        const struct og_superbatch_options opt = {.scratch = scratch,
+        const struct og_superbatch_options opt = {.scratch = OG__ONE_PLACE(scratch),
                                                   .memory = shares[share],
                                                   .n_hops = HOPS,
                                                   .n_nodes = N,

@@ -64,7 +64,7 @@ static void it_goes_with_what_is_in_it(void **state)
 {
     (void)state;
     struct og_scratch *s;
-    assert_int_equal(og__scratch_open(&s, root, NULL), 0);
+    assert_int_equal(og__scratch_open(&s, OG__ONE_PLACE(root), NULL), 0);
     assert_int_equal(test_entries(root), 1);
     touch_in(s, "a");
     char inner[256];
@@ -82,17 +82,17 @@ static void its_parent_goes_only_if_it_was_made_and_is_empty(void **state)
 {
     (void)state;
     struct og_scratch *s;
-    assert_int_equal(og__scratch_open(&s, at("under"), NULL), 0);
+    assert_int_equal(og__scratch_open(&s, OG__ONE_PLACE(at("under")), NULL), 0);
     og__scratch_close(s);
     assert_false(there(at("under")));
 
-    assert_int_equal(og__scratch_open(&s, at("under"), NULL), 0);
+    assert_int_equal(og__scratch_open(&s, OG__ONE_PLACE(at("under")), NULL), 0);
     touch(at("under/mine"));
     og__scratch_close(s);
     assert_true(there(at("under/mine")));
     assert_int_equal(unlink(at("under/mine")), 0);
 
-    assert_int_equal(og__scratch_open(&s, at("under"), NULL), 0);
+    assert_int_equal(og__scratch_open(&s, OG__ONE_PLACE(at("under")), NULL), 0);
     og__scratch_close(s);
     assert_int_equal(rmdir(at("under")), 0);
 }
@@ -103,7 +103,7 @@ static void where_no_folder_can_be_is_said(void **state)
     struct og_scratch *s;
     struct og_err err = {0};
     touch(at("file"));
-    assert_int_equal(og__scratch_open(&s, at("file"), &err), -ENOTDIR);
+    assert_int_equal(og__scratch_open(&s, OG__ONE_PLACE(at("file")), &err), -ENOTDIR);
     assert_non_null(strstr(err.message, "file"));
     assert_null(s);
     assert_int_equal(unlink(at("file")), 0);
@@ -136,7 +136,7 @@ static void end(pid_t pid)
 static void open_and_stay(int ready)
 {
     struct og_scratch *s;
-    if (og__scratch_open(&s, root, NULL) < 0)
+    if (og__scratch_open(&s, OG__ONE_PLACE(root), NULL) < 0)
         _exit(1);
     touch_in(s, "data");
     if (write(ready, "r", 1) != 1)
@@ -151,13 +151,13 @@ static void what_a_killed_process_left_goes(void **state)
     struct og_scratch *s;
     pid_t pid = start(open_and_stay);
     assert_int_equal(test_entries(root), 1);
-    assert_int_equal(og__scratch_open(&s, root, NULL), 0);
+    assert_int_equal(og__scratch_open(&s, OG__ONE_PLACE(root), NULL), 0);
     assert_int_equal(test_entries(root), 2); /* it lives: left alone */
     og__scratch_close(s);
     assert_int_equal(test_entries(root), 1);
     end(pid);
     assert_int_equal(test_entries(root), 1);
-    assert_int_equal(og__scratch_open(&s, root, NULL), 0);
+    assert_int_equal(og__scratch_open(&s, OG__ONE_PLACE(root), NULL), 0);
     assert_int_equal(test_entries(root), 1); /* its own */
     og__scratch_close(s);
     assert_int_equal(test_entries(root), 0);
@@ -206,7 +206,7 @@ static void sign(const char *name, const char *host)
 static void open_and_close(void)
 {
     struct og_scratch *s;
-    assert_int_equal(og__scratch_open(&s, root, NULL), 0);
+    assert_int_equal(og__scratch_open(&s, OG__ONE_PLACE(root), NULL), 0);
     og__scratch_close(s);
 }
 
@@ -216,7 +216,7 @@ static void what_could_not_be_emptied_goes_later(void **state)
     (void)state;
     struct og_scratch *s;
     struct rlimit few;
-    assert_int_equal(og__scratch_open(&s, root, NULL), 0);
+    assert_int_equal(og__scratch_open(&s, OG__ONE_PLACE(root), NULL), 0);
     touch_in(s, "left");
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &few), 0);
     const rlim_t most = few.rlim_cur;
@@ -226,7 +226,7 @@ static void what_could_not_be_emptied_goes_later(void **state)
     few.rlim_cur = most;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     assert_int_equal(test_entries(root), 1);
-    og__scratch_sweep(root);
+    og__scratch_sweep(OG__ONE_PLACE(root));
     assert_int_equal(test_entries(root), 0);
 }
 
@@ -311,7 +311,7 @@ static void come_and_go(int ready)
         if (i % 32 == 0)
             rmdir(at("busy")); /* as if its maker had gone */
         char path[256];
-        if (og__scratch_open(&s, at("busy"), NULL) < 0)
+        if (og__scratch_open(&s, OG__ONE_PLACE(at("busy")), NULL) < 0)
             _exit(2);
         snprintf(path, sizeof(path), "%s/data", og__scratch_path(s));
         int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);

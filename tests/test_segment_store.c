@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 
 static const size_t row_sizes[] = {100, 400, 512, 1536, 3000, 4096, 16384};
-enum { OFFSET = 128, N_BATCHES = 11, N_NODES = 600 };
+enum { OFFSET = 128, N_BATCHES = 11, N_NODES = 600, MOST_PARTS = 3 };
 
 /* ---- a disk that fails when told to: pwrite is counted ---- */
 
@@ -30,6 +30,10 @@ ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
 
 struct fixture {
     char dir[64], features[80], pack[80], shared[80];
+    uint32_t parts; /* of both, in as many files */
+    char part_name[2][MOST_PARTS][88];
+    const char *part_path[2][MOST_PARTS];
+    struct og_places pack_at, shared_at;
     struct og_dataset ds;
     size_t row_bytes;
     unsigned char *bytes;
@@ -59,6 +63,23 @@ static void plan_batches(struct og_packing *p, size_t row_bytes, uint64_t seed)
     assert_int_equal(og__packing_seal(p, NULL), 0);
 }
 
+/* The first of several has the name that one has. */
+static struct og_places name_parts(struct fixture *f, int of, const char *first)
+{
+    for (uint32_t i = 0; i < f->parts; i++) {
+        snprintf(f->part_name[of][i], sizeof(f->part_name[of][i]), i ? "%s.%u" : "%s", first, i);
+        f->part_path[of][i] = f->part_name[of][i];
+    }
+    return (struct og_places){f->parts, f->part_path[of]};
+}
+
+static void over(struct fixture *f, uint32_t parts)
+{
+    f->parts = parts;
+    f->pack_at = name_parts(f, 0, f->pack);
+    f->shared_at = name_parts(f, 1, f->shared);
+}
+
 static void open_fixture(struct fixture *f, size_t row_bytes, uint32_t size)
 {
     *f = (struct fixture){.row_bytes = row_bytes, .size = size};
@@ -66,6 +87,7 @@ static void open_fixture(struct fixture *f, size_t row_bytes, uint32_t size)
     snprintf(f->features, sizeof(f->features), "%s/features", f->dir);
     snprintf(f->pack, sizeof(f->pack), "%s/pack", f->dir);
     snprintf(f->shared, sizeof(f->shared), "%s/shared", f->dir);
+    over(f, 1);
     f->bytes = write_features(f->features, N_NODES * row_bytes, OFFSET);
     f->ds = features_alone(f->dir, f->features, N_NODES, row_bytes, OFFSET);
     plan_batches(&f->all, row_bytes, row_bytes);
@@ -77,8 +99,10 @@ static void close_fixture(struct fixture *f)
     og__packing_close(&f->all);
     og__packing_close(&f->left);
     unlink(f->features);
-    unlink(f->pack);
-    unlink(f->shared);
+    for (uint32_t i = 0; i < f->parts; i++) {
+        unlink(f->pack_at.path[i]);
+        unlink(f->shared_at.path[i]);
+    }
     assert_int_equal(rmdir(f->dir), 0);
     free(f->bytes);
 }
@@ -92,15 +116,17 @@ static int write_shared(struct fixture *f, size_t memory, struct og_budget *b,
     struct og_pack_counts counts;
     struct og_segment_cost cost;
     const struct og_pack_options opt = {
-        .path = f->shared, .memory = memory, .reader = reader_options(OG_IO_PREAD), .stop = stop};
+        .at = f->shared_at, .memory = memory, .reader = reader_options(OG_IO_PREAD), .stop = stop};
     assert_int_equal(og__segments_open(&s, &f->all, NULL, NULL), 0);
     int rc = og__shared_write(&f->ds, &s, f->size, OG__BY_SIGNATURE, &opt, stored, b, &counts, err);
     if (rc == 0) {
         struct stat st;
+        uint64_t bytes = 0;
         og__segments_space(&s, f->size, &cost);
-        assert_int_equal(stat(f->shared, &st), 0);
-        assert_int_equal(st.st_size, og__shared_file_bytes(&f->all, &cost));
-        assert_in_range(counts.bytes_written, st.st_size - 4096, st.st_size);
+        for (uint32_t i = 0; i < f->parts; i++, bytes += (uint64_t)st.st_size)
+            assert_int_equal(stat(f->shared_at.path[i], &st), 0);
+        assert_int_equal(bytes, og__shared_file_bytes(&f->all, &cost, f->parts));
+        assert_in_range(counts.bytes_written, bytes - 4096 * f->parts, bytes);
         assert_true(!refuse_direct || !counts.direct);
     }
     og__segments_close(&s);
@@ -136,7 +162,7 @@ static void write_all(struct fixture *f, size_t memory)
     struct og_budget *b = og__budget_new(memory + og__reader_bytes(&reader));
     struct og_pack_counts counts;
     struct og_err err = {0};
-    const struct og_pack_options opt = {.path = f->pack, .memory = OG_MIB * 64, .reader = reader};
+    const struct og_pack_options opt = {.at = f->pack_at, .memory = OG_MIB * 64, .reader = reader};
     if (write_shared(f, memory, b, NULL, stored, &err) != 0)
         fail_msg("%s", err.message);
     assert_int_equal(og__budget_used(b), 0);
@@ -149,7 +175,7 @@ static void write_all(struct fixture *f, size_t memory)
     assert_int_equal(og__sweep_share(&f->left, opt.memory, &sweep, NULL), 0);
     assert_int_equal(og__pack_write(&f->ds, &f->left, &sweep, &opt, NULL, &counts, NULL), 0);
     free(stored);
-    assert_int_equal(files_in(f->dir), 3);
+    assert_int_equal(files_in(f->dir), 1 + 2 * f->parts);
 }
 
 /* ---- reading ---- */
@@ -157,8 +183,8 @@ static void write_all(struct fixture *f, size_t memory)
 static int open_both(const struct fixture *f, struct og_pack **pack, int io, struct og_err *err)
 {
     struct og_reader_options reader = reader_options(io);
-    int rc = og__pack_open(pack, f->pack, &f->ds, 2, &reader, NULL, err);
-    if (rc == 0 && (rc = og__pack_add_shared(*pack, f->shared, &f->ds, &reader, err)) < 0)
+    int rc = og__pack_open(pack, f->pack_at, &f->ds, 2, &reader, NULL, err);
+    if (rc == 0 && (rc = og__pack_add_shared(*pack, f->shared_at, &f->ds, &reader, err)) < 0)
         og__pack_close(*pack);
     return rc;
 }
@@ -230,6 +256,71 @@ static void batches_find_their_rows(void **state)
             refuse_direct = false;
             close_fixture(&f);
         }
+}
+
+/* Bytes of a file that is dealt out in units behind the first `aside` of each part, put together
+ * again by nothing but that description; what is behind the rows is the first part's. */
+static char *put_together(struct og_places at, size_t unit, size_t aside, size_t bytes)
+{
+    char *all = malloc(bytes + 1);
+    size_t len;
+    for (uint32_t p = 0; p < at.n; p++) {
+        char *part = test_read(at.path[p], &len);
+        for (size_t i = 0; p * unit + i * at.n * unit < bytes; i++) {
+            const size_t to = (p + i * at.n) * unit;
+            const size_t n = OG_MIN(unit, bytes - to);
+            assert_true(aside + i * unit + n <= len);
+            memcpy(all + to, part + aside + i * unit, n);
+        }
+        free(part);
+    }
+    return all;
+}
+
+/* The same container, and the same shared rows, whatever the number of disks; each has its share.
+ */
+static void files_in_parts_are_the_same(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < OG_COUNT(row_sizes); k++) {
+        const size_t row = row_sizes[k];
+        size_t blocks = 1; /* rows that are whole blocks; and as many of those as a MiB has */
+        while (blocks * row % 4096 != 0)
+            blocks++;
+        size_t unit = blocks;
+        while ((unit + blocks) * row <= OG_MIB)
+            unit += blocks;
+        struct fixture f;
+        open_fixture(&f, row, 3);
+        write_all(&f, 64 * OG_MIB);
+        size_t pack_bytes, shared_bytes;
+        char *pack = test_read(f.pack, &pack_bytes);
+        char *shared = test_read(f.shared, &shared_bytes);
+        struct og_shared_head head = {.parts = 1};
+        assert_int_equal(og__shared_parse(&head, shared, 4096, shared_bytes, "x", NULL), 0);
+        const size_t rows = head.n_rows * row;
+        for (uint32_t parts = 2; parts <= MOST_PARTS; parts++) {
+            static const int engines[] = {OG_IO_PREAD, OG_IO_MMAP, OG_IO_AUTO};
+            struct og_io_counts sum = {0};
+            unlink(f.pack);
+            unlink(f.shared);
+            over(&f, parts);
+            refuse_direct = parts == 3;
+            write_all(&f, parts == 2 ? 64 * OG_MIB : og__shared_least(&f.all) + 9 * row);
+            char *pack_again = put_together(f.pack_at, OG_MIB, 0, pack_bytes);
+            char *shared_again = put_together(f.shared_at, unit * row, 4096, rows);
+            assert_memory_equal(pack_again, pack, pack_bytes);
+            assert_memory_equal(shared_again, shared + 4096, rows);
+            for (size_t e = 0; e < OG_COUNT(engines); e++)
+                read_back(&f, engines[e], &sum);
+            free(pack_again);
+            free(shared_again);
+        }
+        refuse_direct = false;
+        free(pack);
+        free(shared);
+        close_fixture(&f);
+    }
 }
 
 /* Orders, the pages of shared rows, chunks: counted with nothing but the format's description. */
@@ -324,7 +415,7 @@ static void damage_is_detected(void **state)
     (void)state;
     struct fixture f;
     struct stat st;
-    struct og_shared_head head;
+    struct og_shared_head head = {.parts = 1};
     char block[4096];
     open_fixture(&f, 400, 5);
     write_all(&f, OG_MIB);
@@ -475,6 +566,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_find_their_rows),
+        cmocka_unit_test(files_in_parts_are_the_same),
         cmocka_unit_test(what_is_read_is_what_was_told),
         cmocka_unit_test(rows_that_changed_places_are_told),
         cmocka_unit_test(damage_is_detected),

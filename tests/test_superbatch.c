@@ -69,7 +69,7 @@ static void replay_gives_back_what_was_sampled(void **state)
         struct source k;
         open_source(&k, (uint32_t)run + 1, degrees);
         struct og_budget *b = og__budget_new(64 * OG_MIB);
-        const struct og_superbatch_options opt = {.scratch = scratch,
+        const struct og_superbatch_options opt = {.scratch = OG__ONE_PLACE(scratch),
                                                   .memory = shares[run / 2],
                                                   .n_hops = HOPS,
                                                   .n_nodes = N,
@@ -164,7 +164,7 @@ static void what_is_dropped_frees_its_disk(void **state)
         struct source k;
         open_source(&k, (uint32_t)run + 1, true);
         struct og_budget *b = og__budget_new(64 * OG_MIB);
-        const struct og_superbatch_options opt = {.scratch = scratch,
+        const struct og_superbatch_options opt = {.scratch = OG__ONE_PLACE(scratch),
                                                   .memory = kind == 2 ? SIZE_MAX : 0,
                                                   .n_hops = HOPS,
                                                   .n_nodes = N,
@@ -271,7 +271,8 @@ static void a_spill_is_a_trace(void **state)
     struct source k;
     open_source(&k, 5, false);
     struct og_budget *b = og__budget_new(64 * OG_MIB);
-    const struct og_superbatch_options opt = {.scratch = scratch, .n_hops = HOPS, .n_nodes = N};
+    const struct og_superbatch_options opt = {
+        .scratch = OG__ONE_PLACE(scratch), .n_hops = HOPS, .n_nodes = N};
     struct og_superbatch *s;
     assert_int_equal(og__superbatch_open(&s, &opt, b, NULL), 0);
     append_epoch(s, &k, 0);
@@ -313,7 +314,7 @@ static void check_id_type(uint64_t n_nodes, enum og__npy_type type)
         .hop[0] = {.n_dst = 1, .n_src = 2, .n_edges = 1, .indptr = indptr, .src = src}};
     const struct og_trace_options opt = {.n_hops = 1, .n_nodes = n_nodes};
     struct og_trace_writer *w;
-    assert_int_equal(og__trace_create(&w, dir, &opt, NULL), 0);
+    assert_int_equal(og__trace_create(&w, OG__ONE_PLACE(dir), &opt, NULL), 0);
     assert_int_equal(og__trace_append(w, &batch, NULL, NULL), 0);
     assert_int_equal(og__trace_finish(w, NULL, NULL), 0);
     free(read_in(dir, "ids.npy", type, 2));
@@ -350,7 +351,7 @@ static void beyond_the_budget_keeps_what_was_there(void **state)
     struct source k;
     open_source(&k, 3, true);
     struct og_budget *b = og__budget_new(256 * OG_KIB);
-    const struct og_superbatch_options opt = {.scratch = scratch,
+    const struct og_superbatch_options opt = {.scratch = OG__ONE_PLACE(scratch),
                                               .memory = SIZE_MAX,
                                               .n_hops = HOPS,
                                               .n_nodes = N,
@@ -388,7 +389,7 @@ static void a_spill_is_read_in_any_order(void **state)
     char *scratch = fresh_folder();
     struct source k;
     open_source(&k, 4, true);
-    const struct og_superbatch_options opt = {.scratch = scratch,
+    const struct og_superbatch_options opt = {.scratch = OG__ONE_PLACE(scratch),
                                               .memory = 40000,
                                               .n_hops = HOPS,
                                               .n_nodes = N,
@@ -419,7 +420,8 @@ static void a_changed_spill_is_refused(void **state)
         char *scratch = fresh_folder();
         struct source k;
         open_source(&k, 4, false);
-        const struct og_superbatch_options opt = {.scratch = scratch, .n_hops = HOPS, .n_nodes = N};
+        const struct og_superbatch_options opt = {
+            .scratch = OG__ONE_PLACE(scratch), .n_hops = HOPS, .n_nodes = N};
         struct og_superbatch *s;
         struct og_batch_memory out;
         struct og_io_counts read;
@@ -471,7 +473,7 @@ static void fill_up(const char *scratch, int code, uint32_t most)
     struct source k;
     open_source(&k, 6, true);
     struct og_budget *b = og__budget_new(64 * OG_MIB);
-    const struct og_superbatch_options opt = {.scratch = scratch,
+    const struct og_superbatch_options opt = {.scratch = OG__ONE_PLACE(scratch),
                                               .memory = 40000,
                                               .n_hops = HOPS,
                                               .n_nodes = N,
@@ -557,7 +559,8 @@ static void what_a_killed_process_spilled_goes(void **state)
         struct source k;
         struct og_superbatch *s;
         open_source(&k, 8, false);
-        const struct og_superbatch_options opt = {.scratch = scratch, .n_hops = HOPS, .n_nodes = N};
+        const struct og_superbatch_options opt = {
+            .scratch = OG__ONE_PLACE(scratch), .n_hops = HOPS, .n_nodes = N};
         EXPECT(og__superbatch_open(&s, &opt, NULL, NULL) == 0);
         for (uint32_t i = 0;; i++) {
             EXPECT(og__superbatch_append(s, batch_of(&k, 0, i), NULL) == 0);
@@ -571,7 +574,7 @@ static void what_a_killed_process_spilled_goes(void **state)
     close(ready[1]);
     assert_int_equal(test_entries(scratch), 1);
     struct og_scratch *next;
-    assert_int_equal(og__scratch_open(&next, scratch, NULL), 0);
+    assert_int_equal(og__scratch_open(&next, OG__ONE_PLACE(scratch), NULL), 0);
     og__scratch_close(next);
     remove_empty(scratch);
 }

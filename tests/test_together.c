@@ -41,7 +41,7 @@ static struct group open_group(const struct og_topology *disk, const struct og_s
     for (int i = 0; i < as->threads; i++)
         g.sampler[i] = open_sampler(disk, how, fanout, g.budget);
     const struct og_together_options opt = {.sizes = {as->batches, as->shift, as->memory},
-                                            .scratch = folder,
+                                            .scratch = OG__ONE_PLACE(folder),
                                             .samplers = g.sampler,
                                             .n_samplers = as->threads};
     if (og__together_open(&g.together, disk, &opt, g.budget, &err) < 0)

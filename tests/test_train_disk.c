@@ -233,6 +233,109 @@ static void batches_sampled_ahead_keep_to_the_disk_allowed(void **state)
     }
 }
 
+/* Whatever goes there, and on how many disks: the same losses, the same parameters, the same
+ * counts, an equal share for each, and nothing left. */
+static void several_folders_change_nothing(void **state)
+{
+    (void)state;
+    static const char *const ways[][14] = {
+        {"policy", "belady", "cache", "10%", "alternate", "true", "superbatch", "4"},
+        {"policy", "belady", "cache", "5%", "layout", "packed"},
+        {"preset", "diskgnn", "resample-every", "3", "layout", "segmented", "cache", "1%", "disk",
+         "1000K"},
+        {"topology", "disk", "policy", "degree", "cache", "10%", "model", "gcn"},
+        {"topology", "disk", "sampler", "labor", "policy", "sweep", "cache", "30%"},
+    };
+    char one[128], two[128], both[300];
+    in_root(one, "one");
+    in_root(two, "two");
+    snprintf(both, sizeof(both), "%s,%s", one, two);
+    for (size_t k = 0; k < OG_COUNT(ways); k++) {
+        const char *pairs[18] = {"scratch", one};
+        for (size_t i = 0; ways[k][i]; i++)
+            pairs[2 + i] = ways[k][i];
+        struct outcome a = train("run", pairs);
+        pairs[1] = both;
+        struct outcome b = train("run", pairs);
+        assert_same(&a, &b);
+        for (size_t e = 0; e < 3; e++) {
+            static const char *const keys[] = {"rows", "misses", "bytes_read", "bytes_written"};
+            for (size_t i = 0; i < OG_COUNT(keys); i++) {
+                const json_t *x = json_array_get(json_object_get(a.summary, "epochs"), e);
+                const json_t *y = json_array_get(json_object_get(b.summary, "epochs"), e);
+                assert_int_equal(json_integer_value(json_object_get(x, keys[i])),
+                                 json_integer_value(json_object_get(y, keys[i])));
+            }
+        }
+        drop(&a);
+        drop(&b);
+        assert_int_equal(test_entries(two), 0);
+        og__remove_tree(one); /* a neighbour cache may be kept there */
+        og__remove_tree(two);
+    }
+}
+
+/* The bytes that lie in each folder while batches are trained. */
+struct shares_watch {
+    char folder[2][128];
+    uint64_t most[2];
+};
+
+static void look_at_shares(void *arg, const struct og_progress *p)
+{
+    struct shares_watch *w = arg;
+    (void)p;
+    for (int i = 0; i < 2; i++)
+        w->most[i] = OG_MAX(w->most[i], test_bytes_under(w->folder[i]));
+}
+
+static void folders_have_equal_shares(void **state)
+{
+    (void)state;
+    struct shares_watch w = {.most = {0}};
+    const struct og_observer seen = {.arg = &w, .progress = look_at_shares};
+    char both[300];
+    in_root(w.folder[0], "one");
+    in_root(w.folder[1], "two");
+    snprintf(both, sizeof(both), "%s,%s", w.folder[0], w.folder[1]);
+    const char *const pairs[] = {"scratch", both,     "policy",     "belady", "cache",  "1%",
+                                 "layout",  "packed", "superbatch", "all",    "fanout", "12,12",
+                                 "batch",   "32",     "epochs",     "1",      NULL};
+    struct outcome o = train_seen("run", pairs, &seen);
+    drop(&o);
+    for (int i = 0; i < 2; i++) { /* of containers in units of a MiB, and of files of samples */
+        if (w.most[i] == 0 || 3 * w.most[i] < w.most[1 - i])
+            fail_msg("%llu and %llu bytes", (unsigned long long)w.most[0],
+                     (unsigned long long)w.most[1]);
+        assert_int_equal(test_entries(w.folder[i]), 0);
+        og__remove_tree(w.folder[i]);
+    }
+}
+
+static void a_folder_that_serves_not_is_named_before_anything_starts(void **state)
+{
+    (void)state;
+    static const char *const whys[] = {"one is there twice", "is no folder"};
+    char one[128], file[128], list[300];
+    in_root(one, "one");
+    in_root(file, "file");
+    assert_int_equal(og__write_text(file, "x", 1, NULL), 0);
+    for (size_t k = 0; k < OG_COUNT(whys); k++) {
+        snprintf(list, sizeof(list), "%s,%s", one, k ? file : one);
+        const char *const pairs[] = {"policy", "belady", "scratch", list, NULL};
+        struct og_options opt;
+        struct og_err err = {0};
+        set_options(&opt, "killed", pairs);
+        assert_true(og_train(dataset, &opt, NULL, NULL, &err) < 0);
+        og_options_release(&opt);
+        if (!strstr(err.message, whys[k]) || !err.hint[0])
+            fail_msg("%s: %s", list, err.message);
+        in_root(list, "killed");
+        assert_false(test_is_there(list) || test_is_there(one));
+    }
+    unlink(file);
+}
+
 /* It is kept for the next run where there is room, else not. */
 static void a_neighbour_cache_keeps_to_the_disk_allowed(void **state)
 {
@@ -294,6 +397,9 @@ int main(void)
         cmocka_unit_test(a_pack_beyond_the_disk_allowed_is_refused),
         cmocka_unit_test(batches_beyond_the_disk_allowed_are_refused),
         cmocka_unit_test(batches_sampled_ahead_keep_to_the_disk_allowed),
+        cmocka_unit_test(several_folders_change_nothing),
+        cmocka_unit_test(folders_have_equal_shares),
+        cmocka_unit_test(a_folder_that_serves_not_is_named_before_anything_starts),
         cmocka_unit_test(a_neighbour_cache_keeps_to_the_disk_allowed),
         cmocka_unit_test(a_superbatch_ends_with_the_run),
         cmocka_unit_test(segments_keep_to_the_disk_allowed),

@@ -191,8 +191,8 @@ struct og_options {
     int window, update;    /* batches; of hybrid */
     int threshold;         /* batches; 0 = an eighth of the window */
     int evict;             /* enum og_evict_kind */
-    struct og_amount disk; /* bound on what is written to scratch */
-    char *scratch;         /* folder, or NULL = the run's */
+    struct og_amount disk; /* bound on what is written to scratch, all its folders together */
+    char *scratch;         /* folder, or several with commas between; NULL = the run's */
     char *samples;         /* folder made by og_sample, or NULL = batches are sampled */
     int io;                /* enum og_io_kind */
     int preset;            /* enum og_preset_kind */
@@ -683,13 +683,14 @@ og_verify_samples(const char *samples, const char *dataset,
                   void (*finding)(void *arg, const char *text, const char *hint), void *arg,
                   const struct og_observer *seen, struct og_err *err);
 
-/* What runs keep for those to come in folder `folder`, the `scratch` they were given (NULL = the
- * user's cache folder): neighbour caches, and layers of inference that was interrupted. With
- * `clear` all of it is removed that no process uses; it is made again when it is needed. A folder
- * that is not there is an empty one.
+/* What runs keep for those to come in `folder`, the `scratch` they were given, a folder or several
+ * (NULL = the user's cache folder): neighbour caches, and layers of inference that was interrupted.
+ * With `clear` all of it is removed that no process uses; it is made again when it is needed. A
+ * folder that is not there is an empty one.
  *
  * out  {"folder","bytes","removed_bytes","limit_bytes","limit_seconds",
- *       "kept":[{"name","kind","dataset","bytes","idle_seconds","in_use","removed"},...]} */
+ *       "kept":[{"name","folder","kind","dataset","bytes","idle_seconds","in_use","removed"},...]}
+ */
 OG_EXPORT OG_MUST_CHECK int og_cache(const char *folder, bool clear, char **out,
                                      struct og_err *err);
 

@@ -192,7 +192,7 @@ static int open_stores(struct og_data_path *d, struct og_err *err)
 {
     if (d->stores.superbatch)
         return 0;
-    if (!d->stores.scratch)
+    if (d->stores.scratch.n == 0)
         return og__fail(err, -ENOENT, "give --scratch DIR", "no folder to sample ahead in");
     struct og_superbatch_options opt = {.scratch = d->stores.scratch,
                                         .memory = d->memory->trace_blocks,

@@ -14,7 +14,7 @@
 static int open_ids(struct og_ahead *a, struct og_err *err)
 {
     struct og_data_path *d = a->path;
-    struct og_superbatch_options opt = {.scratch = d->stores.scratch ? d->stores.scratch : ".",
+    struct og_superbatch_options opt = {.scratch = og__scratch_or_here(&d->stores),
                                         .memory = SIZE_MAX,
                                         .n_nodes = (uint64_t)d->facts->ds->n_nodes};
     a->sampled = og__alloc(d->budget, a->n * sizeof(*a->sampled), "superbatch", err);
@@ -200,7 +200,7 @@ static int write_draw(struct og_ahead *a, const struct og_draw_files *to,
         return og__fail(err, -ENOSPC, "give more --disk",
                         "--disk: what batches miss takes %s, up to the draw at hand",
                         og__human_bytes(takes, (double)bytes));
-    return og__ahead_write_chunks(a, to->container, done, err);
+    return og__ahead_write_chunks(a, OG__ONE_PLACE(to->container), done, err);
 }
 
 static int pack_draw(struct og_ahead *a, const struct og_draw_files *to,

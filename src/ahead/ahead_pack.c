@@ -130,18 +130,26 @@ int og__ahead_fit_chunks(struct og_ahead *a, uint64_t spilled, struct og_err *er
     return rc;
 }
 
+static int choose_segments(const struct og_ahead *a, struct og_segments *segments, uint32_t *size,
+                           uint64_t left, uint64_t *least, struct og_err *err)
+{
+    const uint32_t disks = OG_MAX(a->path->stores.scratch.n, 1u);
+    return og__segmented_choose(segments, size, &a->packing, left, disks, least, a->path->budget,
+                                err);
+}
+
 int og__ahead_fit_segments(struct og_ahead *a, uint64_t spilled, struct og_segments *segments,
                            uint32_t *size, struct og_err *err)
 {
     struct og_packing *p = &a->packing;
     const uint64_t left = disk_left(a, spilled);
     uint64_t least;
-    int rc = og__segmented_choose(segments, size, p, left, &least, a->path->budget, err);
+    int rc = choose_segments(a, segments, size, left, &least, err);
     while (rc == -ENOSPC && may_shorten(a) && p->n_batches > 0) {
         rc = og__packing_shorten(p, p->n_batches - 1 - p->n_batches / 16, err);
         if (rc < 0)
             return rc;
-        rc = og__segmented_choose(segments, size, p, left, &least, a->path->budget, err);
+        rc = choose_segments(a, segments, size, left, &least, err);
     }
     if (rc == -ENOSPC)
         return og__ahead_refuse_disk(a, spilled + least, err);
@@ -154,9 +162,9 @@ int og__ahead_fit_segments(struct og_ahead *a, uint64_t spilled, struct og_segme
 
 /* ---- writing it ---- */
 
-static struct og_pack_options pack_options(const struct og_data_path *d, const char *path)
+static struct og_pack_options pack_options(const struct og_data_path *d, struct og_places at)
 {
-    return (struct og_pack_options){.path = path,
+    return (struct og_pack_options){.at = at,
                                     .memory = sweep_memory(d),
                                     .reader = og__reader_setup(d->config, &d->facts->profile),
                                     .stop = og__stop_flag(d->config)};
@@ -170,7 +178,7 @@ static void add_counts(struct og_ahead_counts *done, const struct og_pack_counts
 }
 
 /* Rows that several batches miss; the packing keeps the others. */
-static int write_shared(struct og_ahead *a, const char *path, uint64_t spilled,
+static int write_shared(struct og_ahead *a, struct og_places at, uint64_t spilled,
                         struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_data_path *d = a->path;
@@ -185,7 +193,7 @@ static int write_shared(struct og_ahead *a, const char *path, uint64_t spilled,
         og__segments_close(&segments);
         return rc;
     }
-    struct og_pack_options opt = pack_options(d, path);
+    struct og_pack_options opt = pack_options(d, at);
     rc = og__segmented_write(&segments, size, d->facts->ds, &a->packing, &opt, d->budget, &counts,
                              err);
     if (rc < 0)
@@ -194,7 +202,7 @@ static int write_shared(struct og_ahead *a, const char *path, uint64_t spilled,
     return 0;
 }
 
-int og__ahead_write_chunks(struct og_ahead *a, const char *path, struct og_ahead_counts *done,
+int og__ahead_write_chunks(struct og_ahead *a, struct og_places at, struct og_ahead_counts *done,
                            struct og_err *err)
 {
     struct og_data_path *d = a->path;
@@ -204,7 +212,7 @@ int og__ahead_write_chunks(struct og_ahead *a, const char *path, struct og_ahead
     int rc = og__ahead_pass_begin(a, &passing, &done->read.bytes, err);
     if (rc < 0)
         return rc;
-    struct og_pack_options opt = pack_options(d, path);
+    struct og_pack_options opt = pack_options(d, at);
     if (passing) {
         opt.pass = og__ahead_pass;
         opt.arg = passing;
@@ -217,30 +225,31 @@ out:
     return rc;
 }
 
-static int write_pack(struct og_ahead *a, const char *path, const char *shared,
+/* shared: nowhere, where chunks hold all that batches miss. */
+static int write_pack(struct og_ahead *a, struct og_places at, struct og_places shared,
                       struct og_ahead_counts *done, struct og_err *err)
 {
     const uint64_t spilled = og__ahead_spilled(a);
     int rc;
     OG_TRY(og__packing_seal(&a->packing, err));
-    OG_TRY(shared ? write_shared(a, shared, spilled, done, err)
-                  : og__ahead_fit_chunks(a, spilled, err));
+    OG_TRY(shared.n > 0 ? write_shared(a, shared, spilled, done, err)
+                        : og__ahead_fit_chunks(a, spilled, err));
     if (a->packing.n_batches > 0)
-        OG_TRY(og__ahead_write_chunks(a, path, done, err));
+        OG_TRY(og__ahead_write_chunks(a, at, done, err));
 out:
     return rc;
 }
 
-/* shared: NULL where chunks hold all that batches miss. */
-static int open_pack(struct og_data_path *d, const char *path, const char *shared,
+static int open_pack(struct og_data_path *d, struct og_places at, struct og_places shared,
                      struct og_io_counts *read, struct og_err *err)
 {
-    struct og_reader_options reader = og__reader_setup(d->config, &d->facts->profile);
+    const struct og_reader_options reader =
+        og__reader_setup(d->config, og__packs_profile(d->facts));
     const struct og_io_counts before = og__io_made();
     int rc;
-    OG_TRY(og__pack_open(&d->stores.pack, path, d->facts->ds, d->memory->n_staging, &reader,
+    OG_TRY(og__pack_open(&d->stores.pack, at, d->facts->ds, d->memory->n_staging, &reader,
                          d->budget, err));
-    if (shared)
+    if (shared.n > 0)
         OG_TRY(og__pack_add_shared(d->stores.pack, shared, d->facts->ds, &reader, err));
 out:
     og__io_add_since(read, before);
@@ -270,7 +279,7 @@ static bool use_made_pack(struct og_ahead *a, struct og_io_counts *read)
     const uint64_t n_train = og__schedule_batches(&d->facts->schedule, OG__TRAIN);
     char *path = og__packs_container(d->stores.packs->dir, og__ahead_draw(a));
     int rc;
-    OG_TRY(path ? open_pack(d, path, NULL, read, &why)
+    OG_TRY(path ? open_pack(d, OG__ONE_PLACE(path), (struct og_places){0}, read, &why)
                 : og__fail_errno(&why, -ENOMEM, NULL, "%s", d->stores.packs->dir));
     OG_TRY(check_pack(d->stores.pack, &a->packing, n_train, &why));
 out:
@@ -283,28 +292,44 @@ out:
     return false;
 }
 
-static int write_own_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
+static void remove_files(struct og_places at)
+{
+    for (uint32_t i = 0; i < at.n; i++)
+        unlink(at.path[i]);
+}
+
+static int write_and_open(struct og_ahead *a, struct og_places at, struct og_places shared,
+                          struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_data_path *d = a->path;
-    int rc = d->stores.pack_dir ? 0 : og__scratch_open(&d->stores.pack_dir, d->stores.scratch, err);
+    remove_files(at); /* what is on the disk at the same time is one superbatch's */
+    remove_files(shared);
+    int rc = write_pack(a, at, shared, done, err);
+    const bool some = a->packing.n_batches > 0;
     if (rc < 0)
         return rc;
-    char *path = og__path_join(og__scratch_path(d->stores.pack_dir), "pack");
-    char *shared = og__path_join(og__scratch_path(d->stores.pack_dir), "shared");
-    OG_TRY(path && shared ? 0 : og__fail_errno(err, -ENOMEM, NULL, "packing"));
-    unlink(path); /* what is on the disk at the same time is one superbatch's */
-    unlink(shared);
-    const char *segments = d->way->layout == OG_LAYOUT_SEGMENTED ? shared : NULL;
-    OG_TRY(write_pack(a, path, segments, done, err));
-    const bool some = a->packing.n_batches > 0;
     og__packing_close(&a->packing); /* gives its memory to the reading */
-    if (some) {
-        OG_TRY(open_pack(d, path, segments, &done->read, err));
-        og__pack_is_own(d->stores.pack);
-    }
+    if (!some)
+        return 0;
+    OG_TRY(open_pack(d, at, shared, &done->read, err));
+    og__pack_is_own(d->stores.pack);
 out:
-    free(path);
-    free(shared);
+    return rc;
+}
+
+static int write_own_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_stores *s = &a->path->stores;
+    struct og_places at = {0}, shared = {0};
+    int rc;
+    OG_TRY(s->pack_dir ? 0 : og__scratch_open(&s->pack_dir, s->scratch, err));
+    OG_TRY(og__places_in(&at, og__scratch_places(s->pack_dir), "pack", err));
+    if (a->path->way->layout == OG_LAYOUT_SEGMENTED)
+        OG_TRY(og__places_in(&shared, og__scratch_places(s->pack_dir), "shared", err));
+    OG_TRY(write_and_open(a, at, shared, done, err));
+out:
+    og__places_free(&at);
+    og__places_free(&shared);
     return rc;
 }
 

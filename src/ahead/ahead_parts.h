@@ -115,7 +115,7 @@ void og__ahead_lose_packs(struct og_data_path *d, const struct og_err *why);
 OG_MUST_CHECK int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace,
                                           struct og_err *err);
 /* Chunks of the sealed packing, which fits. */
-OG_MUST_CHECK int og__ahead_write_chunks(struct og_ahead *a, const char *path,
+OG_MUST_CHECK int og__ahead_write_chunks(struct og_ahead *a, struct og_places at,
                                          struct og_ahead_counts *done, struct og_err *err);
 /* The superbatch's misses in a container of their own, in place of the one before. */
 OG_MUST_CHECK int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done,

@@ -4,18 +4,19 @@ static const char part[] = "packing";
 
 /* Bytes on disk beside the rows, at most: both heads and tables, and every row of every batch a
  * shared one. */
-static uint64_t aside(const struct og_packing *p)
+static uint64_t aside(const struct og_packing *p, uint32_t parts)
 {
     const struct og_segment_cost all = {.shared_reads = p->ptr[p->n_batches]};
-    return og__packing_data_start(p->n_batches) + og__shared_file_bytes(p, &all);
+    return og__packing_data_start(p->n_batches) + og__shared_file_bytes(p, &all, parts);
 }
 
 int og__segmented_choose(struct og_segments *out, uint32_t *size, const struct og_packing *p,
-                         uint64_t disk, uint64_t *least, struct og_budget *b, struct og_err *err)
+                         uint64_t disk, uint32_t parts, uint64_t *least, struct og_budget *b,
+                         struct og_err *err)
 {
     struct og_err why = {0};
     struct og_segment_cost once;
-    const uint64_t beside = aside(p);
+    const uint64_t beside = aside(p, parts);
     *least = 0;
     int rc = og__segments_open(out, p, b, err);
     if (rc < 0)

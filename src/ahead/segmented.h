@@ -7,11 +7,11 @@
 #include "plan/segments.h"
 
 /* Segments of the sealed packing and how many batches each has: as few as `disk` bytes allow for
- * all files together. -ENOSPC, without words, where none do; *least would. `out` is closed on
- * failure. */
+ * all files together, each in so many parts. -ENOSPC, without words, where none do; *least would.
+ * `out` is closed on failure. */
 OG_MUST_CHECK int og__segmented_choose(struct og_segments *out, uint32_t *size,
-                                       const struct og_packing *p, uint64_t disk, uint64_t *least,
-                                       struct og_budget *b, struct og_err *err);
+                                       const struct og_packing *p, uint64_t disk, uint32_t parts,
+                                       uint64_t *least, struct og_budget *b, struct og_err *err);
 
 /* Write the shared rows; the packing keeps the others. Closes the segments, also on failure. */
 OG_MUST_CHECK int og__segmented_write(struct og_segments *segments, uint32_t size,

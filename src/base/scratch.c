@@ -23,11 +23,18 @@
 static const char lock_name[] = "lock";
 enum { MAX_DEPTH = 8, MAX_TRIES = 1000, HOST = 256 };
 
-struct og_scratch {
+/* On one disk. */
+struct place {
     char *under, *path;
     char name[64];
     int under_fd, fd, lock_fd; /* -1 when closed */
     bool made_under;
+};
+
+struct og_scratch {
+    uint32_t n;
+    const char **path; /* [n] of the places */
+    struct place place[];
 };
 
 /* ---- removing ---- */
@@ -149,7 +156,7 @@ static void sign(int lock)
 }
 
 /* 0, or -EAGAIN when a remover took it for a stale one, or another error. */
-static int make_named(struct og_scratch *s)
+static int make_named(struct place *s)
 {
     if (mkdirat(s->under_fd, s->name, 0700) < 0)
         return errno == EEXIST ? -EAGAIN : -errno;
@@ -179,7 +186,7 @@ out:
 }
 
 /* 0, -ENOENT when `under` went away meanwhile, or another error. */
-static int make_folder(struct og_scratch *s)
+static int make_folder(struct place *s)
 {
     int rc = -EAGAIN;
     s->under_fd = open(s->under, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -196,7 +203,7 @@ static int make_folder(struct og_scratch *s)
 }
 
 /* Another process may have made `under` and remove it just now: then make it again. */
-static int make_both(struct og_scratch *s, struct og_err *err)
+static int make_both(struct place *s, struct og_err *err)
 {
     struct stat st;
     int rc = -ENOENT;
@@ -210,48 +217,19 @@ static int make_both(struct og_scratch *s, struct og_err *err)
     return rc < 0 ? og__fail_errno(err, rc, NULL, "%s: cannot make a scratch folder", s->under) : 0;
 }
 
-int og__scratch_open(struct og_scratch **out, const char *under, struct og_err *err)
+static int open_place(struct place *s, const char *under, struct og_err *err)
 {
-    *out = NULL;
-    struct og_scratch *s = calloc(1, sizeof(*s));
-    if (!s)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", under);
-    *s = (struct og_scratch){.under = strdup(under), .under_fd = -1, .fd = -1, .lock_fd = -1};
+    *s = (struct place){.under = strdup(under), .under_fd = -1, .fd = -1, .lock_fd = -1};
     int rc;
     OG_TRY(s->under ? make_both(s, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", under));
     if (!(s->path = og__path_join(s->under, s->name)))
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", under));
 out:
-    if (rc < 0)
-        og__scratch_close(s);
-    else
-        *out = s;
     return rc;
 }
 
-void og__scratch_sweep(const char *under)
+static void close_place(struct place *s)
 {
-    int fd = open(under, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    remove_stale(fd);
-    close(fd);
-}
-
-const char *og__scratch_path(const struct og_scratch *s)
-{
-    return s->path;
-}
-
-void og__scratch_clear(struct og_scratch *s)
-{
-    empty_folder(s->fd, lock_name, MAX_DEPTH);
-}
-
-void og__scratch_close(struct og_scratch *s)
-{
-    if (!s)
-        return;
     if (s->fd >= 0)
         remove_folder(s->under_fd, s->name, s->fd);
     close_fd(&s->lock_fd);
@@ -260,6 +238,70 @@ void og__scratch_close(struct og_scratch *s)
     if (s->made_under)
         rmdir(s->under);
     free(s->under);
+    free(s->path);
+}
+
+/* ---- all places ---- */
+
+int og__scratch_open(struct og_scratch **out, struct og_places under, struct og_err *err)
+{
+    *out = NULL;
+    struct og_scratch *s = calloc(1, sizeof(*s) + under.n * sizeof(s->place[0]));
+    if (!s || !(s->path = calloc(OG_MAX(under.n, 1u), sizeof(char *)))) {
+        free(s);
+        return og__fail_errno(err, -ENOMEM, NULL, "scratch");
+    }
+    int rc = 0;
+    while (s->n < under.n) {
+        struct place *place = &s->place[s->n];
+        rc = open_place(place, under.path[s->n], err);
+        s->path[s->n++] = place->path;
+        OG_TRY(rc);
+    }
+    *out = s;
+    return 0;
+out:
+    og__scratch_close(s);
+    return rc;
+}
+
+static void sweep(const char *under)
+{
+    int fd = open(under, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    remove_stale(fd);
+    close(fd);
+}
+
+void og__scratch_sweep(struct og_places under)
+{
+    for (uint32_t i = 0; i < under.n; i++)
+        sweep(under.path[i]);
+}
+
+struct og_places og__scratch_places(const struct og_scratch *s)
+{
+    return (struct og_places){s->n, s->path};
+}
+
+const char *og__scratch_path(const struct og_scratch *s)
+{
+    return s->path[0];
+}
+
+void og__scratch_clear(struct og_scratch *s)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        empty_folder(s->place[i].fd, lock_name, MAX_DEPTH);
+}
+
+void og__scratch_close(struct og_scratch *s)
+{
+    if (!s)
+        return;
+    for (uint32_t i = 0; i < s->n; i++)
+        close_place(&s->place[i]);
     free(s->path);
     free(s);
 }

@@ -1,7 +1,12 @@
 /* The front of what is spilled lies in memory, the rest in the file:
  *
- *   | memory ............ | file ..................... |
- *                                                      ^ end                                    */
+ *   | memory ............ | unit | unit | unit | unit | un |
+ *                                                          ^ end
+ *   part 1 of 2           | unit |      | unit |      | un |
+ *   part 2                       | unit |      | unit |
+ *
+ * A unit is as long as the kernel reads ahead on a disk, and what lies in several is asked for at
+ * once: so all disks have something to do for one that reads. */
 #include "base/spill.h"
 
 #include "base/file.h"
@@ -12,17 +17,36 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { UNIT = 1024 * 1024 };
+
 struct og_spill {
-    struct og_spill_options opt;
+    struct og_spill_options opt; /* its scratch is its own */
     struct og_budget *budget;
-    char *under;
     char *memory;
     struct og_scratch *scratch; /* NULL until the file is needed */
-    char *path;
-    int fd;
-    uint64_t end; /* bytes appended */
+    struct og_places path;      /* of its parts; */
+    int fd[OG_MOST_PLACES];     /* -1 = closed */
+    uint64_t end;               /* bytes appended */
     uint64_t written;
 };
+
+/* Of bytes of the file what lies in one unit. */
+struct piece {
+    uint32_t part;
+    off_t at; /* of the part */
+    size_t bytes;
+};
+
+static struct piece first_piece(const struct og_spill *s, uint64_t at, size_t bytes)
+{
+    const uint64_t unit = at / UNIT;
+    const uint64_t into = at % UNIT;
+    const uint32_t n = s->path.n;
+    if (n == 1)
+        return (struct piece){0, (off_t)at, bytes};
+    return (struct piece){(uint32_t)(unit % n), (off_t)(unit / n * UNIT + into),
+                          (size_t)OG_MIN((uint64_t)bytes, UNIT - into)};
+}
 
 int og__spill_open(struct og_spill **out, const struct og_spill_options *opt, struct og_budget *b,
                    struct og_err *err)
@@ -32,43 +56,46 @@ int og__spill_open(struct og_spill **out, const struct og_spill_options *opt, st
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", opt->part);
     s->opt = *opt;
+    s->opt.scratch = (struct og_places){0};
     s->budget = b;
-    s->fd = -1;
-    s->under = strdup(opt->scratch);
-    s->memory = s->under && opt->memory ? og__alloc(b, opt->memory, opt->part, err) : NULL;
-    if (!s->under)
-        og__fail_errno(err, -ENOMEM, NULL, "%s", opt->part);
-    if (!s->under || (opt->memory && !s->memory)) {
+    for (size_t i = 0; i < OG_COUNT(s->fd); i++)
+        s->fd[i] = -1;
+    int rc = og__places_copy(&s->opt.scratch, opt->scratch, err);
+    if (rc == 0 && opt->memory && !(s->memory = og__alloc(b, opt->memory, opt->part, err)))
+        rc = -ENOMEM;
+    if (rc < 0)
         og__spill_close(s);
-        return -ENOMEM;
-    }
-    *out = s;
-    return 0;
+    else
+        *out = s;
+    return rc;
 }
 
 void og__spill_close(struct og_spill *s)
 {
     if (!s)
         return;
-    if (s->fd >= 0)
-        close(s->fd);
+    for (size_t i = 0; i < OG_COUNT(s->fd); i++)
+        if (s->fd[i] >= 0)
+            close(s->fd[i]);
     og__scratch_close(s->scratch);
     og__release(s->budget, s->memory, s->opt.memory, s->opt.part);
-    free(s->under);
-    free(s->path);
+    og__places_free(&s->opt.scratch);
+    og__places_free(&s->path);
     free(s);
 }
 
 static int open_file(struct og_spill *s, struct og_err *err)
 {
-    int rc = og__scratch_open(&s->scratch, s->under, err);
-    if (rc < 0)
-        return rc;
-    s->path = og__path_join(og__scratch_path(s->scratch), "spill");
-    if (!s->path)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", s->under);
-    s->fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return s->fd < 0 ? og__fail_errno(err, -errno, NULL, "%s", s->path) : 0;
+    int rc;
+    OG_TRY(og__scratch_open(&s->scratch, s->opt.scratch, err));
+    OG_TRY(og__places_in(&s->path, og__scratch_places(s->scratch), "spill", err));
+    for (uint32_t i = 0; i < s->path.n; i++) {
+        const char *path = s->path.path[i];
+        s->fd[i] = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        OG_TRY(s->fd[i] < 0 ? og__fail_errno(err, -errno, NULL, "%s", path) : 0);
+    }
+out:
+    return rc;
 }
 
 /* How much of [at, at + bytes) lies in memory. */
@@ -77,20 +104,59 @@ static size_t in_memory(const struct og_spill *s, uint64_t at, size_t bytes)
     return at < s->opt.memory ? (size_t)OG_MIN((uint64_t)bytes, s->opt.memory - at) : 0;
 }
 
+static int write_file(struct og_spill *s, const char *data, size_t bytes, uint64_t at,
+                      struct og_err *err)
+{
+    int rc = 0;
+    while (bytes > 0) {
+        const struct piece p = first_piece(s, at, bytes);
+        OG_TRY(og__write_all(s->fd[p.part], data, p.bytes, p.at, s->path.path[p.part], err));
+        data += p.bytes;
+        at += p.bytes;
+        bytes -= p.bytes;
+    }
+out:
+    return rc;
+}
+
 int og__spill_append(struct og_spill *s, const void *data, size_t bytes, struct og_err *err)
 {
     size_t front = in_memory(s, s->end, bytes);
     size_t rest = bytes - front;
     int rc;
-    OG_TRY(rest > 0 && s->fd < 0 ? open_file(s, err) : 0);
-    if (rest > 0)
-        OG_TRY(og__write_all(s->fd, (const char *)data + front, rest,
-                             (off_t)(s->end + front - s->opt.memory), s->path, err));
+    OG_TRY(rest > 0 && !s->scratch ? open_file(s, err) : 0);
+    OG_TRY(write_file(s, (const char *)data + front, rest, s->end + front - s->opt.memory, err));
     if (front > 0)
         memcpy(s->memory + s->end, data, front);
     s->end += bytes;
     s->written += rest;
     return 0;
+out:
+    return rc;
+}
+
+static void advise(const struct og_spill *s, uint64_t at, size_t bytes, int advice)
+{
+    while (bytes > 0) {
+        const struct piece p = first_piece(s, at, bytes);
+        posix_fadvise(s->fd[p.part], p.at, (off_t)p.bytes, advice);
+        at += p.bytes;
+        bytes -= p.bytes;
+    }
+}
+
+static int read_file(const struct og_spill *s, char *out, size_t bytes, uint64_t at,
+                     struct og_err *err)
+{
+    int rc = 0;
+    if (bytes > first_piece(s, at, bytes).bytes)
+        advise(s, at, bytes, POSIX_FADV_WILLNEED);
+    for (size_t done = 0; done < bytes;) {
+        const struct piece p = first_piece(s, at + done, bytes - done);
+        OG_TRY(og__read_all(s->fd[p.part], out + done, p.bytes, p.at, s->path.path[p.part], err));
+        done += p.bytes;
+    }
+    advise(s, at, bytes, POSIX_FADV_DONTNEED);
 out:
     return rc;
 }
@@ -107,11 +173,9 @@ int og__spill_read(struct og_spill *s, uint64_t at, void *out, size_t bytes, uin
         memcpy(out, s->memory + at, front);
     if (rest == 0)
         return 0;
-    off_t from = (off_t)(at + front - s->opt.memory);
-    int rc = og__read_all(s->fd, (char *)out + front, rest, from, s->path, err);
+    int rc = read_file(s, (char *)out + front, rest, at + front - s->opt.memory, err);
     if (rc < 0)
         return rc;
-    posix_fadvise(s->fd, from, (off_t)rest, POSIX_FADV_DONTNEED);
     *read += rest;
     return 0;
 }
@@ -129,6 +193,6 @@ uint64_t og__spill_written(const struct og_spill *s)
 void og__spill_clear(struct og_spill *s)
 {
     s->end = 0;
-    if (s->fd >= 0)
-        (void)!ftruncate(s->fd, 0);
+    for (uint32_t i = 0; i < s->path.n; i++)
+        (void)!ftruncate(s->fd[i], 0);
 }

@@ -1,16 +1,17 @@
-/* A spill: bytes written in order and read back from anywhere; in memory up to a bound, in a
- * scratch file beyond it. */
+/* A spill: bytes written in order and read back from anywhere; in memory up to a bound, beyond it
+ * in a scratch file, or a part of one on each disk. */
 #ifndef OG_SPILL_H
 #define OG_SPILL_H
 
 #include "base/memory.h"
+#include "base/places.h"
 
 struct og_spill;
 
 struct og_spill_options {
-    const char *scratch; /* folder for the file, made when it is first needed; copied */
-    size_t memory;       /* bytes kept in memory, from the budget as `part` */
-    const char *part;    /* string literal */
+    struct og_places scratch; /* for the file, made when it is first needed; copied */
+    size_t memory;            /* bytes kept in memory, from the budget as `part` */
+    const char *part;         /* string literal */
 };
 
 OG_MUST_CHECK int og__spill_open(struct og_spill **out, const struct og_spill_options *opt,

@@ -28,9 +28,11 @@ OG_MUST_CHECK int og__bench_train(const char *dataset, const struct og_options *
 OG_MUST_CHECK int og__bench_epoch(const char *dataset, const struct og_options *opt,
                                   const struct og_observer *seen, char **out, struct og_err *err);
 
-/* What makes training slow or impossible on this machine and, unless `dataset` is NULL, what each
- * size of memory would give it. *stops: something makes it impossible.
- * out  {"checks":[{"check","verdict","found","advice"},...],"fits":[{"memory_bytes",...},...]} */
-OG_MUST_CHECK int og__doctor(const char *dataset, bool *stops, char **out, struct og_err *err);
+/* What makes training slow or impossible on this machine, with `scratch` as train takes it (NULL =
+ * none is named), and, unless `dataset` is NULL, what each size of memory would give it. *stops:
+ * something makes it impossible. out
+ * {"checks":[{"check","verdict","found","advice"},...],"fits":[{"memory_bytes",...},...]} */
+OG_MUST_CHECK int og__doctor(const char *dataset, const char *scratch, bool *stops, char **out,
+                             struct og_err *err);
 
 #endif

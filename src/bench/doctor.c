@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/places.h"
 #include "dataset/dataset.h"
 #include "device/device.h"
 #include "io/io.h"
@@ -124,6 +125,49 @@ static void check_free_disk(struct doctor *d)
         "free some, or train with --run in another folder: runs, checkpoints and batches sampled "
         "ahead need some (these may be elsewhere, by --scratch)",
         "%s for ./%s, where runs go", text, runs);
+}
+
+/* A folder of --scratch: how fast its disk is, and which of them it shares that with. */
+static void check_place(struct doctor *d, struct og_places all, uint32_t i)
+{
+    struct og_disk_profile p;
+    char room[32];
+    char rate[32];
+    char *there = og__nearest_there(all.path[i]);
+    uint32_t twin = 0;
+    og__profile_load(there ? there : ".", &p);
+    og__human_bytes(room, (double)og__disk_free(all.path[i]));
+    og__human_bytes(rate, p.write);
+    while (twin < i && !og__same_disk(there ? there : ".", all.path[twin]))
+        twin++;
+    if (twin < i)
+        say(d, "scratch", NOTE,
+            "name folders on a disk each: one that does two things is no faster",
+            "%s: on the same disk as %s", all.path[i], all.path[twin]);
+    else if (p.measured)
+        say(d, "scratch", FINE, "", "%s: %s free, written at %s a second", all.path[i], room, rate);
+    else
+        say(d, "scratch", NOTE, "run `outgrow bench io --path` with that folder, once",
+            "%s: %s free; its disk is not measured", all.path[i], room);
+    free(there);
+}
+
+static void check_scratch(struct doctor *d, const char *list)
+{
+    struct og_places all = {0};
+    struct og_err why = {0};
+    char room[32];
+    int rc = og__places_split(&all, list, "scratch", &why);
+    if (rc == 0)
+        rc = og__places_check(all, "scratch", &why);
+    for (uint32_t i = 0; rc == 0 && i < all.n; i++)
+        check_place(d, all, i);
+    if (rc < 0)
+        say(d, "scratch", STOPS, why.hint, "%s", why.message);
+    else if (all.n > 1)
+        say(d, "scratch", FINE, "", "%s in all: each gets an equal share",
+            og__human_bytes(room, (double)og__places_room(all)));
+    og__places_free(&all);
 }
 
 /* ---- limits ---- */
@@ -322,7 +366,8 @@ static json_t *check_dataset(struct doctor *d, const char *dataset)
     return fits_json(dataset, task, smallest, most);
 }
 
-int og__doctor(const char *dataset, bool *stops, char **out, struct og_err *err)
+int og__doctor(const char *dataset, const char *scratch, bool *stops, char **out,
+               struct og_err *err)
 {
     struct doctor d = {.checks = json_array(), .place = dataset ? dataset : "."};
     json_t *root = json_object();
@@ -330,6 +375,8 @@ int og__doctor(const char *dataset, bool *stops, char **out, struct og_err *err)
     check_direct(&d);
     check_profile(&d);
     check_free_disk(&d);
+    if (scratch)
+        check_scratch(&d, scratch);
     check_memory(&d);
     check_limits(&d);
     check_huge_pages(&d);

@@ -34,9 +34,10 @@ struct og_facts {
     struct og_seed_source seeds;
     struct og_model_config shape;   /* of the model that this dataset is for */
     struct og_disk_profile profile; /* of the disk that features lie on */
-    struct og_disk_profile away;    /* of the one that scratch is on */
+    struct og_disk_profile away;    /* of those that scratch is on, together */
     struct og_disk_profile lists;   /* of the one that the graph's structure is on */
-    bool apart;                     /* these are two */
+    bool apart;                     /* features and scratch are on different ones */
+    uint32_t scratch_disks;         /* folders of --scratch */
     struct og_read_rule read_rule;  /* of the features */
 
     /* in numbers: the memory plan looks at these, and at none of the pointers */
@@ -89,6 +90,13 @@ static inline uint64_t og__input_rows(const struct og_facts *f)
 static inline size_t og__input_bytes(const struct og_facts *f)
 {
     return f->types ? f->bytes.typed_input : (size_t)og__input_rows(f) * f->row_bytes;
+}
+
+/* By which packs are read: of the features' disk, unless there are several for scratch, which want
+ * as many more requests at a time. */
+static inline const struct og_disk_profile *og__packs_profile(const struct og_facts *f)
+{
+    return f->scratch_disks > 1 ? &f->away : &f->profile;
 }
 
 size_t og__split_bytes(const struct og_facts *f, const struct og_split *split); /* its ids */

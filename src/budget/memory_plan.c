@@ -66,6 +66,9 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     const uint64_t changes = og__policy_admits(p->way->policy) ? rows : 0;
     const struct og_reader_options opt = {.io = p->config->opt.io, .profile = f->profile};
     const size_t reader = f->types ? f->bytes.typed_reader : og__reader_bytes(&opt);
+    const struct og_reader_options packs = {.io = p->config->opt.io,
+                                            .profile = *og__packs_profile(f)};
+    const size_t of_packs = og__reader_bytes(&packs);
     m->plans = (size_t)og__works(p->way) * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
     if (f->types) /* plans are of ids with rows */
         m->plans += (size_t)og__works(p->way) * rows * sizeof(uint32_t) +
@@ -76,11 +79,11 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     if (og__policy_fills_beside(p->way->policy))
         m->reader += og__gather_beside_bytes(&opt, f->row_bytes);
     if (og__packs(p->way)) { /* of packs, which the sweep may have before */
-        m->reader += reader;
+        m->reader += OG_MAX(reader, of_packs);
         m->sweep = LEAST_SWEEP;
     }
     if (p->way->layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
-        m->reader += reader;
+        m->reader += of_packs;
         m->plans += OG__MOST_STAGING * rows * 2 * sizeof(uint32_t);
         m->sweep += (size_t)f->n_nodes * 3 / 16 + rows * 2 * sizeof(uint32_t);
     }

@@ -1,7 +1,7 @@
 #include "cli.h"
 
 static const struct og_option own[] = {
-    OWN_TEXT("scratch", "DIR",
+    OWN_TEXT("scratch", "DIR,...",
              "look there, where runs with this --scratch keep theirs [the user's cache]"),
     OWN_FLAG("clear", "remove what no process uses"),
     {0},

@@ -44,11 +44,17 @@ static void show_checks(const json_t *root)
     show_fits(json_object_get(root, "fits"));
 }
 
+static const struct og_option own[] = {
+    OWN_TEXT("scratch", "DIR,...", "look at these folders too, as --scratch of train"),
+    {0},
+};
+
 static int run(struct invocation *in, struct og_err *err)
 {
     char *text = NULL;
     bool stops;
-    int rc = og__doctor(in->n_args > 0 ? in->arg[0] : NULL, &stops, &text, err);
+    int rc =
+        og__doctor(in->n_args > 0 ? in->arg[0] : NULL, own_text(in, "scratch"), &stops, &text, err);
     if (rc < 0)
         return rc;
     rc = deliver(in, text, show_checks, err);
@@ -67,5 +73,6 @@ const struct command cmd_doctor = {
             "group, locked memory, huge pages, processors. Of a dataset also: whether it can be "
             "trained on, and what several sizes of --memory would give it. Exit status 1 if "
             "something stops training.",
+    .own = own,
     .run = run,
 };

@@ -146,42 +146,82 @@ int og__pack_check(const struct og_pack_head *h, const struct og_pack_entry *tab
     return 0;
 }
 
+struct og_packed_lay og__pack_lay(uint32_t parts)
+{
+    return (struct og_packed_lay){.blocks = {parts, og__stripe_unit(OG__PACK_BLOCK)}};
+}
+
 /* ---- open and close ---- */
 
-static int read_table(struct og_pack *p, int fd, const struct og_dataset *ds, struct og_err *err)
+/* The parts while the table is read from them. */
+struct open_parts {
+    struct og_places at;
+    int fd[OG_MOST_PARTS];
+    uint64_t bytes; /* of all */
+};
+
+static int open_part(struct open_parts *f, uint32_t i, struct og_err *err)
+{
+    struct stat st;
+    f->fd[i] = open(f->at.path[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (f->fd[i] < 0)
+        return og__fail_errno(err, -errno, NULL, "%s: cannot open", f->at.path[i]);
+    if (fstat(f->fd[i], &st) < 0)
+        return og__fail_errno(err, -errno, NULL, "%s", f->at.path[i]);
+    f->bytes += (uint64_t)st.st_size;
+    return 0;
+}
+
+static int read_parts(const struct open_parts *f, char *out, size_t bytes, uint64_t at,
+                      struct og_err *err)
+{
+    const struct og_packed_lay lay = og__pack_lay(f->at.n);
+    int rc = 0;
+    for (size_t done = 0, n; done < bytes; done += n) {
+        const struct og_packed_spot spot = og__packed_spot(&lay, at + done);
+        n = (size_t)OG_MIN(bytes - done, spot.n);
+        OG_TRY(og__read_all(f->fd[spot.part], out + done, n, (off_t)spot.at, f->at.path[spot.part],
+                            err));
+    }
+out:
+    return rc;
+}
+
+static int read_table(struct og_pack *p, const struct open_parts *f, const struct og_dataset *ds,
+                      struct og_err *err)
 {
     char block[OG__PACK_BLOCK];
-    struct stat st;
-    if (fstat(fd, &st) < 0)
-        return og__fail_errno(err, -errno, NULL, "%s", p->path);
-    size_t len = (size_t)OG_MIN(st.st_size, (off_t)sizeof(block));
+    size_t len = (size_t)OG_MIN(f->bytes, (uint64_t)sizeof(block));
     int rc;
-    OG_TRY(og__read_all(fd, block, len, 0, p->path, err));
-    OG_TRY(og__pack_parse(&p->head, block, len, (uint64_t)st.st_size, p->path, err));
+    OG_TRY(read_parts(f, block, len, 0, err));
+    OG_TRY(og__pack_parse(&p->head, block, len, f->bytes, p->path, err));
     rc = og__pack_suits(ds, p->head.dataset, p->head.row_bytes, p->head.dtype, p->path, err);
     if (rc < 0)
         return rc;
     p->table_bytes = table_bytes(&p->head);
     p->table = og__alloc(p->budget, p->table_bytes, part, err);
-    rc = p->table ? og__read_all(fd, p->table, p->table_bytes, OG__PACK_BLOCK, p->path, err)
-                  : -ENOMEM;
+    rc = p->table ? read_parts(f, (char *)p->table, p->table_bytes, OG__PACK_BLOCK, err) : -ENOMEM;
     return rc < 0 ? rc : og__pack_check(&p->head, p->table, p->path, err);
 out:
     return rc;
 }
 
-static int open_table(struct og_pack *p, const struct og_dataset *ds, struct og_err *err)
+static int open_table(struct og_pack *p, struct og_places at, const struct og_dataset *ds,
+                      struct og_err *err)
 {
-    int fd = open(p->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return og__fail_errno(err, -errno, NULL, "%s: cannot open", p->path);
-    int rc = read_table(p, fd, ds, err);
-    close(fd);
-    if (rc < 0)
-        return rc;
+    struct open_parts f = {.at = at};
+    uint32_t n = 0;
+    int rc = 0;
+    while (n < at.n)
+        OG_TRY(open_part(&f, n++, err));
+    OG_TRY(read_table(p, &f, ds, err));
     for (uint64_t b = 0; b < p->head.n_batches; b++)
         p->longest = OG_MAX(p->longest, p->table[b].rows * p->head.row_bytes / OG__PACK_BLOCK);
-    return 0;
+out:
+    while (n-- > 0)
+        if (f.fd[n] >= 0)
+            close(f.fd[n]);
+    return rc;
 }
 
 static size_t parts_bytes(const struct og_pack *p)
@@ -213,9 +253,11 @@ static int open_reads(struct og_pack *p, int n_reads, struct og_err *err)
     return 0;
 }
 
-int og__pack_open(struct og_pack **out, const char *path, const struct og_dataset *ds, int n_reads,
-                  const struct og_reader_options *opt, struct og_budget *b, struct og_err *err)
+int og__pack_open(struct og_pack **out, struct og_places at, const struct og_dataset *ds,
+                  int n_reads, const struct og_reader_options *opt, struct og_budget *b,
+                  struct og_err *err)
 {
+    const char *path = at.path[0];
     int rc = 0;
     *out = NULL;
     struct og_pack *p = calloc(1, sizeof(*p) + (size_t)n_reads * sizeof(p->read[0]));
@@ -225,11 +267,15 @@ int og__pack_open(struct og_pack **out, const char *path, const struct og_datase
     }
     p->budget = b;
     p->hint = og__pack_remake_hint;
-    OG_TRY(open_table(p, ds, err));
+    OG_TRY(open_table(p, at, ds, err));
     uint64_t blocks = p->head.file_bytes / OG__PACK_BLOCK;
     if (blocks > UINT32_MAX) /* 16 TiB */
         OG_TRY(og__fail(err, -EFBIG, "pack fewer batches at a time", "%s: too large", path));
-    OG_TRY(og__reader_open(&p->reader, path, 0, OG__PACK_BLOCK, blocks, opt, b, err));
+    const struct og_row_files files = {.paths = at.path,
+                                       .stripes = og__pack_lay(at.n).blocks,
+                                       .row_bytes = OG__PACK_BLOCK,
+                                       .n_rows = blocks};
+    OG_TRY(og__reader_open_parts(&p->reader, &files, opt, b, err));
     p->part_blocks = PART_REQUESTS * og__reader_rule(p->reader).max_request / OG__PACK_BLOCK;
     OG_TRY(open_reads(p, n_reads, err));
     *out = p;
@@ -252,17 +298,17 @@ void og__pack_close(struct og_pack *p)
     free(p);
 }
 
-int og__pack_add_shared(struct og_pack *p, const char *path, const struct og_dataset *ds,
+int og__pack_add_shared(struct og_pack *p, struct og_places at, const struct og_dataset *ds,
                         const struct og_reader_options *opt, struct og_err *err)
 {
     struct og_shared *shared;
     int rc;
-    OG_TRY(og__shared_open(&shared, path, ds, p->n_reads, opt, p->budget, err));
+    OG_TRY(og__shared_open(&shared, at, ds, p->n_reads, opt, p->budget, err));
     for (uint64_t b = 0; b < p->head.n_batches; b++) {
         const struct og_shared_entry *e = og__shared_entry(shared, b);
         if (!e || e->misses - e->shared != p->table[b].rows)
             OG_TRY(og__fail(err, -EINVAL, og__pack_remake_hint, "%s: not the rows that %s lacks",
-                            path, p->path));
+                            at.path[0], p->path));
     }
     p->shared = shared;
     return 0;

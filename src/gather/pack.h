@@ -17,7 +17,11 @@
  *               og__pack_hash_at over its blocks, places counted from the beginning of the file
  *
  * Numbers are u64 but for those two, which are u32; all little endian. Chunks begin on blocks of
- * 4096 and are padded to them with zeros, as are head and table. */
+ * 4096 and are padded to them with zeros, as are head and table.
+ *
+ * Over several disks the container is dealt out in units of a MiB (packed_files.h): a chunk is read
+ * from all of them at once. Whole containers a disk each would not do, since it is one container
+ * that is read at a time. */
 #ifndef OG_GATHER_PACK_H
 #define OG_GATHER_PACK_H
 
@@ -54,6 +58,8 @@ OG_MUST_CHECK int og__pack_parse(struct og_pack_head *h, const void *data, size_
  */
 OG_MUST_CHECK int og__pack_check(const struct og_pack_head *h, const struct og_pack_entry *table,
                                  const char *name, struct og_err *err);
+/* How one lies over so many disks. */
+struct og_packed_lay og__pack_lay(uint32_t parts);
 /* One block, h->check filled from the table. */
 void og__pack_format(struct og_pack_head *h, const struct og_pack_entry *table,
                      char block[OG__PACK_BLOCK]);
@@ -65,15 +71,16 @@ struct og_pack;
 /* n_reads: chunks on their way at the same time. -EINVAL for what is no container or one of another
  * dataset. The table and lists of blocks are "packing", buffers "read buffers". Owner thread only.
  */
-OG_MUST_CHECK int og__pack_open(struct og_pack **out, const char *path, const struct og_dataset *ds,
-                                int n_reads, const struct og_reader_options *opt,
-                                struct og_budget *b, struct og_err *err);
+OG_MUST_CHECK int og__pack_open(struct og_pack **out, struct og_places at,
+                                const struct og_dataset *ds, int n_reads,
+                                const struct og_reader_options *opt, struct og_budget *b,
+                                struct og_err *err);
 void og__pack_close(struct og_pack *p); /* accepts NULL */
 
-/* Rows that several batches miss were left out of the chunks and are in the file at `path`
+/* Rows that several batches miss were left out of the chunks and are in another file
  * (gather/shared.h): from now on a batch's rows come from both. -EINVAL unless they fit together.
  */
-OG_MUST_CHECK int og__pack_add_shared(struct og_pack *p, const char *path,
+OG_MUST_CHECK int og__pack_add_shared(struct og_pack *p, struct og_places at,
                                       const struct og_dataset *ds,
                                       const struct og_reader_options *opt, struct og_err *err);
 

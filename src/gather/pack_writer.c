@@ -7,17 +7,16 @@
  *   writer threads    write full pieces; such as lie one behind another go together
  *
  * Every batch has one piece open: what it holds waits for the partitions to come, so that no block
- * is written twice and every write begins and ends on one. Blocks are hashed by whoever writes
- * them; a chunk's checksum is the sum of its blocks' hashes.
+ * is written twice and every write begins and ends on one. Over several disks a piece ends where a
+ * unit does, and there are as many more writers. Blocks are hashed by whoever writes them; a
+ * chunk's checksum is the sum of its blocks' hashes.
  *
  * Direct where the file system lets us; else through the page cache, which is pushed to the disk
  * and dropped behind the writes. */
 #include "gather/pack.h"
 
-#include "base/file.h"
 #include "dataset/features.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +31,7 @@ struct piece {
     uint64_t offset; /* of the container */
     size_t bytes;
     uint32_t batch; /* whose rows they are */
+    uint32_t room;  /* bytes at most */
     uint64_t check; /* of its blocks, once it is written */
     struct piece *next;
 };
@@ -48,8 +48,7 @@ struct packer {
     const struct og_packing *packing;
     const struct og_pack_options *opt;
     const struct og_sweep *sweep;
-    struct og_newfile file;
-    int direct_fd;   /* -1 where direct writes are refused */
+    struct og_packed_out out;
     char *memory;    /* pieces, rows of the parts */
     uint32_t *lists; /* of the parts */
     struct piece *pieces;
@@ -151,7 +150,8 @@ static int take_queued(struct packer *pk, struct piece *run[TOGETHER])
         pthread_cond_wait(&pk->changed, &pk->lock);
     while (pk->queue && pk->failed == 0 && n < TOGETHER) {
         struct piece *piece = pk->queue;
-        if (n > 0 && piece->offset != run[n - 1]->offset + run[n - 1]->bytes)
+        if (n > 0 && (piece->offset != run[n - 1]->offset + run[n - 1]->bytes ||
+                      og__packed_spot(&pk->out.lay, run[n - 1]->offset).n <= run[n - 1]->bytes))
             break;
         run[n++] = piece;
         pk->queue = piece->next;
@@ -183,19 +183,12 @@ static int write_rest(const struct packer *pk, struct piece **run, int n, uint64
     int rc = 0;
     for (int i = 0; i < n; i++) {
         size_t skip = (size_t)OG_MIN(done, (uint64_t)run[i]->bytes);
-        OG_TRY(og__write_all(pk->file.fd, run[i]->data + skip, run[i]->bytes - skip,
-                             (off_t)(run[i]->offset + skip), pk->file.path, err));
+        OG_TRY(og__packed_put(&pk->out, run[i]->data + skip, run[i]->bytes - skip,
+                              run[i]->offset + skip, err));
         done -= skip;
     }
 out:
     return rc;
-}
-
-static void push_behind(const struct packer *pk, uint64_t offset, uint64_t bytes)
-{
-    sync_file_range(pk->file.fd, (off_t)offset, (off_t)bytes,
-                    SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
-    posix_fadvise(pk->file.fd, (off_t)offset, (off_t)bytes, POSIX_FADV_DONTNEED);
 }
 
 static int write_run(const struct packer *pk, struct piece **run, int n, uint64_t *bytes,
@@ -210,19 +203,21 @@ static int write_run(const struct packer *pk, struct piece **run, int n, uint64_
         piece->check = og__pack_hash_blocks(piece->data, piece->bytes / OG__PACK_BLOCK,
                                             piece->offset / OG__PACK_BLOCK);
     }
-    int fd = pk->direct_fd >= 0 ? pk->direct_fd : pk->file.fd;
+    const struct og_packed_spot spot = og__packed_spot(&pk->out.lay, run[0]->offset);
+    const struct og_packed_part *part = &pk->out.part[spot.part];
+    int fd = part->direct_fd >= 0 ? part->direct_fd : part->file.fd;
     ssize_t done;
     do
-        done = pwritev(fd, io, n, (off_t)run[0]->offset);
+        done = pwritev(fd, io, n, (off_t)spot.at);
     while (done < 0 && errno == EINTR);
     if (done < 0)
         return og__fail_errno(err, -errno, errno == ENOSPC ? og__pack_full_hint : NULL,
-                              "%s: cannot write at byte %llu", pk->file.path,
-                              (unsigned long long)run[0]->offset);
+                              "%s: cannot write at byte %llu", part->file.path,
+                              (unsigned long long)spot.at);
     int rc;
     OG_TRY((uint64_t)done < *bytes ? write_rest(pk, run, n, (uint64_t)done, err) : 0);
-    if (pk->direct_fd < 0)
-        push_behind(pk, run[0]->offset, *bytes);
+    if (part->direct_fd < 0)
+        og__packed_push(part, spot.at, *bytes);
 out:
     return rc;
 }
@@ -273,7 +268,7 @@ static void queue_piece(struct packer *pk, struct piece *piece)
 static struct piece *room_of(struct packer *pk, uint32_t batch)
 {
     struct piece *piece = pk->open[batch];
-    if (OG_LIKELY(piece && piece->bytes < pk->sweep->piece))
+    if (OG_LIKELY(piece && piece->bytes < piece->room))
         return piece;
     uint64_t offset = piece ? piece->offset + piece->bytes : pk->packing->offset[batch];
     if (piece)
@@ -283,6 +278,7 @@ static struct piece *room_of(struct packer *pk, uint32_t batch)
         piece->offset = offset;
         piece->batch = batch;
         piece->bytes = 0;
+        piece->room = (uint32_t)OG_MIN(pk->sweep->piece, og__packed_spot(&pk->out.lay, offset).n);
     }
     return piece;
 }
@@ -293,7 +289,7 @@ static bool append(struct packer *pk, uint32_t batch, const char *data, size_t b
         struct piece *piece = room_of(pk, batch);
         if (!piece)
             return false;
-        size_t n = OG_MIN(bytes, pk->sweep->piece - piece->bytes);
+        size_t n = OG_MIN(bytes, piece->room - piece->bytes);
         memcpy(piece->data + piece->bytes, data, n);
         piece->bytes += n;
         data += n;
@@ -365,7 +361,8 @@ static void close_pieces(struct packer *pk)
 
 static int start(struct packer *pk, struct og_err *err)
 {
-    int n = pk->opt->writers > 0 ? OG_MIN(pk->opt->writers, MOST_WRITERS) : STANDARD_WRITERS;
+    const int each = pk->opt->writers > 0 ? pk->opt->writers : STANDARD_WRITERS;
+    const int n = OG_MIN(each * (int)pk->out.n, MOST_WRITERS);
     int rc = pthread_create(&pk->reader_thread, NULL, read_parts, pk);
     pk->reading = rc == 0;
     for (; rc == 0 && pk->n_writers < n; pk->n_writers += rc == 0)
@@ -404,6 +401,15 @@ out:
 
 /* ---- the file ---- */
 
+static int create(struct packer *pk, struct og_err *err)
+{
+    uint64_t bytes[OG_MOST_PARTS];
+    const struct og_packed_lay lay = og__pack_lay(pk->opt->at.n);
+    for (uint32_t i = 0; i < pk->opt->at.n; i++)
+        bytes[i] = og__packed_part_bytes(&lay, i, pk->packing->offset[pk->packing->n_batches]);
+    return og__packed_create(&pk->out, pk->opt->at, &lay, bytes, err);
+}
+
 /* Direct, if one block can be written so; it is the head's, which comes last. */
 static int write_head(const struct og_dataset *ds, struct packer *pk, struct og_budget *b,
                       char *block, struct og_err *err)
@@ -426,8 +432,8 @@ static int write_head(const struct og_dataset *ds, struct packer *pk, struct og_
     }
     og__pack_format(&head, table, block);
     int rc;
-    OG_TRY(og__write_all(pk->file.fd, block, OG__PACK_BLOCK, 0, pk->opt->path, err));
-    OG_TRY(og__write_all(pk->file.fd, table, bytes, OG__PACK_BLOCK, pk->opt->path, err));
+    OG_TRY(og__packed_put(&pk->out, block, OG__PACK_BLOCK, 0, err));
+    OG_TRY(og__packed_put(&pk->out, table, bytes, OG__PACK_BLOCK, err));
 out:
     og__release(b, table, bytes, memory_part);
     return rc;
@@ -489,9 +495,7 @@ static void release(struct packer *pk, struct og_budget *b)
 {
     const size_t n = pk->packing->n_batches;
     og__reader_close(pk->reader);
-    if (pk->direct_fd >= 0)
-        close(pk->direct_fd);
-    og__newfile_abandon(&pk->file);
+    og__packed_abandon(&pk->out);
     og__release(b, pk->memory, memory_bytes(pk), memory_part);
     og__release(b, pk->lists, lists_bytes(pk), memory_part);
     og__release(b, pk->pieces, pk->sweep->n_pieces * sizeof(*pk->pieces), memory_part);
@@ -507,23 +511,22 @@ int og__pack_write(const struct og_dataset *ds, const struct og_packing *p,
                    struct og_budget *b, struct og_pack_counts *counts, struct og_err *err)
 {
     _Alignas(OG__PACK_BLOCK) char block[OG__PACK_BLOCK] = {0};
-    struct packer pk = {
-        .packing = p, .sweep = sweep, .opt = opt, .file = {.fd = -1}, .direct_fd = -1};
+    struct packer pk = {.packing = p, .sweep = sweep, .opt = opt};
     int rc = 0;
     pthread_mutex_init(&pk.lock, NULL);
     pthread_cond_init(&pk.changed, NULL);
     *counts = (struct og_pack_counts){0};
     OG_TRY(take_memory(&pk, b, err));
     OG_TRY(og__features_open(&pk.reader, ds, &opt->reader, b, err));
-    OG_TRY(og__pack_create(&pk.file, &pk.direct_fd, opt->path, p->offset[p->n_batches], err));
+    OG_TRY(create(&pk, err));
     OG_TRY(run(&pk, err));
     OG_TRY(write_head(ds, &pk, b, block, err));
     *counts =
         (struct og_pack_counts){.sweep = pk.swept,
                                 .bytes_written = pk.written + og__packing_data_start(p->n_batches),
                                 .writes = pk.writes + 2,
-                                .direct = pk.direct_fd >= 0};
-    rc = og__newfile_commit(&pk.file, err);
+                                .direct = og__packed_is_direct(&pk.out)};
+    rc = og__packed_commit(&pk.out, err);
 out:
     release(&pk, b);
     return rc;

@@ -1,45 +1,11 @@
 /* What container and shared rows have in common. */
 #include "gather/packed.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
 #include <xxhash.h>
 
-const char og__pack_full_hint[] = "free space on that disk, or pack fewer batches at a time";
 const char og__pack_remake_hint[] = "make it anew with `outgrow pack`";
 const char og__pack_disk_hint[] =
     "that disk does not keep what is written to it: check it, or give another with --scratch";
-
-/* ---- making a file ---- */
-
-static int open_direct(const struct og_newfile *file)
-{
-    _Alignas(OG__PACK_BLOCK) char block[OG__PACK_BLOCK] = {0};
-    int fd = open(file->temporary, O_WRONLY | O_CLOEXEC | O_DIRECT | O_NOFOLLOW);
-    if (fd >= 0 && pwrite(fd, block, OG__PACK_BLOCK, 0) != OG__PACK_BLOCK) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
-int og__pack_create(struct og_newfile *file, int *direct_fd, const char *path, uint64_t bytes,
-                    struct og_err *err)
-{
-    int rc = og__newfile_open(file, path, err);
-    if (rc < 0)
-        return rc;
-    char size[32];
-    do
-        rc = fallocate(file->fd, 0, 0, (off_t)bytes) < 0 ? -errno : 0;
-    while (rc == -EINTR);
-    if (rc < 0 && rc != -EOPNOTSUPP && rc != -ENOSYS)
-        return og__fail_errno(err, rc, rc == -ENOSPC ? og__pack_full_hint : NULL,
-                              "%s: no room for %s", path, og__human_bytes(size, (double)bytes));
-    *direct_fd = open_direct(file);
-    return 0;
-}
 
 /* ---- rows ---- */
 

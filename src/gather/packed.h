@@ -3,20 +3,20 @@
 #ifndef OG_GATHER_PACKED_H
 #define OG_GATHER_PACKED_H
 
-#include "base/file.h"
 #include "dataset/dataset.h"
+#include "gather/packed_files.h"
 #include "io/io.h"
-#include "plan/packing.h"
 
 #include <signal.h>
 
 /* ---- making one ---- */
 
 struct og_pack_options {
-    const char *path;                /* of the file; what was there is replaced when it is whole */
-    size_t memory;                   /* bytes for shared rows; from the budget as "packing" */
-    int writers;                     /* threads; 0 = what suits most disks */
-    struct og_reader_options reader; /* of the sweep; its buffers are "read buffers" */
+    /* The file, or its parts on several disks; what was there is replaced when it is whole. */
+    struct og_places at;
+    size_t memory;                     /* bytes for shared rows; from the budget as "packing" */
+    int writers;                       /* threads a disk; 0 = what suits most disks */
+    struct og_reader_options reader;   /* of the sweep; its buffers are "read buffers" */
     const volatile sig_atomic_t *stop; /* may be NULL */
     /* May be NULL: sees all rows that the sweep of a container fetches, part by part, ascending;
      * those of nodes[i] lie at rows + i * row_bytes. The caller's thread. */
@@ -29,12 +29,6 @@ struct og_pack_counts {
     uint64_t bytes_written, writes;
     bool direct; /* past the page cache */
 };
-
-/* A new file with room for so many bytes before anything is read, where the file system can reserve
- * it; *direct_fd, -1 where that is refused, writes past the page cache. What is written first at
- * byte 0 is overwritten last. */
-OG_MUST_CHECK int og__pack_create(struct og_newfile *file, int *direct_fd, const char *path,
-                                  uint64_t bytes, struct og_err *err);
 
 /* ---- rows ---- */
 
@@ -56,7 +50,6 @@ uint64_t og__pack_hash_blocks(const char *blocks, uint64_t n, uint64_t first);
 
 /* ---- hints ---- */
 
-extern const char og__pack_full_hint[];   /* the disk is full */
 extern const char og__pack_remake_hint[]; /* a file made beforehand is not the right one */
 extern const char og__pack_disk_hint[];   /* one made by this run is not what was written */
 

@@ -36,9 +36,17 @@ struct og_shared {
 
 /* ---- format ---- */
 
+struct og_packed_lay og__shared_lay(const struct og_shared_head *h)
+{
+    const uint32_t rows = og__stripe_unit_of_blocks(h->row_bytes);
+    const uint32_t blocks = (uint32_t)(rows * h->row_bytes / OG__PACK_BLOCK);
+    return (struct og_packed_lay){.blocks = {h->parts, blocks}, .aside = OG__PACK_BLOCK};
+}
+
 uint64_t og__shared_table_at(const struct og_shared_head *h)
 {
-    return OG__PACK_BLOCK + og__round_up(h->n_rows * h->row_bytes, OG__PACK_BLOCK);
+    const struct og_packed_lay lay = og__shared_lay(h);
+    return og__packed_part_bytes(&lay, 0, h->n_rows * h->row_bytes);
 }
 
 uint64_t og__shared_orders_at(const struct og_shared_head *h)
@@ -51,14 +59,25 @@ static uint64_t bytes_of(const struct og_shared_head *h)
     return og__shared_orders_at(h) + (h->n_misses + h->n_reads) * sizeof(uint32_t);
 }
 
-uint64_t og__shared_file_bytes(const struct og_packing *p, const struct og_segment_cost *cost)
+uint64_t og__shared_part_bytes(const struct og_shared_head *h, uint32_t number)
+{
+    const struct og_packed_lay lay = og__shared_lay(h);
+    return number > 0 ? og__packed_part_bytes(&lay, number, h->n_rows * h->row_bytes) : bytes_of(h);
+}
+
+uint64_t og__shared_file_bytes(const struct og_packing *p, const struct og_segment_cost *cost,
+                               uint32_t parts)
 {
     const struct og_shared_head h = {.row_bytes = p->row_bytes,
+                                     .parts = parts,
                                      .n_batches = p->n_batches,
                                      .n_rows = cost->shared,
                                      .n_misses = p->ptr[p->n_batches],
                                      .n_reads = cost->shared_reads};
-    return bytes_of(&h);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < parts; i++)
+        bytes += og__shared_part_bytes(&h, i);
+    return bytes;
 }
 
 uint64_t og__shared_hash_order(const uint32_t *order, uint64_t n)
@@ -103,15 +122,16 @@ int og__shared_parse(struct og_shared_head *h, const void *data, size_t len, uin
                                  .n_misses = n[4],
                                  .n_reads = n[5],
                                  .file_bytes = n[6],
-                                 .check = n[7]};
+                                 .check = n[7],
+                                 .parts = h->parts};
     bool sound = og__pack_get_row(n[1], &h->row_bytes, &h->dtype);
     if (h->file_bytes != file_bytes)
         return og__fail(err, -EINVAL, og__pack_disk_hint, "%s: %llu bytes, its head says %llu",
                         name, (unsigned long long)file_bytes, (unsigned long long)h->file_bytes);
-    /* no sum overflows: none of its parts is larger than the file */
+    /* no sum overflows: rows are shorter than 2^31 bytes, the rest is no larger than the file */
     sound = sound && file_bytes <= INT64_MAX / 2 && h->n_batches < UINT32_MAX &&
-            h->n_rows < UINT32_MAX && h->n_rows <= file_bytes / h->row_bytes &&
-            h->n_misses <= file_bytes / sizeof(uint32_t) && h->n_reads <= h->n_misses;
+            h->n_rows < UINT32_MAX && h->n_misses <= file_bytes / sizeof(uint32_t) &&
+            h->n_reads <= h->n_misses;
     if (!sound || bytes_of(h) != file_bytes)
         return og__fail(err, -EINVAL, og__pack_disk_hint, "%s: the head is damaged", name);
     return 0;
@@ -191,10 +211,11 @@ static int open_reads(struct og_shared *p, int n_reads, struct og_err *err)
     return 0;
 }
 
-int og__shared_open(struct og_shared **out, const char *path, const struct og_dataset *ds,
+int og__shared_open(struct og_shared **out, struct og_places at, const struct og_dataset *ds,
                     int n_reads, const struct og_reader_options *opt, struct og_budget *b,
                     struct og_err *err)
 {
+    const char *path = at.path[0];
     int rc = 0;
     *out = NULL;
     struct og_shared *p = calloc(1, sizeof(*p) + (size_t)n_reads * sizeof(p->read[0]));
@@ -206,11 +227,17 @@ int og__shared_open(struct og_shared **out, const char *path, const struct og_da
     p->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (p->fd < 0)
         OG_TRY(og__fail_errno(err, -errno, NULL, "%s: cannot open", path));
+    p->head.parts = at.n;
     OG_TRY(read_head(p, ds, err));
     OG_TRY(read_table(p, err));
     OG_TRY(open_reads(p, n_reads, err));
-    OG_TRY(og__reader_open(&p->reader, path, OG__PACK_BLOCK, p->head.row_bytes, p->head.n_rows, opt,
-                           b, err));
+    const struct og_row_files files = {
+        .paths = at.path,
+        .stripes = {at.n, og__stripe_unit_of_blocks(p->head.row_bytes)},
+        .offset = OG__PACK_BLOCK,
+        .row_bytes = p->head.row_bytes,
+        .n_rows = p->head.n_rows};
+    OG_TRY(og__reader_open_parts(&p->reader, &files, opt, b, err));
     *out = p;
     return 0;
 out:

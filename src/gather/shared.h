@@ -18,7 +18,11 @@
  *
  * A batch's rows lie in memory as those of this file, by position, then those of its chunk; miss i
  * is row where[i] of them. Numbers of head and table are u64, orders are u32, all little endian;
- * the table begins on a block of 4096, orders follow it and one another. */
+ * the table begins on a block of 4096, orders follow it and one another.
+ *
+ * Over several disks rows are dealt out in units of about a MiB (packed_files.h), behind the first
+ * block of each part; all else is in the first part, and the bytes of the file are those of that.
+ */
 #ifndef OG_GATHER_SHARED_H
 #define OG_GATHER_SHARED_H
 
@@ -37,8 +41,9 @@ OG_MUST_CHECK int og__shared_write(const struct og_dataset *ds, struct og_segmen
                                    struct og_budget *b, struct og_pack_counts *counts,
                                    struct og_err *err);
 size_t og__shared_least(const struct og_packing *p); /* memory */
-/* Bytes of such a file. */
-uint64_t og__shared_file_bytes(const struct og_packing *p, const struct og_segment_cost *cost);
+/* Bytes of such a file in so many parts, all of them. */
+uint64_t og__shared_file_bytes(const struct og_packing *p, const struct og_segment_cost *cost,
+                               uint32_t parts);
 
 /* ---- the format ---- */
 
@@ -48,11 +53,12 @@ struct og_shared_head {
     enum og_dtype dtype; /* of rows */
     uint64_t n_batches, n_rows, n_misses, n_reads, file_bytes;
     uint64_t check;
+    uint32_t parts; /* not in the file: who opens it knows */
 };
 struct og_shared_entry {
     uint64_t misses, shared, ids, order, check;
 };
-/* As those of pack.h. */
+/* As those of pack.h; h->parts is set. */
 OG_MUST_CHECK int og__shared_parse(struct og_shared_head *h, const void *data, size_t len,
                                    uint64_t file_bytes, const char *name, struct og_err *err);
 OG_MUST_CHECK int og__shared_check(const struct og_shared_head *h,
@@ -60,6 +66,9 @@ OG_MUST_CHECK int og__shared_check(const struct og_shared_head *h,
                                    struct og_err *err);
 void og__shared_format(struct og_shared_head *h, const struct og_shared_entry *table,
                        char block[OG__PACK_BLOCK]);
+/* How its rows lie, one behind another. */
+struct og_packed_lay og__shared_lay(const struct og_shared_head *h);
+uint64_t og__shared_part_bytes(const struct og_shared_head *h, uint32_t number);
 uint64_t og__shared_table_at(const struct og_shared_head *h);
 uint64_t og__shared_orders_at(const struct og_shared_head *h);
 uint64_t og__shared_hash_order(const uint32_t *order, uint64_t n);
@@ -69,7 +78,7 @@ uint64_t og__shared_hash_order(const uint32_t *order, uint64_t n);
 struct og_shared;
 
 /* As og__pack_open. */
-OG_MUST_CHECK int og__shared_open(struct og_shared **out, const char *path,
+OG_MUST_CHECK int og__shared_open(struct og_shared **out, struct og_places at,
                                   const struct og_dataset *ds, int n_reads,
                                   const struct og_reader_options *opt, struct og_budget *b,
                                   struct og_err *err);

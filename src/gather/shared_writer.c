@@ -9,13 +9,9 @@
  */
 #include "gather/shared.h"
 
-#include "base/file.h"
 #include "dataset/features.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char part[] = "packing";
 enum { PAGE = OG__PACK_BLOCK };
@@ -30,8 +26,7 @@ struct writer {
     const struct og_packing *packing;
     struct og_segments *segments;
     const struct og_pack_options *opt;
-    struct og_newfile file;
-    int direct_fd; /* -1 where direct writes are refused */
+    struct og_packed_out files;
     struct og_reader *reader;
     struct og_shared_head head;
     struct og_shared_entry *table;
@@ -45,7 +40,7 @@ struct writer {
     uint64_t *hashes;          /* [most] by position */
     uint32_t done;             /* positions before the block */
     size_t kept;               /* < PAGE */
-    uint64_t at;               /* where out goes */
+    uint64_t at;               /* byte of the rows that out goes to */
     uint32_t *nodes;           /* [most] by position */
     uint32_t *list;            /* [most] ascending */
     uint64_t *bits;            /* [ceil(N / 64)] of the block's nodes */
@@ -57,6 +52,17 @@ struct writer {
     uint32_t open, laid_out;   /* batches with unhashed rows, if any, lie between them */
     uint32_t first;            /* position of the segment's first row */
 };
+
+/* The part that has all but rows. */
+static int first_fd(const struct writer *w)
+{
+    return w->files.part[0].file.fd;
+}
+
+static const char *first_path(const struct writer *w)
+{
+    return w->files.part[0].file.path;
+}
 
 /* ---- memory ---- */
 
@@ -128,9 +134,7 @@ static int take_memory(struct writer *w, struct og_budget *b, struct og_err *err
 static void release(struct writer *w, struct og_budget *b)
 {
     og__reader_close(w->reader);
-    if (w->direct_fd >= 0)
-        close(w->direct_fd);
-    og__newfile_abandon(&w->file);
+    og__packed_abandon(&w->files);
     og__release(b, w->memory, rows_bytes(w), part);
     og__release(b, w->hashes, w->most * sizeof(*w->hashes), part);
     og__release(b, w->nodes, w->most * sizeof(*w->nodes), part);
@@ -144,24 +148,10 @@ static void release(struct writer *w, struct og_budget *b)
 
 /* ---- rows ---- */
 
-/* Whole pages of out, direct if that is possible; what a short write left goes the other way. */
+/* Whole pages of out. */
 static int write_pages(struct writer *w, size_t bytes, struct og_err *err)
 {
-    int fd = w->direct_fd >= 0 ? w->direct_fd : w->file.fd;
-    ssize_t done;
-    do
-        done = pwrite(fd, w->out, bytes, (off_t)w->at);
-    while (done < 0 && errno == EINTR);
-    if (done < 0)
-        return og__fail_errno(err, -errno, NULL, "%s: cannot write at byte %llu", w->file.path,
-                              (unsigned long long)w->at);
-    int rc = og__write_all(w->file.fd, w->out + done, bytes - (size_t)done, (off_t)w->at + done,
-                           w->file.path, err);
-    if (rc == 0 && w->direct_fd < 0) { /* the page cache is for others */
-        sync_file_range(w->file.fd, (off_t)w->at, (off_t)bytes,
-                        SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
-        posix_fadvise(w->file.fd, (off_t)w->at, (off_t)bytes, POSIX_FADV_DONTNEED);
-    }
+    int rc = og__packed_write(&w->files, w->out, bytes, w->at, err);
     w->at += bytes;
     w->counts.bytes_written += bytes;
     w->counts.writes++;
@@ -197,8 +187,8 @@ static int add_checks_of(struct writer *w, uint32_t batch, struct og_err *err)
     for (bool more = true; more && u->n > 0;) {
         const uint64_t n = OG_MIN(u->n, (uint64_t)PIECE);
         uint64_t i = 0;
-        int rc = og__read_all(w->file.fd, position, n * sizeof(*position), (off_t)u->at,
-                              w->file.path, err);
+        int rc = og__read_all(first_fd(w), position, n * sizeof(*position), (off_t)u->at,
+                              first_path(w), err);
         if (rc < 0)
             return rc;
         for (; i < n && position[i] - w->done < w->n; i++)
@@ -296,7 +286,7 @@ static int add_order(struct writer *w, uint32_t batch, struct og_err *err)
                                                og__shared_hash_order(w->order, n + n_shared), 0};
     w->unhashed[batch] = (struct unhashed){w->order_at + n * sizeof(*w->order), n_shared};
     w->laid_out = batch + 1;
-    int rc = og__write_all(w->file.fd, w->order, bytes, (off_t)w->order_at, w->file.path, err);
+    int rc = og__write_all(first_fd(w), w->order, bytes, (off_t)w->order_at, first_path(w), err);
     w->order_at += bytes;
     w->counts.bytes_written += bytes;
     w->counts.writes += bytes > 0;
@@ -304,6 +294,15 @@ static int add_order(struct writer *w, uint32_t batch, struct og_err *err)
 }
 
 /* ---- all of it ---- */
+
+static int create(struct writer *w, struct og_err *err)
+{
+    const struct og_packed_lay lay = og__shared_lay(&w->head);
+    uint64_t bytes[OG_MOST_PARTS];
+    for (uint32_t i = 0; i < w->opt->at.n; i++)
+        bytes[i] = og__shared_part_bytes(&w->head, i);
+    return og__packed_create(&w->files, w->opt->at, &lay, bytes, err);
+}
 
 static int write_segment(struct writer *w, uint32_t first, uint32_t last,
                          enum og__segment_order order, struct og_err *err)
@@ -335,9 +334,9 @@ static int write_head(struct writer *w, struct og_err *err)
     const size_t table = w->head.n_batches * sizeof(*w->table);
     og__shared_format(&w->head, w->table, block);
     int rc;
-    OG_TRY(og__write_all(w->file.fd, block, sizeof(block), 0, w->file.path, err));
-    OG_TRY(og__write_all(w->file.fd, w->table, table, (off_t)og__shared_table_at(&w->head),
-                         w->file.path, err));
+    OG_TRY(og__write_all(first_fd(w), block, sizeof(block), 0, first_path(w), err));
+    OG_TRY(og__write_all(first_fd(w), w->table, table, (off_t)og__shared_table_at(&w->head),
+                         first_path(w), err));
 out:
     w->counts.bytes_written += sizeof(block) + table;
     w->counts.writes += 2;
@@ -356,31 +355,29 @@ int og__shared_write(const struct og_dataset *ds, struct og_segments *s, uint32_
     og__segments_space(s, OG_MAX(size, 1u), &cost);
     if (cost.shared >= UINT32_MAX)
         return og__fail(err, -EFBIG, "pack fewer batches at a time", "%s: too many shared rows",
-                        opt->path);
+                        opt->at.path[0]);
     struct writer w = {.ds = ds,
                        .packing = p,
                        .segments = s,
                        .opt = opt,
-                       .file = {.fd = -1},
-                       .direct_fd = -1,
                        .stored = stored,
-                       .at = OG__PACK_BLOCK,
                        .head = {.dataset = ds->identity.contents,
                                 .row_bytes = p->row_bytes,
                                 .dtype = ds->kept,
                                 .n_batches = p->n_batches,
                                 .n_rows = cost.shared,
                                 .n_misses = p->ptr[p->n_batches],
+                                .parts = opt->at.n,
                                 .n_reads = cost.shared_reads}};
     w.order_at = og__shared_orders_at(&w.head);
     OG_TRY(take_memory(&w, b, err));
     OG_TRY(og__features_open(&w.reader, ds, &opt->reader, b, err));
-    OG_TRY(og__pack_create(&w.file, &w.direct_fd, opt->path, og__shared_file_bytes(p, &cost), err));
+    OG_TRY(create(&w, err));
     OG_TRY(write_segments(&w, OG_MAX(size, 1u), order, err));
     OG_TRY(write_head(&w, err));
-    OG_TRY(og__newfile_commit(&w.file, err));
+    OG_TRY(og__packed_commit(&w.files, err));
     *counts = w.counts;
-    counts->direct = w.direct_fd >= 0;
+    counts->direct = og__packed_is_direct(&w.files);
 out:
     release(&w, b);
     return rc;

@@ -11,7 +11,7 @@
 #include <time.h>
 
 struct listing {
-    const char *folder;
+    const char *folder; /* at hand */
     bool clear;
     json_t *kept;
     uint64_t bytes, removed;
@@ -35,10 +35,11 @@ static void add(struct listing *l, const struct og_kept_kind *kind, const char *
     const bool gone = l->clear && !k->in_use && og__kept_remove(l->folder, kind, k->name);
     *(gone ? &l->removed : &l->bytes) += k->bytes;
     l->kept = og__json_append(
-        l->kept, json_pack("{s:s s:s s:o s:I s:I s:b s:b}", "name", k->name, "kind", what,
-                           "dataset", dataset, "bytes", (json_int_t)k->bytes, "idle_seconds",
-                           (json_int_t)OG_MAX((int64_t)time(NULL) - k->used, (int64_t)0), "in_use",
-                           k->in_use, "removed", gone));
+        l->kept,
+        json_pack("{s:s s:s s:s s:o s:I s:I s:b s:b}", "name", k->name, "folder", l->folder, "kind",
+                  what, "dataset", dataset, "bytes", (json_int_t)k->bytes, "idle_seconds",
+                  (json_int_t)OG_MAX((int64_t)time(NULL) - k->used, (int64_t)0), "in_use",
+                  k->in_use, "removed", gone));
 }
 
 static int list_kind(struct listing *l, const struct og_kept_kind *kind, const char *what,
@@ -55,18 +56,24 @@ out:
     return rc;
 }
 
-static int list_folder(struct listing *l, char **out, struct og_err *err)
+static int list_folders(struct listing *l, struct og_places folders, const char *name, char **out,
+                        struct og_err *err)
 {
+    uint64_t limit = 0;
+    int rc = 0;
     if (l->clear)
-        og__scratch_sweep(l->folder);
-    int rc;
-    OG_TRY(list_kind(l, &og__neighbors_kind, "neighbour cache", err));
-    OG_TRY(list_kind(l, &og__infer_kind, "inference", err));
-    json_t *folder = og__json_text(l->folder);
-    json_t *root = json_pack("{s:o s:I s:I s:I s:I}", "folder", folder, "bytes",
-                             (json_int_t)l->bytes, "removed_bytes", (json_int_t)l->removed,
-                             "limit_bytes", (json_int_t)og__kept_bytes(l->folder), "limit_seconds",
-                             (json_int_t)OG__KEPT_SECONDS);
+        og__scratch_sweep(folders);
+    for (uint32_t i = 0; i < folders.n; i++) {
+        l->folder = folders.path[i];
+        limit += og__kept_bytes(l->folder);
+        OG_TRY(list_kind(l, &og__neighbors_kind, "neighbour cache", err));
+        OG_TRY(list_kind(l, &og__infer_kind, "inference", err));
+    }
+    json_t *folder = og__json_text(name);
+    json_t *root =
+        json_pack("{s:o s:I s:I s:I s:I}", "folder", folder, "bytes", (json_int_t)l->bytes,
+                  "removed_bytes", (json_int_t)l->removed, "limit_bytes", (json_int_t)limit,
+                  "limit_seconds", (json_int_t)OG__KEPT_SECONDS);
     root = og__json_with(root, "kept", json_incref(l->kept));
     return og__json_deliver(root, NULL, out, err);
 out:
@@ -75,13 +82,20 @@ out:
 
 int og_cache(const char *folder, bool clear, char **out, struct og_err *err)
 {
-    char *own = folder ? strdup(folder) : og__cache_dir();
-    struct listing l = {.folder = own, .clear = clear, .kept = json_array()};
+    char *own = folder ? NULL : og__cache_dir();
+    struct listing l = {.clear = clear, .kept = json_array()};
+    struct og_places folders = {0};
+    int rc = 0;
     if (out)
         *out = NULL;
-    int rc = own ? list_folder(&l, out, err)
-                 : og__fail(err, -ENOENT, "give a folder: --scratch DIR",
-                            "there is no cache folder: neither XDG_CACHE_HOME nor HOME is set");
+    if (!folder && !own)
+        OG_TRY(og__fail(err, -ENOENT, "give a folder: --scratch DIR",
+                        "there is no cache folder: neither XDG_CACHE_HOME nor HOME is set"));
+    OG_TRY(folder ? og__places_split(&folders, folder, "scratch", err)
+                  : og__places_copy(&folders, OG__ONE_PLACE(own), err));
+    OG_TRY(list_folders(&l, folders, folder ? folder : own, out, err));
+out:
+    og__places_free(&folders);
     json_decref(l.kept);
     free(own);
     return rc;

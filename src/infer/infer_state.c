@@ -5,6 +5,7 @@
 #include "base/lease.h"
 #include "base/temporary.h"
 #include "infer/infer_passes.h"
+#include "train/options.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -52,17 +53,19 @@ static int make_folder(struct og_infer_state *s, struct og_err *err)
     return rc < 0 ? og__fail_errno(err, rc, NULL, "%s: cannot make it", s->folder) : 0;
 }
 
-/* --scratch, else where the output goes, else the user's cache. */
+/* The first of --scratch, else where the output goes, else the user's cache. */
 static int make_under(struct og_inference *f, const char *out, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
     struct stat st;
-    if (!f->opt.scratch && !out && !(s->under = og__cache_dir()))
+    char *beside = out ? og__folder_of(out) : NULL;
+    int rc = out && !beside ? og__fail_errno(err, -ENOMEM, NULL, "inference")
+                            : og__scratch_first(&s->under, &f->opt, beside, err);
+    free(beside);
+    if (rc < 0)
+        return rc;
+    if (!s->under)
         return og__fail(err, -ENOENT, "give a folder: --scratch DIR", "nowhere to put activations");
-    if (!s->under)
-        s->under = f->opt.scratch ? strdup(f->opt.scratch) : og__folder_of(out);
-    if (!s->under)
-        return og__fail_errno(err, -ENOMEM, NULL, "inference");
     s->made_under = stat(s->under, &st) < 0 && errno == ENOENT;
     return og__make_dirs(s->under, err);
 }

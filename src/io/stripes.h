@@ -50,5 +50,7 @@ static inline uint64_t og__part_rows(const struct og_stripes *s, uint32_t part, 
 /* Rows a unit has: about a MiB of them, and whole blocks of a disk where a MiB has room for such a
  * number of rows, so that no block belongs to two units. */
 uint32_t og__stripe_unit(size_t row_bytes);
+/* The same, but whole blocks even where that takes more than a MiB. */
+uint32_t og__stripe_unit_of_blocks(size_t row_bytes);
 
 #endif

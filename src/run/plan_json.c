@@ -127,11 +127,24 @@ static json_t *executors_json(const struct og_session *s)
                      (json_int_t)with.switched);
 }
 
+/* Where what is sampled ahead goes, if that was said, how much of it there may be, and how fast it
+ * is written. */
+static json_t *scratch_json(const struct og_session *s)
+{
+    const struct og_places *at = &s->path.stores.scratch;
+    json_t *folders = json_array();
+    for (uint32_t i = 0; s->config.opt.scratch && i < at->n; i++)
+        folders = og__json_append(folders, og__json_text(at->path[i]));
+    return json_pack("{s:o s:i s:I s:f s:b}", "folders", folders, "disks",
+                     OG_MAX(s->facts.away.disks, 1), "limit", (json_int_t)s->config.opt.disk.value,
+                     "write", s->facts.away.write, "measured", s->facts.away.measured);
+}
+
 json_t *og__session_plan_json(const struct og_session *s)
 {
     json_t *options = og__options_json(&s->config.opt);
     json_t *plan = json_pack(
-        "{s:O s:s s:O s:I s:I s:I s:I s:I s:b s:b s:o s:o s:o s:o s:o}", "policy",
+        "{s:O s:s s:O s:I s:I s:I s:I s:I s:b s:b s:o s:o s:o s:o s:o s:o}", "policy",
         json_object_get(options, "policy"), "layout",
         json_string_value(json_object_get(options, "layout")), "topology",
         json_object_get(options, "topology"), "cache_rows", (json_int_t)s->memory.n_slots,
@@ -140,7 +153,7 @@ json_t *og__session_plan_json(const struct og_session *s)
         (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates, "disk_measured",
         s->facts.profile.measured, "memory", memory_json(&s->memory), "predicted",
         predicted_json(s), "candidates", choice_json(s), "trainers", groups_json(&s->hands),
-        "executors", executors_json(s));
+        "executors", executors_json(s), "scratch", scratch_json(s));
     json_decref(options);
     return plan;
 }

@@ -94,7 +94,7 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
     OG_TRY(og__budget_charge(s->budget, s->memory.record, record_part, err));
     r->charged = s->memory.record;
     OG_TRY(og__newdir_begin(&r->dir, out_dir, err));
-    OG_TRY(og__trace_create(&r->trace, r->dir.temporary, &opt, err));
+    OG_TRY(og__trace_create(&r->trace, OG__ONE_PLACE(r->dir.temporary), &opt, err));
     if (s->facts.typed && !(r->edges = calloc(s->facts.typed->n_relations, sizeof(*r->edges))))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir);
     if (!with_features)

@@ -375,8 +375,8 @@ static int train_rank(struct og_trainer *t, const char *dataset, const struct og
         return rc;
     /* after the session: a refusal leaves no folder behind */
     OG_TRY(open_folder(t, opt, err));
-    const char *scratch = t->s->config.opt.scratch;
-    OG_TRY(og__stores_name(&t->s->path.stores, scratch ? scratch : t->dir.path, err));
+    if (!t->s->config.opt.scratch)
+        OG_TRY(og__stores_name(&t->s->path.stores, OG__ONE_PLACE(t->dir.path), err));
     OG_TRY(train(t, summary, err));
 out:
     if (rc < 0 && rc != OG_INTERRUPTED)

@@ -385,7 +385,7 @@ static int verify_container(struct verifier *v, const struct og_packs *packs, ui
         return og__fail_errno(err, -ENOMEM, NULL, "%s", packs->dir);
     og__profile_load(path, &reader.profile);
     begin(v);
-    int rc = og__pack_open(&pack, path, &v->said, 1, &reader, v->budget, &why);
+    int rc = og__pack_open(&pack, OG__ONE_PLACE(path), &v->said, 1, &reader, v->budget, &why);
     rc = judge(v, rc, &why, err);
     if (rc == 0) /* nothing was found */
         rc = verify_chunks(v, pack, draw, path, err);

@@ -244,7 +244,7 @@ int og__samples_open(struct og_samples **out, const struct og_samples_options *o
                                        .n_relations = opt->n_relations,
                                        .hint = hint};
     int rc;
-    OG_TRY(og__trace_files_open(&s->files, opt->dir, err));
+    OG_TRY(og__trace_files_open(&s->files, OG__ONE_PLACE(opt->dir), err));
     OG_TRY(count_batches(s, opt->dir, err));
     OG_TRY(take_memory(s, err));
     OG_TRY(read_sizes(s, opt->dir, err));

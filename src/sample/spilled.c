@@ -12,7 +12,7 @@ static const char part[] = "trace";
 
 struct og_spilled_piece {
     struct og_trace_files files; /* open once it is finished */
-    char *folder;
+    struct og_places folders;
     uint64_t bytes;
     uint32_t n_left; /* batches */
     bool finished;
@@ -59,16 +59,24 @@ static int room_for_piece(struct og_spilled *s, struct og_err *err)
     return 0;
 }
 
-static int make_folder(struct og_spilled *s, char **folder, struct og_err *err)
+static int make_folders(struct og_spilled *s, struct og_places *folders, struct og_err *err)
 {
+    const char *turned[OG_MOST_PLACES];
+    const uint64_t number = s->first_piece + s->n_pieces;
     char name[24];
-    int rc = s->scratch ? 0 : og__scratch_open(&s->scratch, s->under, err);
-    if (rc < 0)
-        return rc;
-    snprintf(name, sizeof(name), "%" PRIu64, s->first_piece + s->n_pieces);
-    if (!(*folder = og__path_join(og__scratch_path(s->scratch), name)))
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", part);
-    return mkdir(*folder, 0700) < 0 ? og__fail_errno(err, -errno, NULL, "%s", *folder) : 0;
+    int rc;
+    OG_TRY(s->scratch ? 0 : og__scratch_open(&s->scratch, s->under, err));
+    const struct og_places all = og__scratch_places(s->scratch);
+    for (uint32_t i = 0; i < all.n; i++)
+        turned[i] = all.path[(number + i) % all.n];
+    snprintf(name, sizeof(name), "%" PRIu64, number);
+    OG_TRY(og__places_in(folders, (struct og_places){all.n, turned}, name, err));
+    for (uint32_t i = 0; i < folders->n; i++)
+        OG_TRY(mkdir(folders->path[i], 0700) < 0
+                   ? og__fail_errno(err, -errno, NULL, "%s", folders->path[i])
+                   : 0);
+out:
+    return rc;
 }
 
 static int begin_piece(struct og_spilled *s, struct og_err *err)
@@ -77,16 +85,16 @@ static int begin_piece(struct og_spilled *s, struct og_err *err)
     const size_t buffers = og__trace_writer_bytes(&s->form);
     int rc;
     OG_TRY(room_for_piece(s, err));
-    OG_TRY(make_folder(s, &piece.folder, err));
+    OG_TRY(make_folders(s, &piece.folders, err));
     OG_TRY(og__budget_charge(s->budget, buffers, part, err));
 out:
     if (rc < 0) {
-        free(piece.folder);
+        og__places_free(&piece.folders);
         return rc;
     }
     s->piece[s->n_pieces++] = piece;
     memset(s->next, 0, spot_bytes(s));
-    rc = og__trace_create(&s->writer, piece.folder, &s->form, err);
+    rc = og__trace_create(&s->writer, piece.folders, &s->form, err);
     if (rc < 0)
         og__budget_uncharge(s->budget, buffers, part);
     return rc;
@@ -106,8 +114,9 @@ static void remove_piece(struct og_spilled *s, struct og_spilled_piece *piece)
 {
     if (piece->finished)
         og__trace_files_close(&piece->files);
-    og__remove_tree(piece->folder);
-    free(piece->folder);
+    for (uint32_t i = 0; i < piece->folders.n; i++)
+        og__remove_tree(piece->folders.path[i]);
+    og__places_free(&piece->folders);
     s->on_disk -= piece->bytes;
 }
 
@@ -153,7 +162,7 @@ int og__spilled_finish(struct og_spilled *s, struct og_err *err)
     if (!s->chunk)
         return -ENOMEM;
     piece->finished = true;
-    return og__trace_files_open(&piece->files, piece->folder, err);
+    return og__trace_files_open(&piece->files, piece->folders, err);
 }
 
 /* ---- reading ---- */

@@ -1,5 +1,6 @@
 /* Batches spilled to disk in pieces. A piece is a trace of its own (trace_files.h), written front
- * to back, then read in any order; it goes as a whole, with the last of its batches.
+ * to back, then read in any order; it goes as a whole, with the last of its batches. Over several
+ * disks its arrays are dealt out, each piece beginning with another.
  *
  *   append, append, cut, append, ... ──> finish ──> read any, drop from the front ──> append, ...
  *   | piece 7: all its batches, or what is left of them | piece 8 | piece 9, being written |     */
@@ -15,7 +16,7 @@ struct og_spilled_piece;
 struct og_spilled {
     struct og_trace_options form;
     struct og_trace_files files; /* what a piece's have to be; none is open */
-    const char *under;           /* where the scratch folder is made; borrowed */
+    struct og_places under;      /* where scratch folders are made; borrowed */
     struct og_budget *budget;
     struct og_scratch *scratch; /* NULL until first needed */
     struct og_spilled_piece *piece;

@@ -33,8 +33,7 @@ struct grown {
 enum place { IN_MEMORY, SPILLED, ELSEWHERE };
 
 struct og_superbatch {
-    struct og_superbatch_options opt;
-    char *scratch_under;
+    struct og_superbatch_options opt; /* its scratch is its own */
     struct og_budget *budget;
     struct grown ids, ptr, sizes, blocks;
     uint32_t n;         /* batches */
@@ -148,18 +147,18 @@ int og__superbatch_open(struct og_superbatch **out, const struct og_superbatch_o
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", part);
     s->opt = *opt;
+    s->opt.scratch = (struct og_places){0};
     s->budget = b;
     size_t most = OG_MIN(og__budget_limit(b), physical_memory());
-    int rc = 0;
-    if (!(s->scratch_under = strdup(opt->scratch)))
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", part));
+    int rc;
+    OG_TRY(og__places_copy(&s->opt.scratch, opt->scratch, err));
     s->spilled = (struct og_spilled){
         .form = {.n_hops = opt->n_hops, .n_nodes = opt->n_nodes, .extras = opt->extras},
         .files = {.n_hops = opt->n_hops,
                   .extras = opt->extras,
                   .n_nodes = opt->n_nodes,
                   .hint = "give this run a --scratch folder of its own"},
-        .under = s->scratch_under,
+        .under = s->opt.scratch,
         .budget = b};
     OG_TRY(og__spilled_open(&s->spilled, err));
     OG_TRY(grown_open(&s->ids, most, err));
@@ -212,7 +211,7 @@ void og__superbatch_close(struct og_superbatch *s)
     grown_close(&s->ptr, s->budget);
     grown_close(&s->sizes, s->budget);
     grown_close(&s->blocks, s->budget);
-    free(s->scratch_under);
+    og__places_free(&s->opt.scratch);
     free(s);
 }
 

@@ -10,13 +10,14 @@
 #ifndef OG_SUPERBATCH_H
 #define OG_SUPERBATCH_H
 
+#include "base/places.h"
 #include "sample/samples.h"
 
 struct og_superbatch;
 
 struct og_superbatch_options {
-    const char *scratch; /* folder for what is spilled; made when it is first needed */
-    size_t memory;       /* bytes of blocks kept in memory; what is beyond is spilled */
+    struct og_places scratch; /* for what is spilled; made when it is first needed */
+    size_t memory;            /* bytes of blocks kept in memory; what is beyond is spilled */
     int n_hops;
     uint64_t n_nodes;
     unsigned extras; /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: kept too */

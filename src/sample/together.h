@@ -12,6 +12,7 @@
 #ifndef OG_SAMPLE_TOGETHER_H
 #define OG_SAMPLE_TOGETHER_H
 
+#include "base/places.h"
 #include "sample/sample.h"
 
 struct og_together;
@@ -25,7 +26,7 @@ struct og_together_sizes {
 
 struct og_together_options {
     struct og_together_sizes sizes;
-    const char *scratch;          /* folder for what is spilled, made when it is first needed */
+    struct og_places scratch;     /* for what is spilled, made when it is first needed */
     struct og_sampler **samplers; /* one a thread, of a kind that og__sampling_together; borrowed */
     int n_samplers;
     const volatile sig_atomic_t *stop; /* may be NULL */

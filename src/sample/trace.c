@@ -36,10 +36,11 @@ static enum og__npy_type relation_type(const struct og_trace_options *opt)
     return opt->n_relations <= 256 ? OG__NPY_U8 : OG__NPY_U16;
 }
 
-static int create(struct og_npy_writer **out, const char *dir, const char *name, int hop,
+static int create(struct og_npy_writer **out, struct og_places dirs, const char *name, int hop,
                   const char *suffix, enum og__npy_type type, int ndim, int row, struct og_err *err)
 {
     char file[64];
+    const char *dir = og__trace_home(dirs, hop, suffix);
     if (hop)
         snprintf(file, sizeof(file), "hop%d%s.npy", hop, suffix);
     else
@@ -57,7 +58,7 @@ static int append_int64(struct og_npy_writer *w, int64_t value, struct og_err *e
     return og__npy_append(w, &value, 1, err);
 }
 
-static int create_column(struct column *c, const char *dir, const char *name,
+static int create_column(struct column *c, struct og_places dir, const char *name,
                          enum og__npy_type type, struct og_err *err)
 {
     int rc;
@@ -67,7 +68,7 @@ out:
     return rc < 0 ? rc : append_int64(c->ptr, 0, err);
 }
 
-static int create_hop(struct hop_columns *c, const char *dir, int hop,
+static int create_hop(struct hop_columns *c, struct og_places dir, int hop,
                       const struct og_trace_options *opt, struct og_err *err)
 {
     const unsigned extras = opt->extras;
@@ -86,13 +87,13 @@ out:
     return rc < 0 ? rc : append_int64(c->ptr, 0, err);
 }
 
-int og__trace_create(struct og_trace_writer **out, const char *dir,
+int og__trace_create(struct og_trace_writer **out, struct og_places dir,
                      const struct og_trace_options *opt, struct og_err *err)
 {
     *out = NULL;
     struct og_trace_writer *w = calloc(1, sizeof(*w));
     if (!w)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", dir.path[0]);
     w->opt = *opt;
     enum og__npy_type type = id_type(opt->n_nodes);
     bool multi = opt->multi_label;

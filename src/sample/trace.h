@@ -18,6 +18,7 @@
 #ifndef OG_TRACE_H
 #define OG_TRACE_H
 
+#include "base/places.h"
 #include "dataset/dataset.h"
 #include "sample/batch_memory.h"
 
@@ -38,8 +39,8 @@ struct og_trace_options {
     bool multi_label;
     bool checks; /* what others will read back says whether it is still what it was */
 };
-/* Into existing folder `dir`. */
-OG_MUST_CHECK int og__trace_create(struct og_trace_writer **out, const char *dir,
+/* Into existing folders, each array into one of them (og__trace_home). */
+OG_MUST_CHECK int og__trace_create(struct og_trace_writer **out, struct og_places dirs,
                                    const struct og_trace_options *opt, struct og_err *err);
 /* What a writer holds, in buffers. Not counted here. */
 size_t og__trace_writer_bytes(const struct og_trace_options *opt);

@@ -39,10 +39,20 @@ int og__trace_array_open(struct og_npy *a, const char *dir, int hop, const char 
     return og__npy_open(a, path, err);
 }
 
-static int open_words(const struct og_trace_files *f, struct og_npy *a, const char *dir, int hop,
-                      const char *name, struct og_err *err)
+const char *og__trace_home(struct og_places dirs, int hop, const char *array)
 {
-    int rc = og__trace_array_open(a, dir, hop, name, err);
+    static const char *const dealt[] = {"src", "dst", "degree", "weight", "rel"};
+    array += *array == '_';
+    for (uint32_t i = 0; hop > 0 && i < OG_COUNT(dealt); i++)
+        if (strcmp(array, dealt[i]) == 0)
+            return dirs.path[(2 * (uint32_t)hop + i) % dirs.n];
+    return dirs.path[0];
+}
+
+static int open_words(const struct og_trace_files *f, struct og_npy *a, struct og_places dirs,
+                      int hop, const char *name, struct og_err *err)
+{
+    int rc = og__trace_array_open(a, og__trace_home(dirs, hop, name), hop, name, err);
     if (rc < 0)
         return rc;
     bool weight = a == &f->hop[OG_MAX(hop, 1) - 1].weight;
@@ -57,23 +67,23 @@ static int open_words(const struct og_trace_files *f, struct og_npy *a, const ch
                           og__npy_name(type));
 }
 
-int og__trace_files_open(struct og_trace_files *f, const char *dir, struct og_err *err)
+int og__trace_files_open(struct og_trace_files *f, struct og_places dirs, struct og_err *err)
 {
     f->ids = closed();
     for (int h = 0; h < f->n_hops; h++)
         f->hop[h] = (struct og_hop_files){closed(), closed(), closed(), closed(), closed()};
     int rc;
-    OG_TRY(open_words(f, &f->ids, dir, 0, "ids", err));
+    OG_TRY(open_words(f, &f->ids, dirs, 0, "ids", err));
     for (int h = 0; h < f->n_hops; h++) {
         struct og_hop_files *k = &f->hop[h];
-        OG_TRY(open_words(f, &k->src, dir, h + 1, "src", err));
-        OG_TRY(open_words(f, &k->dst, dir, h + 1, "dst", err));
+        OG_TRY(open_words(f, &k->src, dirs, h + 1, "src", err));
+        OG_TRY(open_words(f, &k->dst, dirs, h + 1, "dst", err));
         if ((f->extras & OG__WITH_DEGREES))
-            OG_TRY(open_words(f, &k->degree, dir, h + 1, "degree", err));
+            OG_TRY(open_words(f, &k->degree, dirs, h + 1, "degree", err));
         if ((f->extras & OG__WITH_WEIGHTS))
-            OG_TRY(open_words(f, &k->weight, dir, h + 1, "weight", err));
+            OG_TRY(open_words(f, &k->weight, dirs, h + 1, "weight", err));
         if ((f->extras & OG__WITH_RELATIONS))
-            OG_TRY(open_words(f, &k->rel, dir, h + 1, "rel", err));
+            OG_TRY(open_words(f, &k->rel, dirs, h + 1, "rel", err));
     }
 out:
     return rc;

@@ -1,22 +1,18 @@
 #include "train/data_path.h"
 
-#include "base/file.h"
 #include "base/scratch.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- what is prepared ahead ---- */
 
-int og__stores_name(struct og_stores *s, const char *named, struct og_err *err)
+int og__stores_name(struct og_stores *s, struct og_places places, struct og_err *err)
 {
-    free(s->scratch);
-    s->scratch = named ? strdup(named) : og__cache_dir();
-    if (named && !s->scratch)
-        return og__fail_errno(err, -ENOMEM, NULL, "scratch");
-    if (s->scratch)
+    og__places_free(&s->scratch);
+    int rc = og__places_copy(&s->scratch, places, err);
+    if (rc == 0)
         og__scratch_sweep(s->scratch);
-    return 0;
+    return rc;
 }
 
 void og__stores_close(struct og_stores *s)
@@ -26,7 +22,7 @@ void og__stores_close(struct og_stores *s)
     og__pack_close(s->pack);
     og__scratch_close(s->pack_dir);
     og__packs_close(s->packs);
-    free(s->scratch);
+    og__places_free(&s->scratch);
     *s = (struct og_stores){0};
 }
 

@@ -14,7 +14,7 @@
 
 /* What is prepared ahead, and where it lies. */
 struct og_stores {
-    char *scratch; /* folder for what does not stay in memory; NULL = nowhere */
+    struct og_places scratch; /* for what does not stay in memory; its own */
     /* of a superbatch, once a run began */
     struct og_superbatch *superbatch;
     struct og_spill *codes;      /* its plans */
@@ -23,9 +23,15 @@ struct og_stores {
     struct og_packs *packs; /* made beforehand; NULL = none that serve */
 };
 
-/* What is sampled ahead goes to `named`, else to the user's cache folder (NULL). What a killed
- * process left there goes. */
-OG_MUST_CHECK int og__stores_name(struct og_stores *s, const char *named, struct og_err *err);
+/* What is sampled ahead goes to these places, which are copied. What a killed process left there
+ * goes. */
+OG_MUST_CHECK int og__stores_name(struct og_stores *s, struct og_places places, struct og_err *err);
+/* Its places, or the working directory where there are none. */
+static inline struct og_places og__scratch_or_here(const struct og_stores *s)
+{
+    static const char *const here[] = {"."};
+    return s->scratch.n > 0 ? s->scratch : (struct og_places){1, here};
+}
 void og__stores_close(struct og_stores *s);
 
 /* What an epoch reads, as far as it is known beforehand. */

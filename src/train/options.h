@@ -5,6 +5,7 @@
 #include <outgrow/outgrow.h>
 
 #include "base/json.h"
+#include "base/places.h"
 
 /* A copy that owns its strings. *to need not be initialised. */
 OG_MUST_CHECK int og__options_copy(struct og_options *to, const struct og_options *from,
@@ -53,9 +54,14 @@ const char *og__option_text(const struct og_options *opt, const char *name, char
 /* The dtype that rows are kept in, of features stored as `stored`. */
 enum og_dtype og__pack_dtype(const struct og_options *opt, enum og_dtype stored);
 
-/* Where scratch goes: --scratch, else the run's folder, else the user's cache folder. It may not
- * exist yet; malloc'ed, NULL = nowhere. */
-char *og__scratch_place(const struct og_options *opt);
+/* Where scratch goes: the folders of --scratch, else `otherwise`, else the user's cache folder.
+ * They may not exist yet, and there may be none; to be freed. */
+OG_MUST_CHECK int og__scratch_folders(struct og_places *out, const struct og_options *opt,
+                                      const char *otherwise, struct og_err *err);
+/* The first of them, for what is kept as a whole; malloc'ed. NULL: there is none (0), or failure.
+ */
+OG_MUST_CHECK int og__scratch_first(char **out, const struct og_options *opt, const char *otherwise,
+                                    struct og_err *err);
 
 /* Was the option set by name, on the command line or in a config file? */
 bool og__options_given(const struct og_options *opt, const char *name);

@@ -60,7 +60,7 @@ static int open_together(struct og_pipeline *p, struct og_err *err)
     const struct og_data_path *d = p->path;
     const struct og_items *items = &p->flow.items;
     struct og_together_options opt = {.sizes = d->memory->group,
-                                      .scratch = d->stores.scratch ? d->stores.scratch : ".",
+                                      .scratch = og__scratch_or_here(&d->stores),
                                       .samplers = d->samplers,
                                       .n_samplers = og__samplers(d->way),
                                       .stop = p->flow.stop};

@@ -95,22 +95,45 @@ static int settle_memory(struct og_options *opt, struct og_err *err)
                     "--memory: cannot tell how much is free");
 }
 
-char *og__scratch_place(const struct og_options *opt)
+int og__scratch_folders(struct og_places *out, const struct og_options *opt, const char *otherwise,
+                        struct og_err *err)
 {
-    const char *named = opt->scratch ? opt->scratch : opt->run;
-    return named ? strdup(named) : og__cache_dir();
+    *out = (struct og_places){0};
+    if (opt->scratch)
+        return og__places_split(out, opt->scratch, "scratch", err);
+    char *own = otherwise ? NULL : og__cache_dir();
+    const char *where = otherwise ? otherwise : own;
+    int rc = where ? og__places_copy(out, OG__ONE_PLACE(where), err) : 0;
+    free(own);
+    return rc;
 }
 
-/* What may be written to scratch: a share of what is free there. */
-static void settle_disk(struct og_options *opt)
+int og__scratch_first(char **out, const struct og_options *opt, const char *otherwise,
+                      struct og_err *err)
 {
-    if (opt->disk.unit == OG_BYTES)
-        return;
-    char *where = og__scratch_place(opt);
-    double share = opt->disk.unit == OG_PERCENT ? opt->disk.value / 100 : 0.9;
-    uint64_t free_bytes = og__disk_free(where ? where : ".");
-    free(where);
-    opt->disk = (struct og_amount){OG_BYTES, floor(share * (double)free_bytes)};
+    struct og_places all;
+    *out = NULL;
+    int rc = og__scratch_folders(&all, opt, otherwise, err);
+    if (rc == 0 && all.n > 0 && !(*out = strdup(all.path[0])))
+        rc = og__fail_errno(err, -ENOMEM, NULL, "scratch");
+    og__places_free(&all);
+    return rc;
+}
+
+/* What may be written to scratch, all of its disks together: a share of what is free there. */
+static int settle_disk(struct og_options *opt, struct og_err *err)
+{
+    struct og_places where;
+    int rc = og__scratch_folders(&where, opt, opt->run, err);
+    if (rc == 0 && opt->scratch)
+        rc = og__places_check(where, "scratch", err);
+    if (rc == 0 && opt->disk.unit != OG_BYTES) {
+        const double share = opt->disk.unit == OG_PERCENT ? opt->disk.value / 100 : 0.9;
+        const uint64_t room = where.n > 0 ? og__places_room(where) : og__disk_free(".");
+        opt->disk = (struct og_amount){OG_BYTES, floor(share * (double)room)};
+    }
+    og__places_free(&where);
+    return rc;
 }
 
 /* --executors says how many trainers there are. */
@@ -149,7 +172,7 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
     OG_TRY(apply_preset(opt, err));
     OG_TRY(settle_layers(opt, err));
     OG_TRY(settle_memory(opt, err));
-    settle_disk(opt);
+    OG_TRY(settle_disk(opt, err));
     settle_fanout(opt);
     if (opt->executors.samplers > 0)
         OG_TRY(settle_executors(opt, log, err));

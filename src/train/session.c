@@ -163,6 +163,17 @@ out:
     return rc;
 }
 
+/* Unless the run has a folder for it. */
+static int name_stores(struct og_session *s, struct og_err *err)
+{
+    struct og_places places;
+    int rc = og__scratch_folders(&places, &s->config.opt, NULL, err);
+    if (rc == 0)
+        rc = og__stores_name(&s->path.stores, places, err);
+    og__places_free(&places);
+    return rc;
+}
+
 static int start_session(struct og_session *s, const char *dataset, const struct og_options *opt,
                          const struct og_model_config *model, struct og_err *err)
 {
@@ -172,7 +183,7 @@ static int start_session(struct og_session *s, const char *dataset, const struct
         s->config.log = (struct og_log){s->config.seen->message, s->config.seen->arg};
     int rc;
     OG_TRY(settle_options(s, opt, model, err));
-    OG_TRY(og__stores_name(&s->path.stores, s->config.opt.scratch, err));
+    OG_TRY(name_stores(s, err));
     OG_TRY(open_dataset(s, dataset, err));
     OG_TRY(check_timeline(s, err));
     OG_TRY(og__session_settle_task(s, err));
@@ -238,13 +249,13 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     OG_TRY(check_sampler(s, err));
     if (want & OG__WANT_FEATURES)
         OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->facts.ds->n_nodes, err));
-    og__know_disks(&s->facts, &s->config.opt);
+    OG_TRY(og__know_disks(&s->facts, &s->config.opt, err));
     if (!s->facts.typed)
         OG_TRY(og__learner_shape(&s->facts, &s->config.opt, model, err));
     if (want & OG__WANT_MODEL)
         OG_TRY(og__learner_begin(&s->learner, &s->config.opt, s->pool, err));
     s->baseline_rss = og__rss_now();
-    og__structure_name(&s->structure, s->held_out);
+    OG_TRY(og__structure_name(&s->structure, s->held_out, err));
     OG_TRY(og__structure_fanouts(&s->structure, err));
     og__know_graph(&s->facts, &s->config.opt);
     OG_TRY(og__session_load_seeds(s, want, err));

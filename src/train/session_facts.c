@@ -19,23 +19,39 @@ static const char *lists_path(const struct og_facts *f)
     return f->typed ? f->typed->relation[0].view.indices.path : f->ds->indices.path;
 }
 
-void og__know_disks(struct og_facts *f, const struct og_options *opt)
+/* Its disks together; where that is one, and features are on it, it is known already. */
+static int know_scratch(struct og_facts *f, const struct og_options *opt, struct og_err *err)
+{
+    struct og_places folders;
+    char *there[OG_MOST_PLACES] = {0};
+    int rc = og__scratch_folders(&folders, opt, opt->run, err);
+    f->away = f->profile;
+    f->apart = folders.n > 0;
+    for (uint32_t i = 0; rc == 0 && i < folders.n; i++) {
+        if (!(there[i] = og__nearest_there(folders.path[i])))
+            rc = og__fail_errno(err, -ENOMEM, NULL, "%s", folders.path[i]);
+        f->apart = rc == 0 && f->apart && og__features_apart(f->ds, there[i]);
+    }
+    f->scratch_disks = OG_MAX(folders.n, 1u);
+    if (rc == 0 && (f->apart || folders.n > 1))
+        og__profile_load_all((const char *const *)there, (int)folders.n, &f->away);
+    for (uint32_t i = 0; i < folders.n; i++)
+        free(there[i]);
+    og__places_free(&folders);
+    return rc;
+}
+
+int og__know_disks(struct og_facts *f, const struct og_options *opt, struct og_err *err)
 {
     if (f->typed) { /* all of its files lie in one folder, and nothing is prepared */
         og__profile_load(lists_path(f), &f->lists);
         f->profile = f->away = f->lists;
-        return;
+        f->scratch_disks = 1;
+        return 0;
     }
-    char *place = og__scratch_place(opt);
-    char *there = place ? og__nearest_there(place) : NULL;
     og__features_profile(f->ds, &f->profile);
     og__profile_load(lists_path(f), &f->lists);
-    f->away = f->profile;
-    f->apart = there && og__features_apart(f->ds, there);
-    if (f->apart)
-        og__profile_load(there, &f->away);
-    free(there);
-    free(place);
+    return know_scratch(f, opt, err);
 }
 
 /* ---- of the dataset ---- */

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "dataset/edge_split.h"
 #include "nn/tasks.h"
+#include "train/options.h"
 #include "train/session_parts.h"
 
 #include <stdlib.h>
@@ -62,7 +63,7 @@ static int write_left(struct og_session *s, const char *where, struct og_dataset
                         "--edge-split: writes up to %s, --disk is %s",
                         og__human_bytes(size, (double)bytes),
                         og__human_bytes(allowed, s->config.opt.disk.value)));
-    OG_TRY(og__scratch_open(&s->held_out, where, err));
+    OG_TRY(og__scratch_open(&s->held_out, OG__ONE_PLACE(where), err));
     OG_TRY(
         og__edge_split_write(s->facts.ds, &split, og__scratch_path(s->held_out), s->budget, err));
 out:
@@ -91,7 +92,10 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
     int rc = of_pairs(s) ? settle_edges(s, err) : 0;
     if (rc < 0 || !of_pairs(s) || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0)
         return rc;
-    char *own = s->config.opt.scratch ? strdup(s->config.opt.scratch) : og__cache_dir();
+    char *own;
+    rc = og__scratch_first(&own, &s->config.opt, NULL, err);
+    if (rc < 0)
+        return rc;
     rc = own ? write_left(s, own, &left, err)
              : og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out in");
     free(own);

@@ -6,20 +6,25 @@
 #include "base/scratch.h"
 #include "dataset/relations.h"
 #include "train/fanouts.h"
+#include "train/options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-void og__structure_name(struct og_structure *g, const struct og_scratch *held_out)
+int og__structure_name(struct og_structure *g, const struct og_scratch *held_out,
+                       struct og_err *err)
 {
-    const struct og_options *opt = &g->given.config->opt;
-    char *own = opt->scratch ? strdup(opt->scratch) : og__cache_dir();
+    char *own;
+    int rc = og__scratch_first(&own, &g->given.config->opt, NULL, err);
+    if (rc < 0)
+        return rc;
     g->passing = held_out != NULL;
     if (held_out)
         g->neighbors_dir = og__path_join(og__scratch_path(held_out), "neighbors");
     else if (own && !g->given.facts->typed)
         g->neighbors_dir = og__neighbors_folder(own, g->given.facts->ds);
     free(own);
+    return 0;
 }
 
 int og__structure_fanouts(struct og_structure *g, struct og_err *err)

@@ -17,10 +17,11 @@ struct og_structure {
     bool passing;        /* it lives no longer than the session: edges were held out of it */
 };
 
-/* The folder where a neighbour cache is kept: in --scratch or the user's cache folder, by where the
- * dataset lies; or beside a graph that edges were held out of, whose folder that is. NULL: none
- * were. */
-void og__structure_name(struct og_structure *g, const struct og_scratch *held_out);
+/* The folder where a neighbour cache is kept: in the first of --scratch or the user's cache folder,
+ * by where the dataset lies; or beside a graph that edges were held out of, whose folder that is.
+ * NULL: none were. */
+OG_MUST_CHECK int og__structure_name(struct og_structure *g, const struct og_scratch *held_out,
+                                     struct og_err *err);
 
 /* Of a typed graph each relation's fanouts, as --fanout and --relation-fanout have them. -EINVAL
  * for a relation that there is not. */

@@ -1,0 +1,155 @@
+#include "base/places.h"
+
+#include "base/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- lists ---- */
+
+static int no_memory(struct og_err *err)
+{
+    return og__fail_errno(err, -ENOMEM, NULL, "folders");
+}
+
+/* Names one behind another, behind the pointers to them. */
+static int keep(struct og_places *out, struct og_places of, const char *infix, const char *name,
+                struct og_err *err)
+{
+    const size_t more = strlen(infix) + strlen(name) + 1;
+    size_t bytes = of.n * sizeof(char *);
+    for (uint32_t i = 0; i < of.n; i++)
+        bytes += strlen(of.path[i]) + more;
+    char **path = malloc(OG_MAX(bytes, (size_t)1));
+    *out = (struct og_places){0};
+    if (!path)
+        return no_memory(err);
+    char *at = (char *)(path + of.n);
+    for (uint32_t i = 0; i < of.n; i++) {
+        const size_t length = strlen(of.path[i]) + more;
+        snprintf(at, length, "%s%s%s", of.path[i], infix, name);
+        path[i] = at;
+        at += length;
+    }
+    *out = (struct og_places){of.n, (const char *const *)path};
+    return 0;
+}
+
+int og__places_copy(struct og_places *out, struct og_places of, struct og_err *err)
+{
+    return keep(out, of, "", "", err);
+}
+
+int og__places_in(struct og_places *out, struct og_places of, const char *name, struct og_err *err)
+{
+    return keep(out, of, "/", name, err);
+}
+
+void og__places_free(struct og_places *p)
+{
+    free((void *)p->path);
+    *p = (struct og_places){0};
+}
+
+static int refuse_twice(const char *option, const char *a, const char *b, struct og_err *err)
+{
+    if (strcmp(a, b) == 0)
+        return og__fail(err, -EINVAL, "name a folder of another disk", "--%s: %s is there twice",
+                        option, a);
+    return og__fail(err, -EINVAL, "name a folder of another disk", "--%s: %s and %s are one folder",
+                    option, a, b);
+}
+
+static int add(struct og_places *p, const char **path, const char *name, const char *option,
+               struct og_err *err)
+{
+    if (p->n == OG_MOST_PLACES)
+        return og__fail(err, -EINVAL, NULL, "--%s: more than %d folders", option, OG_MOST_PLACES);
+    if (!*name)
+        return og__fail(err, -EINVAL, "separate folders by a comma: DIR,DIR",
+                        "--%s: a folder without a name", option);
+    for (uint32_t i = 0; i < p->n; i++)
+        if (strcmp(path[i], name) == 0)
+            return refuse_twice(option, name, name, err);
+    path[p->n++] = name;
+    return 0;
+}
+
+int og__places_split(struct og_places *out, const char *list, const char *option,
+                     struct og_err *err)
+{
+    const char *path[OG_MOST_PLACES];
+    struct og_places found = {0, path};
+    char *text = strdup(list);
+    char *rest = text;
+    *out = (struct og_places){0};
+    if (!text)
+        return no_memory(err);
+    int rc = 0;
+    for (char *name; (name = strsep(&rest, ",")) != NULL;)
+        OG_TRY(add(&found, path, name, option, err));
+    OG_TRY(og__places_copy(out, found, err));
+out:
+    free(text);
+    return rc;
+}
+
+/* ---- what is there ---- */
+
+static bool same_file_system(const char *a, const char *b)
+{
+    struct stat of_a;
+    struct stat of_b;
+    char *there_a = og__nearest_there(a);
+    char *there_b = og__nearest_there(b);
+    const bool same = there_a && there_b && stat(there_a, &of_a) == 0 &&
+                      stat(there_b, &of_b) == 0 && of_a.st_dev == of_b.st_dev;
+    free(there_a);
+    free(there_b);
+    return same;
+}
+
+uint64_t og__places_room(struct og_places p)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < p.n; i++) {
+        uint64_t sharers = 0;
+        for (uint32_t k = 0; k < p.n; k++)
+            sharers += k == i || same_file_system(p.path[i], p.path[k]);
+        least = OG_MIN(least, og__disk_free(p.path[i]) / sharers);
+    }
+    return p.n > 0 ? least * p.n : 0;
+}
+
+static int check_folder(const char *path, const char *option, struct og_err *err)
+{
+    static const char hint[] = "name a folder that can be written to, or made";
+    struct stat st;
+    char *there = og__nearest_there(path);
+    int rc = there ? 0 : no_memory(err);
+    if (there && (stat(there, &st) < 0 || !S_ISDIR(st.st_mode)))
+        rc = og__fail(err, -ENOTDIR, hint, "--%s: %s is no folder", option, there);
+    else if (there && access(there, W_OK | X_OK) < 0)
+        rc = og__fail_errno(err, -errno, hint, "--%s: %s", option, there);
+    free(there);
+    return rc;
+}
+
+int og__places_check(struct og_places p, const char *option, struct og_err *err)
+{
+    struct stat st[OG_MOST_PLACES] = {0};
+    int rc = 0;
+    for (uint32_t i = 0; i < p.n; i++) {
+        OG_TRY(check_folder(p.path[i], option, err));
+        if (stat(p.path[i], &st[i]) < 0) /* not yet */
+            continue;
+        for (uint32_t k = 0; k < i; k++)
+            if (st[k].st_ino == st[i].st_ino && st[k].st_dev == st[i].st_dev)
+                OG_TRY(refuse_twice(option, p.path[k], p.path[i], err));
+    }
+out:
+    return rc;
+}
