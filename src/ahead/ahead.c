@@ -134,6 +134,7 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
 {
     struct og_data_path *d = a->path;
     og__spill_clear(d->stores.codes);
+    og__ahead_drop_pack(a); /* what is on the disk at the same time is one superbatch's */
     a->written_before = og__ahead_written(d);
     a->code_before = og__spill_written(d->stores.codes);
     int rc;

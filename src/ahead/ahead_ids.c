@@ -196,7 +196,7 @@ static int write_draw(struct og_ahead *a, const struct og_draw_files *to,
     if (rc < 0)
         return rc;
     const uint64_t bytes = done->bytes_written + a->packing.offset[a->packing.n_batches];
-    if (bytes > (uint64_t)a->path->config->opt.disk.value)
+    if (bytes > a->path->config->disk)
         return og__fail(err, -ENOSPC, "give more --disk",
                         "--disk: what batches miss takes %s, up to the draw at hand",
                         og__human_bytes(takes, (double)bytes));

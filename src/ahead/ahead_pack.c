@@ -50,6 +50,12 @@ static size_t sweep_memory(const struct og_data_path *d)
 
 /* ---- what --disk has room for ---- */
 
+/* Beside a neighbour cache. */
+static uint64_t allowed_disk(const struct og_data_path *d)
+{
+    return d->config->disk - OG_MIN(d->config->disk, d->structure->on_disk);
+}
+
 static const char *or_else(const struct og_data_path *d)
 {
     return og__keeps_batches(d->way) ? "--resample-every 1" : "a smaller --superbatch";
@@ -60,13 +66,13 @@ int og__ahead_within_disk(const struct og_ahead *a, struct og_err *err)
     const struct og_data_path *d = a->path;
     char hint[128];
     char allowed[32];
-    if (og__ahead_spilled(a) <= (uint64_t)d->config->opt.disk.value)
+    if (og__ahead_spilled(a) + (a->sampling ? d->memory->drawn : 0) <= allowed_disk(d))
         return 0;
     snprintf(hint, sizeof(hint), "give more --disk (`outgrow plan` tells how much), or %s",
              or_else(d));
     return og__fail(err, -ENOSPC, hint,
                     "--disk: batches sampled ahead, and their plans, take more than %s",
-                    og__human_bytes(allowed, d->config->opt.disk.value));
+                    og__human_bytes(allowed, (double)allowed_disk(d)));
 }
 
 int og__ahead_refuse_disk(const struct og_ahead *a, uint64_t need, struct og_err *err)
@@ -82,7 +88,7 @@ int og__ahead_refuse_disk(const struct og_ahead *a, uint64_t need, struct og_err
                     "--disk: %" PRIu64 " batches sampled ahead%s take %s, %s are allowed", a->next,
                     og__packs(a->path->way) ? ", and what they miss," : "",
                     og__human_bytes(takes, (double)need),
-                    og__human_bytes(allowed, a->path->config->opt.disk.value));
+                    og__human_bytes(allowed, (double)allowed_disk(a->path)));
 }
 
 /* Containers, where there are any, can be shorter; what is spilled cannot. */
@@ -91,14 +97,14 @@ int og__ahead_spill_fits(const struct og_ahead *a, uint64_t spilled, struct og_e
     const struct og_data_path *d = a->path;
     const bool others = !og__packs(d->way) && a->last < og__schedule_items(&d->facts->schedule);
     const uint64_t need = spilled + (others ? spilled / OG__SUM_MARGIN : 0);
-    if (a->first > 0 || a->pass != OG__SPLITS || need <= (uint64_t)d->config->opt.disk.value)
+    if (a->first > 0 || a->pass != OG__SPLITS || need <= allowed_disk(d))
         return 0;
     return og__ahead_refuse_disk(a, need, err);
 }
 
 static uint64_t disk_left(const struct og_ahead *a, uint64_t spilled)
 {
-    const uint64_t disk = (uint64_t)a->path->config->opt.disk.value;
+    const uint64_t disk = allowed_disk(a->path);
     return disk - OG_MIN(disk, spilled);
 }
 
@@ -292,18 +298,10 @@ out:
     return false;
 }
 
-static void remove_files(struct og_places at)
-{
-    for (uint32_t i = 0; i < at.n; i++)
-        unlink(at.path[i]);
-}
-
 static int write_and_open(struct og_ahead *a, struct og_places at, struct og_places shared,
                           struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_data_path *d = a->path;
-    remove_files(at); /* what is on the disk at the same time is one superbatch's */
-    remove_files(shared);
     int rc = write_pack(a, at, shared, done, err);
     const bool some = a->packing.n_batches > 0;
     if (rc < 0)
@@ -333,14 +331,22 @@ out:
     return rc;
 }
 
-/* The superbatch's misses in a container of their own, in place of the one before. */
+void og__ahead_drop_pack(struct og_ahead *a)
+{
+    struct og_stores *s = &a->path->stores;
+    if (s->pack)
+        og__gather_from_pack(a->path->gather, NULL);
+    og__pack_close(s->pack);
+    s->pack = NULL;
+    if (s->pack_dir)
+        og__scratch_clear(s->pack_dir);
+}
+
+/* The superbatch's misses in a container of their own. */
 int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_data_path *d = a->path;
     double start = og__now();
-    og__gather_from_pack(d->gather, NULL);
-    og__pack_close(d->stores.pack);
-    d->stores.pack = NULL;
     int rc;
     OG_TRY(use_made_pack(a, &done->read) ? 0 : write_own_pack(a, done, err));
     og__gather_from_pack(d->gather, d->stores.pack);

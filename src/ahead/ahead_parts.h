@@ -32,6 +32,7 @@ struct og_ahead {
     uint64_t code_before;    /* of which so many of plans */
     uint64_t spill_bytes;    /* that blocks and plans will take on disk, where memory has no room */
     bool said_short;         /* that not all is packed */
+    bool sampling;           /* batches, just now: what is drawn together lies beside them */
     uint64_t trace_bytes;    /* that replaying the training batches will read */
     uint64_t n_training;     /* of which there are so many */
     struct og_io_counts made;  /* what was read of samples made beforehand, and of what was drawn
@@ -117,7 +118,9 @@ OG_MUST_CHECK int og__ahead_begin_packing(struct og_ahead *a, const struct og_tr
 /* Chunks of the sealed packing, which fits. */
 OG_MUST_CHECK int og__ahead_write_chunks(struct og_ahead *a, struct og_places at,
                                          struct og_ahead_counts *done, struct og_err *err);
-/* The superbatch's misses in a container of their own, in place of the one before. */
+/* The container of the superbatch before has been read, and goes. */
+void og__ahead_drop_pack(struct og_ahead *a);
+/* The superbatch's misses in a container of their own. */
 OG_MUST_CHECK int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done,
                                  struct og_err *err);
 

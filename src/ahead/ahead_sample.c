@@ -135,7 +135,10 @@ static int sample_batches(struct og_ahead *a, enum og__split pass, uint64_t firs
     og__pipeline_sample(&p, a->path,
                         (struct og_items){&a->path->facts->schedule, pass, first, last}, true);
     p.flow.use = "put away";
-    return og__pipeline_run(&p, consumer, a, err);
+    a->sampling = true;
+    int rc = og__pipeline_run(&p, consumer, a, err);
+    a->sampling = false;
+    return rc;
 }
 
 /* The training batches of the epoch that drew those of `item`, then the validation batches, which

@@ -41,7 +41,8 @@ struct og_config {
     /* Presets, shares of memory and disk, and what the dataset decides are settled, and so, once a
      * way is found, is what was left open of it. Strings are its own. */
     struct og_options opt;
-    unsigned want;              /* OG__WANT_* */
+    uint64_t disk; /* of --disk what batches may take: all but what stays beside them */
+    unsigned want; /* OG__WANT_* */
     struct og_option_set asked; /* options that the user set apart from their defaults (idle.h) */
     struct og_option_set preset_asked; /* and those that a preset did */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */

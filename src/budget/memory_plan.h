@@ -38,11 +38,13 @@ struct og_memory_plan {
     size_t samples;                     /* what tells where batches made beforehand lie */
     size_t seeds, labels, hotness, sampler, batches, plans, reader;
     size_t model, activations;
-    uint64_t superbatch; /* batches sampled ahead together, for policies that look ahead */
-    uint64_t tail, lot;  /* those they see behind it; of which so many are sampled at a time, and
-                            more than they see, where a superbatch has less; else 0 */
-    uint64_t wanted;     /* of a tail, had memory and disk more room */
-    size_t trace;        /* of a superbatch: ids; blocks and plans as far as they stay in memory */
+    uint64_t superbatch;  /* batches sampled ahead together, for policies that look ahead */
+    uint64_t tail, lot;   /* those they see behind it; of which so many are sampled at a time, and
+                             more than they see, where a superbatch has less; else 0 */
+    uint64_t wanted;      /* of a tail, had memory and disk more room */
+    uint64_t disk, drawn; /* bytes there at most: of all that is sampled ahead; while it is sampled
+                             together, of what was drawn, beside batches */
+    size_t trace;         /* of a superbatch: ids; blocks and plans as far as they stay in memory */
     size_t trace_blocks, code_bytes; /* the latter two */
     size_t packing, sweep;           /* what batches miss, and writing it anew */
     size_t policy, policy_slots;     /* its tables while it plans, and what the slots add to them */

@@ -128,27 +128,33 @@ static void size_ahead(struct og_memory_plan *m, const struct og_premises *p,
                       og__bits_words(batches * rows) * sizeof(uint64_t);
 }
 
-/* What batches that are sampled ahead put on the disk: ids, edges and their ends, plans, what
- * enters the cache, and what they miss, at worst every row. Segments can have each row but once,
- * and some room makes them shorter. Of a tail there are ids and edges alone; where it is longer
- * than the superbatch, also of trained batches that lie in one piece with others. */
+/* What batches that are sampled ahead put on the disk: ids, edges and their ends. Of a tail that is
+ * all; where it is longer than the superbatch, also of trained batches that lie in one piece with
+ * others. */
+static double sampled_bytes(const struct og_premises *p, uint64_t rows, uint64_t batches,
+                            uint64_t tail)
+{
+    const struct og_trace_options form = p->facts->trace;
+    const uint64_t lot = lot_of(batches, tail);
+    const uint64_t piece = OG_MAX(OG_MAX(batches, lot), (uint64_t)1);
+    const uint64_t spent = batches < tail ? piece : 0;
+    const uint64_t pieces = 1 + (tail > 0) + (tail + lot + piece - 1) / piece;
+    const double sampled = (double)(batches + tail + lot + spent);
+    return (double)(pieces * og__trace_empty_bytes(&form)) +
+           sampled * (double)(rows * 4 + 2 * block_bytes(p->facts) + 1);
+}
+
+/* Then also plans, what enters the cache, and what they miss, at worst every row. Segments can have
+ * each row but once, and some room makes them shorter. */
 static double disk_bytes(const struct og_premises *p, const struct growth *g, uint64_t rows,
                          uint64_t batches, uint64_t tail)
 {
     const double n = (double)batches;
-    const struct og_trace_options form = p->facts->trace;
-    const uint64_t lot = lot_of(batches, tail);
-    const uint64_t piece = OG_MAX(batches, lot);
-    const uint64_t spent = batches < tail ? piece : 0;
-    const uint64_t pieces = 1 + (tail > 0) + (tail + lot + piece - 1) / piece;
-    const double sampled = (double)(batches + tail + lot + spent);
     const double all = n * (double)rows * (double)p->facts->row_bytes;
     const double distinct = (double)distinct_nodes(g, rows, batches);
     const double once = distinct * (double)p->facts->row_bytes;
     const double entering = og__policy_fills_beside(p->way->policy) ? n * (double)rows : distinct;
-    double away = (double)(pieces * og__trace_empty_bytes(&form)) +
-                  sampled * (double)(rows * 4 + 2 * block_bytes(p->facts) + 1) +
-                  n * (double)rows * 4 + entering * 8;
+    double away = sampled_bytes(p, rows, batches, tail) + n * (double)rows * 4 + entering * 8;
     if (p->way->layout == OG_LAYOUT_PACKED)
         away += all;
     if (p->way->layout == OG_LAYOUT_SEGMENTED)
@@ -161,11 +167,25 @@ uint32_t og__memory_plan_most_slots(const struct og_facts *f, size_t memory)
     return (uint32_t)OG_MIN(memory / f->row_bytes, (size_t)f->n_nodes);
 }
 
+double og__memory_plan_disk(const struct og_premises *p)
+{
+    const struct og_amount *lists = &p->config->opt.neighbor_cache;
+    const double all = (double)p->config->disk;
+    const bool kept = p->way->topology == OG_TOPOLOGY_DISK && lists->unit == OG_BYTES;
+    return all - (kept && lists->value <= all ? lists->value : 0);
+}
+
 /* Rows of a batch, of many. */
 static uint64_t mean_rows(const struct og_facts *f)
 {
     const uint64_t mean = f->pilot_rows;
     return OG_MIN(mean + mean / OG__SUM_MARGIN + OG__MARGIN_ROWS, og__input_rows(f));
+}
+
+double og__memory_plan_sampled_disk(const struct og_memory_plan *m, const struct og_premises *p)
+{
+    const bool spilled = og__samples_ahead(p->way) && m->trace_blocks == 0;
+    return spilled ? sampled_bytes(p, mean_rows(p->facts), m->superbatch, m->tail) : 0;
 }
 
 /* One batch, of the largest; or an epoch's, where all are kept. */
@@ -217,11 +237,19 @@ static void bound_memory(struct room *r)
     r->bound = used + (m->alternates ? free / 4 * 3 : free / 8);
 }
 
+/* While they are sampled, what is drawn together lies beside them; then that has gone. */
+static bool fits_disk(const struct room *r, uint64_t batches, uint64_t tail)
+{
+    const double disk = og__memory_plan_disk(r->p);
+    const double drawn = og__memory_plan_draws_together(r->p) ? disk / 4 : 0;
+    return disk_bytes(r->p, r->g, r->rows, batches, tail) <= disk &&
+           sampled_bytes(r->p, r->rows, batches, tail) <= disk - drawn;
+}
+
 static bool fits(const struct room *r, uint64_t batches, uint64_t tail)
 {
     size_ahead(r->m, r->p, r->g, r->rows, batches, tail);
-    return og__memory_plan_without_rows(r->m) <= r->bound &&
-           disk_bytes(r->p, r->g, r->rows, batches, tail) <= r->p->config->opt.disk.value;
+    return og__memory_plan_without_rows(r->m) <= r->bound && fits_disk(r, batches, tail);
 }
 
 /* How a number that is searched becomes a superbatch and its tail. */
@@ -336,6 +364,7 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_premises *p,
                             ? longest_epoch(p)
                             : OG_MIN((uint64_t)p->config->opt.superbatch, longest_superbatch(p)));
     m->wanted = wanted_tail(p, m->superbatch);
+    m->disk = (uint64_t)disk_bytes(p, &g, rows, m->superbatch, m->tail);
     keep_blocks(m, p, m->limit - OG_MIN(m->limit, used));
     const size_t need = og__memory_plan_without_rows(m) + staging;
     if (!m->alternates) /* the sweep comes beside all that */

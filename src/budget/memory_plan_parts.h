@@ -39,6 +39,13 @@ size_t og__memory_plan_free(const struct og_memory_plan *m, const struct og_prem
 size_t og__memory_plan_lists_share(const struct og_memory_plan *m, const struct og_facts *f,
                                    size_t free);
 
+/* Bytes on disk, at most, of batches that are sampled ahead: blocks and ids, until they are
+ * planned; and of --disk what they may take, beside a neighbour cache that was asked for. */
+double og__memory_plan_sampled_disk(const struct og_memory_plan *m, const struct og_premises *p);
+double og__memory_plan_disk(const struct og_premises *p);
+/* May they be drawn together, which spills beside them a quarter of that at most? */
+bool og__memory_plan_draws_together(const struct og_premises *p);
+
 /* Slots that so much memory may turn out to have, at most: how many there are depends on all else.
  */
 uint32_t og__memory_plan_most_slots(const struct og_facts *f, size_t memory);

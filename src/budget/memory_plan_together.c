@@ -85,12 +85,22 @@ static uint64_t choose_batches(const struct sizing *s, struct og_together_sizes 
     return low < 2 ? 0 : (most + groups - 1) / groups;
 }
 
-/* What is spilled takes a quarter of --disk at most. */
-static uint64_t within_disk(const struct og_premises *p, size_t memory, uint64_t batches)
+/* What is spilled takes a quarter of --disk at most, and no more than batches leave that are
+ * spilled meanwhile. */
+static uint64_t within_disk(const struct og_memory_plan *m, const struct og_premises *p,
+                            size_t memory, uint64_t batches)
 {
     const double each = (double)og__together_drawn_bytes(&p->facts->together, &p->facts->caps);
-    const double most = (p->config->opt.disk.value / 4 + (double)memory) / OG_MAX(each, 1.0);
+    const double disk = og__memory_plan_disk(p);
+    const double left = OG_MAX(disk - og__memory_plan_sampled_disk(m, p), 0.0);
+    const double most = (OG_MIN(disk / 4, left) + (double)memory) / OG_MAX(each, 1.0);
     return (double)batches <= most ? batches : (uint64_t)most;
+}
+
+bool og__memory_plan_draws_together(const struct og_premises *p)
+{
+    return p->way->topology == OG_TOPOLOGY_DISK && p->config->opt.together != 1 &&
+           og__sampling_together((enum og_sampler_kind)p->config->opt.sampler);
 }
 
 /* May batches be sampled together, and is there anything to read? A neighbour cache with every list
@@ -122,10 +132,12 @@ void og__memory_plan_together(struct og_memory_plan *m, const struct og_premises
     sizes.batches = (uint32_t)fit;
     const size_t left = s.capacity - OG_MIN(s.capacity, bytes_of(&s, &sizes));
     sizes.memory = OG_MIN(left, fit * og__together_drawn_bytes(&f->together, &f->caps));
-    sizes.batches = (uint32_t)within_disk(p, sizes.memory, fit);
+    sizes.batches = (uint32_t)within_disk(m, p, sizes.memory, fit);
     if (sizes.batches < 2)
         return;
     m->group = sizes;
     m->together = bytes_of(&s, &sizes) + sizes.memory;
     m->sampler -= saved;
+    const uint64_t drawn = sizes.batches * og__together_drawn_bytes(&f->together, &f->caps);
+    m->drawn = drawn - OG_MIN(drawn, (uint64_t)sizes.memory);
 }

@@ -300,7 +300,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
                   .samplers = s->config.opt.threads,
                   .threads = s->config.opt.threads},
         .memory_limit = s->memory.limit,
-        .disk_limit = (uint64_t)s->config.opt.disk.value,
+        .disk_limit = s->config.disk,
         .disk_margin = 1.0 / OG__SUM_MARGIN,
         .pool = s->pool,
         .budget = s->budget,

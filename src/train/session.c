@@ -134,6 +134,7 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     c->preset_asked = og__options_set_apart(&c->opt);
     og__option_set_keep(&c->preset_asked, &c->opt.given, &given);
     c->layout_open = c->opt.layout == OG_LAYOUT_AUTO;
+    c->disk = (uint64_t)c->opt.disk.value;
 out:
     return rc;
 }

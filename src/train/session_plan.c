@@ -131,6 +131,15 @@ static void say_short_tail(const struct og_session *s)
                 m->tail, m->wanted, og__option_word("policy", s->way.policy));
 }
 
+/* Of --disk what batches will leave, or all, where so many bytes of lists were asked for: then
+ * those leave room for them. */
+static uint64_t room_for_lists(const struct og_session *s)
+{
+    const uint64_t disk = s->config.disk;
+    const bool asked = s->config.opt.neighbor_cache.unit == OG_BYTES;
+    return disk - (asked ? 0 : OG_MIN(disk, s->memory.disk));
+}
+
 static int plan_features(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
     int rc;
@@ -138,7 +147,7 @@ static int plan_features(struct og_session *s, const struct og_pilot *pilot, str
     say_short_tail(s);
     og__memory_plan_together(&s->memory, &s->given);
     OG_TRY(og__memory_plan_neighbors(&s->memory, &s->given, err));
-    OG_TRY(og__structure_add_neighbors(&s->structure, s->memory.neighbors,
+    OG_TRY(og__structure_add_neighbors(&s->structure, s->memory.neighbors, room_for_lists(s),
                                        &s->prepare.bytes_written, err));
     OG_TRY(decide_cache(s, pilot, err));
     OG_TRY(og__learn_rule(&s->facts, &s->config, s->budget, err));

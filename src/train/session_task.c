@@ -109,6 +109,7 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
     og__dataset_close(s->facts.ds);
     s->facts.ds = left;
     s->prepare.bytes_written = bytes_of_graph(left);
+    s->config.disk -= OG_MIN(s->config.disk, s->prepare.bytes_written); /* as long as the session */
     return 0;
 }
 

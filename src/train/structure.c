@@ -156,15 +156,16 @@ out:
     return rc;
 }
 
-int og__structure_add_neighbors(struct og_structure *g, size_t bytes, uint64_t *written,
-                                struct og_err *err)
+int og__structure_add_neighbors(struct og_structure *g, size_t bytes, uint64_t room,
+                                uint64_t *written, struct og_err *err)
 {
     const struct og_config *config = g->given.config;
     struct og_topology_disk *disk = g->topology.disk;
     if (!disk || bytes == 0)
         return 0;
     disk->opt.cache_bytes = bytes;
-    if ((double)bytes > config->opt.disk.value) /* then every run makes its own */
+    g->on_disk = bytes <= room ? bytes : 0;
+    if (bytes > room) /* then every run makes its own */
         og__neighbors_keep_none(&g->topology);
     int rc;
     OG_TRY(og__neighbors_load(&g->topology, err));

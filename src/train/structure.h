@@ -15,6 +15,7 @@ struct og_structure {
     int *fanouts;        /* [n_relations][n_fanout] of a typed graph */
     char *neighbors_dir; /* where the neighbour cache is kept; NULL = nowhere */
     bool passing;        /* it lives no longer than the session: edges were held out of it */
+    uint64_t on_disk;    /* bytes of that cache, where it is kept */
 };
 
 /* The folder where a neighbour cache is kept: in the first of --scratch or the user's cache folder,
@@ -36,8 +37,9 @@ struct og_topology_disk_options og__structure_on_disk(const struct og_structure 
 /* In memory or on disk, as the way says; on disk without a neighbour cache, whose size is not known
  * yet. */
 OG_MUST_CHECK int og__structure_open(struct og_structure *g, struct og_err *err);
-/* And with one of so many bytes; 0 = without. *written is added to. */
-OG_MUST_CHECK int og__structure_add_neighbors(struct og_structure *g, size_t bytes,
+/* And with one of so many bytes; 0 = without. It is kept on disk where that has `room` for it.
+ * *written is added to. */
+OG_MUST_CHECK int og__structure_add_neighbors(struct og_structure *g, size_t bytes, uint64_t room,
                                               uint64_t *written, struct og_err *err);
 void og__structure_close(struct og_structure *g);
 
