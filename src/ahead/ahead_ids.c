@@ -134,12 +134,31 @@ out:
     return rc;
 }
 
+static int look_away(void *arg, struct og_work *w, struct og_err *err)
+{
+    (void)arg;
+    (void)w;
+    (void)err;
+    return 0;
+}
+
+/* One group of batches is sampled; nothing else of them is looked at. */
+static int predict_group(struct og_data_path *d, uint64_t items, struct og_err *err)
+{
+    struct og_pipeline p;
+    const uint64_t n = OG_MIN((uint64_t)d->memory->group.batches, items);
+    og__pipeline_sample(&p, d, (struct og_items){&d->facts->schedule, OG__SPLITS, 0, n}, true);
+    return og__pipeline_run(&p, look_away, NULL, err);
+}
+
 int og__predict_run(struct og_data_path *d, struct og_err *err)
 {
     uint64_t items = og__schedule_items(&d->facts->schedule);
     uint64_t epoch = og__schedule_start(&d->facts->schedule, 2);
-    if (d->predicted->known || items == 0)
+    if (items == 0)
         return 0;
+    if (d->predicted->known)
+        return d->predicted->bound ? predict_group(d, items, err) : 0;
     uint64_t last = og__samples_ahead(d->way) ? og__superbatch_end(d, OG__SPLITS, 0, items)
                                               : OG_MIN(epoch, items);
     struct og_ahead a = {.path = d, .n = OG_MIN(last + d->memory->tail + d->memory->lot, items)};

@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "io/io.h"
 #include "nn/device/kernels.h"
+#include "run/plan_json.h"
 
 #include <fcntl.h>
 #include <liburing.h>
@@ -292,7 +293,7 @@ static int plan_with(const char *dataset, const char *task, double memory, json_
     OG_TRY(og_options_set(&opt, "layout", "raw", err));
     if (memory > 0)
         OG_TRY(og_options_set(&opt, "memory", bytes, err));
-    OG_TRY(og_plan(dataset, &opt, NULL, &text, err));
+    OG_TRY(og__plan(dataset, &opt, true, NULL, &text, err));
     OG_TRY(og__json_parse(plan, text, strlen(text), "plan", NULL, err));
 out:
     free(text);

@@ -14,13 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-int og_plan(const char *dataset, const struct og_options *opt, const struct og_observer *seen,
-            char **out, struct og_err *err)
+int og__plan(const char *dataset, const struct og_options *opt, bool quick,
+             const struct og_observer *seen, char **out, struct og_err *err)
 {
     if (out)
         *out = NULL;
     struct og_session *s = NULL;
-    unsigned want = OG__WANT_FEATURES | OG__WANT_PLAN_ONLY | og__learner_wants();
+    unsigned want = OG__WANT_FEATURES | OG__WANT_PLAN_ONLY | og__learner_wants() |
+                    (quick ? OG__WANT_QUICK : 0u);
     int rc;
     struct og_session_use use = {.want = want, /* of several workers the first one's plan */
                                  .share = {0, opt->workers > 1 ? (uint32_t)opt->workers : 0},
@@ -28,12 +29,19 @@ int og_plan(const char *dataset, const struct og_options *opt, const struct og_o
     if (opt->workers > 1)
         (void)!og__common_make(&use.common, NULL); /* as workers do, which go on without, too */
     OG_TRY(og__session_open_for(&s, dataset, opt, &use, seen, err));
-    OG_TRY(og__predict_run(&s->path, err));
+    if (!quick || !s->predicted.known)
+        OG_TRY(og__predict_run(&s->path, err));
     OG_TRY(og__json_deliver(og__session_plan_json(s), NULL, out, err));
 out:
     og__session_close(s);
     og__common_close(use.common);
     return rc;
+}
+
+int og_plan(const char *dataset, const struct og_options *opt, const struct og_observer *seen,
+            char **out, struct og_err *err)
+{
+    return og__plan(dataset, opt, false, seen, out, err);
 }
 
 /* ---- eval ---- */

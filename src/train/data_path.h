@@ -37,6 +37,7 @@ void og__stores_close(struct og_stores *s);
 /* What an epoch reads, as far as it is known beforehand. */
 struct og_predicted {
     bool known; /* before the first superbatch a policy may not tell */
+    bool bound; /* of the structure it is the most that there can be, until a group was sampled */
     struct og_plan_cost plan;
     uint64_t topology_reads, topology_bytes, topology_passes, trace_bytes;
 };

@@ -1,5 +1,7 @@
 #include "train/pipeline.h"
 
+#include "train/predict.h"
+
 static struct og_flow flow_of(struct og_data_path *d, const struct og_items *items)
 {
     return (struct og_flow){.items = *items,
@@ -75,6 +77,7 @@ int og__pipeline_run(struct og_pipeline *p, og_consumer *consumer, void *arg, st
     int rc = open_together(p, err);
     if (rc == 0)
         rc = og__flow_run(&p->flow, consumer, arg, err);
+    og__predict_structure(p->path, &p->batches.together.first, p->batches.together.n_first);
     og__together_source_close(&p->batches.together);
     return rc;
 }

@@ -120,7 +120,21 @@ static int count_topology(const struct og_data_path *d, struct og_predicted *sum
     return 0;
 }
 
-/* Batches that are sampled together read the file once a pass at most. */
+void og__predict_structure(struct og_data_path *d, const struct og_sample_reads *read, uint32_t n)
+{
+    struct og_predicted *p = d->predicted;
+    const uint64_t epoch = og__schedule_batches(&d->facts->schedule, OG__TRAIN);
+    const double scale = (double)epoch / (double)OG_MAX(n, 1u);
+    if (!p->known || !p->bound || n == 0)
+        return;
+    p->topology_reads = scaled(read->io.reads, scale);
+    p->topology_bytes = scaled(read->io.bytes, scale);
+    p->topology_passes = scaled(read->passes, scale);
+    p->bound = false;
+}
+
+/* Batches that are sampled together read the file once a pass at most: how much less, one group of
+ * them tells. */
 static void bound_topology(const struct og_data_path *d)
 {
     const struct og_facts *f = d->facts;
@@ -132,6 +146,7 @@ static void bound_topology(const struct og_data_path *d)
     const uint64_t hops = (epoch + group - 1) / group * f->caps.n_hops;
     const uint64_t most = hops * f->together.steps * og__together_list_bytes(&f->together);
     p->topology_passes = hops * f->together.steps;
+    p->bound = true;
     if (p->topology_bytes > most) {
         p->topology_reads = scaled(p->topology_reads, (double)most / (double)p->topology_bytes);
         p->topology_bytes = most;

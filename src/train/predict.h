@@ -16,6 +16,10 @@ OG_MUST_CHECK int og__learn_rule(struct og_facts *f, const struct og_config *con
 OG_MUST_CHECK int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot,
                                     struct og_err *err);
 
+/* The same of the structure, by what the first group of n batches that were sampled together read.
+ */
+void og__predict_structure(struct og_data_path *d, const struct og_sample_reads *read, uint32_t n);
+
 /* Training batches of a superbatch, one after another, and their sum as an epoch's. */
 struct og_prediction {
     struct og_predicted sum;

@@ -271,8 +271,8 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     og__say_idle(&s->given);
     if (!(want & OG__WANT_PLAN_ONLY))
         OG_TRY(build_session(s, want, err));
-    else if (!s->predicted.known) /* batches tell what it will do */
-        OG_TRY(build_session(s, 0, err));
+    else if (!s->predicted.known || (s->predicted.bound && !(want & OG__WANT_QUICK)))
+        OG_TRY(build_session(s, 0, err)); /* batches tell what it will do */
     og__session_count_prepared(s);
     *out = s;
     return 0;

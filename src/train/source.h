@@ -46,6 +46,8 @@ struct og_together_source {
     uint64_t *item; /* [most] of the group */
     uint32_t most;  /* batches of a group */
     struct og_together_counts counts;
+    struct og_sample_reads first; /* what the first group read of the structure; */
+    uint32_t n_first;             /* and its batches; 0 = there was none */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint32_t n, left; /* batches; not taken yet */

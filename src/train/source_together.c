@@ -33,6 +33,10 @@ static int sample_group(struct og_together_source *s, struct og_err *err)
             OG_TRY(add_item(s, s->end, err));
     OG_TRY(og__together_sample(s->together, &s->counts, err));
     s->left = s->n;
+    if (s->n_first == 0) {
+        s->first = s->counts.structure;
+        s->n_first = s->n;
+    }
 out:
     return rc;
 }
