@@ -218,8 +218,7 @@ static int settle_hands(struct og_session *s, struct og_err *err)
 static int move_structure(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
     int rc;
-    og__topology_release(&s->structure.topology);
-    OG_TRY(og__structure_open(&s->structure, err));
+    OG_TRY(og__structure_move(&s->structure, err));
     OG_TRY(og__know_batches(s, pilot, err));
     og__say(&s->config.log, OG__INFO,
             "the graph's structure stays on disk and is read in its order: memory holds more "

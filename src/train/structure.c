@@ -100,16 +100,17 @@ static int load_lists(struct og_structure *g, struct og_err *err)
     return rc < 0 || !has_weights(g) ? rc : og__weights_load(ds, &g->topology, err);
 }
 
+static int find_loops(struct og_structure *g, struct og_err *err)
+{
+    return counts_degrees(g) ? og__loops_find(&g->topology, err) : 0;
+}
+
 static int load(struct og_structure *g, struct og_err *err)
 {
-    int rc;
     if (g->given.facts->typed)
         return load_related(g, err);
-    OG_TRY(load_lists(g, err));
-    if (counts_degrees(g))
-        OG_TRY(og__loops_find(&g->topology, err));
-out:
-    return rc;
+    int rc = load_lists(g, err);
+    return rc < 0 ? rc : find_loops(g, err);
 }
 
 /* Each sampler reads each relation through files of its own, and visits are sampled by as many. */
@@ -141,6 +142,12 @@ static int open_related(struct og_structure *g, const struct og_topology_disk_op
                : og__relations_open_disk(g->given.facts->typed, opt, g->budget, &g->topology, err);
 }
 
+static int open_lists(struct og_structure *g, struct og_err *err)
+{
+    const struct og_topology_disk_options opt = og__structure_on_disk(g);
+    return og__topology_open_disk(g->given.facts->ds, &opt, g->budget, &g->topology, err);
+}
+
 int og__structure_open(struct og_structure *g, struct og_err *err)
 {
     const struct og_topology_disk_options opt = og__structure_on_disk(g);
@@ -148,11 +155,26 @@ int og__structure_open(struct og_structure *g, struct og_err *err)
         return load(g, err);
     if (g->given.facts->typed)
         return open_related(g, &opt, err);
-    int rc;
-    OG_TRY(og__topology_open_disk(g->given.facts->ds, &opt, g->budget, &g->topology, err));
-    if (counts_degrees(g))
-        OG_TRY(og__loops_find(&g->topology, err));
-out:
+    int rc = open_lists(g, err);
+    return rc < 0 ? rc : find_loops(g, err);
+}
+
+/* Loops would be found again by reading the whole file. */
+int og__structure_move(struct og_structure *g, struct og_err *err)
+{
+    struct og_topology loops = {
+        .n_nodes = g->topology.n_nodes, .budget = g->topology.budget, .loops = g->topology.loops};
+    if (g->given.way->topology != OG_TOPOLOGY_DISK || g->given.facts->typed) {
+        og__topology_release(&g->topology);
+        return og__structure_open(g, err);
+    }
+    g->topology.loops = (struct og_loops){0};
+    og__topology_release(&g->topology);
+    int rc = open_lists(g, err);
+    if (rc < 0)
+        og__loops_release(&loops);
+    else
+        g->topology.loops = loops.loops;
     return rc;
 }
 

@@ -37,6 +37,8 @@ struct og_topology_disk_options og__structure_on_disk(const struct og_structure 
 /* In memory or on disk, as the way says; on disk without a neighbour cache, whose size is not known
  * yet. */
 OG_MUST_CHECK int og__structure_open(struct og_structure *g, struct og_err *err);
+/* The same, where it was open in another place: what was found of the graph stays. */
+OG_MUST_CHECK int og__structure_move(struct og_structure *g, struct og_err *err);
 /* And with one of so many bytes; 0 = without. It is kept on disk where that has `room` for it.
  * *written is added to. */
 OG_MUST_CHECK int og__structure_add_neighbors(struct og_structure *g, size_t bytes, uint64_t room,
