@@ -10,10 +10,12 @@ Parts:
     lsm         preset lsm-gnn beside others in such a cache, timed
     ginex       Ginex' preset, its ablation and its baselines, the structure on disk, hit rates of 30 to 80 % (Park et al. 2022, Figures 14 and 15)
     disk        what segments read by the disk they may take (Liu et al. 2025, Figure 11) and packs take by the cache (Figure 12); nothing is timed
+    settings    auto beside every fixed way over the twelve settings of bench/sequential.py, and over twelve with the structure on disk: seconds told and taken
     limit       auto where nearly all that three epochs visit fits in memory, beside ginex, and when each stage worked
 
 Graphs are generated, up to 2 GB each, under --datasets, where they stay, or else under --scratch, and removed. --data is a folder of graphs for
-`outgrow import npy`. Timings run with a cold page cache and want a machine that does nothing else.
+`outgrow import npy`. Timings run with a cold page cache and want a machine that does nothing else. --divide N makes every graph N times smaller: to see that a part runs
+to its end, for its figures then mean nothing.
 """
 import argparse
 import json
@@ -22,6 +24,7 @@ import pathlib
 import shutil
 import statistics
 
+import sequential
 from lookahead import Bench, total
 from suite import ROOT, drop_caches, table
 
@@ -41,13 +44,22 @@ GRAPHS = {
 }
 
 
+def smaller(options, divide):
+    """The same graph with fewer nodes, and as many batches an epoch as it has."""
+    options = list(options)
+    at = options.index("--nodes") + 1
+    options[at] = max(20_000, options[at] // divide)
+    return options
+
+
 def graph(b, args, name):
     """Generated once; with --datasets once for all runs of this program."""
+    options = smaller(GRAPHS[name], args.divide)
     if not args.datasets:
-        return b.dataset(name, *GRAPHS[name])
+        return b.dataset(name, *options)
     path = pathlib.Path(args.datasets) / name
     if not path.exists():
-        b.run("generate", path, *GRAPHS[name])
+        b.run("generate", path, *options)
     return path
 
 
@@ -323,17 +335,26 @@ def part_limit(b, args):
     return rows
 
 
+# ---- settings ----
+
+
+def part_settings(b, args):
+    return sequential.part_auto(b, None, args)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--outgrow", default=str(ROOT / "build/release/outgrow"))
     p.add_argument("--scratch")
     p.add_argument("--datasets")
     p.add_argument("--data", default=".")
-    p.add_argument("--parts", default="pipeline,similarity,eviction,lsm,ginex,disk,limit")
+    p.add_argument("--parts", default="pipeline,similarity,eviction,lsm,ginex,disk,settings,limit")
     p.add_argument("--ways", default=",".join(PIPELINE_WAYS), help="of the part pipeline")
     p.add_argument("--shares", default="24,64,128", help="MiB, of the part ginex")
     p.add_argument("--memory", default="700M", help="of the part limit")
     p.add_argument("--turns", type=int, default=3)
+    p.add_argument("--structure", default="memory,disk", help="of the part settings")
+    p.add_argument("--divide", type=int, default=1, help="every graph so many times smaller")
     p.add_argument("--epochs", type=int, default=4, help="of the part similarity")
     args = p.parse_args()
     args.reader = None

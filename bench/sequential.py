@@ -6,7 +6,7 @@
 rows      every row size: what a packed epoch reads over the bytes of the rows it misses
 reuse     the data path alone on rmat 8 M nodes / 128 M edges / dim 128: ginex, diskgnn with R = 3, auto
 model     SAGE, hidden 256, in a quarter of the dataset's size, beside everything resident
-auto      twelve settings, ten epochs or --epochs if that is more (30: half an hour): auto beside every fixed way, medians of runs in turns; what was predicted
+auto      twelve settings, or --structure memory,disk: twelve more with the graph's structure on disk; ten epochs or --epochs if that is more (30: half an hour): auto beside every fixed way, medians of runs in turns; what was predicted
           beside what was measured
 accuracy  R = 1, 5 and 20 on real graphs from --data
 draw      --draw each and once: edges and nodes of a batch on a generated graph, accuracy on real graphs from --data
@@ -17,6 +17,7 @@ page cache; memory cgroups where they can be made. Seconds an epoch are (prepare
 """
 import argparse
 import contextlib
+import itertools
 import os
 import pathlib
 import shutil
@@ -40,6 +41,7 @@ WAYS = {
 }
 
 ROUNDS = 5
+LEAST_NODES = 20_000
 
 # Graph, nodes at most, in-neighbours, values and type of a row, and of each run: cache, epochs that share a sample.
 SETTINGS = [
@@ -147,10 +149,10 @@ def likeliest(run):
     return taken
 
 
-def in_turns(run, ways):
-    """auto and these ways, ROUNDS times in turns, there and back: the runs of each."""
+def in_turns(run, ways, rounds):
+    """auto and these ways, so many times in turns, there and back: the runs of each."""
     runs = {way: [] for way in ["auto", *ways]}
-    for i in range(ROUNDS):
+    for i in range(rounds):
         for way in list(runs)[:: -1 if i % 2 else 1]:
             runs[way].append(run(*WAYS.get(way, [])))
     return runs
@@ -160,9 +162,9 @@ def middle(runs):
     return sorted(runs, key=average)[len(runs) // 2]
 
 
-def auto_row(run, name, size, cache, reuse, seconds):
+def auto_row(run, name, size, cache, reuse, seconds, rounds=ROUNDS):
     taken = likeliest(run)
-    runs = in_turns(run, sorted(taken, key=lambda w: average(taken[w]))[:3])
+    runs = in_turns(run, sorted(taken, key=lambda w: average(taken[w]))[:3], rounds)
     autos = runs.pop("auto")
     auto = middle(autos)
     taken.update({way: middle(r) for way, r in runs.items()})
@@ -174,26 +176,29 @@ def auto_row(run, name, size, cache, reuse, seconds):
     for way, x in ways.items():
         print(f"    {way_name(way):24} told {told[way]['seconds']:.3f} s, taken {average(taken[way]):.3f} s: {x:.2f}", flush=True)
     last, predicted, first = auto["epochs"][-1], auto["plan"]["predicted"], auto["plan"]["candidates"][0]
-    return [name, size, cache, reuse, way_name(chosen(auto)), average(auto), way_name(best), average(taken[best]), ratios[ROUNDS // 2],
+    return [name, size, cache, reuse, way_name(chosen(auto)), average(auto), way_name(best), average(taken[best]), ratios[rounds // 2],
             f"{ratios[0]:.2f} to {ratios[-1]:.2f}", ratio(predicted["feature_bytes_read"], last["feature_bytes_read"]), ratio(first["seconds"], average(auto)),
             *phases(first, auto)]
 
 
 def part_auto(b, d, args):
-    epochs = max(10, args.epochs)
+    """Every setting with the structure in each place; --divide N: of graphs N times smaller, to see that it runs."""
+    epochs = max(10, args.epochs) if args.divide == 1 else args.epochs
+    rounds = ROUNDS if args.divide == 1 else 1
     rows, seconds = [], {}
     for graph, nodes, degree, dim, dtype, runs in SETTINGS:
         size = dim * {"u8": 1, "f32": 4}[dtype]
         path = b.scratch / f"{graph}{size}"
-        b.run("generate", path, "--model", graph, "--nodes", min(nodes, 400_000_000 // size), "--degree", degree, "--dim", dim, "--dtype", dtype, "--classes", 8,
+        b.run("generate", path, "--model", graph, "--nodes", max(LEAST_NODES, min(nodes, 400_000_000 // size) // args.divide), "--degree", degree, "--dim", dim, "--dtype", dtype, "--classes", 8,
               "--train-fraction", 0.02, "--quiet")
-        for cache, reuse in runs:
-            base = ["--batch", 500, "--fanout", "10,10", "--topology", "memory", "--cache", cache, "--resample-every", reuse, "--memory", "2G"]
+        for place, (cache, reuse) in itertools.product(args.structure.split(","), runs):
+            base = ["--batch", 500, "--fanout", "10,10", "--topology", place, "--cache", cache, "--resample-every", reuse, "--memory", "2G"]
 
             def run(*options, timeout=None):
                 return b.epochs(path, *base, *options, limit=3000, epochs=epochs, timeout=timeout)
 
-            rows.append(auto_row(run, graph, size, cache, reuse, seconds))
+            name = graph if place == "memory" else f"{graph}, structure on {place}"
+            rows.append(auto_row(run, name, size, cache, reuse, seconds, rounds))
             print(rows[-1], flush=True)
         shutil.rmtree(path)
     table("auto beside every fixed way", ["graph", "row bytes", "cache", "R", "auto chose", "s an epoch", "best by hand", "s an epoch", "ratio", "spread", "bytes told / read",
@@ -319,6 +324,8 @@ def main():
     p.add_argument("--dataset")
     p.add_argument("--scratch")
     p.add_argument("--epochs", type=int, default=3)
+    p.add_argument("--structure", default="memory", help="of the part auto: memory, disk or both, with a comma")
+    p.add_argument("--divide", type=int, default=1, help="of the part auto: graphs so many times smaller, and one round")
     p.add_argument("--parts", default="rows,reuse,model,auto,accuracy,dtype,draw")
     p.add_argument("--data", default=os.environ.get("OUTGROW_DATA", str(suite.ROOT / "../shared/data")))
     args = p.parse_args()
