@@ -50,6 +50,8 @@ static uint64_t paper_priority(const struct paper *p, const struct line *l, uint
         level = 0;
     if (known)
         level = l->reuse > batch + p->setup->threshold ? 1 : 3;
+    if (p->setup->has_victims && p->setup->evict == OG_EVICT_HYBRID && level < 2)
+        level = 1 - level; /* section 4.3.2 */
     if (p->setup->evict == OG_EVICT_STATIC)
         return score;
     if (p->setup->evict == OG_EVICT_HYBRID)
@@ -164,7 +166,8 @@ static void hybrid_is_the_paper_s_in_any_superbatch(void **state)
                                         .window = window,
                                         .update = 1 + og__rng_below(&rng, 5),
                                         .threshold = 1 + og__rng_below(&rng, window),
-                                        .evict = (int)i % 3};
+                                        .evict = (int)i % 3,
+                                        .has_victims = og__rng_below(&rng, 2)};
         for (uint32_t s = 1; s <= EPOCH; s++)
             follow_paper(&setup, &t.view, s);
         follow_paper(&setup, &t.view, EPOCH * EPOCHS);

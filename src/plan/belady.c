@@ -391,6 +391,7 @@ static const struct og_policy_way ways[] = {{OG_LAYOUT_RAW, false},
 const struct og_policy_ops og__policy_belady = {
     .looks_ahead = true,
     .lists_uses = true,
+    .lies_beneath = true,
     .ways = ways,
     .n_ways = OG_COUNT(ways),
     .admits = true,

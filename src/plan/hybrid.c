@@ -168,6 +168,8 @@ static uint64_t rank_of(const struct og_policy *p, const struct way *w)
         return w->score;
     uint32_t class = class_of(p, w);
     bool known = class != 0 && class != UNKNOWN;
+    if (p->setup.has_victims && p->setup.evict == OG_EVICT_HYBRID && class < UNKNOWN)
+        class = 1 - class;
     uint32_t within =
         p->setup.evict == OG_EVICT_HYBRID ? w->score : (known ? UINT16_MAX - (uint32_t)w->next : 0);
     return (uint64_t) class << 32 | within;

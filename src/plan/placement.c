@@ -18,11 +18,21 @@ struct threshold {
     uint64_t of_equal;
 };
 
+/* What is ranked: nodes with a score each, but those whose bit is set. */
+struct ranked {
+    const uint32_t *hotness;
+    const uint64_t *without; /* may be NULL */
+    uint64_t n;
+};
+
 /* Count scores by their high half, or, within one high half, by their low half. */
-static void histogram(const uint32_t *hotness, uint64_t n, bool low, uint32_t high, uint64_t *count)
+static void histogram(const struct ranked *r, bool low, uint32_t high, uint64_t *count)
 {
+    const uint32_t *hotness = r->hotness;
     memset(count, 0, RADIX * sizeof(*count));
-    for (uint64_t v = 0; v < n; v++) {
+    for (uint64_t v = 0; v < r->n; v++) {
+        if (r->without && og__bits_has(r->without, v))
+            continue;
         if (!low)
             count[hotness[v] >> RADIX_BITS]++;
         else if (hotness[v] >> RADIX_BITS == high)
@@ -40,21 +50,22 @@ static uint32_t find_bin(const uint64_t *count, uint64_t *room)
 }
 
 /* Two counting passes find the threshold without sorting and without a second array of N. */
-static struct threshold select_hottest(const uint32_t *hotness, uint64_t n, uint64_t capacity,
-                                       uint64_t *count)
+static struct threshold select_hottest(const struct ranked *r, uint64_t capacity, uint64_t *count)
 {
     uint64_t room = capacity;
-    histogram(hotness, n, false, 0, count);
+    histogram(r, false, 0, count);
     uint32_t high = find_bin(count, &room);
-    histogram(hotness, n, true, high, count);
+    histogram(r, true, high, count);
     uint32_t low = find_bin(count, &room);
     return (struct threshold){high << RADIX_BITS | low, room};
 }
 
-static void mark(struct og_placement *p, const uint32_t *hotness, struct threshold t)
+static void mark(struct og_placement *p, const struct ranked *r, struct threshold t)
 {
-    for (uint64_t v = 0; v < p->n_nodes; v++) {
-        uint32_t score = hotness ? hotness[v] : 0;
+    for (uint64_t v = 0; v < r->n; v++) {
+        if (r->without && og__bits_has(r->without, v))
+            continue;
+        uint32_t score = r->hotness ? r->hotness[v] : 0;
         bool in = score > t.score || (score == t.score && t.of_equal > 0);
         if (!in)
             continue;
@@ -77,6 +88,14 @@ OG_CLONES void og__placement_count(struct og_placement *p)
 int og__placement_build(struct og_placement *p, const uint32_t *hotness, uint64_t n_nodes,
                         uint64_t capacity, struct og_budget *b, struct og_err *err)
 {
+    return og__placement_build_without(p, hotness, NULL, n_nodes, capacity, b, err);
+}
+
+int og__placement_build_without(struct og_placement *p, const uint32_t *hotness,
+                                const uint64_t *without, uint64_t n_nodes, uint64_t capacity,
+                                struct og_budget *b, struct og_err *err)
+{
+    const struct ranked ranked = {hotness, without, n_nodes};
     *p = (struct og_placement){.n_nodes = n_nodes, .budget = b};
     capacity = OG_MIN(capacity, n_nodes);
     p->bits = og__alloc(b, og__bits_words(n_nodes) * 8, "placement", err);
@@ -87,9 +106,9 @@ int og__placement_build(struct og_placement *p, const uint32_t *hotness, uint64_
     if (!p->bits || !p->rank || !count)
         OG_TRY(-ENOMEM);
     if (hotness && capacity > 0)
-        t = select_hottest(hotness, n_nodes, capacity, count);
+        t = select_hottest(&ranked, capacity, count);
     if (capacity > 0)
-        mark(p, hotness, t);
+        mark(p, &ranked, t);
     og__placement_count(p);
 out:
     og__release(b, count, RADIX * sizeof(*count), "placement");

@@ -37,6 +37,11 @@ struct og_placement {
 OG_MUST_CHECK int og__placement_build(struct og_placement *p, const uint32_t *hotness,
                                       uint64_t n_nodes, uint64_t capacity, struct og_budget *b,
                                       struct og_err *err);
+/* The same of the nodes whose bit is not set in `without`, which may be NULL. */
+OG_MUST_CHECK int og__placement_build_without(struct og_placement *p, const uint32_t *hotness,
+                                              const uint64_t *without, uint64_t n_nodes,
+                                              uint64_t capacity, struct og_budget *b,
+                                              struct og_err *err);
 void og__placement_release(struct og_placement *p);
 size_t og__placement_bytes(uint64_t n_nodes);
 

@@ -79,6 +79,11 @@ bool og__policy_lists_uses(int kind)
     return ops_of(kind)->lists_uses;
 }
 
+bool og__policy_lies_beneath(int kind)
+{
+    return ops_of(kind)->lies_beneath;
+}
+
 bool og__policy_adopts(int kind)
 {
     return ops_of(kind)->adopt;
@@ -111,6 +116,14 @@ bool og__policy_wants_hotness(int kind)
 bool og__policy_keeps_hotness(int kind)
 {
     return ops_of(kind)->keeps_hotness;
+}
+
+int og__policy_ranked_like(int kind)
+{
+    for (int k = 0; k < OG_POLICY_AUTO && og__policy_wants_hotness(kind); k++)
+        if (table[k]->is_static && table[k]->hotness == og__policy_hotness(kind))
+            return k;
+    return OG_POLICY_DEGREE;
 }
 
 const struct og_policy_way *og__policy_ways(int kind, int *n)

@@ -28,6 +28,11 @@ struct og_policy_setup {
     uint32_t update;    /* batches between looks, at most OG__MOST_UPDATE */
     uint32_t threshold; /* a reuse within so many batches is near; 0 = window / 8 */
     int evict;          /* enum og_evict_kind */
+    bool has_victims;   /* classes 0 and 1 change places: what is known to be wanted, though not
+                           soon, leaves first, since it is kept elsewhere (§4.3.2) */
+    /* a bit a node that static policies leave out, since another tier holds it; NULL = none.
+     * Borrowed while they open. */
+    const uint64_t *without;
 };
 
 struct og_policy;
@@ -59,6 +64,8 @@ bool og__policy_is_stack(int kind);
 /* Does it plan from a list of each node's uses, which takes longer to make than counts do (belady,
  * hybrid)? */
 bool og__policy_lists_uses(int kind);
+/* May its cache lie beneath another one and take what leaves that (belady; plan/beneath.h)? */
+bool og__policy_lies_beneath(int kind);
 /* May it be told which nodes to hold, as packs made beforehand do (frequency)? And which can. */
 bool og__policy_adopts(int kind);
 int og__policy_that_adopts(void);
@@ -76,6 +83,9 @@ enum og_hotness {
 enum og_hotness og__policy_hotness(int kind);
 bool og__policy_wants_hotness(int kind); /* any (random, degree, presc, pagerank, hybrid) */
 bool og__policy_keeps_hotness(int kind); /* beyond its opening (hybrid) */
+
+/* The static policy that ranks nodes as this one does; degree, where it ranks none. */
+int og__policy_ranked_like(int kind);
 
 /* Does it look at this option, a parameter of some policies? */
 bool og__policy_takes(int kind, const char *option);

@@ -15,7 +15,7 @@ struct og_policy {
 struct og_policy_ops {
     /* traits: what others plan by; policy.h says what each means */
     bool looks_ahead, is_static, is_steady, admits;
-    bool caches_nothing, is_stack, lists_uses, keeps_hotness;
+    bool caches_nothing, is_stack, lists_uses, keeps_hotness, lies_beneath;
     enum og_hotness hotness;
     const char *const *parameters; /* options, ends with NULL; first what its colon takes, or "" */
     const struct og_policy_way *ways; /* that --policy auto compares */

@@ -15,6 +15,7 @@
 #include "base/thread.h"
 #include "io/io.h"
 #include "plan/policy.h"
+#include "plan/tiers.h"
 
 #include <signal.h>
 
@@ -64,6 +65,26 @@ OG_MUST_CHECK int og__simulate_each(const struct og_simulation *sim,
                                     const struct og_policy_setup *setup, og_missed *missed,
                                     void *arg, struct og_simulated *out,
                                     struct og_io_counts *first_fill, struct og_err *err);
+
+/* ---- a device's cache over the host's ---- */
+
+struct og_simulated_tiers {
+    struct og_plan_cost cost; /* of the misses; hits are those of all tiers */
+    uint64_t device_hits, host_hits, victim_hits;
+    uint64_t prefill;        /* rows put into either cache outside a batch */
+    uint64_t device_prefill; /* of those, the device's */
+    uint64_t demoted;        /* rows that went from the device's cache to the host's */
+    uint64_t victim_pushed;  /* or to a ring */
+    uint64_t victim_dropped; /* whose ring was full */
+};
+
+/* Count one pair with its slots as they are; sim->size is not looked at. In the caller's thread. */
+OG_MUST_CHECK int og__simulate_tiers(const struct og_simulation *sim,
+                                     const struct og_tiers_setup *setup,
+                                     struct og_simulated_tiers *out, struct og_err *err);
+/* What that takes of the budget, as og__simulate_bytes. */
+size_t og__simulate_tiers_bytes(const struct og_simulation *sim, const struct og_tiers_setup *setup,
+                                uint64_t rows, uint64_t longest);
 
 /* What og__simulate takes of the budget at least, for traces of up to `rows` rows, `longest` of
  * them in one batch. */

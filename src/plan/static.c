@@ -20,8 +20,8 @@ static int open_static(struct og_policy *p, struct og_err *err)
     p->state = s;
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "policy");
-    return og__placement_build(&s->placement, p->setup.hotness, p->setup.n_nodes, p->setup.n_slots,
-                               p->budget, err);
+    return og__placement_build_without(&s->placement, p->setup.hotness, p->setup.without,
+                                       p->setup.n_nodes, p->setup.n_slots, p->budget, err);
 }
 
 static void close_static(struct og_policy *p)

@@ -1,0 +1,298 @@
+#include "plan/beneath.h"
+
+#include <string.h>
+
+static const char part[] = "policy";
+enum { DONE_LISTS = 256 };
+#define NONE   OG_NO_SLOT
+#define CHOSEN (OG_NO_SLOT - 1) /* to be prefilled, its slot is not known yet */
+
+/* ---- lists of slots: a batch each, then what is wanted no more by visits, then what is free ----
+ */
+
+static uint32_t key_free(const struct og_beneath *s)
+{
+    return s->n_batches + DONE_LISTS;
+}
+
+static uint32_t key_of(const struct og_beneath *s, uint16_t next, uint32_t rank)
+{
+    if (next != OG__NEVER)
+        return next;
+    const uint16_t visits = s->uses.node[rank].visits;
+    return s->n_batches + DONE_LISTS - 1 - OG_MIN(visits, (uint16_t)(DONE_LISTS - 1));
+}
+
+static void hang(struct og_beneath *s, uint32_t slot, uint32_t key)
+{
+    s->link[slot] = s->list[key];
+    s->list[key] = slot;
+    s->farthest = OG_MAX(s->farthest, key);
+}
+
+/* The slot that is given up first, if that is before `key`; else NONE. */
+static uint32_t take_beyond(struct og_beneath *s, uint32_t key)
+{
+    while (s->farthest > key && s->list[s->farthest] == NONE)
+        s->farthest--;
+    if (s->farthest <= key)
+        return NONE;
+    const uint32_t slot = s->list[s->farthest];
+    s->list[s->farthest] = s->link[slot];
+    return slot;
+}
+
+static bool wanted(const struct og_beneath *s, uint32_t node, uint32_t *rank)
+{
+    if (node == NONE || !og__placement_has(&s->uses.nodes, node))
+        return false;
+    *rank = og__placement_rank(&s->uses.nodes, node);
+    return true;
+}
+
+/* ---- memory ---- */
+
+int og__beneath_open(struct og_beneath *s, uint64_t n_nodes, uint32_t n_slots, struct og_budget *b,
+                     struct og_err *err)
+{
+    const size_t bytes = n_slots * sizeof(uint32_t);
+    *s = (struct og_beneath){.n_slots = n_slots, .budget = b};
+    s->held = og__alloc(b, bytes, part, err);
+    s->link = og__alloc(b, bytes, part, err);
+    if (!s->held || !s->link)
+        return -ENOMEM;
+    memset(s->held, 0xff, bytes);
+    return og__next_uses_open(&s->uses, n_nodes, b, err);
+}
+
+static void release(struct og_beneath *s, uint32_t **p, uint64_t n)
+{
+    og__release(s->budget, *p, n * sizeof(**p), part);
+    *p = NULL;
+}
+
+void og__beneath_close(struct og_beneath *s)
+{
+    og__release(s->budget, s->next, s->n_distinct * sizeof(*s->next), part);
+    release(s, &s->slot_of, s->n_distinct);
+    release(s, &s->held, s->n_slots);
+    release(s, &s->link, s->n_slots);
+    release(s, &s->list, s->n_keys);
+    release(s, &s->arrival, s->n_keys);
+    release(s, &s->arrival_link, s->n_arrivals);
+    og__next_uses_close(&s->uses);
+    *s = (struct og_beneath){0};
+}
+
+size_t og__beneath_bytes(uint64_t n_nodes, uint32_t n_slots, uint64_t rows, uint64_t batches,
+                         uint64_t distinct)
+{
+    const uint64_t a_batch = batches ? 2 * rows / batches : 0;
+    return og__next_uses_bytes(n_nodes, rows, distinct) + n_nodes / 8 + 8 + distinct * 6 +
+           (size_t)n_slots * 8 + (batches + DONE_LISTS + 1) * 8 + a_batch * 8;
+}
+
+static int reserve(struct og_beneath *s, struct og_err *err)
+{
+    const uint64_t distinct = s->uses.nodes.n_slots;
+    const uint64_t keys = key_free(s) + 1;
+    if (!s->slot_of || distinct > s->n_distinct) {
+        og__release(s->budget, s->next, s->n_distinct * sizeof(*s->next), part);
+        release(s, &s->slot_of, s->n_distinct);
+        s->n_distinct = distinct;
+        s->next = og__alloc(s->budget, distinct * sizeof(*s->next), part, err);
+        s->slot_of = og__alloc(s->budget, distinct * sizeof(*s->slot_of), part, err);
+    }
+    if (keys > s->n_keys) {
+        release(s, &s->list, s->n_keys);
+        release(s, &s->arrival, s->n_keys);
+        s->n_keys = keys;
+        s->list = og__alloc(s->budget, keys * sizeof(*s->list), part, err);
+        s->arrival = og__alloc(s->budget, keys * sizeof(*s->arrival), part, err);
+    }
+    return s->next && s->slot_of && s->list && s->arrival ? 0 : -ENOMEM;
+}
+
+static int reserve_arrivals(struct og_beneath *s, uint64_t n, struct og_err *err)
+{
+    if (n <= s->n_arrivals)
+        return 0;
+    release(s, &s->arrival_link, s->n_arrivals);
+    s->n_arrivals = n;
+    s->arrival_link = og__alloc(s->budget, n * sizeof(*s->arrival_link), part, err);
+    return s->arrival_link ? 0 : -ENOMEM;
+}
+
+/* ---- a superbatch ---- */
+
+/* What slots hold by its next use. Returns how many hold nothing of this superbatch, or what the
+ * cache above has too. */
+static uint32_t hang_all(struct og_beneath *s, const uint64_t *is_above)
+{
+    uint32_t idle = 0;
+    uint32_t rank;
+    for (uint32_t slot = s->n_slots; slot-- > 0;) { /* from the back: low slots go first */
+        if (s->held[slot] != NONE && og__bits_has(is_above, s->held[slot]))
+            s->held[slot] = NONE;
+        if (wanted(s, s->held[slot], &rank)) {
+            s->slot_of[rank] = slot;
+            hang(s, slot, key_of(s, s->uses.node[rank].first, rank));
+            continue;
+        }
+        hang(s, slot, key_free(s));
+        idle++;
+    }
+    return idle;
+}
+
+/* Idle slots are for the nodes that are missed first and are in neither cache. */
+static uint32_t choose_prefill(struct og_beneath *s, const struct og_trace *missed,
+                               const uint64_t *is_above, uint32_t idle)
+{
+    const uint64_t rows = missed->ptr[missed->n_batches];
+    uint32_t chosen = 0;
+    for (uint64_t i = 0; i < rows && chosen < idle; i++) {
+        uint32_t *slot = &s->slot_of[og__placement_rank(&s->uses.nodes, missed->ids[i])];
+        if (*slot != NONE || og__bits_has(is_above, missed->ids[i]))
+            continue;
+        *slot = CHOSEN;
+        chosen++;
+    }
+    return chosen;
+}
+
+int og__beneath_prepare(struct og_beneath *s, const struct og_trace *missed, const uint32_t *above,
+                        uint32_t n_above, uint32_t *n_prefill, struct og_err *err)
+{
+    const size_t bytes = og__bits_words(s->uses.nodes.n_nodes) * sizeof(uint64_t);
+    uint64_t *is_above = og__alloc(s->budget, bytes, part, err);
+    int rc;
+    OG_TRY(is_above ? og__next_uses_find(&s->uses, missed, err) : -ENOMEM);
+    s->n_batches = missed->n_batches;
+    OG_TRY(reserve(s, err));
+    memset(s->list, 0xff, (key_free(s) + 1) * sizeof(*s->list));
+    memset(s->arrival, 0xff, (key_free(s) + 1) * sizeof(*s->arrival));
+    for (uint32_t r = 0; r < s->uses.nodes.n_slots; r++) {
+        s->slot_of[r] = NONE;
+        s->next[r] = s->uses.node[r].first;
+    }
+    for (uint32_t i = 0; i < n_above; i++)
+        if (above[i] != NONE)
+            og__bits_add(is_above, above[i]);
+    s->row = s->batch = s->farthest = 0;
+    const uint32_t idle = hang_all(s, is_above);
+    s->prefill_left = *n_prefill = choose_prefill(s, missed, is_above, idle);
+    s->prefill_node = s->prefill_rank = 0;
+out:
+    og__release(s->budget, is_above, bytes, part);
+    return rc;
+}
+
+/* Into the idle slots, in the order of the file. */
+uint32_t og__beneath_prefill(struct og_beneath *s, uint32_t *nodes, uint32_t *slots, uint32_t most)
+{
+    uint32_t n = 0;
+    while (n < most && s->prefill_left > 0) {
+        uint32_t node;
+        og__placement_nodes(&s->uses.nodes, &s->prefill_node, &node, 1);
+        const uint32_t rank = s->prefill_rank++;
+        if (s->slot_of[rank] != CHOSEN)
+            continue;
+        const uint32_t slot = s->list[key_free(s)];
+        s->list[key_free(s)] = s->link[slot];
+        s->slot_of[rank] = slot;
+        s->held[slot] = node;
+        hang(s, slot, key_of(s, s->uses.node[rank].first, rank));
+        nodes[n] = node;
+        slots[n++] = slot;
+        s->prefill_left--;
+    }
+    return n;
+}
+
+/* ---- a batch ---- */
+
+static void arrive(struct og_beneath *s, uint32_t arrival, uint32_t key)
+{
+    s->arrival_link[arrival] = s->arrival[key];
+    s->arrival[key] = arrival;
+}
+
+/* Who leaves and is missed again may come down. Noted first, it enters last of those with the same
+ * next use: the batch's own rows need not be brought back from above. */
+static void note_leavers(struct og_beneath *s, const struct og_beneath_batch *in)
+{
+    uint32_t rank;
+    for (uint32_t l = 0; l < in->n_leavers; l++) {
+        in->to[l] = NONE;
+        if (wanted(s, in->leavers[l], &rank) && s->next[rank] != OG__NEVER &&
+            s->slot_of[rank] == NONE)
+            arrive(s, in->n + l, s->next[rank]);
+    }
+}
+
+static void look_up(struct og_beneath *s, const struct og_beneath_batch *in, struct og_plan *out)
+{
+    const uint16_t *next = s->uses.next + s->row;
+    for (uint32_t i = 0; i < in->n; i++) {
+        const uint32_t rank = og__placement_rank(&s->uses.nodes, in->ids[i]);
+        const uint32_t slot = s->slot_of[rank];
+        const uint32_t key = key_of(s, next[i], rank);
+        s->next[rank] = next[i];
+        out->place[i] = slot;
+        if (slot == NONE && !in->taken[i])
+            arrive(s, i, key);
+        if (slot == NONE)
+            continue;
+        hang(s, slot, in->taken[i] ? key_free(s) : key);
+        if (in->taken[i])
+            s->held[slot] = s->slot_of[rank] = NONE;
+    }
+}
+
+static void let_in(struct og_beneath *s, uint32_t slot, uint32_t node, uint32_t key)
+{
+    uint32_t rank;
+    if (wanted(s, s->held[slot], &rank))
+        s->slot_of[rank] = NONE;
+    if (wanted(s, node, &rank))
+        s->slot_of[rank] = slot;
+    s->held[slot] = node;
+    hang(s, slot, key);
+}
+
+/* In the order of their next use, while something later is given up for them. */
+static void choose_slots(struct og_beneath *s, const struct og_beneath_batch *in,
+                         struct og_plan *out)
+{
+    uint32_t slot = 0;
+    for (uint32_t key = 0; key < s->farthest && slot != NONE; key++) {
+        for (uint32_t a = s->arrival[key]; a != NONE; a = s->arrival_link[a]) {
+            slot = take_beyond(s, key);
+            if (slot == NONE)
+                break;
+            if (a < in->n)
+                og__plan_change(out, a, slot);
+            else
+                in->to[a - in->n] = slot;
+            let_in(s, slot, a < in->n ? in->ids[a] : in->leavers[a - in->n], key);
+        }
+    }
+    memset(s->arrival, 0xff, (key_free(s) + 1) * sizeof(*s->arrival));
+}
+
+int og__beneath_step(struct og_beneath *s, const struct og_beneath_batch *in, struct og_plan *out,
+                     struct og_err *err)
+{
+    const int rc = reserve_arrivals(s, (uint64_t)in->n + in->n_leavers, err);
+    if (rc < 0)
+        return rc;
+    s->list[s->batch++] = NONE; /* all of it is hit now, and hung elsewhere */
+    out->n = in->n;
+    out->n_misses = out->n_changes = 0;
+    note_leavers(s, in);
+    look_up(s, in, out);
+    choose_slots(s, in, out);
+    s->row += in->n;
+    return 0;
+}

@@ -1,0 +1,89 @@
+/* tiers: a cache in a device's memory over one in the host's, each planned by a policy of its own.
+ *
+ *   batch ──> the device's ──> what it misses, ──> the host's ──> misses
+ *             policy           less what comes     policy
+ *                              from the rings
+ *
+ *   0              n_device       + n_host         + n_victim
+ *   | device slots | host slots   | victim places  | this batch's misses, ascending by node id |
+ *
+ * Places stay one number, so that a batch is gathered through one index (gather/rows.h). Any two
+ * policies make a pair, since the second one plans a trace: what the first one misses. Two kinds of
+ * pair know of each other:
+ *
+ *   both static       the host leaves out what the device holds: with one ranking these are two
+ *                     thresholds (Yang et al. 2022, §6; Sun et al. 2023, §3.2)
+ *   belady beneath    what lets rows in lets others go, and these may enter the host's cache
+ *                     (plan/beneath.h): two-tier Belady, where both are belady
+ *
+ * Beside them rings of victims (plan/victim.h) take what leaves the device.
+ *
+ * A superbatch is planned for the device when it is prepared, since what it misses is what the
+ * host's policy must foresee; the plans are kept in 4 bytes a row (12 with rings). */
+#ifndef OG_TIERS_H
+#define OG_TIERS_H
+
+#include "plan/policy.h"
+#include "plan/victim.h"
+
+struct og_tiers_setup {
+    struct og_policy_setup device, host; /* each with its slots; of the same nodes */
+    struct og_victim_setup victim;
+};
+
+struct og_tiers;
+
+/* The hotness of both policies is borrowed as theirs is. Tables come from the budget. */
+OG_MUST_CHECK int og__tiers_open(struct og_tiers **out, const struct og_tiers_setup *setup,
+                                 struct og_budget *b, struct og_err *err);
+void og__tiers_close(struct og_tiers *t);
+
+/* Where each tier's places begin: of the device's at 0, host, victims, misses. */
+struct og_tiers_places {
+    uint32_t host, victim, misses;
+};
+struct og_tiers_places og__tiers_places(const struct og_tiers *t);
+
+/* Does the host's cache never hold what the device's does? With rings, from which rows come back to
+ * the device, it may. */
+bool og__tiers_exclusive(const struct og_tiers_setup *setup);
+
+/* Batches behind a superbatch that are seen with it. The host's policy sees none of them: what the
+ * device will miss there is not known yet. */
+uint32_t og__tiers_tail(const struct og_tiers_setup *setup);
+
+/* The next n batches of `trace`, which has those of a tail behind them. It is not needed
+ * afterwards. */
+OG_MUST_CHECK int og__tiers_prepare(struct og_tiers *t, const struct og_trace *trace, uint32_t n,
+                                    struct og_err *err);
+
+/* Rows to be put into places of the device and of the host before the next batch, at most `most`;
+ * 0 = that was all. To be taken before each batch is planned. */
+uint32_t og__tiers_prefill(struct og_tiers *t, uint32_t *nodes, uint32_t *places, uint32_t most);
+
+struct og_tiers_plan {
+    /* places, misses; changes: after the batch, its rows enter places of the device or the host */
+    struct og_plan plan;
+    uint32_t device_hits, host_hits, victim_hits;
+    /* before the changes: what is in a place of the device goes to one of the host or the victims
+     */
+    uint32_t n_moves;
+    uint32_t *move_from, *move_to;
+    uint32_t n_pushed;  /* of the moves: to victims */
+    uint32_t n_dropped; /* rows whose ring was full */
+    uint32_t move_capacity;
+};
+void og__tiers_plan_init(struct og_tiers_plan *p, struct og_budget *b);
+void og__tiers_plan_release(struct og_tiers_plan *p);
+
+/* The next batch, of those that were prepared. */
+OG_MUST_CHECK int og__tiers_plan(struct og_tiers *t, struct og_planner *planner,
+                                 const uint32_t *ids, uint32_t n, struct og_tiers_plan *out,
+                                 struct og_err *err);
+
+/* What both caches' tables and the plans of a superbatch take of the budget, for up to `rows` rows,
+ * `longest` in one batch, `batches` batches and `distinct` nodes. */
+size_t og__tiers_bytes(const struct og_tiers_setup *setup, uint64_t rows, uint64_t longest,
+                       uint64_t batches, uint64_t distinct);
+
+#endif
