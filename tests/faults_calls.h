@@ -305,6 +305,15 @@ static int call_simulate_workers(struct og_err *err)
     return rc;
 }
 
+static int call_simulate_tiers(struct og_err *err)
+{
+    char *text = NULL;
+    const struct og_tiers_asked asked = {"hybrid,belady", "4%", "pvp:depth=30"};
+    int rc = og_simulate_tiers(graph, "presc,belady", "5%", &asked, &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
 static int call_simulate_executors(struct og_err *err)
 {
     char *text = NULL;

@@ -285,6 +285,7 @@ static const struct call calls[] = {
     {"plans", "simulate", call_simulate, {NULL}, 0},
     {"plans", "simulate a trace", call_simulate_trace, {NULL}, 0},
     {"plans", "simulate workers", call_simulate_workers, {NULL}, 0},
+    {"plans", "simulate tiers", call_simulate_tiers, {NULL}, 0},
     {"plans", "simulate executors", call_simulate_executors, {NULL}, 0},
     {"train", "train", call_train, {"checkpoint-every", "0", "log-every", "1"}, 0},
     {"train", "train uring", call_train, {"io", "uring", "policy", "none"}, 0},

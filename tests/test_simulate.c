@@ -355,6 +355,144 @@ static void a_simulation_tells_what_a_run_counts(void **state)
     }
 }
 
+/* ---- two tiers ---- */
+
+static json_t *simulated(const char *source, const char *policies, const char *caches,
+                         const struct og_tiers_asked *tiers, const struct og_options *opt)
+{
+    struct og_err err = {0};
+    char *text = NULL;
+    if (og_simulate_tiers(source, policies, caches, tiers, opt, NULL, &text, &err) < 0)
+        fail_msg("%s", err.message);
+    json_t *root = json_loads(text, 0, NULL);
+    free(text);
+    return root;
+}
+
+static int64_t count_of(const json_t *root, size_t i, const char *key)
+{
+    return json_integer_value(
+        json_object_get(json_array_get(json_object_get(root, "results"), i), key));
+}
+
+static void assert_sums(const json_t *r)
+{
+    static const char *const served[] = {"device_hits", "host_hits", "victim_hits"};
+    const int64_t row_bytes = 70 * 4;
+    int64_t hits = 0;
+    for (size_t k = 0; k < OG_COUNT(served); k++)
+        hits += json_integer_value(json_object_get(r, served[k]));
+    const int64_t rows = json_integer_value(json_object_get(r, "rows"));
+    const int64_t device = json_integer_value(json_object_get(r, "device_hits"));
+    const int64_t moved = json_integer_value(json_object_get(r, "demoted")) +
+                          json_integer_value(json_object_get(r, "victim_pushed"));
+    assert_true(rows > 0);
+    assert_int_equal(hits, json_integer_value(json_object_get(r, "hits")));
+    assert_int_equal(hits + json_integer_value(json_object_get(r, "misses")), rows);
+    assert_int_equal(json_integer_value(json_object_get(r, "link_bytes")),
+                     (rows - device) * row_bytes);
+    assert_int_equal(json_integer_value(json_object_get(r, "link_bytes_back")), moved * row_bytes);
+}
+
+/* A row is served by the device as if its cache were alone, by either as if they were one. */
+static void two_caches_of_a_kind_are_one(void **state)
+{
+    const struct og_made *made = *state;
+    static const char *const policies[] = {"degree", "pagerank", "presc:2", "belady"};
+    for (size_t p = 0; p < OG_COUNT(policies); p++) {
+        const struct og_tiers_asked tiers = {.policies = policies[p], .memory = "5%,20%"};
+        struct og_options opt;
+        small_run(&opt);
+        test_set(&opt, "epochs", "1");
+        json_t *both = simulated(made->dataset, policies[p], "10%,0%", &tiers, &opt);
+        json_t *one = simulated(made->dataset, policies[p], "5%,20%,15%,30%", NULL, &opt);
+        for (size_t i = 0; i < 4; i++) {
+            const size_t device = i / 2;
+            const size_t all = i % 2 ? device : device + 2;
+            assert_sums(json_array_get(json_object_get(both, "results"), i));
+            assert_int_equal(count_of(both, i, "device_hits"), count_of(one, device, "hits"));
+            assert_int_equal(count_of(both, i, "misses"), count_of(one, all, "misses"));
+        }
+        json_decref(both);
+        json_decref(one);
+        og_options_release(&opt);
+    }
+}
+
+static void pairs_stand_as_asked_for(void **state)
+{
+    const struct og_made *made = *state;
+    struct og_tiers_asked tiers = {
+        .policies = "hybrid,rr", .memory = "3%,1%", .victim = "pvp:depth=20"};
+    struct og_options opt;
+    small_run(&opt);
+    json_t *root = simulated(made->dataset, "lru,presc", "5%,50%", &tiers, &opt);
+    const json_t *results = json_object_get(root, "results");
+    static const char *const keys[] = {"policy", "device_policy", "device_memory", "cache"};
+    static const char *const words[][2] = {
+        {"lru", "presc"}, {"hybrid", "rr"}, {"3%", "1%"}, {"5%", "50%"}};
+    int64_t pushed = 0;
+    assert_int_equal(json_array_size(results), 16);
+    for (size_t i = 0; i < 16; i++) {
+        const json_t *r = json_array_get(results, i);
+        assert_sums(r);
+        for (size_t k = 0; k < 4; k++)
+            assert_string_equal(json_string_value(json_object_get(r, keys[k])),
+                                words[k][i >> (3 - k) & 1]);
+        assert_int_equal(count_of(root, i, "device_rows"), i & 2 ? 30 : 90);
+        assert_int_equal(count_of(root, i, "cache_rows"), i & 1 ? 1500 : 150);
+        assert_int_equal(count_of(root, i, "victim_rows"), 5 * 20);
+        assert_int_equal(count_of(root, i, "victim_bytes"), 5 * 20 * (70 * 4 + 8));
+        pushed += count_of(root, i, "victim_hits");
+    }
+    assert_true(pushed > 0);
+    json_decref(root);
+    /* by the rankings of the host's, one each */
+    tiers = (struct og_tiers_asked){.memory = "2%"};
+    root = simulated(made->dataset, "presc:2,hybrid,lru", "5%", &tiers, &opt);
+    static const char *const ranked[] = {"presc:2", "pagerank", "degree"};
+    assert_int_equal(json_array_size(json_object_get(root, "results")), 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(
+            json_string_value(json_object_get(json_array_get(json_object_get(root, "results"), i),
+                                              "device_policy")),
+            ranked[i]);
+    json_decref(root);
+    og_options_release(&opt);
+}
+
+static void pairs_that_cannot_be_are_refused(void **state)
+{
+    const struct og_made *made = *state;
+    static const struct {
+        const char *device, *memory, *victim, *message, *hint;
+    } cases[] = {
+        {"best", "1%", NULL, "policy: 'best'", ""},
+        {"auto", "1%", NULL, "auto cannot be simulated", "name the policies"},
+        {"lru", "", NULL, "cache: no size", ""},
+        {"lru", "1%", "pvp:16", "victim: 'pvp:16' given", "pvp:depth=N"},
+        {"lru", "1%", "pvp:depth=0", "victim: 'pvp:depth=0' given", "pvp:depth=N"},
+        {"lru", "1%", "pvp:depth=-1", "victim: 'pvp:depth=-1' given", "pvp:depth=N"},
+        {"lru", "1%", "pvp:depth=9x", "victim: 'pvp:depth=9x' given", "pvp:depth=N"},
+        {"presc", "1%", "pvp", "victim: nothing leaves", "--device-policy hybrid"},
+        {NULL, "1%", "pvp", "victim: nothing leaves", "--device-policy hybrid"},
+    };
+    for (size_t i = 0; i < OG_COUNT(cases); i++) {
+        const struct og_tiers_asked tiers = {cases[i].device, cases[i].memory, cases[i].victim};
+        struct og_options opt;
+        struct og_err err = {0};
+        char *text = NULL;
+        small_run(&opt);
+        assert_int_equal(
+            og_simulate_tiers(made->dataset, "lru", "1%", &tiers, &opt, NULL, &text, &err),
+            -EINVAL);
+        assert_null(text);
+        assert_non_null(strstr(err.message, cases[i].message));
+        assert_non_null(strstr(err.hint, cases[i].hint));
+        og_options_release(&opt);
+    }
+}
+
 static void results_stand_as_asked_for(void **state)
 {
     const struct og_made *made = *state;
@@ -471,8 +609,12 @@ static void what_cannot_be_is_refused(void **state)
 static void the_smallest_memory_named_is_enough(void **state)
 {
     const struct og_made *made = *state;
-    for (int policy = 0; policy < 4; policy++) {
-        static const char *const policies[] = {"lru", "belady", "presc,hybrid", "lru,rr"};
+    static const struct og_tiers_asked pairs[] = {
+        {NULL, "5%", NULL}, {"hybrid,rr", "5%", "pvp:depth=500"}, {"belady,sweep", "5%", NULL}};
+    for (int policy = 0; policy < 7; policy++) {
+        static const char *const policies[] = {"lru",     "belady",       "presc,hybrid", "lru,rr",
+                                               "presc:1", "belady,presc", "belady,lru"};
+        const struct og_tiers_asked *tiers = policy < 4 ? NULL : &pairs[policy - 4];
         const char *source = policy == 3 ? made->trace : made->dataset;
         struct og_options opt;
         struct og_err err = {0};
@@ -481,15 +623,16 @@ static void the_smallest_memory_named_is_enough(void **state)
         small_run(&opt);
         test_set(&opt, "epochs", "2000");
         test_set(&opt, "memory", "30M");
-        assert_int_equal(
-            og_simulate(made->dataset, policies[policy], "5%", &opt, NULL, &text, &err), -ENOMEM);
+        assert_int_equal(og_simulate_tiers(made->dataset, policies[policy], "5%", tiers, &opt, NULL,
+                                           &text, &err),
+                         -ENOMEM);
         assert_int_equal(strncmp(err.hint, words, strlen(words)), 0);
         char size[16];
         snprintf(size, sizeof(size), "%.*s", (int)strspn(err.hint + strlen(words), "0123456789M"),
                  err.hint + strlen(words));
         test_set(&opt, "memory", size);
         err = (struct og_err){0};
-        if (og_simulate(source, policies[policy], "5%", &opt, NULL, &text, &err) < 0)
+        if (og_simulate_tiers(source, policies[policy], "5%", tiers, &opt, NULL, &text, &err) < 0)
             fail_msg("%s: %s", size, err.message);
         free(text);
         og_options_release(&opt);
@@ -502,6 +645,9 @@ int main(void)
         cmocka_unit_test(levels_agree_with_plain_simulation),
         cmocka_unit_test(every_policy_is_counted_as_it_runs),
         cmocka_unit_test(a_simulation_tells_what_a_run_counts),
+        cmocka_unit_test(two_caches_of_a_kind_are_one),
+        cmocka_unit_test(pairs_stand_as_asked_for),
+        cmocka_unit_test(pairs_that_cannot_be_are_refused),
         cmocka_unit_test(results_stand_as_asked_for),
         cmocka_unit_test(a_trace_gives_what_its_dataset_gives),
         cmocka_unit_test(what_cannot_be_is_refused),

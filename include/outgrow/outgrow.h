@@ -405,6 +405,22 @@ OG_EXPORT OG_MUST_CHECK int og_simulate(const char *source, const char *policies
                                         const struct og_observer *seen, char **out,
                                         struct og_err *err);
 
+/* The same with a cache in a device's memory over each of the host's: what the device's policy
+ * misses is what the host's plans (docs/policies.md, Two tiers).
+ *
+ * tiers  NULL: as og_simulate
+ * out    {"results":[{"policy","cache","device_policy","device_memory","device_hits",...}],...} */
+struct og_tiers_asked {
+    const char *policies; /* of the device's cache, as `policies`; NULL: static ones, by the
+                             rankings of the host's */
+    const char *memory;   /* sizes of the device's cache, as `caches` */
+    const char *victim;   /* "off", "pvp" or "pvp:depth=16384", rows a ring; NULL = off */
+};
+OG_EXPORT OG_MUST_CHECK int
+og_simulate_tiers(const char *source, const char *policies, const char *caches,
+                  const struct og_tiers_asked *tiers, const struct og_options *opt,
+                  const struct og_observer *seen, char **out, struct og_err *err);
+
 /* What an epoch would take with executors of which some sample and some train, told by a clock of
  * events (docs/executors.md).
  *

@@ -15,6 +15,15 @@ static const struct og_option own[] = {
              "policies to compare, as the option of train takes them (docs/policies.md): "
              "degree,presc:2,hybrid:window=128,update=4,file:SCORES.npy"),
     OWN_TEXT("cache", "SIZE,SIZE,...", "cache sizes to compare, such as 1%,5%,64M"),
+    OWN_TEXT("device-memory", "SIZE,SIZE,...",
+             "sizes of a cache in a device's memory, over each of --cache in the host's "
+             "(docs/policies.md, Two tiers)"),
+    OWN_TEXT("device-policy", "P,P,...",
+             "policies of that cache; unless given, static ones by the rankings of --policy"),
+    OWN_TEXT(
+        "victim", "off|pvp[:depth=N]",
+        "pvp: what leaves the device waits in rings of N rows [16384] for the batch that wants "
+        "it next"),
     OWN_TEXT("executors", "S:T,...",
              "what an epoch would take with so many samplers and trainers, instead of or beside "
              "caches; 4 = every split of four (docs/executors.md)"),
@@ -78,6 +87,33 @@ static void show_all_rates(const json_t *root)
     show_rates(root, "exchanged", "hit_rate_with_prefill", "prefilled rows as misses");
 }
 
+static double share_of(const json_t *r, const char *key)
+{
+    const double rows = json_number_value(json_object_get(r, "rows"));
+    return rows > 0 ? 100 * json_number_value(json_object_get(r, key)) / rows : 0;
+}
+
+/* A line a pair of caches: who serves how much, and what moves. */
+static void show_tiers(const json_t *root)
+{
+    const json_t *results = json_object_get(root, "results");
+    char text[3][SHOWN_MAX];
+    printf("\n%-22s %7s %-22s %7s %8s %8s %8s %8s %10s %10s %10s\n", "device", "", "host", "",
+           "device", "host", "victims", "disk", "link", "link back", "disk bytes");
+    for (size_t i = 0; i < json_array_size(results); i++) {
+        const json_t *r = json_array_get(results, i);
+        printf("%-22s %7s %-22s %7s %6.2f %% %6.2f %% %6.2f %% %6.2f %%",
+               json_string_value(json_object_get(r, "device_policy")),
+               json_string_value(json_object_get(r, "device_memory")),
+               json_string_value(json_object_get(r, "policy")),
+               json_string_value(json_object_get(r, "cache")), share_of(r, "device_hits"),
+               share_of(r, "host_hits"), share_of(r, "victim_hits"), share_of(r, "misses"));
+        printf(" %10s %10s %10s\n", show_value(text[0], "bytes", json_object_get(r, "link_bytes")),
+               show_value(text[1], "bytes", json_object_get(r, "link_bytes_back")),
+               show_value(text[2], "bytes", json_object_get(r, "bytes_read")));
+    }
+}
+
 static void show_simulation(const json_t *root)
 {
     char name[SHOWN_MAX];
@@ -88,7 +124,10 @@ static void show_simulation(const json_t *root)
            show_value(rows, "rows", json_object_get(root, "rows")),
            show_value(bytes, "row_bytes", json_object_get(root, "row_bytes")),
            (long long)json_integer_value(json_object_get(root, "batches")));
-    show_all_rates(root);
+    if (json_object_get(root, "device_memory"))
+        show_tiers(root);
+    else
+        show_all_rates(root);
 }
 
 /* ---- executors ---- */
@@ -177,23 +216,26 @@ static size_t next_word(const char *list)
     return n;
 }
 
-static int check_word(const char *name, const char *word, struct og_err *err)
+static int check_word(const char *name, const char *option, const char *word, struct og_err *err)
 {
+    const bool same = strcmp(name, option) == 0;
     struct og_options scratch;
     struct og_err why = {0};
     og_options_init(&scratch);
-    int rc = og_options_set(&scratch, name, word, &why);
+    int rc = og_options_set(&scratch, option, word, &why);
     og_options_release(&scratch);
     if (rc < 0)
-        return usage_error(err, why.hint, "--%s", why.message);
+        return usage_error(err, why.hint, "--%s%s%s", same ? "" : name, same ? "" : ", as --",
+                           why.message);
     if (strcmp(word, "auto") == 0)
         return usage_error(err, "name the policies that it should choose from",
                            "--%s: auto cannot be simulated", name);
     return 0;
 }
 
-/* A list must be there, and each of its words what the training option of that name takes. */
-static int check_list(const struct invocation *in, const char *name, struct og_err *err)
+/* A list must be there, and each of its words what the training option takes. */
+static int check_list(const struct invocation *in, const char *name, const char *option,
+                      struct og_err *err)
 {
     const char *list = own_text(in, name);
     if (!list || !*list)
@@ -203,7 +245,7 @@ static int check_list(const struct invocation *in, const char *name, struct og_e
         char *word = strndup(list, n);
         if (!word)
             abort();
-        int rc = check_word(name, word, err);
+        int rc = check_word(name, option, word, err);
         free(word);
         if (rc < 0)
             return rc;
@@ -308,6 +350,28 @@ static int spare_inputs(const char *folder, const char *path, struct og_err *err
                   : 0;
 }
 
+static int check_device(const struct invocation *in, bool caches, const char *plot,
+                        struct og_err *err)
+{
+    int rc = 0;
+    if (!own_text(in, "device-memory")) {
+        if (own_text(in, "device-policy") || own_text(in, "victim"))
+            TRY(usage_error(err, "its sizes, such as --device-memory 1%,2%",
+                            "simulate: --device-memory expected"));
+        return 0;
+    }
+    if (!caches)
+        TRY(usage_error(err, "--cache 0% for none",
+                        "simulate: --device-memory lies over --cache and --policy"));
+    if (plot)
+        TRY(usage_error(err, "leave --device-memory out", "--plot: figures are of one tier"));
+    TRY(check_list(in, "device-memory", "cache", err));
+    if (own_text(in, "device-policy"))
+        TRY(check_list(in, "device-policy", "policy", err));
+out:
+    return rc;
+}
+
 /* All that can be refused before the work whose result is wanted. */
 static int check(const struct invocation *in, bool caches, const char *json, const char *plot,
                  struct og_err *err)
@@ -318,9 +382,10 @@ static int check(const struct invocation *in, bool caches, const char *json, con
     if (caches && in->n_args == 0)
         TRY(usage_error(err, NULL, "simulate: DATASET|TRACE expected"));
     if (caches) {
-        TRY(check_list(in, "policy", err));
-        TRY(check_list(in, "cache", err));
+        TRY(check_list(in, "policy", "policy", err));
+        TRY(check_list(in, "cache", "cache", err));
     }
+    TRY(check_device(in, caches, plot, err));
     if (in->n_args > 0) {
         TRY(spare_inputs(in->arg[0], json, err));
         TRY(spare_inputs(in->arg[0], plot, err));
@@ -335,9 +400,13 @@ static int simulate(const struct invocation *in, bool caches, char **text, struc
     char *executors = NULL;
     const bool both = caches && own_text(in, "executors");
     int rc = 0;
+    const struct og_tiers_asked tiers = {.policies = own_text(in, "device-policy"),
+                                         .memory = own_text(in, "device-memory"),
+                                         .victim = own_text(in, "victim")};
     if (caches)
-        TRY(og_simulate(in->arg[0], own_text(in, "policy"), own_text(in, "cache"), &in->options,
-                        screen_observer(in->screen, in->options.epochs), text, err));
+        TRY(og_simulate_tiers(in->arg[0], own_text(in, "policy"), own_text(in, "cache"),
+                              tiers.memory ? &tiers : NULL, &in->options,
+                              screen_observer(in->screen, in->options.epochs), text, err));
     if (!caches || both)
         TRY(ask_executors(in, both ? &executors : text, err));
     if (both)
@@ -384,6 +453,8 @@ const struct command cmd_simulate = {
             "reads and the bytes. Rows put into a cache ahead of their batch are told apart. With "
             "--workers it counts the caches of all of them, each with a cache of its own, and "
             "what they would hold if they shared nodes out and exchanged rows. With "
+            "--device-memory a cache on a device lies over each, and hits are told by tier, with "
+            "what goes over the link. With "
             "--executors it "
             "tells by a clock of events what an epoch would take with so many samplers and "
             "trainers; with --times and --tickets that needs no dataset.",

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "budget/memory_plan.h"
 #include "plan/dealt.h"
-#include "sample/trace.h"
+#include "run/simulator.h"
 #include "train/hotness.h"
 #include "train/json.h"
 #include "train/options.h"
@@ -20,43 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_POLICIES = 64, MOST_WORKERS = 64, WORD = 48 };
-
-struct asked_policy {
-    char *name; /* "hybrid:window=128", malloc'ed */
-    int kind;   /* enum og_policy_kind */
-    struct og_options opt;
-};
-
-struct asked_cache {
-    char name[WORD];
-    struct og_amount amount;
-    uint32_t place; /* among the sizes in ascending order */
-};
-
-struct simulator {
-    struct og_options opt; /* its own */
-    const struct og_observer *seen;
-    struct asked_policy policy[MOST_POLICIES];
-    struct asked_cache cache[OG__MOST_SIZES];
-    int n_policies, n_caches;
-    struct og_simulation sim;
-    uint32_t size[OG__MOST_SIZES];
-    uint32_t epoch; /* batches */
-    /* of what is to come: bounds until it is there */
-    uint64_t most_rows, longest;
-    uint32_t most_batches;
-    /* a dataset, or NULL */
-    struct og_session *s;
-    uint32_t *ids; /* [most_rows] */
-    uint64_t *ptr; /* [most_batches + 1] */
-    uint64_t rows;
-    uint32_t n_batches;
-    /* a trace */
-    struct og_trace_folder folder;
-    struct og_pool *pool;
-    struct og_budget *budget;
-};
+enum { MOST_WORKERS = 64 };
 
 /* ---- what was asked for ---- */
 
@@ -201,18 +165,19 @@ static int find_hotness(struct simulator *m, const struct asked_policy *p, uint3
 }
 
 /* Most rankings are made of the graph, which a trace has not. */
-static int check_policies(const struct simulator *m, struct og_err *err)
+static int check_policies(const struct simulator *m, const struct simulator *lists,
+                          struct og_err *err)
 {
-    for (int i = 0; !m->s && i < m->n_policies; i++)
-        if (og__hotness_needs_graph(m->policy[i].kind))
+    for (int i = 0; !m->s && i < lists->n_policies; i++)
+        if (og__hotness_needs_graph(lists->policy[i].kind))
             return og__fail(err, -EINVAL,
                             "give the dataset in the place of the trace: with the options the "
                             "trace was sampled with, its batches are the same",
                             "policy: %s ranks nodes by the graph of %s, which a trace has not",
-                            m->policy[i].name, m->folder.said.dataset);
+                            lists->policy[i].name, m->folder.said.dataset);
     int rc = 0;
-    for (int i = 0; i < m->n_policies; i++)
-        OG_TRY(og__hotness_check(&m->policy[i].opt, m->sim.n_nodes, err));
+    for (int i = 0; i < lists->n_policies; i++)
+        OG_TRY(og__hotness_check(&lists->policy[i].opt, m->sim.n_nodes, err));
 out:
     return rc;
 }
@@ -229,6 +194,11 @@ static int check_workers(const struct simulator *m, struct og_err *err)
     const int n = m->opt.workers;
     if (n <= 1)
         return 0;
+    if (m->device)
+        return og__fail(err, -EINVAL, "leave one of the two out",
+                        "--workers %d with --device-memory: caches on devices are counted of one "
+                        "process",
+                        n);
     if (n > MOST_WORKERS)
         return og__fail(err, -EINVAL, NULL, "--workers %d: at most %d", n, MOST_WORKERS);
     if ((uint32_t)n > m->epoch)
@@ -244,6 +214,100 @@ static int check_workers(const struct simulator *m, struct og_err *err)
                         "workers, who have not each other's samples",
                         m->opt.resample_every, n);
     return 0;
+}
+
+/* ---- a device's cache over the host's ---- */
+
+/* Unless some are named, the device's cache is static, by the ranking of the host's policy. */
+static int default_device_policies(struct simulator *m, struct og_err *err)
+{
+    int rc = 0;
+    m->device_is_paired = true;
+    for (int i = 0; i < m->n_policies; i++) {
+        const int kind = og__policy_ranked_like(m->policy[i].kind);
+        const bool same = kind == m->policy[i].kind;
+        char *word = strdup(same ? m->policy[i].name : og__policy_word(kind));
+        OG_TRY(word ? read_policy(m->device, word, err)
+                    : og__fail_errno(err, -ENOMEM, NULL, "policy"));
+    }
+out:
+    return rc;
+}
+
+static int check_victims(const struct simulator *m, struct og_err *err)
+{
+    for (int i = 0; m->victim.depth > 0 && i < m->device->n_policies; i++)
+        if (!og__policy_admits(m->device->policy[i].kind))
+            return og__fail(err, -EINVAL, "name one that lets rows in: --device-policy hybrid",
+                            "victim: nothing leaves a device's cache under %s",
+                            m->device->policy[i].name);
+    return 0;
+}
+
+static int read_device(struct simulator *m, const struct og_tiers_asked *asked, struct og_err *err)
+{
+    int rc;
+    m->device = calloc(1, sizeof(*m->device));
+    OG_TRY(m->device ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation"));
+    OG_TRY(og__options_copy(&m->device->opt, &m->opt, err));
+    OG_TRY(asked->policies ? read_policies(m->device, asked->policies, err)
+                           : default_device_policies(m, err));
+    OG_TRY(read_caches(m->device, asked->memory, err));
+    OG_TRY(og__victim_read(&m->victim, asked->victim, err));
+    OG_TRY(check_victims(m, err));
+out:
+    return rc;
+}
+
+static void settle_device(struct simulator *m)
+{
+    struct simulator *d = m->device;
+    for (int i = 0; d && i < d->n_caches; i++) {
+        d->cache[i].place = (uint32_t)i;
+        d->size[i] =
+            (uint32_t)og__cache_rows(&d->cache[i].amount, m->sim.n_nodes, kept_row_bytes(m));
+    }
+}
+
+/* Is device policy number k simulated over the host's number i? */
+static bool is_pair(const struct simulator *m, int i, int k)
+{
+    return !m->device_is_paired || i == k;
+}
+
+static struct og_tiers_setup pair_of(const struct simulator *m, const struct asked_policy *host,
+                                     const struct asked_policy *device)
+{
+    return (struct og_tiers_setup){.device = setup_of(m, device),
+                                   .host = setup_of(m, host),
+                                   .victim = og__victim_setup(&m->victim, &device->opt)};
+}
+
+/* The shorter of what each would have by itself. */
+static struct og_simulation simulation_of_pair(const struct simulator *m,
+                                               const struct asked_policy *host,
+                                               const struct asked_policy *device)
+{
+    struct og_simulation sim = simulation_of(m, host);
+    sim.superbatch = OG_MIN(sim.superbatch, superbatch_of(m, device->kind));
+    return sim;
+}
+
+static size_t most_for_a_pair(const struct simulator *m, const struct asked_policy *host,
+                              const struct asked_policy *device)
+{
+    const struct og_simulation sim = simulation_of_pair(m, host, device);
+    struct og_tiers_setup s = pair_of(m, host, device);
+    size_t ranking = 0;
+    for (int i = 0; i < m->n_caches; i++)
+        s.host.n_slots = OG_MAX(s.host.n_slots, m->size[i]);
+    for (int i = 0; i < m->device->n_caches; i++)
+        s.device.n_slots = OG_MAX(s.device.n_slots, m->device->size[i]);
+    if (m->s)
+        ranking = OG_MAX(og__hotness_bytes(&m->s->facts, host->kind),
+                         og__hotness_bytes(&m->s->facts, device->kind));
+    const size_t running = og__simulate_tiers_bytes(&sim, &s, m->most_rows, m->longest);
+    return hotness_bytes(m, host) + hotness_bytes(m, device) + OG_MAX(ranking, running);
 }
 
 /* ---- memory ---- */
@@ -271,6 +335,9 @@ static size_t most_for_a_policy(const struct simulator *m)
         size_t ranking = m->s ? og__hotness_bytes(&m->s->facts, p->kind) : 0;
         size_t running = running_bytes(m, &sim, &setup);
         most = OG_MAX(most, hotness_bytes(m, p) + OG_MAX(ranking, running));
+        for (int k = 0; m->device && k < m->device->n_policies; k++)
+            if (is_pair(m, i, k))
+                most = OG_MAX(most, most_for_a_pair(m, p, &m->device->policy[k]));
     }
     return most;
 }
@@ -301,172 +368,39 @@ static int check_memory(struct simulator *m, struct og_err *err)
                     og__human_bytes(rest, (double)simulation));
 }
 
-/* ---- a dataset: its batches are sampled ---- */
-
-/* Bounds of what will be sampled are known from the session's pilot batches. */
-static int open_dataset(struct simulator *m, const char *dataset, struct og_err *err)
-{
-    if (m->opt.epochs == 0)
-        return og__fail(err, -EINVAL, "give --epochs of at least 1", "--epochs 0: no batches");
-    int rc = og__session_open(&m->s, dataset, &m->opt, OG__WANT_UNEVALUATED, NULL, m->seen, err);
-    if (rc < 0)
-        return rc;
-    struct og_session *s = m->s;
-    m->most_batches = (uint32_t)og__schedule_items(&s->facts.schedule);
-    m->longest =
-        OG_MIN(s->facts.caps.hop[s->facts.caps.n_hops - 1].n_src, (uint64_t)s->facts.ds->n_nodes);
-    m->most_rows = m->longest * m->most_batches;
-    m->epoch = (uint32_t)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
-    m->sim.n_nodes = (uint64_t)s->facts.ds->n_nodes;
-    m->sim.pool = s->pool;
-    m->sim.budget = s->budget;
-    rc = og__learn_rule(&s->facts, &s->config, s->budget, err);
-    m->sim.rule = s->facts.read_rule;
-    return rc;
-}
-
-static int keep_batch(void *arg, struct og_work *w, struct og_err *err)
-{
-    struct simulator *m = arg;
-    const struct og_batch *batch = &w->sampled.batch;
-    if (batch->n_ids > m->most_rows - m->rows)
-        return og__fail(err, -ENOMEM, "another --seed may have smaller ones",
-                        "trace: batches are larger than the first ones promised");
-    memcpy(m->ids + m->rows, batch->ids, batch->n_ids * sizeof(*m->ids));
-    m->rows += batch->n_ids;
-    m->ptr[++m->n_batches] = m->rows;
-    struct og_progress p = {.stage = "sample",
-                            .epoch = (int)w->descriptor.epoch,
-                            .epochs = m->opt.epochs,
-                            .done = w->descriptor.batch + 1,
-                            .total = m->epoch};
-    og__observe(m->seen, &p);
-    return 0;
-}
-
-static int sample_trace(struct simulator *m, struct og_err *err)
-{
-    struct og_session *s = m->s;
-    m->ids = og__alloc(s->budget, m->most_rows * sizeof(*m->ids), "trace", err);
-    m->ptr = og__alloc(s->budget, ((size_t)m->most_batches + 1) * sizeof(*m->ptr), "trace", err);
-    if (!m->ids || !m->ptr)
-        return -ENOMEM;
-    struct og_pipeline p;
-    og__pipeline_sample(
-        &p, &s->path, (struct og_items){&s->facts.schedule, OG__SPLITS, 0, m->most_batches}, false);
-    int rc = og__pipeline_run(&p, keep_batch, m, err);
-    m->sim.trace = (struct og_trace){m->n_batches, m->ptr, m->ids};
-    return rc;
-}
-
-/* ---- a trace: its batches are read ---- */
-
-static int open_column(struct og_npy *a, const char *dir, const char *name, struct og_err *err)
-{
-    char *path = og__path_join(dir, name);
-    int rc = path ? og__npy_open(a, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    free(path);
-    return rc;
-}
-
-/* The longest batch by its offsets, which are not believed before the trace is read. */
-static int measure_batches(struct simulator *m, const struct og_npy *ptr, struct og_err *err)
-{
-    int64_t offset[512];
-    int64_t before = 0;
-    for (int64_t first = 0; first < ptr->shape[0]; first += (int64_t)OG_COUNT(offset)) {
-        int64_t n = OG_MIN(ptr->shape[0] - first, (int64_t)OG_COUNT(offset));
-        int rc = og__npy_read_int64(ptr, first, n, offset, err);
-        if (rc < 0)
-            return rc;
-        for (int64_t i = 0; i < n; i++) {
-            uint64_t rows = offset[i] > before ? (uint64_t)offset[i] - (uint64_t)before : 0;
-            m->longest = OG_MAX(m->longest, OG_MIN(rows, m->sim.n_nodes));
-            before = offset[i];
-        }
-    }
-    return 0;
-}
-
-/* What the trace will take, before anything large is read. */
-static int measure_trace(struct simulator *m, const char *dir, struct og_err *err)
-{
-    struct og_npy ids = {.fd = -1};
-    struct og_npy ptr = {.fd = -1};
-    int rc;
-    OG_TRY(open_column(&ids, dir, "ids.npy", err));
-    OG_TRY(open_column(&ptr, dir, "ids_ptr.npy", err));
-    m->most_rows = (uint64_t)ids.shape[0];
-    m->most_batches = (uint32_t)OG_MIN(OG_MAX(ptr.shape[0], 1) - 1, (int64_t)UINT32_MAX);
-    OG_TRY(measure_batches(m, &ptr, err));
-out:
-    og__npy_close(&ids);
-    og__npy_close(&ptr);
-    return rc;
-}
-
-/* Rows are read as from a dataset that was written here, on the disk of the trace. */
-static struct og_read_rule assumed_rule(const struct simulator *m, const char *dir)
-{
-    enum { FIRST_ROW = 4096, BLOCK = 512 };
-    struct og_reader_options opt = {.io = m->opt.io};
-    og__profile_load(dir, &opt.profile);
-    return og__read_rule_standard(FIRST_ROW, m->folder.said.row_bytes, BLOCK, &opt);
-}
-
-static int open_trace(struct simulator *m, const char *dir, struct og_err *err)
-{
-    const struct og_log log = {m->seen ? m->seen->message : NULL, m->seen ? m->seen->arg : NULL};
-    int rc;
-    OG_TRY(og__options_resolve(&m->opt, &log, err));
-    OG_TRY(og__trace_describe(&m->folder.said, dir, err));
-    if (m->folder.said.n_relations > 0)
-        OG_TRY(og__fail(err, -ENOTSUP, "import the source with --drop-types",
-                        "%s: of a graph with types, whose rows have widths of their own", dir));
-    OG_TRY(og__pool_open(&m->pool, m->opt.threads, err));
-    m->sim.n_nodes = m->folder.said.n_nodes;
-    m->sim.pool = m->pool;
-    m->sim.budget = m->budget = og__budget_new((size_t)m->opt.memory.value);
-    m->sim.rule = assumed_rule(m, dir);
-    if (!m->budget)
-        return og__fail_errno(err, -ENOMEM, NULL, "budget");
-    OG_TRY(measure_trace(m, dir, err));
-    m->epoch = OG_MIN(OG_MAX(m->folder.said.batches_per_epoch, 1u), OG_MAX(m->most_batches, 1u));
-out:
-    return rc;
-}
-
-static int read_trace(struct simulator *m, const char *dir, struct og_err *err)
-{
-    og__trace_release(&m->folder);
-    int rc = og__trace_open_dir(&m->folder, dir, m->budget, err);
-    if (rc < 0)
-        return rc;
-    m->sim.trace = m->folder.trace;
-    m->n_batches = m->folder.trace.n_batches;
-    m->rows = m->folder.trace.ptr[m->n_batches];
-    return 0;
-}
-
 /* ---- either ---- */
 
 static int open_simulator(struct simulator *m, const char *source, const char *policies,
-                          const char *caches, const struct og_options *opt, struct og_err *err)
+                          const char *caches, const struct og_tiers_asked *tiers,
+                          const struct og_options *opt, struct og_err *err)
 {
     int rc;
     OG_TRY(og__options_copy(&m->opt, opt, err));
     OG_TRY(read_policies(m, policies, err));
     OG_TRY(read_caches(m, caches, err));
+    OG_TRY(tiers ? read_device(m, tiers, err) : 0);
     OG_TRY(og__exists(source, "trace.json", err));
-    OG_TRY(rc ? open_trace(m, source, err) : open_dataset(m, source, err));
-    OG_TRY(check_policies(m, err));
+    OG_TRY(rc ? og__simulator_open_trace(m, source, err)
+              : og__simulator_open_dataset(m, source, err));
+    OG_TRY(check_policies(m, m, err));
     OG_TRY(check_workers(m, err));
+    OG_TRY(m->device ? check_policies(m, m->device, err) : 0);
     settle_sizes(m);
+    settle_device(m);
     m->sim.stop = m->seen ? m->seen->stop : NULL;
     OG_TRY(check_memory(m, err));
-    OG_TRY(m->s ? sample_trace(m, err) : read_trace(m, source, err));
+    OG_TRY(m->s ? og__simulator_sample(m, err) : og__simulator_read(m, source, err));
 out:
     return rc;
+}
+
+static void release_lists(struct simulator *m)
+{
+    for (int i = 0; i < m->n_policies; i++) {
+        free(m->policy[i].name);
+        og_options_release(&m->policy[i].opt);
+    }
+    og_options_release(&m->opt);
 }
 
 static void close_simulator(struct simulator *m)
@@ -480,11 +414,10 @@ static void close_simulator(struct simulator *m)
     og__trace_release(&m->folder);
     og__pool_close(m->pool);
     og__budget_free(m->budget);
-    for (int i = 0; i < m->n_policies; i++) {
-        free(m->policy[i].name);
-        og_options_release(&m->policy[i].opt);
-    }
-    og_options_release(&m->opt);
+    release_lists(m);
+    if (m->device)
+        release_lists(m->device);
+    free(m->device);
 }
 
 /* ---- simulating ---- */
@@ -563,11 +496,87 @@ out:
     return rc;
 }
 
+/* Both rankings, which may be the same one: *hotness of the host's, *above of the device's. */
+static int find_both(struct simulator *m, const struct asked_policy *host,
+                     const struct asked_policy *device, uint32_t **hotness, uint32_t **above,
+                     struct og_err *err)
+{
+    int rc = 0;
+    if (hotness_bytes(m, host) > 0) {
+        *hotness = og__alloc(m->sim.budget, hotness_bytes(m, host), "hotness", err);
+        OG_TRY(*hotness ? find_hotness(m, host, *hotness, err) : -ENOMEM);
+    }
+    if (hotness_bytes(m, device) == 0)
+        goto out;
+    if (strcmp(host->name, device->name) == 0) {
+        *above = *hotness;
+        goto out;
+    }
+    *above = og__alloc(m->sim.budget, hotness_bytes(m, device), "hotness", err);
+    OG_TRY(*above ? find_hotness(m, device, *above, err) : -ENOMEM);
+out:
+    return rc;
+}
+
+/* One device cache and one of the host's. */
+static int simulate_sizes(struct simulator *m, const struct og_simulation *sim,
+                          const struct og_tiers_setup *setup, struct og_tiers_names names,
+                          json_t *results, struct og_err *err)
+{
+    struct og_simulated_tiers out;
+    const int rc = og__simulate_tiers(sim, setup, &out, err);
+    if (rc < 0)
+        return rc;
+    names.victim = m->victim.name;
+    json_t *row = og__tiers_json(&names, setup, kept_row_bytes(m), &out);
+    return json_array_append_new(results, row) < 0 ? og__fail_errno(err, -ENOMEM, NULL, "simulate")
+                                                   : 0;
+}
+
+static int simulate_pair(struct simulator *m, const struct asked_policy *host,
+                         const struct asked_policy *device, json_t *results, struct og_err *err)
+{
+    const struct og_simulation sim = simulation_of_pair(m, host, device);
+    struct og_tiers_setup setup = pair_of(m, host, device);
+    uint32_t *hotness = NULL;
+    uint32_t *above = NULL;
+    int rc;
+    OG_TRY(find_both(m, host, device, &hotness, &above, err));
+    setup.host.hotness = hotness;
+    setup.device.hotness = above;
+    for (int k = 0; k < m->device->n_caches; k++) {
+        for (int i = 0; i < m->n_caches; i++) {
+            const struct og_tiers_names names = {host->name, m->cache[i].name, device->name,
+                                                 m->device->cache[k].name, NULL};
+            setup.device.n_slots = m->device->size[k];
+            setup.host.n_slots = m->size[m->cache[i].place];
+            OG_TRY(simulate_sizes(m, &sim, &setup, names, results, err));
+        }
+    }
+out:
+    if (above != hotness)
+        og__release(m->sim.budget, above, hotness_bytes(m, device), "hotness");
+    og__release(m->sim.budget, hotness, hotness_bytes(m, host), "hotness");
+    return rc;
+}
+
+static int simulate_pairs(struct simulator *m, const struct asked_policy *host, int number,
+                          json_t *results, struct og_err *err)
+{
+    int rc = 0;
+    for (int k = 0; k < m->device->n_policies; k++)
+        if (is_pair(m, number, k))
+            OG_TRY(simulate_pair(m, host, &m->device->policy[k], results, err));
+out:
+    return rc;
+}
+
 static int simulate_all(struct simulator *m, json_t *results, struct og_err *err)
 {
     int rc = 0;
     for (int i = 0; i < m->n_policies; i++) {
-        OG_TRY(simulate_policy(m, &m->policy[i], results, err));
+        OG_TRY(m->device ? simulate_pairs(m, &m->policy[i], i, results, err)
+                         : simulate_policy(m, &m->policy[i], results, err));
         struct og_progress p = {
             .stage = "simulate", .done = (uint64_t)i + 1, .total = (uint64_t)m->n_policies};
         og__observe(m->seen, &p);
@@ -620,9 +629,18 @@ static json_t *result_root(const struct simulator *m, json_t *results, double op
                      names_json(m, true), "caches", names_json(m, false), "results", results);
 }
 
-int og_simulate(const char *source, const char *policies, const char *caches,
-                const struct og_options *opt, const struct og_observer *seen, char **out,
-                struct og_err *err)
+static void add_device(const struct simulator *m, json_t *root)
+{
+    if (!root || !m->device)
+        return;
+    json_object_set_new(root, "device_policies", names_json(m->device, true));
+    json_object_set_new(root, "device_memory", names_json(m->device, false));
+    json_object_set_new(root, "victim", json_string(m->victim.name));
+}
+
+int og_simulate_tiers(const char *source, const char *policies, const char *caches,
+                      const struct og_tiers_asked *tiers, const struct og_options *opt,
+                      const struct og_observer *seen, char **out, struct og_err *err)
 {
     if (out)
         *out = NULL;
@@ -633,7 +651,7 @@ int og_simulate(const char *source, const char *policies, const char *caches,
     if (rc < 0)
         goto out;
     m->seen = seen;
-    OG_TRY(open_simulator(m, source, policies, caches, opt, err));
+    OG_TRY(open_simulator(m, source, policies, caches, tiers, opt, err));
     double opened = og__now();
     OG_TRY(simulate_all(m, results, err));
     json_t *root = result_root(m, results, opened - start, og__now() - opened);
@@ -642,6 +660,7 @@ int og_simulate(const char *source, const char *policies, const char *caches,
         json_decref(root);
         goto out;
     }
+    add_device(m, root);
     rc = og__json_deliver(root, NULL, out, err);
 out:
     if (m)
@@ -649,4 +668,11 @@ out:
     free(m);
     json_decref(results);
     return rc;
+}
+
+int og_simulate(const char *source, const char *policies, const char *caches,
+                const struct og_options *opt, const struct og_observer *seen, char **out,
+                struct og_err *err)
+{
+    return og_simulate_tiers(source, policies, caches, NULL, opt, seen, out, err);
 }

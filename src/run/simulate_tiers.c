@@ -1,0 +1,95 @@
+#include "run/simulate_tiers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Park et al. 2024, §5.1: rings of 16 K rows. */
+enum { RING_ROWS = 16384, MOST_RING_ROWS = 1 << 20 };
+
+int og__victim_read(struct og_victim_asked *v, const char *text, struct og_err *err)
+{
+    static const char prefix[] = "pvp:depth=";
+    static const char hint[] = "off, pvp, or pvp:depth=N with N from 1 to 1048576 rows a ring";
+    text = text ? text : "off";
+    *v = (struct og_victim_asked){0};
+    snprintf(v->name, sizeof(v->name), "%s", text);
+    if (strcmp(text, "off") == 0)
+        return 0;
+    if (strcmp(text, "pvp") == 0) {
+        v->depth = RING_ROWS;
+        return 0;
+    }
+    char *end = NULL;
+    const char *digits = text + strlen(prefix);
+    const bool named =
+        strncmp(text, prefix, strlen(prefix)) == 0 && *digits >= '0' && *digits <= '9';
+    const unsigned long depth = named ? strtoul(digits, &end, 10) : 0;
+    if (depth == 0 || depth > MOST_RING_ROWS || *end)
+        return og__fail(err, -EINVAL, hint, "victim: '%s' given", text);
+    v->depth = (uint32_t)depth;
+    return 0;
+}
+
+struct og_victim_setup og__victim_setup(const struct og_victim_asked *v,
+                                        const struct og_options *device)
+{
+    if (v->depth == 0)
+        return (struct og_victim_setup){0};
+    return (struct og_victim_setup){.n_rings = (uint32_t)device->window,
+                                    .depth = v->depth,
+                                    .update = (uint32_t)OG_MAX(device->update, 1)};
+}
+
+static double share(uint64_t part, uint64_t of)
+{
+    return of ? (double)part / (double)of : 0;
+}
+
+static int set_count(json_t *row, const char *key, uint64_t n)
+{
+    return json_object_set_new(row, key, json_integer((json_int_t)n));
+}
+
+json_t *og__tiers_json(const struct og_tiers_names *names, const struct og_tiers_setup *setup,
+                       size_t row_bytes, const struct og_simulated_tiers *counted)
+{
+    const struct og_plan_cost *cost = &counted->cost;
+    const uint64_t ring_rows = og__victim_places(&setup->victim);
+    const struct {
+        const char *key;
+        uint64_t value;
+    } counts[] = {
+        {"cache_rows", setup->host.n_slots},
+        {"device_rows", setup->device.n_slots},
+        {"victim_rows", ring_rows},
+        {"victim_bytes", ring_rows * (row_bytes + OG__VICTIM_META_BYTES)},
+        {"rows", cost->rows},
+        {"hits", cost->hits},
+        {"device_hits", counted->device_hits},
+        {"host_hits", counted->host_hits},
+        {"victim_hits", counted->victim_hits},
+        {"misses", cost->misses},
+        {"prefill", counted->prefill},
+        {"device_prefill", counted->device_prefill},
+        {"reads", cost->reads},
+        {"bytes_read", cost->bytes},
+        {"link_bytes", (cost->rows - counted->device_hits) * row_bytes},
+        {"link_bytes_back", (counted->demoted + counted->victim_pushed) * row_bytes},
+        {"demoted", counted->demoted},
+        {"victim_pushed", counted->victim_pushed},
+        {"victim_dropped", counted->victim_dropped},
+    };
+    json_t *row =
+        json_pack("{s:s s:s s:s s:s s:s s:f s:f}", "policy", names->policy, "cache", names->cache,
+                  "device_policy", names->device_policy, "device_memory", names->device_memory,
+                  "victim", names->victim, "hit_rate", share(cost->hits, cost->rows),
+                  "hit_rate_with_prefill", 1 - share(cost->misses + counted->prefill, cost->rows));
+    for (size_t i = 0; row && i < OG_COUNT(counts); i++) {
+        if (set_count(row, counts[i].key, counts[i].value) == 0)
+            continue;
+        json_decref(row);
+        row = NULL;
+    }
+    return row;
+}
