@@ -65,7 +65,7 @@ def graph(b, args, name):
 
 def real_graphs(b, args):
     """Name and folder of each graph under --data that is there."""
-    for name, importing in (("debian-packages", ["--symmetrize"]), ("github-social", ["--symmetrize"]), ("tolokers", ["--symmetrize"]),
+    for name, importing in (("debian-packages", ["--symmetrize", "--drop-types"]), ("github-social", ["--symmetrize"]), ("tolokers", ["--symmetrize"]),
                             ("amazon-computers", ["--symmetrize"]), ("coauthor-cs", []), ("cora", [])):
         src = pathlib.Path(args.data) / name
         if not src.is_dir():
