@@ -339,7 +339,8 @@ static int plan_device(struct og_tiers *t, uint32_t batch, const uint32_t *ids, 
     return 0;
 }
 
-/* What the device's cache holds when the first batch begins. */
+/* What the device's cache holds when the first batch begins. Later ones find no more put into a
+ * cache that lets rows in. */
 static void apply_first_fills(struct og_tiers *t)
 {
     for (uint64_t i = 0; t->n_batches > 0 && i < t->fill_ptr[1]; i++)
@@ -394,7 +395,6 @@ uint32_t og__tiers_prefill(struct og_tiers *t, uint32_t *nodes, uint32_t *places
     for (; n < most && f->taken < t->fill_ptr[t->batch + 1]; n++, f->taken++) {
         nodes[n] = f->node[f->taken];
         places[n] = f->slot[f->taken];
-        t->held[places[n]] = nodes[n];
     }
     if (n > 0)
         return n;
