@@ -246,14 +246,19 @@ out:
     return rc;
 }
 
+static bool structure_fits(const struct og_session *s, int topology)
+{
+    const size_t structure = og__structure_bytes(&s->structure, topology);
+    return OG__PROCESS_BYTES + structure + og__budget_used(s->budget) <= s->memory.limit;
+}
+
 /* Topology in, sizes learnt, budget checked, cache decided. */
 static int plan_way(struct og_session *s, const struct og_way *way, struct og_err *err)
 {
     struct og_pilot pilot = {0};
     s->way = *way;
     s->memory = (struct og_memory_plan){.limit = s->memory.limit};
-    size_t structure = og__structure_bytes(&s->structure, way->topology);
-    if (OG__PROCESS_BYTES + structure + og__budget_used(s->budget) > s->memory.limit)
+    if (!structure_fits(s, way->topology))
         return refuse_topology(s, err);
     int rc = og__structure_open(&s->structure, err);
     if (rc < 0)
@@ -285,21 +290,26 @@ static void drop_plan(struct og_session *s)
 }
 
 /* Left to the program, the structure is on disk when it does not fit in memory; and when it does,
- * but is better there (choose.h). */
+ * but is better there (choose.h). Where it cannot fit it is planned for memory last, only to name
+ * the size that would do: batches of a large file that is mapped take minutes. */
 static int plan_session(struct og_session *s, const struct og_way *asked, struct og_err *err)
 {
     struct og_way way = *asked;
-    const bool open = asked->topology == OG_TOPOLOGY_AUTO;
-    if (open)
-        way.topology = OG_TOPOLOGY_MEMORY;
+    if (asked->topology != OG_TOPOLOGY_AUTO)
+        return plan_way(s, &way, err);
+    const bool fits = structure_fits(s, OG_TOPOLOGY_MEMORY);
+    way.topology = fits ? OG_TOPOLOGY_MEMORY : OG_TOPOLOGY_DISK;
     int rc = plan_way(s, &way, err);
-    if (rc != -ENOMEM || !open)
+    if (rc == 0 && !fits)
+        og__say(&s->config.log, OG__INFO,
+                "the graph's structure stays on disk: --memory cannot hold it");
+    if (rc != -ENOMEM)
         return rc;
-    struct og_err first = *err;
-    size_t smallest = s->memory.smallest;
+    const struct og_err first = *err;
+    const size_t smallest = s->memory.smallest;
     *err = (struct og_err){0};
     drop_plan(s);
-    way.topology = OG_TOPOLOGY_DISK;
+    way.topology = fits ? OG_TOPOLOGY_DISK : OG_TOPOLOGY_MEMORY;
     rc = plan_way(s, &way, err);
     if (rc == 0)
         og__say(&s->config.log, OG__INFO, "the graph's structure stays on disk (%s)",
