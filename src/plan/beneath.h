@@ -7,10 +7,10 @@
  *                      ^                    at hand those stay that the cache above misses soonest
  *   misses
  *
- * With Belady's cache above, both are Belady's: of g and h slots, the cache above misses as few
- * rows as any of g slots could, both together as few as any of g + h. For of two caches that keep
- * the rows wanted soonest of what they held and what came, the larger holds all that the smaller
- * does (Mattson et al. 1970), and this one keeps the difference. */
+ * With Belady's cache above, both are Belady's within a superbatch: of g and h slots, the cache
+ * above misses as few rows as any of g slots could, both together as few as any of g + h. For of
+ * two caches that keep the rows wanted soonest of what they held and what came, the larger holds
+ * all that the smaller does (Mattson et al. 1970), and this one keeps the difference. */
 #ifndef OG_BENEATH_H
 #define OG_BENEATH_H
 
