@@ -94,7 +94,7 @@ static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, str
     config.opt.n_fanout = 2;
     config.opt.io = OG_IO_PREAD;
     config.opt.memory = (struct og_amount){OG_BYTES, (double)limit};
-    config.opt.disk = (struct og_amount){OG_BYTES, 1e12};
+    config.disk = 1000000000000;
     config.opt.resample_every = facts.schedule.resample_every = r->resample_every;
     if (r->cache)
         assert_int_equal(og_options_set(&config.opt, "cache", r->cache, NULL), 0);
