@@ -32,17 +32,19 @@ static double now(void)
 
 /* Signal handlers have nowhere else to leave a note. */
 static volatile sig_atomic_t stop_asked;
-static double asked_at; /* theirs alone, one at a time */
+static long long asked_at; /* nanoseconds; 0: not yet. Theirs alone */
 
 /* The first asks to stop; those that come with it are the same wish, which timeout(1) and systemd
  * tell a process and its group; one that comes later kills. Workers are killed by who started them:
- * what it hands on may come late. */
+ * what it hands on may come late. Two threads may each be in here with one of two signals. */
 static void on_signal(int number)
 {
-    if (!stop_asked) {
-        asked_at = now();
-        stop_asked = 1;
-    } else if (og_worker() < 0 && now() - asked_at >= SECONDS_TOGETHER) {
+    const long long at = (long long)(1e9 * now());
+    long long first = 0;
+    if (__atomic_compare_exchange_n(&asked_at, &first, at, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+        __atomic_store_n(&stop_asked, 1, __ATOMIC_RELAXED);
+    } else if (og_worker() < 0 && at - first >= SECONDS_TOGETHER * 1000000000LL) {
         signal(number, SIG_DFL);
         raise(number); /* as soon as this returns */
     }
@@ -123,7 +125,7 @@ static void draw_bar(struct screen *s, const struct og_progress *p)
 static void on_progress(void *arg, const struct og_progress *p)
 {
     struct screen *s = arg;
-    if (stop_asked && !s->warned) {
+    if (__atomic_load_n(&stop_asked, __ATOMIC_RELAXED) && !s->warned) {
         s->warned = true;
         clear_bar(s);
         fputs("outgrow: stopping after this batch; a signal after a second kills\n", stderr);
