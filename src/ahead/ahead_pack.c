@@ -77,18 +77,20 @@ int og__ahead_within_disk(const struct og_ahead *a, struct og_err *err)
 
 int og__ahead_refuse_disk(const struct og_ahead *a, uint64_t need, struct og_err *err)
 {
-    const bool large = need > 64 * OG_MIB;
+    const struct og_data_path *d = a->path;
+    const uint64_t beside = (uint64_t)d->config->opt.disk.value - allowed_disk(d);
+    const uint64_t all = need + beside; /* what stays beside them is of --disk, too */
+    const bool large = all > 64 * OG_MIB;
     const uint64_t unit = large ? OG_MIB : OG_KIB;
     char hint[128];
     char takes[32];
     char allowed[32];
-    snprintf(hint, sizeof(hint), "give --disk %" PRIu64 "%s, or %s", (need + unit - 1) / unit,
-             large ? "M" : "K", or_else(a->path));
-    return og__fail(err, -ENOSPC, hint,
-                    "--disk: %" PRIu64 " batches sampled ahead%s take %s, %s are allowed", a->next,
-                    og__packs(a->path->way) ? ", and what they miss," : "",
-                    og__human_bytes(takes, (double)need),
-                    og__human_bytes(allowed, (double)allowed_disk(a->path)));
+    snprintf(hint, sizeof(hint), "give --disk %" PRIu64 "%s, or %s", (all + unit - 1) / unit,
+             large ? "M" : "K", or_else(d));
+    return og__fail(
+        err, -ENOSPC, hint, "--disk: %" PRIu64 " batches sampled ahead%s take %s, %s are allowed",
+        a->next, og__packs(d->way) ? ", and what they miss," : "",
+        og__human_bytes(takes, (double)need), og__human_bytes(allowed, (double)allowed_disk(d)));
 }
 
 /* Containers, where there are any, can be shorter; what is spilled cannot. */

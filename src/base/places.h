@@ -9,7 +9,7 @@ enum { OG_MOST_PLACES = 64 };
 
 struct og_places {
     uint32_t n;              /* 0 = nowhere */
-    const char *const *path; // [n]
+    const char *const *path; /* [n] */
 };
 
 /* One of them, for as long as the block that this stands in. */

@@ -88,7 +88,12 @@ static int open_file(struct og_spill *s, struct og_err *err)
 {
     int rc;
     OG_TRY(og__scratch_open(&s->scratch, s->opt.scratch, err));
-    OG_TRY(og__places_in(&s->path, og__scratch_places(s->scratch), "spill", err));
+    rc = og__places_in(&s->path, og__scratch_places(s->scratch), "spill", err);
+    if (rc < 0) { /* without parts it is not open, for whoever comes next */
+        og__scratch_close(s->scratch);
+        s->scratch = NULL;
+        return rc;
+    }
     for (uint32_t i = 0; i < s->path.n; i++) {
         const char *path = s->path.path[i];
         s->fd[i] = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -14,11 +14,12 @@ int og__loader_plan_text(struct og_loader *l, char **out, struct og_err *err)
     return og__json_deliver(og__session_plan_json(l->s), NULL, out, err);
 }
 
-/* Policies that look ahead know what an epoch reads once they have planned batches. */
+/* Policies that look ahead know what an epoch reads once they have planned batches; of a structure
+ * on disk that is known once a group of them was sampled. */
 void og__loader_note_plan(struct og_loader *l)
 {
     char *text = NULL;
-    if (l->predicted || !l->s->predicted.known)
+    if (l->predicted || !l->s->predicted.known || l->s->predicted.bound)
         return;
     l->predicted = true;
     if (og__loader_plan_text(l, &text, NULL) < 0)

@@ -95,7 +95,7 @@ static int open_loader(struct og_loader *l, const char *dataset, const struct og
         return rc;
     l->charged = bytes;
     sum_seeds(l);
-    l->predicted = l->s->predicted.known;
+    l->predicted = l->s->predicted.known && !l->s->predicted.bound;
     return og__loader_plan_text(l, &l->plan, err);
 }
 
