@@ -339,6 +339,7 @@ def part_limit(b, args):
 
 
 def part_settings(b, args):
+    b.run("bench", "io", "--path", b.scratch, "--quiet")
     return sequential.part_auto(b, None, args)
 
 
