@@ -469,6 +469,31 @@ static void planning_takes_what_a_policy_keeps(void **state)
     }
 }
 
+/* Lists that are cached are read once, before the run, and not by batches. */
+static void cached_lists_are_read_once(void **state)
+{
+    (void)state;
+    struct by_hand h;
+    set_by_hand(&h);
+    h.g.topology = (struct og_io_counts){.reads = 4000, .bytes = 4000 * 4096};
+    h.g.epochs = 2;
+    struct og_candidate c = {.policy = {.kind = OG_POLICY_NONE}};
+    const struct og_estimate none = estimate(&h.g, c);
+    c.lists_cached = 0.75;
+    const struct og_estimate most = estimate(&h.g, c);
+    assert_int_equal(none.reads - most.reads, 3000);
+    assert_int_equal(none.bytes_read - most.bytes_read, 3000 * 4096);
+    assert_seconds(none.term[OG__SAMPLING], 4 * 4000.0);
+    assert_seconds(most.term[OG__SAMPLING], 4 * 1000.0);
+    c.lists_cached = 1;
+    const struct og_estimate all = estimate(&h.g, c);
+    assert_int_equal(none.reads - all.reads, 4000);
+    c.load_bytes = 4096;
+    const struct og_estimate loaded = estimate(&h.g, c);
+    assert_seconds(loaded.prepare - all.prepare, 4);
+    assert_int_equal(loaded.bytes_read, all.bytes_read);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -483,6 +508,7 @@ int main(void)
         cmocka_unit_test(later_superbatches_keep_what_they_need),
         cmocka_unit_test(places_keep_what_a_placement_keeps),
         cmocka_unit_test(rows_of_later_batches_come_beside_training),
+        cmocka_unit_test(cached_lists_are_read_once),
         cmocka_unit_test(planning_takes_what_a_policy_keeps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

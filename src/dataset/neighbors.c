@@ -192,15 +192,22 @@ static int copy_run(void *arg, int64_t first, const uint32_t *ids, size_t n, str
     return 0;
 }
 
-static int build(struct og_neighbors *c, const struct og_topology *t, size_t capacity,
-                 struct og_err *err)
+static void choose_all(struct og_neighbors *c, const struct og_topology *t)
+{
+    for (uint64_t v = 0; v < c->n_nodes; v++)
+        if (og__degree(t, (uint32_t)v) > 0)
+            og__bits_add(c->bits, v);
+}
+
+/* By how often each node is another's neighbour, which a pass over all lists tells. */
+static int choose_best(struct og_neighbors *c, const struct og_topology *t, size_t capacity,
+                       struct og_err *err)
 {
     size_t score_bytes = (size_t)c->n_nodes * sizeof(uint32_t);
     size_t histogram_bytes = RADIX * sizeof(uint64_t);
     uint32_t *score = NULL;
     uint64_t *histogram = NULL;
     int rc = 0;
-    OG_TRY(take_nodes(c, err));
     score = og__alloc(c->budget, score_bytes, part, err);
     histogram = score ? og__alloc(c->budget, histogram_bytes, part, err) : NULL;
     if (!histogram)
@@ -208,16 +215,28 @@ static int build(struct og_neighbors *c, const struct og_topology *t, size_t cap
     OG_TRY(og__topology_out_degrees(t, score, err));
     score_nodes(t, score);
     choose(c, t, score, capacity - fixed_bytes(c->n_nodes), histogram);
-    og__release(c->budget, score, score_bytes, part);
-    score = NULL;
-    count_marked(c, t);
-    OG_TRY(take_lists(c, t, err));
-    struct copying k = {t, c, og__bits_next(c->bits, c->n_nodes, 0), 0};
-    OG_TRY(og__topology_scan(t, copy_run, &k, err));
 out:
     og__release(c->budget, score, score_bytes, part);
     og__release(c->budget, histogram, histogram_bytes, part);
     return rc;
+}
+
+static int build(struct og_neighbors *c, const struct og_topology *t, size_t capacity,
+                 struct og_err *err)
+{
+    int rc = take_nodes(c, err);
+    if (rc < 0)
+        return rc;
+    if (capacity >= og__neighbors_whole_bytes(t->disk->ds))
+        choose_all(c, t);
+    else
+        rc = choose_best(c, t, capacity, err);
+    if (rc < 0)
+        return rc;
+    count_marked(c, t);
+    rc = take_lists(c, t, err);
+    struct copying k = {t, c, og__bits_next(c->bits, c->n_nodes, 0), 0};
+    return rc < 0 ? rc : og__topology_scan(t, copy_run, &k, err);
 }
 
 /* ---- the note ---- */

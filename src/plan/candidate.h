@@ -22,13 +22,15 @@ struct og_candidate {
     uint32_t superbatch;
     uint32_t written_batches; /* whose misses are on the disk at the same time: these and others,
                                  such as validation's; 0 = these */
-    uint32_t together;  /* batches that read the structure on disk together, a pass a hop; 0 or
-                           1 = each by itself */
-    bool moves;         /* it has the structure on disk, and the trace was sampled from memory */
-    uint32_t n_yielded; /* slots that lose their rows while the next superbatch is prepared */
+    uint32_t together;   /* batches that read the structure on disk together, a pass a hop; 0 or
+                            1 = each by itself */
+    bool moves;          /* it has the structure on disk, and the trace was sampled from memory */
+    double lists_cached; /* share of what sampling reads of the structure that lies in a cache */
+    uint32_t n_yielded;  /* slots that lose their rows while the next superbatch is prepared */
     /* what the memory plan says */
     size_t memory;          /* bytes that it asks for in all */
     size_t sweep_memory;    /* of these for packing */
+    uint64_t load_bytes;    /* of lists, read once before the run */
     uint64_t reload_bytes;  /* of topology and tables, read again for each superbatch */
     uint64_t spill_bytes;   /* of blocks and plans, written and read back, an epoch */
     uint64_t spilled_bytes; /* of these, on the disk at the same time */

@@ -42,6 +42,11 @@ static double disk_seconds(const struct og_disk_profile *disk, struct io io, dou
     return io.reads / disk->iops + io.bytes / bandwidth;
 }
 
+static const struct og_disk_profile *structure_disk(const struct og_choice *given)
+{
+    return given->structure_disk.iops > 0 ? &given->structure_disk : &given->disk;
+}
+
 struct rates {
     double bandwidth, write, fresh, copy; /* bytes a second */
     double longer;                        /* than the trace is a superbatch, or 1 */
@@ -305,12 +310,13 @@ static void windows_of(const struct og_choice *given, const struct og_candidate 
     b->sweep = (struct io){later.reads * rest, later.bytes * rest};
 }
 
-/* What an epoch reads of the structure: a group of batches reads the file once a hop at most, with
- * the largest requests. Where it was in memory so far that is all that is known. */
+/* What an epoch reads of the structure, but for what lies in a cache: a group of batches reads the
+ * file once a hop at most, with the largest requests. Where it was in memory so far that is all
+ * that is known. */
 static struct io structure(const struct og_choice *given, const struct og_candidate *c,
                            const struct rates *r)
 {
-    const struct io alone = times(given->topology, r->prepared);
+    const struct io alone = times(given->topology, r->prepared * (1 - c->lists_cached));
     const double passes = ceil(r->batches / OG_MAX(c->together, 1u)) * given->hops * r->prepared;
     const double most = passes * (double)given->structure_bytes;
     const double requests = most / (double)OG_MAX(given->rule.max_request, (size_t)1);
@@ -429,8 +435,7 @@ static void set_terms(const struct og_choice *given, const struct og_candidate *
 {
     const struct og_flow_times *t = &given->times;
     const struct og_disk_profile *disk = &given->disk;
-    const struct og_disk_profile *of_structure =
-        given->structure_disk.iops > 0 ? &given->structure_disk : disk;
+    const struct og_disk_profile *of_structure = structure_disk(given);
     const double each = t->sample * (c->moves ? or_else(t->together, 1) : 1);
     const double sample = r->batches * each * r->prepared;
     const double rows = (double)e->counts.rows * r->traces * r->prepared;
@@ -569,6 +574,7 @@ void og__candidate_seconds(const struct og_choice *given, const struct og_candid
     e->prepare = given->times.before;
     if (once)
         e->prepare += disk_seconds(&given->disk, times(e->counts.first_fill, 1), r.bandwidth);
+    e->prepare += (double)c->load_bytes / structure_disk(given)->bandwidth;
     set_terms(given, c, &r, &b, e);
     enum og__term most = c->superbatch > 0 ? ahead(given, c, &r, e) : straight(given, c, &r, e);
     e->seconds = e->epoch + (given->epochs > 0 ? e->prepare / given->epochs : 0);

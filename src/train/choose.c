@@ -87,6 +87,18 @@ static bool may_move(const struct og_session *s)
            !s->facts.typed && !s->offline && !s->config.sharers.common;
 }
 
+/* Of the lists on disk, by bytes. Ginex' order of nodes serves more than that share of what is
+ * asked for, how much more is known only when all lists have been read. Weights are not cached. */
+static double lists_cached(const struct og_session *s, const struct trial *t)
+{
+    const size_t least = s->facts.bytes.neighbors_least;
+    const size_t most = s->facts.bytes.neighbors_most;
+    const bool weights = og__sampling_reads_weights((enum og_sampler_kind)s->config.opt.sampler);
+    if (t->way.topology != OG_TOPOLOGY_DISK || t->memory.neighbors <= least)
+        return 0;
+    return (double)(t->memory.neighbors - least) / (double)(most - least) / (weights ? 2 : 1);
+}
+
 static struct og_candidate candidate_of(const struct og_session *s, const struct trial *t,
                                         const uint32_t *hotness)
 {
@@ -113,6 +125,8 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
         .n_yielded = m->n_yielded,
         .together = m->group.batches,
         .moves = t->way.topology != s->way.topology,
+        .lists_cached = lists_cached(s, t),
+        .load_bytes = m->alternates ? 0 : m->neighbors,
         .memory = og__memory_plan_sum(m),
         .sweep_memory = m->sweep,
         .reload_bytes = m->alternates ? m->topology - m->topology_training + m->neighbors : 0,
