@@ -54,6 +54,40 @@ static void predictions_come_true(void **state)
     }
 }
 
+static json_t *plan_of(const char *const some[])
+{
+    struct og_options opt;
+    char *text = NULL;
+    set_options(&opt, "unused", some);
+    assert_int_equal(og_plan(dataset, &opt, NULL, &text, NULL), 0);
+    og_options_release(&opt);
+    json_t *plan = json_loads(text, 0, NULL);
+    free(text);
+    return plan;
+}
+
+/* The pilot's batches are the same, though from a disk they are sampled together. */
+static void a_structure_on_disk_foretells_the_same(void **state)
+{
+    (void)state;
+    static const char *const samplers[] = {"uniform", "labor", "ladies"};
+    static const char *const keys[] = {"rows", "hits", "misses"};
+    for (size_t k = 0; k < OG_COUNT(samplers); k++) {
+        const char *some[] = {"policy", "degree",  "cache", "10%",      "epochs", "1", "batch",
+                              "7",      "sampler", "",      "topology", "memory", NULL};
+        some[9] = samplers[k];
+        json_t *memory = plan_of(some);
+        some[11] = "disk";
+        json_t *disk = plan_of(some);
+        for (size_t i = 0; i < OG_COUNT(keys); i++)
+            assert_int_equal(
+                json_integer_value(json_object_get(json_object_get(memory, "predicted"), keys[i])),
+                json_integer_value(json_object_get(json_object_get(disk, "predicted"), keys[i])));
+        json_decref(memory);
+        json_decref(disk);
+    }
+}
+
 /* There is nothing to predict, and a plan nevertheless. */
 static void no_epochs_are_planned(void **state)
 {
@@ -392,6 +426,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(predictions_come_true),
+        cmocka_unit_test(a_structure_on_disk_foretells_the_same),
         cmocka_unit_test(no_epochs_are_planned),
         cmocka_unit_test(a_killed_run_leaves_nothing_after_the_next_start),
         cmocka_unit_test(a_pack_beyond_the_disk_allowed_is_refused),

@@ -7,11 +7,6 @@
  */
 #include "budget/memory_plan_parts.h"
 
-#include "sample/ranges.h"
-
-/* Ranges that a pass has at most, as far as memory allows; blocks of the smallest. */
-enum { MOST_RANGES = 64, LEAST_SHIFT = 7, MOST_SHIFT = 20 };
-
 size_t og__memory_plan_free(const struct og_memory_plan *m, const struct og_premises *p)
 {
     const struct og_facts *f = p->facts;
@@ -55,17 +50,6 @@ struct sizing {
 static size_t bytes_of(const struct sizing *s, const struct og_together_sizes *sizes)
 {
     return og__together_bytes(&s->facts->together, &s->facts->caps, sizes, s->samplers, &s->reader);
-}
-
-/* Ranges as large as a third of the memory allows, and no larger than the file. */
-static unsigned choose_shift(const struct sizing *s)
-{
-    const uint64_t n_blocks = s->facts->together.array[0].bytes / OG__LIST_BLOCK + 1;
-    unsigned shift = LEAST_SHIFT;
-    while (shift < MOST_SHIFT && (n_blocks >> shift) > 0 &&
-           og__together_ranges_bytes(&s->facts->together, shift + 1, &s->reader) <= s->capacity / 3)
-        shift++;
-    return shift;
 }
 
 /* As many batches as fit, in equal groups; 0 where two do not. */
@@ -127,7 +111,8 @@ void og__memory_plan_together(struct og_memory_plan *m, const struct og_premises
                              .reader = og__reader_setup(p->config, &f->lists),
                              .samplers = samplers,
                              .capacity = capacity_of(m, p) + saved};
-    struct og_together_sizes sizes = {.shift = choose_shift(&s)};
+    struct og_together_sizes sizes = {.shift =
+                                          og__together_shift(&f->together, &s.reader, s.capacity)};
     const uint64_t fit = choose_batches(&s, sizes, most_batches(m, p));
     sizes.batches = (uint32_t)fit;
     const size_t left = s.capacity - OG_MIN(s.capacity, bytes_of(&s, &sizes));

@@ -114,6 +114,18 @@ size_t og__together_ranges_bytes(const struct og_together_shape *shape, unsigned
     return bytes;
 }
 
+unsigned og__together_shift(const struct og_together_shape *shape,
+                            const struct og_reader_options *reader, size_t memory)
+{
+    enum { LEAST = 7, MOST = 20 };
+    const uint64_t n_blocks = blocks_of(&shape->array[0]);
+    unsigned shift = LEAST;
+    while (shift < MOST && (n_blocks >> shift) > 0 &&
+           og__together_ranges_bytes(shape, shift + 1, reader) <= memory / 3)
+        shift++;
+    return shift;
+}
+
 static size_t bits_bytes(uint64_t n_blocks)
 {
     return og__bits_words(n_blocks) * (sizeof(uint64_t) + sizeof(uint32_t));

@@ -84,6 +84,9 @@ size_t og__together_bytes(const struct og_together_shape *shape, const struct og
 /* Of these, what ranges of 2^shift blocks take. */
 size_t og__together_ranges_bytes(const struct og_together_shape *shape, unsigned shift,
                                  const struct og_reader_options *reader);
+/* Ranges as large as a third of the memory allows, and no larger than the file. */
+unsigned og__together_shift(const struct og_together_shape *shape,
+                            const struct og_reader_options *reader, size_t memory);
 /* What was drawn of a batch. */
 size_t og__together_drawn_bytes(const struct og_together_shape *shape,
                                 const struct og_batch_caps *caps);

@@ -3,6 +3,8 @@
 #include "train/pilot.h"
 
 #include "base/bits.h"
+#include "sample/together.h"
+#include "train/options.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,6 +54,20 @@ out:
     return rc;
 }
 
+/* What a batch tells that was sampled. */
+static int note_batch(struct og_pilot *p, const struct og_facts *f,
+                      const struct og_descriptor *descriptor, const struct og_batch *batch,
+                      struct og_budget *b, struct og_err *err)
+{
+    int rc;
+    og__caps_include(&p->caps, batch);
+    OG_TRY(count_types(p, f, batch, err));
+    if (descriptor->split == OG__TRAIN)
+        OG_TRY(keep_ids(p, batch, b, err));
+out:
+    return rc;
+}
+
 static int pilot_batch(struct og_pilot *p, const struct og_structure *g, struct og_sampler *sampler,
                        const struct og_descriptor *descriptor, struct og_batch_memory *m,
                        struct og_budget *b, struct og_err *err)
@@ -62,10 +78,7 @@ static int pilot_batch(struct og_pilot *p, const struct og_structure *g, struct 
     og__seeds_take(&seeds, &g->given.facts->seeds, descriptor);
     OG_TRY(og__sample(sampler, seeds.node, seeds.n, OG__STREAM_SAMPLE, descriptor->drawn_epoch,
                       descriptor->drawn_batch, m, err));
-    og__caps_include(&p->caps, &m->batch);
-    OG_TRY(count_types(p, g->given.facts, &m->batch, err));
-    if (descriptor->split == OG__TRAIN)
-        OG_TRY(keep_ids(p, &m->batch, b, err));
+    OG_TRY(note_batch(p, g->given.facts, descriptor, &m->batch, b, err));
 out:
     og__seeds_close(&seeds);
     return rc;
@@ -106,37 +119,133 @@ out:
     return rc;
 }
 
-static int pilot_evaluation(struct og_pilot *p, const struct og_structure *g,
-                            struct og_sampler *sampler, struct og_batch_memory *m,
-                            struct og_budget *b, struct og_err *err)
+/* Training batches from number `first` on, and one of each split that is evaluated. */
+static uint32_t list_rest(const struct og_facts *f, uint32_t first, uint32_t n_batches,
+                          struct og_descriptor *out)
 {
-    int rc = 0;
-    for (int split = OG__VALID; split < OG__SPLITS; split++) {
-        if (g->given.facts->split[split].n == 0)
-            continue;
-        struct og_descriptor descriptor =
-            og__schedule_pass(&g->given.facts->schedule, (enum og__split)split, 0);
-        OG_TRY(pilot_batch(p, g, sampler, &descriptor, m, b, err));
+    uint32_t n = 0;
+    for (uint32_t i = first; i < n_batches; i++) {
+        out[n] = og__schedule_pass(&f->schedule, OG__TRAIN, i);
+        out[n++].drawn_epoch = 1;
+    }
+    for (int split = OG__VALID; split < OG__SPLITS; split++)
+        if (f->split[split].n > 0)
+            out[n++] = og__schedule_pass(&f->schedule, (enum og__split)split, 0);
+    return n;
+}
+
+/* Each tells as much as the first. */
+static void scale(struct og_pilot *p, uint32_t sampled)
+{
+    const double by = (double)p->n / OG_MAX(sampled, 1u);
+    p->seconds *= by;
+    p->core_seconds *= by;
+    p->reads.io.reads = (uint64_t)((double)p->reads.io.reads * by);
+    p->reads.io.bytes = (uint64_t)((double)p->reads.io.bytes * by);
+}
+
+/* How so many batches are sampled together from a structure on disk, in a part of the memory that
+ * is left; .batches 0 where that does not do. The caps are those of batches before. */
+static struct og_together_sizes sizes_of(const struct og_pilot *p, const struct og_structure *g,
+                                         uint32_t n, const struct og_budget *b)
+{
+    const size_t most = (size_t)256 << 20;
+    const size_t capacity = OG_MIN(og__budget_left(b) / 2, most);
+    const struct og_options *opt = &g->given.config->opt;
+    const struct og_sampling how = og__sampling_setup(opt);
+    const struct og_facts *f = g->given.facts;
+    if (!g->topology.disk || f->typed || !og__sampling_together(how.kind))
+        return (struct og_together_sizes){0};
+    const struct og_batch_caps caps = og__caps_with_margin(&p->caps, g->given.config, f);
+    const struct og_reader_options reader = og__structure_on_disk(g).reader;
+    const struct og_together_shape shape =
+        og__together_shape(f->ds, &how, og__longest_list(&g->topology));
+    const struct og_together_sizes sizes = {.batches = n,
+                                            .shift = og__together_shift(&shape, &reader, capacity),
+                                            .memory = n * og__together_drawn_bytes(&shape, &caps)};
+    const size_t bytes = og__together_bytes(&shape, &caps, &sizes, 1, &reader) + sizes.memory;
+    return bytes <= capacity ? sizes : (struct og_together_sizes){0};
+}
+
+static int add_all(struct og_together *t, const struct og_facts *f,
+                   const struct og_descriptor *descriptor, uint32_t n, struct og_budget *b,
+                   struct og_err *err)
+{
+    struct og_seeds seeds;
+    int rc;
+    OG_TRY(og__seeds_open(&seeds, &f->seeds, b, err));
+    for (uint32_t i = 0; i < n; i++) {
+        const struct og_sample_key key = {OG__STREAM_SAMPLE, descriptor[i].drawn_epoch,
+                                          descriptor[i].drawn_batch};
+        og__seeds_take(&seeds, &f->seeds, &descriptor[i]);
+        OG_TRY(og__together_add(t, seeds.node, seeds.n, &key, err));
     }
 out:
+    og__seeds_close(&seeds);
     return rc;
 }
 
+static int pilot_together(struct og_pilot *p, const struct og_structure *g,
+                          const struct og_together_options *opt,
+                          const struct og_descriptor *descriptor, uint32_t n,
+                          struct og_batch_memory *m, struct og_budget *b, struct og_err *err)
+{
+    struct og_together_counts counts;
+    struct og_together *together;
+    int rc;
+    OG_TRY(og__together_open(&together, &g->topology, opt, b, err));
+    OG_TRY(add_all(together, g->given.facts, descriptor, n, b, err));
+    OG_TRY(og__together_sample(together, &counts, err));
+    for (uint32_t i = 0; i < n; i++) {
+        OG_TRY(og__together_take(together, i, 0, m, &counts.drawn, err));
+        OG_TRY(note_batch(p, g->given.facts, &descriptor[i], &m->batch, b, err));
+    }
+out:
+    og__together_close(together);
+    return rc;
+}
+
+/* Those that a run's pilot has beside the ones whose time is taken. */
+static int pilot_rest(struct og_pilot *p, const struct og_structure *g, struct og_sampler *sampler,
+                      uint32_t n_batches, struct og_batch_memory *m, struct og_budget *b,
+                      struct og_err *err)
+{
+    struct og_descriptor rest[PILOT_BATCHES + OG__SPLITS];
+    struct og_places scratch = {0};
+    const uint32_t timed = p->n;
+    const uint32_t n = list_rest(g->given.facts, timed, n_batches, rest);
+    struct og_together_options opt = {
+        .sizes = sizes_of(p, g, n, b), .samplers = &sampler, .n_samplers = 1};
+    int rc;
+    OG_TRY(og__scratch_folders(&scratch, &g->given.config->opt, g->given.config->opt.run, err));
+    opt.scratch = scratch;
+    if (opt.sizes.batches > 1)
+        OG_TRY(pilot_together(p, g, &opt, rest, n, m, b, err));
+    for (uint32_t i = 0; i < n && opt.sizes.batches < 2; i++)
+        OG_TRY(pilot_batch(p, g, sampler, &rest[i], m, b, err));
+    scale(p, timed);
+out:
+    og__places_free(&scratch);
+    return rc;
+}
+
+/* All that the limits let it; or a run's. */
 static int sample_pilot(struct og_pilot *p, const struct og_structure *g,
-                        const struct og_pilot_limits *limits, bool evaluates, struct og_budget *b,
+                        const struct og_pilot_limits *limits, uint32_t of_run, struct og_budget *b,
                         struct og_err *err)
 {
     struct og_sampler *sampler = NULL;
     struct og_batch_memory m;
-    *p = (struct og_pilot){.ptr = calloc((size_t)limits->batches + 1, sizeof(*p->ptr))};
+    const size_t most = OG_MAX(limits->batches, of_run);
+    *p = (struct og_pilot){.ptr = calloc(most + 1, sizeof(*p->ptr))};
     if (!p->ptr)
         return og__fail_errno(err, -ENOMEM, NULL, "pilot");
     og__batch_init(&m, b);
     int rc;
     OG_TRY(og__structure_sampler(g, &sampler, b, err));
     OG_TRY(pilot_training(p, g, sampler, limits, &m, b, err));
-    if (evaluates)
-        OG_TRY(pilot_evaluation(p, g, sampler, &m, b, err));
+    if (of_run > 0)
+        OG_TRY(pilot_rest(p, g, sampler, of_run, &m, b, err));
 out:
     og__sampler_close(sampler);
     og__batch_release(&m);
@@ -145,19 +254,21 @@ out:
     return rc;
 }
 
+/* From a disk those whose time is taken are two; what the others read together is less. */
 int og__pilot_run(struct og_pilot *p, const struct og_structure *g, struct og_budget *b,
                   struct og_err *err)
 {
-    uint64_t n = og__schedule_batches(&g->given.facts->schedule, OG__TRAIN);
-    const struct og_pilot_limits few = {.epoch = 1,
-                                        .batches = (uint32_t)OG_MIN(n, (uint64_t)PILOT_BATCHES)};
-    return sample_pilot(p, g, &few, true, b, err);
+    const uint64_t epoch = og__schedule_batches(&g->given.facts->schedule, OG__TRAIN);
+    const uint32_t n = (uint32_t)OG_MIN(epoch, (uint64_t)PILOT_BATCHES);
+    const struct og_pilot_limits timed = {.epoch = 1,
+                                          .batches = g->topology.disk ? OG_MIN(n, 2u) : n};
+    return sample_pilot(p, g, &timed, n, b, err);
 }
 
 int og__pilot_sample(struct og_pilot *p, const struct og_structure *g,
                      const struct og_pilot_limits *limits, struct og_budget *b, struct og_err *err)
 {
-    return sample_pilot(p, g, limits, false, b, err);
+    return sample_pilot(p, g, limits, 0, b, err);
 }
 
 void og__pilot_release(struct og_pilot *p, struct og_budget *b)
