@@ -355,6 +355,7 @@ def main():
     p.add_argument("--memory", default="700M", help="of the part limit")
     p.add_argument("--turns", type=int, default=3)
     p.add_argument("--structure", default="memory,disk", help="of the part settings")
+    p.add_argument("--rounds", type=int, default=sequential.ROUNDS, help="of the part settings: runs of each in turns")
     p.add_argument("--divide", type=int, default=1, help="every graph so many times smaller")
     p.add_argument("--epochs", type=int, default=4, help="of the part similarity")
     args = p.parse_args()

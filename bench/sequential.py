@@ -184,7 +184,7 @@ def auto_row(run, name, size, cache, reuse, seconds, rounds=ROUNDS):
 def part_auto(b, d, args):
     """Every setting with the structure in each place; --divide N: of graphs N times smaller, to see that it runs."""
     epochs = max(10, args.epochs) if args.divide == 1 else args.epochs
-    rounds = ROUNDS if args.divide == 1 else 1
+    rounds = args.rounds if args.divide == 1 else 1
     rows, seconds = [], {}
     for graph, nodes, degree, dim, dtype, runs in SETTINGS:
         size = dim * {"u8": 1, "f32": 4}[dtype]
@@ -325,6 +325,7 @@ def main():
     p.add_argument("--scratch")
     p.add_argument("--epochs", type=int, default=3)
     p.add_argument("--structure", default="memory", help="of the part auto: memory, disk or both, with a comma")
+    p.add_argument("--rounds", type=int, default=ROUNDS, help="of the part auto: runs of each in turns")
     p.add_argument("--divide", type=int, default=1, help="of the part auto: graphs so many times smaller, and one round")
     p.add_argument("--parts", default="rows,reuse,model,auto,accuracy,dtype,draw")
     p.add_argument("--data", default=os.environ.get("OUTGROW_DATA", str(suite.ROOT / "../shared/data")))
