@@ -87,6 +87,9 @@ void og__spill_close(struct og_spill *s)
 static int open_file(struct og_spill *s, struct og_err *err)
 {
     int rc;
+    if (s->opt.scratch.n == 0)
+        return og__fail(err, -ENOMEM, NULL, "%s: no scratch folder, and memory is full",
+                        s->opt.part);
     OG_TRY(og__scratch_open(&s->scratch, s->opt.scratch, err));
     rc = og__places_in(&s->path, og__scratch_places(s->scratch), "spill", err);
     if (rc < 0) { /* without parts it is not open, for whoever comes next */

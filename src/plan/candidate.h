@@ -30,7 +30,7 @@ struct og_candidate {
     /* what the memory plan says */
     size_t memory;          /* bytes that it asks for in all */
     size_t sweep_memory;    /* of these for packing */
-    uint64_t load_bytes;    /* of lists, read once before the run */
+    uint64_t load_bytes;    /* of cached lists, read once before the run, where they were kept */
     uint64_t reload_bytes;  /* of topology and tables, read again for each superbatch */
     uint64_t spill_bytes;   /* of blocks and plans, written and read back, an epoch */
     uint64_t spilled_bytes; /* of these, on the disk at the same time */

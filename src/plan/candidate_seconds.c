@@ -316,9 +316,10 @@ static void windows_of(const struct og_choice *given, const struct og_candidate 
 static struct io structure(const struct og_choice *given, const struct og_candidate *c,
                            const struct rates *r)
 {
-    const struct io alone = times(given->topology, r->prepared * (1 - c->lists_cached));
+    const double read = 1 - c->lists_cached;
+    const struct io alone = times(given->topology, r->prepared * read);
     const double passes = ceil(r->batches / OG_MAX(c->together, 1u)) * given->hops * r->prepared;
-    const double most = passes * (double)given->structure_bytes;
+    const double most = passes * (double)given->structure_bytes * read;
     const double requests = most / (double)OG_MAX(given->rule.max_request, (size_t)1);
     if (c->moves)
         return (struct io){requests, most};

@@ -187,9 +187,10 @@ size_t og__together_bytes(const struct og_together_shape *shape, const struct og
         edges = OG_MAX(edges, drawn_in(shape, caps, h));
     if (shape->whole) /* what is drawn is not known before: it grows, and is copied */
         edges = edges * 9 / 4;
-    const size_t hand = og__batch_bytes(&before, OG__WITH_DEGREES) + shape->taking +
-                        (caps->hop[0].n_dst + OG__WINDOW + edges + ranges) * sizeof(uint32_t);
-    return caps->n_hops *
+    const size_t hand =
+        og__batch_bytes(&before, OG__WITH_DEGREES) + shape->taking +
+        (caps->hop[0].n_dst + OG__WINDOW + edges + shape->steps * ranges) * sizeof(uint32_t);
+    return caps->n_hops * shape->steps *
                (pass_bytes(shape, sizes->shift) + ranges * sizes->batches * sizeof(struct og_run)) +
            (size_t)n_samplers * hand + sizes->batches * member +
            og__together_ranges_bytes(shape, sizes->shift, reader);

@@ -4,14 +4,13 @@
 
 #include "base/bits.h"
 #include "sample/together.h"
-#include "train/options.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { PILOT_BATCHES = 8 };
+enum { PILOT_BATCHES = 8, FIRST_EPOCH = 1 };
 
 /* ---- sampling it ---- */
 
@@ -98,6 +97,7 @@ static double core_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Training batches from the next one on, each by itself: their time is taken. */
 static int pilot_training(struct og_pilot *p, const struct og_structure *g,
                           struct og_sampler *sampler, const struct og_pilot_limits *limits,
                           struct og_batch_memory *m, struct og_budget *b, struct og_err *err)
@@ -105,57 +105,52 @@ static int pilot_training(struct og_pilot *p, const struct og_structure *g,
     const double start = og__now();
     const double core_start = core_now();
     int rc = 0;
-    for (uint64_t i = 0; !enough(p, limits, start); i++) {
+    while (!enough(p, limits, start)) {
         struct og_descriptor descriptor =
-            og__schedule_pass(&g->given.facts->schedule, OG__TRAIN, i);
+            og__schedule_pass(&g->given.facts->schedule, OG__TRAIN, p->n);
         descriptor.drawn_epoch = limits->epoch;
         OG_TRY(pilot_batch(p, g, sampler, &descriptor, m, b, err));
         p->reads.io.reads += og__sampler_reads(sampler).io.reads;
         p->reads.io.bytes += og__sampler_reads(sampler).io.bytes;
     }
 out:
-    p->seconds = og__now() - start;
-    p->core_seconds = core_now() - core_start;
+    p->seconds += og__now() - start;
+    p->core_seconds += core_now() - core_start;
     return rc;
 }
 
-/* Training batches from number `first` on, and one of each split that is evaluated. */
-static uint32_t list_rest(const struct og_facts *f, uint32_t first, uint32_t n_batches,
-                          struct og_descriptor *out)
+static int pilot_evaluation(struct og_pilot *p, const struct og_structure *g,
+                            struct og_sampler *sampler, struct og_batch_memory *m,
+                            struct og_budget *b, struct og_err *err)
 {
-    uint32_t n = 0;
-    for (uint32_t i = first; i < n_batches; i++) {
-        out[n] = og__schedule_pass(&f->schedule, OG__TRAIN, i);
-        out[n++].drawn_epoch = 1;
+    int rc = 0;
+    for (int split = OG__VALID; split < OG__SPLITS; split++) {
+        if (g->given.facts->split[split].n == 0)
+            continue;
+        struct og_descriptor descriptor =
+            og__schedule_pass(&g->given.facts->schedule, (enum og__split)split, 0);
+        OG_TRY(pilot_batch(p, g, sampler, &descriptor, m, b, err));
     }
-    for (int split = OG__VALID; split < OG__SPLITS; split++)
-        if (f->split[split].n > 0)
-            out[n++] = og__schedule_pass(&f->schedule, (enum og__split)split, 0);
-    return n;
+out:
+    return rc;
 }
 
-/* Each tells as much as the first. */
-static void scale(struct og_pilot *p, uint32_t sampled)
-{
-    const double by = (double)p->n / OG_MAX(sampled, 1u);
-    p->seconds *= by;
-    p->core_seconds *= by;
-    p->reads.io.reads = (uint64_t)((double)p->reads.io.reads * by);
-    p->reads.io.bytes = (uint64_t)((double)p->reads.io.bytes * by);
-}
+/* ---- together, from a disk ---- */
 
-/* How so many batches are sampled together from a structure on disk, in a part of the memory that
- * is left; .batches 0 where that does not do. The caps are those of batches before. */
+/* How so many batches like those before are sampled together, in a part of the memory that is left;
+ * .batches 0 where that does not do. */
 static struct og_together_sizes sizes_of(const struct og_pilot *p, const struct og_structure *g,
                                          uint32_t n, const struct og_budget *b)
 {
     const size_t most = (size_t)256 << 20;
-    const size_t capacity = OG_MIN(og__budget_left(b) / 2, most);
+    const struct og_together_sizes none = {0};
     const struct og_options *opt = &g->given.config->opt;
     const struct og_sampling how = og__sampling_setup(opt);
     const struct og_facts *f = g->given.facts;
-    if (!g->topology.disk || f->typed || !og__sampling_together(how.kind))
-        return (struct og_together_sizes){0};
+    if (!b || !g->topology.disk || f->typed || n < 2 || opt->together == 1 ||
+        !og__sampling_together(how.kind))
+        return none;
+    const size_t capacity = OG_MIN(og__budget_left(b) / 2, most);
     const struct og_batch_caps caps = og__caps_with_margin(&p->caps, g->given.config, f);
     const struct og_reader_options reader = og__structure_on_disk(g).reader;
     const struct og_together_shape shape =
@@ -164,20 +159,21 @@ static struct og_together_sizes sizes_of(const struct og_pilot *p, const struct 
                                             .shift = og__together_shift(&shape, &reader, capacity),
                                             .memory = n * og__together_drawn_bytes(&shape, &caps)};
     const size_t bytes = og__together_bytes(&shape, &caps, &sizes, 1, &reader) + sizes.memory;
-    return bytes <= capacity ? sizes : (struct og_together_sizes){0};
+    return bytes <= capacity ? sizes : none;
 }
 
-static int add_all(struct og_together *t, const struct og_facts *f,
-                   const struct og_descriptor *descriptor, uint32_t n, struct og_budget *b,
-                   struct og_err *err)
+/* The next n of training. */
+static int add_next(const struct og_pilot *p, struct og_together *t, const struct og_facts *f,
+                    uint32_t n, struct og_budget *b, struct og_err *err)
 {
     struct og_seeds seeds;
     int rc;
     OG_TRY(og__seeds_open(&seeds, &f->seeds, b, err));
-    for (uint32_t i = 0; i < n; i++) {
-        const struct og_sample_key key = {OG__STREAM_SAMPLE, descriptor[i].drawn_epoch,
-                                          descriptor[i].drawn_batch};
-        og__seeds_take(&seeds, &f->seeds, &descriptor[i]);
+    for (uint32_t i = p->n; i < p->n + n; i++) {
+        struct og_descriptor d = og__schedule_pass(&f->schedule, OG__TRAIN, i);
+        d.drawn_epoch = FIRST_EPOCH;
+        const struct og_sample_key key = {OG__STREAM_SAMPLE, d.drawn_epoch, d.drawn_batch};
+        og__seeds_take(&seeds, &f->seeds, &d);
         OG_TRY(og__together_add(t, seeds.node, seeds.n, &key, err));
     }
 out:
@@ -185,67 +181,84 @@ out:
     return rc;
 }
 
+/* As many of them as memory allows: with no scratch, what is drawn has to stay there. -ENOMEM where
+ * they are larger than those before had it. */
 static int pilot_together(struct og_pilot *p, const struct og_structure *g,
-                          const struct og_together_options *opt,
-                          const struct og_descriptor *descriptor, uint32_t n,
+                          struct og_sampler *sampler, const struct og_together_sizes *sizes,
                           struct og_batch_memory *m, struct og_budget *b, struct og_err *err)
 {
+    const struct og_together_options opt = {.sizes = *sizes, .samplers = &sampler, .n_samplers = 1};
+    const struct og_descriptor training = {.split = OG__TRAIN};
     struct og_together_counts counts;
     struct og_together *together;
     int rc;
-    OG_TRY(og__together_open(&together, &g->topology, opt, b, err));
-    OG_TRY(add_all(together, g->given.facts, descriptor, n, b, err));
+    OG_TRY(og__together_open(&together, &g->topology, &opt, b, err));
+    OG_TRY(add_next(p, together, g->given.facts, sizes->batches, b, err));
     OG_TRY(og__together_sample(together, &counts, err));
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < sizes->batches; i++) {
         OG_TRY(og__together_take(together, i, 0, m, &counts.drawn, err));
-        OG_TRY(note_batch(p, g->given.facts, &descriptor[i], &m->batch, b, err));
+        OG_TRY(note_batch(p, g->given.facts, &training, &m->batch, b, err));
     }
 out:
     og__together_close(together);
     return rc;
 }
 
-/* Those that a run's pilot has beside the ones whose time is taken. */
-static int pilot_rest(struct og_pilot *p, const struct og_structure *g, struct og_sampler *sampler,
-                      uint32_t n_batches, struct og_batch_memory *m, struct og_budget *b,
-                      struct og_err *err)
+/* ---- of a run, or so many ---- */
+
+/* Others take as long as those whose time was taken. */
+static void scale(struct og_pilot *p, uint32_t timed)
 {
-    struct og_descriptor rest[PILOT_BATCHES + OG__SPLITS];
-    struct og_places scratch = {0};
-    const uint32_t timed = p->n;
-    const uint32_t n = list_rest(g->given.facts, timed, n_batches, rest);
-    struct og_together_options opt = {
-        .sizes = sizes_of(p, g, n, b), .samplers = &sampler, .n_samplers = 1};
+    const double by = (double)p->n / OG_MAX(timed, 1u);
+    p->seconds *= by;
+    p->core_seconds *= by;
+    p->reads.io.reads = (uint64_t)((double)p->reads.io.reads * by);
+    p->reads.io.bytes = (uint64_t)((double)p->reads.io.bytes * by);
+}
+
+/* Its training batches from a disk: the time of two is taken, the others share what is read as far
+ * as they fit in memory. */
+static int pilot_of_run(struct og_pilot *p, const struct og_structure *g,
+                        struct og_sampler *sampler, const struct og_pilot_limits *all,
+                        struct og_batch_memory *m, struct og_budget *b, struct og_err *err)
+{
+    struct og_pilot_limits timed = *all;
+    uint32_t together = 0;
     int rc;
-    OG_TRY(og__scratch_folders(&scratch, &g->given.config->opt, g->given.config->opt.run, err));
-    opt.scratch = scratch;
-    if (opt.sizes.batches > 1)
-        OG_TRY(pilot_together(p, g, &opt, rest, n, m, b, err));
-    for (uint32_t i = 0; i < n && opt.sizes.batches < 2; i++)
-        OG_TRY(pilot_batch(p, g, sampler, &rest[i], m, b, err));
-    scale(p, timed);
+    timed.batches = g->topology.disk ? OG_MIN(all->batches, 2u) : all->batches;
+    OG_TRY(pilot_training(p, g, sampler, &timed, m, b, err));
+    const uint32_t before = p->n;
+    const struct og_together_sizes sizes = sizes_of(p, g, all->batches - before, b);
+    if (sizes.batches > 0) {
+        rc = pilot_together(p, g, sampler, &sizes, m, b, err);
+        if (rc == -ENOMEM && err) /* those that are left do, one by one */
+            *err = (struct og_err){0};
+        OG_TRY(rc == -ENOMEM ? 0 : rc);
+        together = p->n - before;
+    }
+    OG_TRY(pilot_training(p, g, sampler, all, m, b, err));
+    scale(p, p->n - together);
+    OG_TRY(pilot_evaluation(p, g, sampler, m, b, err));
 out:
-    og__places_free(&scratch);
     return rc;
 }
 
-/* All that the limits let it; or a run's. */
 static int sample_pilot(struct og_pilot *p, const struct og_structure *g,
-                        const struct og_pilot_limits *limits, uint32_t of_run, struct og_budget *b,
+                        const struct og_pilot_limits *limits, bool of_run, struct og_budget *b,
                         struct og_err *err)
 {
     struct og_sampler *sampler = NULL;
     struct og_batch_memory m;
-    const size_t most = OG_MAX(limits->batches, of_run);
-    *p = (struct og_pilot){.ptr = calloc(most + 1, sizeof(*p->ptr))};
+    *p = (struct og_pilot){.ptr = calloc((size_t)limits->batches + 1, sizeof(*p->ptr))};
     if (!p->ptr)
         return og__fail_errno(err, -ENOMEM, NULL, "pilot");
     og__batch_init(&m, b);
     int rc;
     OG_TRY(og__structure_sampler(g, &sampler, b, err));
-    OG_TRY(pilot_training(p, g, sampler, limits, &m, b, err));
-    if (of_run > 0)
-        OG_TRY(pilot_rest(p, g, sampler, of_run, &m, b, err));
+    if (of_run)
+        OG_TRY(pilot_of_run(p, g, sampler, limits, &m, b, err));
+    else
+        OG_TRY(pilot_training(p, g, sampler, limits, &m, b, err));
 out:
     og__sampler_close(sampler);
     og__batch_release(&m);
@@ -254,21 +267,19 @@ out:
     return rc;
 }
 
-/* From a disk those whose time is taken are two; what the others read together is less. */
 int og__pilot_run(struct og_pilot *p, const struct og_structure *g, struct og_budget *b,
                   struct og_err *err)
 {
-    const uint64_t epoch = og__schedule_batches(&g->given.facts->schedule, OG__TRAIN);
-    const uint32_t n = (uint32_t)OG_MIN(epoch, (uint64_t)PILOT_BATCHES);
-    const struct og_pilot_limits timed = {.epoch = 1,
-                                          .batches = g->topology.disk ? OG_MIN(n, 2u) : n};
-    return sample_pilot(p, g, &timed, n, b, err);
+    uint64_t n = og__schedule_batches(&g->given.facts->schedule, OG__TRAIN);
+    const struct og_pilot_limits few = {.epoch = FIRST_EPOCH,
+                                        .batches = (uint32_t)OG_MIN(n, (uint64_t)PILOT_BATCHES)};
+    return sample_pilot(p, g, &few, true, b, err);
 }
 
 int og__pilot_sample(struct og_pilot *p, const struct og_structure *g,
                      const struct og_pilot_limits *limits, struct og_budget *b, struct og_err *err)
 {
-    return sample_pilot(p, g, limits, 0, b, err);
+    return sample_pilot(p, g, limits, false, b, err);
 }
 
 void og__pilot_release(struct og_pilot *p, struct og_budget *b)
