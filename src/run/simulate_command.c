@@ -6,97 +6,18 @@
  */
 #include "base/file.h"
 #include "budget/memory_plan.h"
-#include "plan/dealt.h"
 #include "run/simulator.h"
 #include "train/hotness.h"
 #include "train/json.h"
 #include "train/options.h"
-#include "train/pipeline.h"
-#include "train/predict.h"
 #include "train/session.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { MOST_WORKERS = 64 };
+/* ---- sizes ---- */
 
-/* ---- what was asked for ---- */
-
-/* The next word of a list into `word`; *list moves behind it. False at the end. */
-static bool next_word(const char **list, char word[WORD])
-{
-    size_t length = strcspn(*list, ",");
-    if (!**list)
-        return false;
-    snprintf(word, WORD, "%.*s", (int)OG_MIN(length, (size_t)WORD - 1), *list);
-    *list += length + ((*list)[length] == ',');
-    return true;
-}
-
-/* The next policy of a list, malloc'ed, NULL at the end; *list moves behind it. What has an equals
- * sign and no colon is a parameter of the policy before. */
-static char *next_policy(const char **list)
-{
-    size_t n = strcspn(*list, ",");
-    while ((*list)[n] && strcspn(*list + n + 1, "=,") < strcspn(*list + n + 1, ":,"))
-        n += 1 + strcspn(*list + n + 1, ",");
-    char *word = **list ? strndup(*list, n) : NULL;
-    *list += word ? n + ((*list)[n] == ',') : 0;
-    return word;
-}
-
-static int read_policy(struct simulator *m, char *word, struct og_err *err)
-{
-    struct asked_policy *p = &m->policy[m->n_policies];
-    if (m->n_policies == MOST_POLICIES) {
-        free(word);
-        return og__fail(err, -EINVAL, NULL, "policy: at most %d at once", MOST_POLICIES);
-    }
-    p->name = word;
-    m->n_policies++;
-    int rc;
-    OG_TRY(og__options_copy(&p->opt, &m->opt, err));
-    OG_TRY(og_options_set(&p->opt, "policy", word, err));
-    p->kind = p->opt.policy;
-    if (p->kind == OG_POLICY_AUTO)
-        OG_TRY(og__fail(err, -EINVAL, "name the policies that it should choose from",
-                        "policy: auto cannot be simulated"));
-out:
-    return rc;
-}
-
-static int read_policies(struct simulator *m, const char *list, struct og_err *err)
-{
-    int rc = 0;
-    for (char *word; (word = next_policy(&list));)
-        OG_TRY(read_policy(m, word, err));
-    if (*list)
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "policy"));
-out:
-    return rc < 0 || m->n_policies ? rc : og__fail(err, -EINVAL, NULL, "policy: none given");
-}
-
-static int read_caches(struct simulator *m, const char *list, struct og_err *err)
-{
-    char word[WORD];
-    while (next_word(&list, word)) {
-        struct og_options own = {0};
-        if (m->n_caches == OG__MOST_SIZES)
-            return og__fail(err, -EINVAL, NULL, "cache: at most %d at once", OG__MOST_SIZES);
-        int rc = og_options_set(&own, "cache", word, err);
-        if (rc < 0)
-            return rc;
-        struct asked_cache *c = &m->cache[m->n_caches++];
-        snprintf(c->name, WORD, "%s", word);
-        c->amount = own.cache;
-    }
-    return m->n_caches ? 0 : og__fail(err, -EINVAL, NULL, "cache: no size given");
-}
-
-/* Of a row in the cache. */
-static size_t kept_row_bytes(const struct simulator *m)
+size_t og__simulator_row_bytes(const struct simulator *m)
 {
     const enum og_dtype stored = m->folder.said.dtype;
     if (m->s)
@@ -111,7 +32,8 @@ static void settle_sizes(struct simulator *m)
     struct og_simulation *sim = &m->sim;
     uint32_t rows[OG__MOST_SIZES] = {0};
     for (int i = 0; i < m->n_caches; i++)
-        rows[i] = (uint32_t)og__cache_rows(&m->cache[i].amount, sim->n_nodes, kept_row_bytes(m));
+        rows[i] =
+            (uint32_t)og__cache_rows(&m->cache[i].amount, sim->n_nodes, og__simulator_row_bytes(m));
     for (int i = 0; i < m->n_caches; i++) {
         uint32_t place = 0;
         for (int k = 0; k < m->n_caches; k++)
@@ -123,8 +45,7 @@ static void settle_sizes(struct simulator *m)
     sim->n_sizes = (uint32_t)m->n_caches;
 }
 
-/* Of several workers each one's. */
-static uint32_t asked_superbatch(const struct simulator *m)
+uint32_t og__simulator_superbatch(const struct simulator *m)
 {
     const uint32_t workers = (uint32_t)OG_MAX(m->opt.workers, 1);
     return og__superbatch_of(m->opt.superbatch, (m->epoch + workers - 1) / workers);
@@ -134,7 +55,7 @@ static uint32_t asked_superbatch(const struct simulator *m)
 static uint32_t superbatch_of(const struct simulator *m, int policy)
 {
     bool kept = m->opt.resample_every > 1 && og__policy_is_steady(policy);
-    return kept ? m->epoch : asked_superbatch(m);
+    return kept ? m->epoch : og__simulator_superbatch(m);
 }
 
 /* ---- a policy ---- */
@@ -184,7 +105,7 @@ out:
 
 /* ---- workers ---- */
 
-static struct og_dealt dealt_of(const struct simulator *m, bool exchange)
+struct og_dealt og__simulator_dealt(const struct simulator *m, bool exchange)
 {
     return (struct og_dealt){(uint32_t)m->opt.workers, m->epoch, m->opt.superbatch, exchange};
 }
@@ -227,7 +148,7 @@ static int default_device_policies(struct simulator *m, struct og_err *err)
         const int kind = og__policy_ranked_like(m->policy[i].kind);
         const bool same = kind == m->policy[i].kind;
         char *word = strdup(same ? m->policy[i].name : og__policy_word(kind));
-        OG_TRY(word ? read_policy(m->device, word, err)
+        OG_TRY(word ? og__simulator_add_policy(m->device, word, err)
                     : og__fail_errno(err, -ENOMEM, NULL, "policy"));
     }
 out:
@@ -250,9 +171,9 @@ static int read_device(struct simulator *m, const struct og_tiers_asked *asked, 
     m->device = calloc(1, sizeof(*m->device));
     OG_TRY(m->device ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation"));
     OG_TRY(og__options_copy(&m->device->opt, &m->opt, err));
-    OG_TRY(asked->policies ? read_policies(m->device, asked->policies, err)
+    OG_TRY(asked->policies ? og__simulator_add_policies(m->device, asked->policies, err)
                            : default_device_policies(m, err));
-    OG_TRY(read_caches(m->device, asked->memory, err));
+    OG_TRY(og__simulator_add_caches(m->device, asked->memory, err));
     OG_TRY(og__victim_read(&m->victim, asked->victim, err));
     OG_TRY(check_victims(m, err));
 out:
@@ -264,8 +185,8 @@ static void settle_device(struct simulator *m)
     struct simulator *d = m->device;
     for (int i = 0; d && i < d->n_caches; i++) {
         d->cache[i].place = (uint32_t)i;
-        d->size[i] =
-            (uint32_t)og__cache_rows(&d->cache[i].amount, m->sim.n_nodes, kept_row_bytes(m));
+        d->size[i] = (uint32_t)og__cache_rows(&d->cache[i].amount, m->sim.n_nodes,
+                                              og__simulator_row_bytes(m));
     }
 }
 
@@ -315,8 +236,8 @@ static size_t most_for_a_pair(const struct simulator *m, const struct asked_poli
 static size_t running_bytes(const struct simulator *m, const struct og_simulation *sim,
                             const struct og_policy_setup *setup)
 {
-    const struct og_dealt own = dealt_of(m, false);
-    const struct og_dealt owners = dealt_of(m, true);
+    const struct og_dealt own = og__simulator_dealt(m, false);
+    const struct og_dealt owners = og__simulator_dealt(m, true);
     if (m->opt.workers <= 1)
         return og__simulate_bytes(sim, setup, m->most_rows, m->longest);
     return OG_MAX(
@@ -376,8 +297,8 @@ static int open_simulator(struct simulator *m, const char *source, const char *p
 {
     int rc;
     OG_TRY(og__options_copy(&m->opt, opt, err));
-    OG_TRY(read_policies(m, policies, err));
-    OG_TRY(read_caches(m, caches, err));
+    OG_TRY(og__simulator_add_policies(m, policies, err));
+    OG_TRY(og__simulator_add_caches(m, caches, err));
     OG_TRY(tiers ? read_device(m, tiers, err) : 0);
     OG_TRY(og__exists(source, "trace.json", err));
     OG_TRY(rc ? og__simulator_open_trace(m, source, err)
@@ -422,50 +343,13 @@ static void close_simulator(struct simulator *m)
 
 /* ---- simulating ---- */
 
-static double share(uint64_t part, uint64_t of)
-{
-    return of ? (double)part / (double)of : 0;
-}
-
-static json_t *counts_json(const struct og_simulated *r)
-{
-    const struct og_plan_cost *cost = &r->cost;
-    return json_pack("{s:f s:f s:I s:I s:I s:I s:I s:I}", "hit_rate", share(cost->hits, cost->rows),
-                     "hit_rate_with_prefill", 1 - share(cost->misses + r->prefill, cost->rows),
-                     "rows", (json_int_t)cost->rows, "hits", (json_int_t)cost->hits, "misses",
-                     (json_int_t)cost->misses, "prefill", (json_int_t)r->prefill, "reads",
-                     (json_int_t)cost->reads, "bytes_read", (json_int_t)cost->bytes);
-}
-
-/* A worker's cache as one process alone has it, and, of several workers, as they exchange rows. */
-struct counted {
-    struct og_simulated own[OG__MOST_SIZES], exchanged[OG__MOST_SIZES];
-};
-
-static json_t *result_json(const struct simulator *m, const struct asked_policy *p,
-                           const struct asked_cache *c, const struct counted *counted)
-{
-    json_t *row = json_pack("{s:s s:s s:I}", "policy", p->name, "cache", c->name, "cache_rows",
-                            (json_int_t)m->size[c->place]);
-    json_t *counts = counts_json(&counted->own[c->place]);
-    bool whole = row && counts && json_object_update(row, counts) == 0;
-    json_decref(counts);
-    if (whole && m->opt.workers > 1)
-        whole =
-            json_object_set_new(row, "exchanged", counts_json(&counted->exchanged[c->place])) == 0;
-    if (whole)
-        return row;
-    json_decref(row);
-    return NULL;
-}
-
 static int count_policy(const struct simulator *m, const struct asked_policy *p,
-                        const struct og_policy_setup *setup, struct counted *counted,
+                        const struct og_policy_setup *setup, struct og_counted *counted,
                         struct og_err *err)
 {
     const struct og_simulation sim = simulation_of(m, p);
-    const struct og_dealt own = dealt_of(m, false);
-    const struct og_dealt owners = dealt_of(m, true);
+    const struct og_dealt own = og__simulator_dealt(m, false);
+    const struct og_dealt owners = og__simulator_dealt(m, true);
     if (m->opt.workers <= 1)
         return og__simulate(&sim, setup, counted->own, err);
     int rc = og__simulate_dealt(&sim, setup, &own, counted->own, err);
@@ -475,7 +359,7 @@ static int count_policy(const struct simulator *m, const struct asked_policy *p,
 static int simulate_policy(struct simulator *m, const struct asked_policy *p, json_t *results,
                            struct og_err *err)
 {
-    struct counted counted;
+    struct og_counted counted;
     struct og_policy_setup setup = setup_of(m, p);
     const size_t bytes = hotness_bytes(m, p);
     uint32_t *hotness = NULL;
@@ -487,7 +371,7 @@ static int simulate_policy(struct simulator *m, const struct asked_policy *p, js
     setup.hotness = hotness;
     OG_TRY(count_policy(m, p, &setup, &counted, err));
     for (int i = 0; i < m->n_caches; i++) {
-        json_t *row = result_json(m, p, &m->cache[i], &counted);
+        json_t *row = og__simulated_json(m, p, &m->cache[i], &counted);
         if (json_array_append_new(results, row) < 0)
             OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "simulate"));
     }
@@ -528,7 +412,7 @@ static int simulate_sizes(struct simulator *m, const struct og_simulation *sim,
     if (rc < 0)
         return rc;
     names.victim = m->victim.name;
-    json_t *row = og__tiers_json(&names, setup, kept_row_bytes(m), &out);
+    json_t *row = og__tiers_json(&names, setup, og__simulator_row_bytes(m), &out);
     return json_array_append_new(results, row) < 0 ? og__fail_errno(err, -ENOMEM, NULL, "simulate")
                                                    : 0;
 }
@@ -585,59 +469,6 @@ out:
     return rc;
 }
 
-static json_t *names_json(const struct simulator *m, bool policies)
-{
-    json_t *names = json_array();
-    for (int i = 0; i < (policies ? m->n_policies : m->n_caches); i++)
-        names =
-            og__json_append(names, json_string(policies ? m->policy[i].name : m->cache[i].name));
-    return names;
-}
-
-/* What goes from worker to worker where they exchange rows: these, and before them their numbers.
- */
-static int add_exchange(const struct simulator *m, json_t *root, struct og_err *err)
-{
-    const struct og_dealt dealt = dealt_of(m, true);
-    uint64_t asked[MOST_WORKERS];
-    if (m->opt.workers <= 1 || !root)
-        return 0;
-    const uint64_t kept = og__dealt_rows(&m->sim.trace, &dealt, asked);
-    const uint64_t moved = m->rows - kept;
-    json_t *of_owner = json_array();
-    for (int i = 0; i < m->opt.workers; i++)
-        of_owner = og__json_append(of_owner, json_integer((json_int_t)asked[i]));
-    json_t *more = json_pack(
-        "{s:i s:I s:I s:I s:o}", "workers", m->opt.workers, "rows_local", (json_int_t)kept,
-        "rows_exchanged", (json_int_t)moved, "exchanged_bytes",
-        (json_int_t)(moved * (kept_row_bytes(m) + sizeof(uint32_t))), "rows_asked", of_owner);
-    const bool added = more && json_object_update(root, more) == 0;
-    json_decref(more);
-    return added ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulate");
-}
-
-static json_t *result_root(const struct simulator *m, json_t *results, double opening,
-                           double simulating)
-{
-    uint32_t epochs = (m->n_batches + m->epoch - 1) / OG_MAX(m->epoch, 1u);
-    return json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f s:f s:o s:o s:O}", "dataset",
-                     m->s ? m->s->facts.ds->name : m->folder.said.dataset, "num_nodes",
-                     (json_int_t)m->sim.n_nodes, "row_bytes", (json_int_t)m->sim.rule.row_bytes,
-                     "epochs", (json_int_t)epochs, "batches", (json_int_t)m->n_batches,
-                     "superbatch", (json_int_t)asked_superbatch(m), "rows", (json_int_t)m->rows,
-                     "sample_seconds", opening, "simulate_seconds", simulating, "policies",
-                     names_json(m, true), "caches", names_json(m, false), "results", results);
-}
-
-static void add_device(const struct simulator *m, json_t *root)
-{
-    if (!root || !m->device)
-        return;
-    json_object_set_new(root, "device_policies", names_json(m->device, true));
-    json_object_set_new(root, "device_memory", names_json(m->device, false));
-    json_object_set_new(root, "victim", json_string(m->victim.name));
-}
-
 int og_simulate_tiers(const char *source, const char *policies, const char *caches,
                       const struct og_tiers_asked *tiers, const struct og_options *opt,
                       const struct og_observer *seen, char **out, struct og_err *err)
@@ -654,13 +485,13 @@ int og_simulate_tiers(const char *source, const char *policies, const char *cach
     OG_TRY(open_simulator(m, source, policies, caches, tiers, opt, err));
     double opened = og__now();
     OG_TRY(simulate_all(m, results, err));
-    json_t *root = result_root(m, results, opened - start, og__now() - opened);
-    rc = add_exchange(m, root, err);
+    json_t *root = og__simulation_json(m, results, opened - start, og__now() - opened);
+    rc = og__simulation_add_exchange(m, root, err);
     if (rc < 0) {
         json_decref(root);
         goto out;
     }
-    add_device(m, root);
+    og__simulation_add_device(m, root);
     rc = og__json_deliver(root, NULL, out, err);
 out:
     if (m)

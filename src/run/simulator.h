@@ -2,12 +2,13 @@
 #ifndef OG_RUN_SIMULATOR_H
 #define OG_RUN_SIMULATOR_H
 
+#include "plan/dealt.h"
 #include "plan/simulate.h"
 #include "run/simulate_tiers.h"
 #include "sample/trace.h"
 #include "train/session.h"
 
-enum { MOST_POLICIES = 64, WORD = 48 };
+enum { MOST_POLICIES = 64, MOST_WORKERS = 64, WORD = 48 };
 
 struct asked_policy {
     char *name; /* "hybrid:window=128", malloc'ed */
@@ -49,6 +50,25 @@ struct simulator {
     struct og_victim_asked victim;
 };
 
+/* ---- its lists ---- */
+
+/* One more policy, by its word, malloc'ed, which is then the simulator's. */
+OG_MUST_CHECK int og__simulator_add_policy(struct simulator *m, char *word, struct og_err *err);
+/* All of a list, at least one. */
+OG_MUST_CHECK int og__simulator_add_policies(struct simulator *m, const char *list,
+                                             struct og_err *err);
+OG_MUST_CHECK int og__simulator_add_caches(struct simulator *m, const char *list,
+                                           struct og_err *err);
+
+/* ---- what follows from them ---- */
+
+size_t og__simulator_row_bytes(const struct simulator *m); /* of a row in the cache */
+/* Batches of a superbatch; of several workers each one's. */
+uint32_t og__simulator_superbatch(const struct simulator *m);
+struct og_dealt og__simulator_dealt(const struct simulator *m, bool exchange);
+
+/* ---- its batches ---- */
+
 /* A dataset, whose batches are sampled: bounds of what will come, then the batches. */
 OG_MUST_CHECK int og__simulator_open_dataset(struct simulator *m, const char *dataset,
                                              struct og_err *err);
@@ -57,5 +77,22 @@ OG_MUST_CHECK int og__simulator_sample(struct simulator *m, struct og_err *err);
 OG_MUST_CHECK int og__simulator_open_trace(struct simulator *m, const char *dir,
                                            struct og_err *err);
 OG_MUST_CHECK int og__simulator_read(struct simulator *m, const char *dir, struct og_err *err);
+
+/* ---- what was found, as JSON; NULL on lack of memory ---- */
+
+/* A worker's cache as one process alone has it, and, of several workers, as they exchange rows. */
+struct og_counted {
+    struct og_simulated own[OG__MOST_SIZES], exchanged[OG__MOST_SIZES];
+};
+json_t *og__simulated_json(const struct simulator *m, const struct asked_policy *p,
+                           const struct asked_cache *c, const struct og_counted *counted);
+/* All of it, with those results, whose reference is not taken. */
+json_t *og__simulation_json(const struct simulator *m, json_t *results, double opening,
+                            double simulating);
+/* What goes from worker to worker where they exchange rows: these, and before them their numbers.
+ */
+OG_MUST_CHECK int og__simulation_add_exchange(const struct simulator *m, json_t *root,
+                                              struct og_err *err);
+void og__simulation_add_device(const struct simulator *m, json_t *root);
 
 #endif

@@ -1,0 +1,89 @@
+/* What a simulation found, as JSON. */
+#include "run/simulator.h"
+
+#include "train/json.h"
+
+static double share(uint64_t part, uint64_t of)
+{
+    return of ? (double)part / (double)of : 0;
+}
+
+static json_t *counts_json(const struct og_simulated *r)
+{
+    const struct og_plan_cost *cost = &r->cost;
+    return json_pack("{s:f s:f s:I s:I s:I s:I s:I s:I}", "hit_rate", share(cost->hits, cost->rows),
+                     "hit_rate_with_prefill", 1 - share(cost->misses + r->prefill, cost->rows),
+                     "rows", (json_int_t)cost->rows, "hits", (json_int_t)cost->hits, "misses",
+                     (json_int_t)cost->misses, "prefill", (json_int_t)r->prefill, "reads",
+                     (json_int_t)cost->reads, "bytes_read", (json_int_t)cost->bytes);
+}
+
+json_t *og__simulated_json(const struct simulator *m, const struct asked_policy *p,
+                           const struct asked_cache *c, const struct og_counted *counted)
+{
+    json_t *row = json_pack("{s:s s:s s:I}", "policy", p->name, "cache", c->name, "cache_rows",
+                            (json_int_t)m->size[c->place]);
+    json_t *counts = counts_json(&counted->own[c->place]);
+    bool whole = row && counts && json_object_update(row, counts) == 0;
+    json_decref(counts);
+    if (whole && m->opt.workers > 1)
+        whole =
+            json_object_set_new(row, "exchanged", counts_json(&counted->exchanged[c->place])) == 0;
+    if (whole)
+        return row;
+    json_decref(row);
+    return NULL;
+}
+
+static json_t *names_json(const struct simulator *m, bool policies)
+{
+    json_t *names = json_array();
+    for (int i = 0; i < (policies ? m->n_policies : m->n_caches); i++)
+        names =
+            og__json_append(names, json_string(policies ? m->policy[i].name : m->cache[i].name));
+    return names;
+}
+
+int og__simulation_add_exchange(const struct simulator *m, json_t *root, struct og_err *err)
+{
+    const struct og_dealt dealt = og__simulator_dealt(m, true);
+    uint64_t asked[MOST_WORKERS];
+    if (m->opt.workers <= 1 || !root)
+        return 0;
+    const uint64_t kept = og__dealt_rows(&m->sim.trace, &dealt, asked);
+    const uint64_t moved = m->rows - kept;
+    json_t *of_owner = json_array();
+    for (int i = 0; i < m->opt.workers; i++)
+        of_owner = og__json_append(of_owner, json_integer((json_int_t)asked[i]));
+    json_t *more =
+        json_pack("{s:i s:I s:I s:I s:o}", "workers", m->opt.workers, "rows_local",
+                  (json_int_t)kept, "rows_exchanged", (json_int_t)moved, "exchanged_bytes",
+                  (json_int_t)(moved * (og__simulator_row_bytes(m) + sizeof(uint32_t))),
+                  "rows_asked", of_owner);
+    const bool added = more && json_object_update(root, more) == 0;
+    json_decref(more);
+    return added ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulate");
+}
+
+json_t *og__simulation_json(const struct simulator *m, json_t *results, double opening,
+                            double simulating)
+{
+    uint32_t epochs = (m->n_batches + m->epoch - 1) / OG_MAX(m->epoch, 1u);
+    return json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f s:f s:o s:o s:O}", "dataset",
+                     m->s ? m->s->facts.ds->name : m->folder.said.dataset, "num_nodes",
+                     (json_int_t)m->sim.n_nodes, "row_bytes", (json_int_t)m->sim.rule.row_bytes,
+                     "epochs", (json_int_t)epochs, "batches", (json_int_t)m->n_batches,
+                     "superbatch", (json_int_t)og__simulator_superbatch(m), "rows",
+                     (json_int_t)m->rows, "sample_seconds", opening, "simulate_seconds", simulating,
+                     "policies", names_json(m, true), "caches", names_json(m, false), "results",
+                     results);
+}
+
+void og__simulation_add_device(const struct simulator *m, json_t *root)
+{
+    if (!root || !m->device)
+        return;
+    json_object_set_new(root, "device_policies", names_json(m->device, true));
+    json_object_set_new(root, "device_memory", names_json(m->device, false));
+    json_object_set_new(root, "victim", json_string(m->victim.name));
+}
