@@ -39,6 +39,11 @@ static void wrong_usage_ends_with_2(void **state)
         {"train a --runs 2 --run b --samples s", "outgrow: train: --samples is of one"},
         {"plan a --runs 2", "outgrow: --runs: no such option"},
         {"bench gemm --runs 2", "outgrow: --runs: no such option"},
+        {"sample a --out b --workers 2", "outgrow: --workers: no option of `outgrow sample`"},
+        {"pack a --samples b --workers 2", "outgrow: --workers: no option of `outgrow pack`"},
+        {"eval a --checkpoint b --workers=2", "outgrow: --workers: no option of `outgrow eval`"},
+        {"predict a --out b --workers 2", "outgrow: --workers: no option of `outgrow predict`"},
+        {"bench epoch a --workers 2", "hint: leave it out"},
         {"sample a", "outgrow: sample: --out DIR expected"},
         {"pack a", "outgrow: pack: --samples DIR expected"},
         {"simulate", "outgrow: simulate: DATASET|TRACE expected"},
@@ -191,6 +196,8 @@ static void help_is_short_unless_asked(void **state)
     assert_null(strstr(o->out, "--optimizer"));
     assert_says(outgrow("help train")->out, "--runs=N");
     assert_null(strstr(outgrow("help plan --all")->out, "--runs"));
+    assert_says(outgrow("help plan --all")->out, "--workers");
+    assert_null(strstr(outgrow("help eval --all")->out, "--workers"));
     o = outgrow("help info");
     assert_null(strstr(o->out, "--all"));
     assert_null(strstr(outgrow("help import")->out, " \n"));

@@ -132,6 +132,11 @@ static void a_run_is_summed_up(void **state)
     assert_says(o->err, "nothing to resume");
     o = outgrow("train d --run r");
     assert_int_equal(o->status, 1); /* a finished run is not overwritten */
+    /* a run of several: its options serve what is the work of one */
+    assert_int_equal(system("sed 's/^workers: 1$/workers: 2/' r/config.yaml >two.yaml"), 0);
+    assert_int_equal(system("grep -q '^workers: 2$' two.yaml"), 0);
+    o = outgrow("eval d --config two.yaml --checkpoint r/best.safetensors");
+    assert_int_equal(o->status, 0);
 }
 
 /* Text of a file that is kept. */

@@ -1,10 +1,13 @@
 /* Results that nobody wants: NULL in place of where their text would go, with every call that has
- * one. */
+ * one; and workers where there is nothing for them to share. */
 #include "own_folder.h"
 #include "small_graph.h"
 #include "testing.h"
 
 #include <outgrow/outgrow.h>
+
+#include <string.h>
+#include <unistd.h>
 
 static const char *at(const char *name)
 {
@@ -70,6 +73,38 @@ static void refusals_need_nowhere_either(void **state)
     og_options_release(&o);
 }
 
+static void refuse_workers(int rc, struct og_err *err)
+{
+    assert_int_equal(rc, -EINVAL);
+    assert_non_null(strstr(err->message, "--workers 3: this is the work of one process"));
+    assert_non_null(strstr(err->hint, "leave --workers out"));
+    *err = (struct og_err){0};
+}
+
+static void one_process_takes_no_workers(void **state)
+{
+    (void)state;
+    struct og_options o;
+    struct og_err err = {0};
+    char graph[400], best[500], samples[400];
+    snprintf(graph, sizeof(graph), "%s", at("g"));
+    snprintf(samples, sizeof(samples), "%s", at("samples"));
+    snprintf(best, sizeof(best), "%s/best.safetensors", at("run"));
+    og__remove_tree(at("samples/pack"));
+    options(&o);
+    o.workers = 3;
+    refuse_workers(og_sample_figures(graph, at("s"), false, &o, NULL, NULL, &err), &err);
+    refuse_workers(og_eval(graph, best, "test", &o, NULL, NULL, &err), &err);
+    refuse_workers(og_eval_full(graph, best, "test", &o, NULL, NULL, &err), &err);
+    refuse_workers(og_predict(graph, best, at("q.npy"), NULL, &o, NULL, NULL, &err), &err);
+    assert_int_equal(og_options_set(&o, "samples", samples, NULL), 0);
+    refuse_workers(og_pack(graph, &o, NULL, NULL, &err), &err);
+    og_options_release(&o);
+    static const char *const none[] = {"s", "q.npy", "samples/pack"};
+    for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
+        assert_int_equal(access(at(none[i]), F_OK), -1);
+}
+
 static int start(void **state)
 {
     if (make_folder(state) < 0)
@@ -80,6 +115,7 @@ static int start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_has_to_be_told),
+                                       cmocka_unit_test(one_process_takes_no_workers),
                                        cmocka_unit_test(refusals_need_nowhere_either)};
     return cmocka_run_group_tests(tests, start, remove_folder);
 }

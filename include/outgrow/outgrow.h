@@ -175,7 +175,8 @@ struct og_options {
     struct og_amount memory, cache;
     int threads;  /* 0 = all */
     int trainers; /* groups of threads that each compute a mini-batch; 0 = auto */
-    int workers;  /* processes that train together, one of them this (og_workers_run) */
+    int workers;  /* processes that train together, one of them this (og_workers_run); calls that
+                     neither train nor tell of training take 1 alone */
     struct og_executor_split executors; /* who samples and who trains; no samplers = auto */
     int topology;                       /* enum og_topology_kind */
     struct og_amount neighbor_cache;

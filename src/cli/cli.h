@@ -62,7 +62,8 @@ struct command {
     const char *text;            /* what more there is to say, in help and manual */
     const struct og_option *own; /* ends with a NULL name; may be NULL */
     bool training;               /* takes the training options, */
-    const char *const *often; /* of which help shows these, NULL at the end, and --all the rest */
+    const char *const *often; /* of which help shows these, NULL at the end, and --all the rest, */
+    const char *const *without; /* but for these; may be NULL */
     int (*run)(struct invocation *in, struct og_err *err);
 };
 

@@ -95,5 +95,6 @@ const struct command cmd_bench = {
     .own = own,
     .training = true,
     .often = WORDS("fanout", "hidden", "batch", "epochs", "memory"),
+    .without = WORDS("workers"),
     .run = run,
 };

@@ -41,5 +41,6 @@ const struct command cmd_eval = {
     .own = own,
     .training = true,
     .often = WORDS("memory", "batch", "fanout"),
+    .without = WORDS("workers"),
     .run = run,
 };

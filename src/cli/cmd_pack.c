@@ -24,5 +24,6 @@ const struct command cmd_pack = {
         "Options that decide the batches and the model are DIR's unless they are given.",
     .training = true,
     .often = WORDS("samples", "memory", "cache", "policy", "preset"),
+    .without = WORDS("workers"),
     .run = run,
 };

@@ -46,5 +46,6 @@ const struct command cmd_predict = {
     .own = own,
     .training = true,
     .often = WORDS("memory", "scratch", "resume"),
+    .without = WORDS("workers"),
     .run = run,
 };

@@ -39,5 +39,6 @@ const struct command cmd_sample = {
     .own = own,
     .training = true,
     .often = WORDS("fanout", "sampler", "batch", "epochs", "seed", "memory"),
+    .without = WORDS("workers"),
     .run = run,
 };

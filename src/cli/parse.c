@@ -43,6 +43,15 @@ static bool has_own(const struct command *command, const char *name)
     return false;
 }
 
+/* Is this a training option that the command has no use for, though it takes the others? */
+static bool is_left_out(const struct command *command, const char *name)
+{
+    for (size_t i = 0; command->without && command->without[i]; i++)
+        if (strcmp(command->without[i], name) == 0)
+            return true;
+    return false;
+}
+
 /* Those of a group together, in the order of the groups' first options. */
 static void sort_by_group(struct shown_option *list, size_t n)
 {
@@ -72,7 +81,7 @@ struct shown_option *list_options(const struct command *command, size_t *count)
     for (size_t i = 0; command->own && command->own[i].name; i++)
         add_row(&list[n++], &command->own[i], command->own[i].group);
     for (size_t i = 0; command->training && i < n_rows; i++)
-        if (!has_own(command, rows[i].name))
+        if (!has_own(command, rows[i].name) && !is_left_out(command, rows[i].name))
             add_row(&list[n++], &rows[i], rows[i].group);
     if (command->training) /* read, not handed on: with the run, like those that are */
         add_row(&list[n++], &config_option, rows[n_rows - 1].group);
@@ -193,6 +202,9 @@ static int refuse_word(struct parsing *p, const char *word)
         return usage_error(p->err, NULL, "%s: needs a value, %s", name, exact->arg);
     if (exact)
         return usage_error(p->err, NULL, "%s: takes no value", name);
+    if (is_left_out(p->in->command, bare))
+        return usage_error(p->err, "leave it out", "%s: no option of `outgrow %s`", name,
+                           p->in->command->name);
     return refuse_unknown(p, name, bare);
 }
 
@@ -252,19 +264,34 @@ static error_t on_key(int key, char *value, struct argp_state *state)
     }
 }
 
+/* A run's config.yaml has all options of train: those that this command has not are as if they were
+ * not there. */
+static int drop_left_out(struct parsing *p)
+{
+    const char *const *name = p->in->command->without;
+    size_t n;
+    const struct og_option *rows = og_option_table(&n);
+    int rc = 0;
+    for (; rc == 0 && name && *name; name++)
+        for (size_t i = 0; rc == 0 && i < n; i++)
+            if (strcmp(rows[i].name, *name) == 0)
+                rc = og_options_set(&p->in->options, *name, rows[i].standard, p->err);
+    return rc;
+}
+
 /* Config file first, flags over it. A wrong flag is wrong usage, a wrong file is not. */
 static int set_training_options(struct parsing *p)
 {
     struct og_options *opt = &p->in->options;
     int rc = p->config ? og_options_load(opt, p->config, p->err) : 0;
-    if (rc < 0)
-        return rc;
+    TRY(rc < 0 ? rc : p->config ? drop_left_out(p) : 0);
     for (int i = 0; i < p->n_given; i++) {
         struct og_err why = {0};
         if (og_options_set(opt, p->given[i].name, p->given[i].value, &why) < 0)
             return usage_error(p->err, why.hint, "--%s", why.message);
     }
-    return 0;
+out:
+    return rc;
 }
 
 static int finish_parsing(struct parsing *p)

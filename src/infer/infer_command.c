@@ -69,6 +69,7 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
                           const struct og_options *opt, struct og_err *err)
 {
     int rc = 0;
+    OG_TRY(og__alone(opt, err));
     f->start = og__now();
     f->opened_read = og__io_made();
     if (f->seen)

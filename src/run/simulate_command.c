@@ -47,7 +47,7 @@ static void settle_sizes(struct simulator *m)
 
 uint32_t og__simulator_superbatch(const struct simulator *m)
 {
-    const uint32_t workers = (uint32_t)OG_MAX(m->opt.workers, 1);
+    const uint32_t workers = (uint32_t)OG_MAX(m->workers, 1);
     return og__superbatch_of(m->opt.superbatch, (m->epoch + workers - 1) / workers);
 }
 
@@ -107,12 +107,12 @@ out:
 
 struct og_dealt og__simulator_dealt(const struct simulator *m, bool exchange)
 {
-    return (struct og_dealt){(uint32_t)m->opt.workers, m->epoch, m->opt.superbatch, exchange};
+    return (struct og_dealt){(uint32_t)m->workers, m->epoch, m->opt.superbatch, exchange};
 }
 
 static int check_workers(const struct simulator *m, struct og_err *err)
 {
-    const int n = m->opt.workers;
+    const int n = m->workers;
     if (n <= 1)
         return 0;
     if (m->device)
@@ -129,11 +129,6 @@ static int check_workers(const struct simulator *m, struct og_err *err)
         return og__fail(err, -EINVAL, "ask for fewer workers",
                         "--workers %d: the graph has %llu nodes, and each owns some", n,
                         (unsigned long long)m->sim.n_nodes);
-    if (m->opt.resample_every > 1)
-        return og__fail(err, -EINVAL, "leave --resample-every at 1, or ask for one worker",
-                        "--resample-every %d: an epoch's batches are shared out anew among %d "
-                        "workers, who have not each other's samples",
-                        m->opt.resample_every, n);
     return 0;
 }
 
@@ -238,7 +233,7 @@ static size_t running_bytes(const struct simulator *m, const struct og_simulatio
 {
     const struct og_dealt own = og__simulator_dealt(m, false);
     const struct og_dealt owners = og__simulator_dealt(m, true);
-    if (m->opt.workers <= 1)
+    if (m->workers <= 1)
         return og__simulate_bytes(sim, setup, m->most_rows, m->longest);
     return OG_MAX(
         og__simulate_dealt_bytes(sim, setup, &own, m->most_batches, m->most_rows, m->longest),
@@ -297,6 +292,9 @@ static int open_simulator(struct simulator *m, const char *source, const char *p
 {
     int rc;
     OG_TRY(og__options_copy(&m->opt, opt, err));
+    m->workers = OG_MAX(m->opt.workers, 1);
+    m->opt.workers = 1; /* their batches are sampled by this process */
+    OG_TRY(og__workers_check(&m->opt, m->workers, err));
     OG_TRY(og__simulator_add_policies(m, policies, err));
     OG_TRY(og__simulator_add_caches(m, caches, err));
     OG_TRY(tiers ? read_device(m, tiers, err) : 0);
@@ -350,7 +348,7 @@ static int count_policy(const struct simulator *m, const struct asked_policy *p,
     const struct og_simulation sim = simulation_of(m, p);
     const struct og_dealt own = og__simulator_dealt(m, false);
     const struct og_dealt owners = og__simulator_dealt(m, true);
-    if (m->opt.workers <= 1)
+    if (m->workers <= 1)
         return og__simulate(&sim, setup, counted->own, err);
     int rc = og__simulate_dealt(&sim, setup, &own, counted->own, err);
     return rc < 0 ? rc : og__simulate_dealt(&sim, setup, &owners, counted->exchanged, err);

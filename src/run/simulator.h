@@ -23,7 +23,8 @@ struct asked_cache {
 };
 
 struct simulator {
-    struct og_options opt; /* its own */
+    struct og_options opt; /* its own, of one process; */
+    int workers;           /* whose caches are counted */
     const struct og_observer *seen;
     struct asked_policy policy[MOST_POLICIES];
     struct asked_cache cache[OG__MOST_SIZES];

@@ -26,7 +26,7 @@ json_t *og__simulated_json(const struct simulator *m, const struct asked_policy 
     json_t *counts = counts_json(&counted->own[c->place]);
     bool whole = row && counts && json_object_update(row, counts) == 0;
     json_decref(counts);
-    if (whole && m->opt.workers > 1)
+    if (whole && m->workers > 1)
         whole =
             json_object_set_new(row, "exchanged", counts_json(&counted->exchanged[c->place])) == 0;
     if (whole)
@@ -48,16 +48,16 @@ int og__simulation_add_exchange(const struct simulator *m, json_t *root, struct 
 {
     const struct og_dealt dealt = og__simulator_dealt(m, true);
     uint64_t asked[MOST_WORKERS];
-    if (m->opt.workers <= 1 || !root)
+    if (m->workers <= 1 || !root)
         return 0;
     const uint64_t kept = og__dealt_rows(&m->sim.trace, &dealt, asked);
     const uint64_t moved = m->rows - kept;
     json_t *of_owner = json_array();
-    for (int i = 0; i < m->opt.workers; i++)
+    for (int i = 0; i < m->workers; i++)
         of_owner = og__json_append(of_owner, json_integer((json_int_t)asked[i]));
     json_t *more =
-        json_pack("{s:i s:I s:I s:I s:o}", "workers", m->opt.workers, "rows_local",
-                  (json_int_t)kept, "rows_exchanged", (json_int_t)moved, "exchanged_bytes",
+        json_pack("{s:i s:I s:I s:I s:o}", "workers", m->workers, "rows_local", (json_int_t)kept,
+                  "rows_exchanged", (json_int_t)moved, "exchanged_bytes",
                   (json_int_t)(moved * (og__simulator_row_bytes(m) + sizeof(uint32_t))),
                   "rows_asked", of_owner);
     const bool added = more && json_object_update(root, more) == 0;

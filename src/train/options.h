@@ -63,6 +63,11 @@ OG_MUST_CHECK int og__scratch_folders(struct og_places *out, const struct og_opt
 OG_MUST_CHECK int og__scratch_first(char **out, const struct og_options *opt, const char *otherwise,
                                     struct og_err *err);
 
+/* -EINVAL where workers are asked of what one process does; and where they are asked to share out
+ * what they cannot. */
+OG_MUST_CHECK int og__alone(const struct og_options *opt, struct og_err *err);
+OG_MUST_CHECK int og__workers_check(const struct og_options *opt, int workers, struct og_err *err);
+
 /* Was the option set by name, on the command line or in a config file? */
 bool og__options_given(const struct og_options *opt, const char *name);
 

@@ -186,3 +186,32 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
 out:
     return rc;
 }
+
+/* ---- workers ---- */
+
+int og__alone(const struct og_options *opt, struct og_err *err)
+{
+    return opt->workers <= 1
+               ? 0
+               : og__fail(err, -EINVAL, "leave --workers out: several can train, no more",
+                          "--workers %d: this is the work of one process", opt->workers);
+}
+
+int og__workers_check(const struct og_options *opt, int workers, struct og_err *err)
+{
+    if (workers <= 1)
+        return 0;
+    if (og__options_given(opt, "accumulate") && opt->accumulate % workers)
+        return og__fail(err, -EINVAL, "give a multiple of the workers, or another number of them",
+                        "--accumulate %d: %d workers cannot share a step's mini-batches out evenly",
+                        opt->accumulate, workers);
+    if (opt->resample_every > 1)
+        return og__fail(err, -EINVAL, "leave --resample-every at 1, or ask for one worker",
+                        "--resample-every %d: an epoch's batches are shared out anew among %d "
+                        "workers, who have not each other's samples",
+                        opt->resample_every, workers);
+    if (opt->samples)
+        return og__fail(err, -EINVAL, "leave out --samples, or ask for one worker",
+                        "--samples: not with %d workers", workers);
+    return 0;
+}

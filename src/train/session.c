@@ -89,32 +89,22 @@ static void share_machine(struct og_config *c)
             OG_PERCENT, (c->opt.disk.unit == OG_PERCENT ? c->opt.disk.value : 90) / c->here};
 }
 
-/* Steps that ranks can share out, and nothing that makes them need one another's samples. */
+/* Steps that ranks can share out, and nothing that makes them need one another's samples. Who is no
+ * rank works alone: most commands are of one process. */
 static int share_steps(struct og_config *c, struct og_err *err)
 {
     struct og_options *opt = &c->opt;
     const int ranks = (int)OG_MAX(c->share.ranks, 1u);
+    int rc;
+    OG_TRY(ranks == 1 ? og__alone(opt, err) : og__workers_check(opt, ranks, err));
     opt->workers = ranks;
-    if (ranks == 1)
-        return 0;
-    if (!og__options_given(opt, "accumulate")) {
+    if (ranks > 1 && !og__options_given(opt, "accumulate")) {
         opt->accumulate = ranks;
         og__say(&c->log, OG__INFO,
                 "a step takes %d mini-batches, one of each worker: --accumulate %d", ranks, ranks);
     }
-    if (opt->accumulate % ranks)
-        return og__fail(err, -EINVAL, "give a multiple of the workers, or another number of them",
-                        "--accumulate %d: %d workers cannot share a step's mini-batches out evenly",
-                        opt->accumulate, ranks);
-    if (opt->resample_every > 1)
-        return og__fail(err, -EINVAL, "leave --resample-every at 1, or train with one worker",
-                        "--resample-every %d: an epoch's batches are shared out anew among %d "
-                        "workers, who have not each other's samples",
-                        opt->resample_every, ranks);
-    if (opt->samples)
-        return og__fail(err, -EINVAL, "leave out --samples, or train with one worker",
-                        "--samples: not with %d workers", ranks);
-    return 0;
+out:
+    return rc;
 }
 
 /* The model of a checkpoint comes with its options settled. */
