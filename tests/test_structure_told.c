@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "io/io.h"
+#include "support/files.h"
 
 #include <math.h>
 
@@ -113,10 +114,38 @@ static void bytes_told_are_bytes_read(void **state)
     }
 }
 
+/* Its first group has the last batch of an epoch and, beside it, one of a few nodes that are
+ * validated on. */
+static void a_resumed_run_tells_of_training(void **state)
+{
+    (void)state;
+    static const char *const pairs[] = {
+        "topology", "disk", "neighbor-cache", "0",   "policy",           "degree", "cache", "10%",
+        "fanout",   "10",   "batch",          "400", "checkpoint-every", "0",      NULL};
+    static const char *const again[] = {
+        "topology", "disk", "neighbor-cache", "0",   "policy", "degree", "cache", "10%",
+        "fanout",   "10",   "batch",          "400", "resume", "true",   NULL};
+    struct test_stopper stopper = {.at = 1};
+    const struct og_observer seen = {
+        .arg = &stopper, .progress = test_count_batch, .stop = &stopper.stop};
+    const int64_t few[] = {39990, 39991, 39992, 39993, 39994};
+    struct og_options opt;
+    test_write_npy(dataset, "valid.npy", OG__NPY_I64, 1, OG_COUNT(few), 1, few);
+    set_options(&opt, "cut", pairs);
+    assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
+    og_options_release(&opt);
+    struct outcome o = train("cut", again);
+    compare(0, "resumed,", "topology_bytes_read",
+            told(json_object_get(o.summary, "plan"), "topology_bytes_read"),
+            read_in(&o, 1, "topology_bytes_read"), 0.01);
+    drop(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_told_are_bytes_read),
+        cmocka_unit_test(a_resumed_run_tells_of_training),
     };
     return cmocka_run_group_tests(tests, make_large, remove_all);
 }

@@ -78,7 +78,7 @@ int og__pipeline_run(struct og_pipeline *p, og_consumer *consumer, void *arg, st
     if (rc == 0)
         rc = og__flow_run(&p->flow, consumer, arg, err);
     if (p->flow.items.pass == OG__SPLITS) /* those of an evaluation tell nothing of an epoch */
-        og__predict_structure(p->path, &p->batches.together.first, p->batches.together.n_first);
+        og__predict_structure(p->path, &p->batches.together.told, p->batches.together.n_told);
     og__together_source_close(&p->batches.together);
     return rc;
 }

@@ -46,8 +46,10 @@ struct og_together_source {
     uint64_t *item; /* [most] of the group */
     uint32_t most;  /* batches of a group */
     struct og_together_counts counts;
-    struct og_sample_reads first; /* what the first group read of the structure; */
-    uint32_t n_first;             /* and its batches; 0 = there was none */
+    /* what a group read of the structure by which an epoch's reads are told: the first that had as
+     * many training batches as any; its batches, 0 = there was none, and those of training */
+    struct og_sample_reads told;
+    uint32_t n_told, n_training;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint32_t n, left; /* batches; not taken yet */

@@ -11,7 +11,8 @@ static bool is_mine(const struct og_together_source *s, uint64_t item)
            og__item_at(&s->items, item).split != OG__TRAIN;
 }
 
-static int add_item(struct og_together_source *s, uint64_t item, struct og_err *err)
+static int add_item(struct og_together_source *s, uint64_t item, uint32_t *n_training,
+                    struct og_err *err)
 {
     const struct og_descriptor descriptor = og__item_at(&s->items, item);
     const struct og_sample_key key = og__sample_key_of(&descriptor);
@@ -19,24 +20,33 @@ static int add_item(struct og_together_source *s, uint64_t item, struct og_err *
     s->item[s->n] = item;
     int rc = og__together_add(s->together, s->its_seeds.node, s->its_seeds.n, &key, err);
     s->n += rc == 0;
+    *n_training += descriptor.split == OG__TRAIN;
     return rc;
+}
+
+/* A run that is resumed in the middle of an epoch has validation batches in its first group. */
+static void note_group(struct og_together_source *s, uint32_t n_training)
+{
+    if (n_training <= s->n_training)
+        return;
+    s->told = s->counts.structure;
+    s->n_told = s->n;
+    s->n_training = n_training;
 }
 
 /* As many as there may be, from the first that no group has. */
 static int sample_group(struct og_together_source *s, struct og_err *err)
 {
+    uint32_t n_training = 0;
     int rc = 0;
     og__together_clear(s->together);
     s->n = 0;
     for (; s->end < s->items.last && s->n < s->most; s->end++)
         if (is_mine(s, s->end))
-            OG_TRY(add_item(s, s->end, err));
+            OG_TRY(add_item(s, s->end, &n_training, err));
     OG_TRY(og__together_sample(s->together, &s->counts, err));
     s->left = s->n;
-    if (s->n_first == 0) {
-        s->first = s->counts.structure;
-        s->n_first = s->n;
-    }
+    note_group(s, n_training);
 out:
     return rc;
 }
