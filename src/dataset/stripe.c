@@ -13,132 +13,22 @@
  * A part's name has a number made of the dataset's place, its contents and the folders, in order.
  * So parts are never written over those in use, and those of another dataset are not removed, even
  * where it is a copy of this one whose meta.json still names them. */
-#include "base/file.h"
 #include "base/hex.h"
 #include "base/lease.h"
-#include "dataset/features.h"
 #include "dataset/identity.h"
+#include "dataset/striper.h"
 #include "dataset/writer.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
-
-enum { META_MAX = 1024 * 1024 };
-
-static const char one_file[] = "features.npy";
-static const char replaces[] = "replaces";
-
-/* A part in the making. */
-struct target {
-    struct og_newfile file; /* its path is that of the part */
-    struct og_npy_writer *writer;
-    XXH3_state_t *meant; /* of what was handed to the writer */
-    uint64_t checksum, contents;
-    bool placed; /* it has its name */
-};
-
-struct striper {
-    struct og_dataset *ds;
-    int lock; /* the dataset's folder */
-    const struct og_observer *seen;
-    struct og_log log;
-    bool keep, switched;
-    char *home; /* the dataset's folder, absolute */
-    char *over; /* the list of folders, cut up */
-    char *folder[OG_MOST_PARTS];
-    struct og_stripes stripes;
-    struct target target[OG_MOST_PARTS];
-    XXH3_state_t *source[OG_MOST_PARTS]; /* of the files that features lie in now */
-    off_t source_bytes;                  /* of the first one */
-    char *unit;
-    json_t *meta;
-};
-
-static int no_memory(const struct striper *s, struct og_err *err)
-{
-    return og__fail_errno(err, -ENOMEM, NULL, "%s: stripe", s->ds->path);
-}
-
-/* ---- names ---- */
-
-/* Of part p of n in these folders. */
-static char *part_path(const struct striper *s, const char *const *folders, uint32_t n, uint32_t p)
-{
-    uint64_t sum = XXH3_64bits_withSeed(s->home, strlen(s->home), s->ds->identity.contents);
-    for (uint32_t i = 0; i < n; i++)
-        sum = XXH3_64bits_withSeed(folders[i], strlen(folders[i]) + 1, sum);
-    const char *name = strrchr(s->home, '/') + 1;
-    char *path = NULL;
-    return asprintf(&path, "%s/%s-features-%uof%u-%08" PRIx32 ".npy", folders[p], name, p + 1, n,
-                    (uint32_t)sum) < 0
-               ? NULL
-               : path;
-}
-
-/* As meta.json has it: what lies in the dataset's folder moves with it. */
-static const char *as_declared(const struct striper *s, const char *path)
-{
-    const size_t n = strlen(s->home);
-    const bool inside = strncmp(path, s->home, n) == 0 && path[n] == '/';
-    return inside ? path + n + 1 : path;
-}
-
-static char *as_absolute(const struct striper *s, const char *declared)
-{
-    return declared[0] == '/' ? strdup(declared) : og__path_join(s->home, declared);
-}
-
-/* Folders and names of parts, as declared. */
-static int split_paths(const struct striper *s, const json_t *paths, size_t n,
-                       char *path[OG_MOST_PARTS], char *folder[OG_MOST_PARTS], struct og_err *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        path[i] = as_absolute(s, json_string_value(json_array_get(paths, i)));
-        folder[i] = path[i] ? strdup(path[i]) : NULL;
-        if (!folder[i])
-            return no_memory(s, err);
-        dirname(folder[i]);
-    }
-    return 0;
-}
-
-/* Were these parts made by a stripe of this dataset where it lies now? */
-static int find_ours(const struct striper *s, const json_t *paths, bool *ours, struct og_err *err)
-{
-    const size_t n = json_array_size(paths);
-    char *path[OG_MOST_PARTS] = {0};
-    char *folder[OG_MOST_PARTS] = {0};
-    int rc = 0;
-    *ours = n > 0 && n <= OG_MOST_PARTS;
-    for (size_t i = 0; i < n; i++)
-        *ours &= json_is_string(json_array_get(paths, i));
-    if (!*ours)
-        return 0;
-    OG_TRY(split_paths(s, paths, n, path, folder, err));
-    for (uint32_t i = 0; *ours && i < n; i++) {
-        char *made = part_path(s, (const char *const *)folder, (uint32_t)n, i);
-        *ours = made && strcmp(made, path[i]) == 0;
-        free(made);
-        OG_TRY(made ? 0 : no_memory(s, err));
-    }
-out:
-    for (size_t i = 0; i < OG_MOST_PARTS; i++) {
-        free(path[i]);
-        free(folder[i]);
-    }
-    return rc;
-}
 
 /* ---- what is asked ---- */
 
-static int add_folder(struct striper *s, const char *name, struct og_err *err)
+static int add_folder(struct og_striper *s, const char *name, struct og_err *err)
 {
     static const char hint[] = "name folders that are there, on a disk each: mkdir makes one";
     struct stat st;
@@ -153,12 +43,12 @@ static int add_folder(struct striper *s, const char *name, struct og_err *err)
     return 0;
 }
 
-static int take_folders(struct striper *s, const char *over, struct og_err *err)
+static int take_folders(struct og_striper *s, const char *over, struct og_err *err)
 {
     int rc = 0;
     char *rest = s->over = strdup(over);
     if (!rest)
-        return no_memory(s, err);
+        return og__striper_no_memory(s, err);
     for (char *name; (name = strsep(&rest, ",")) != NULL;)
         OG_TRY(add_folder(s, name, err));
     if (s->stripes.parts < 2)
@@ -169,14 +59,14 @@ out:
     return rc;
 }
 
-static uint64_t part_bytes(const struct striper *s, uint32_t p)
+static uint64_t part_bytes(const struct og_striper *s, uint32_t p)
 {
     return OG__NPY_HEADER +
            og__part_rows(&s->stripes, p, (uint64_t)s->ds->n_nodes) * og__file_row_bytes(s->ds);
 }
 
 /* Room for all parts that a file system is to take. */
-static int check_room(const struct striper *s, struct og_err *err)
+static int check_room(const struct og_striper *s, struct og_err *err)
 {
     char text[2][32];
     for (uint32_t p = 0; p < s->stripes.parts; p++) {
@@ -193,72 +83,20 @@ static int check_room(const struct striper *s, struct og_err *err)
     return 0;
 }
 
-static int read_meta(struct striper *s, struct og_err *err)
-{
-    char *path = og__path_join(s->home, "meta.json");
-    char *text = NULL;
-    size_t len = 0;
-    int rc;
-    OG_TRY(path ? og__read_text(path, META_MAX, &text, &len, err) : no_memory(s, err));
-    OG_TRY(og__json_parse(&s->meta, text, len, path, NULL, err));
-out:
-    free(text);
-    free(path);
-    return rc;
-}
-
-static json_t *features_of(const struct striper *s)
-{
-    return json_object_get(json_object_get(s->meta, "files"), "features");
-}
-
-/* Paths of the parts that there are, as declared; empty where there is one file. NULL: no memory.
- */
-static json_t *declared_parts(const struct striper *s)
-{
-    json_t *paths = json_array();
-    size_t i;
-    json_t *part;
-    json_array_foreach(json_object_get(features_of(s), "parts"), i, part)
-    {
-        paths = og__json_append(paths, json_incref(json_object_get(part, "path")));
-    }
-    return paths;
-}
-
-/* Do the features lie as they are asked to already? */
-static int lies_so(const struct striper *s, bool *so, struct og_err *err)
-{
-    json_t *paths = declared_parts(s);
-    const uint32_t n = s->stripes.parts;
-    *so = json_array_size(paths) == n;
-    int rc = paths ? 0 : no_memory(s, err);
-    for (uint32_t p = 0; rc == 0 && *so && p < n; p++) {
-        char *there = as_absolute(s, json_string_value(json_array_get(paths, p)));
-        char *wanted = part_path(s, (const char *const *)s->folder, n, p);
-        rc = there && wanted ? 0 : no_memory(s, err);
-        *so = rc == 0 && strcmp(there, wanted) == 0;
-        free(there);
-        free(wanted);
-    }
-    json_decref(paths);
-    return rc;
-}
-
 /* ---- writing ---- */
 
 /* The header is known before the first row, so what is written can be told from what was meant. */
-static int open_target(struct striper *s, uint32_t p, struct og_err *err)
+static int open_target(struct og_striper *s, uint32_t p, struct og_err *err)
 {
-    struct target *t = &s->target[p];
+    struct og_stripe_target *t = &s->target[p];
     const struct og_npy *f = &s->ds->features;
     char header[OG__NPY_HEADER];
     const int64_t shape[2] = {(int64_t)og__part_rows(&s->stripes, p, (uint64_t)s->ds->n_nodes),
                               f->shape[1]};
-    char *path = part_path(s, (const char *const *)s->folder, s->stripes.parts, p);
+    char *path = og__striper_part_path(s, (const char *const *)s->folder, s->stripes.parts, p);
     t->meant = XXH3_createState();
     int rc;
-    OG_TRY(path && t->meant ? 0 : no_memory(s, err));
+    OG_TRY(path && t->meant ? 0 : og__striper_no_memory(s, err));
     XXH3_64bits_reset(t->meant);
     XXH3_64bits_update(t->meant, header, og__npy_header(header, f->type, 2, shape, OG__NPY_HEADER));
     OG_TRY(og__newfile_open(&t->file, path, err));
@@ -269,19 +107,19 @@ out:
 }
 
 /* The files that features lie in now: the one, or parts. */
-static uint32_t n_sources(const struct striper *s)
+static uint32_t n_sources(const struct og_striper *s)
 {
     const struct og_npy_parts *parts = s->ds->features.parts;
     return parts ? parts->stripes.parts : 1;
 }
 
-static const struct og_npy *source_of(const struct striper *s, uint32_t i)
+static const struct og_npy *source_of(const struct og_striper *s, uint32_t i)
 {
     const struct og_npy *f = &s->ds->features;
     return f->parts ? &f->parts->part[i] : f;
 }
 
-static int open_sources(struct striper *s, struct og_err *err)
+static int open_sources(struct og_striper *s, struct og_err *err)
 {
     char *head = NULL;
     struct stat st;
@@ -294,7 +132,7 @@ static int open_sources(struct striper *s, struct og_err *err)
         free(head);
         head = malloc((size_t)f->offset + 1);
         s->source[i] = XXH3_createState();
-        OG_TRY(head && s->source[i] ? 0 : no_memory(s, err));
+        OG_TRY(head && s->source[i] ? 0 : og__striper_no_memory(s, err));
         OG_TRY(og__read_all(f->fd, head, (size_t)f->offset, 0, f->path, err));
         XXH3_64bits_reset(s->source[i]);
         XXH3_64bits_update(s->source[i], head, (size_t)f->offset);
@@ -306,7 +144,7 @@ out:
 
 /* Bytes [at, at + bytes) of the elements, which are in s->unit, to the sums of their files, which
  * are read once: their pages make room for others'. */
-static void sum_sources(struct striper *s, int64_t at, size_t bytes)
+static void sum_sources(struct og_striper *s, int64_t at, size_t bytes)
 {
     const struct og_npy *f = &s->ds->features;
     for (size_t done = 0; done < bytes;) {
@@ -318,10 +156,10 @@ static void sum_sources(struct striper *s, int64_t at, size_t bytes)
     }
 }
 
-static int copy_unit(struct striper *s, const struct og_unit *u, int64_t n, struct og_err *err)
+static int copy_unit(struct og_striper *s, const struct og_unit *u, int64_t n, struct og_err *err)
 {
     const struct og_npy *f = &s->ds->features;
-    struct target *t = &s->target[u->part];
+    struct og_stripe_target *t = &s->target[u->part];
     const size_t row_bytes = og__file_row_bytes(s->ds);
     const size_t bytes = (size_t)n * row_bytes;
     int rc;
@@ -333,7 +171,7 @@ out:
     return rc;
 }
 
-static int copy_all(struct striper *s, struct og_err *err)
+static int copy_all(struct og_striper *s, struct og_err *err)
 {
     const int64_t rows = s->ds->n_nodes;
     const int64_t row_bytes = (int64_t)og__file_row_bytes(s->ds);
@@ -350,23 +188,11 @@ out:
     return rc;
 }
 
-/* What meta.json has for the file that source i is; NULL where it has none. */
-static const char *declared_checksum(const struct striper *s, uint32_t i)
-{
-    const json_t *own = features_of(s);
-    const json_t *parts = json_object_get(own, "parts");
-    if (parts)
-        return json_string_value(json_object_get(json_array_get(parts, i), "checksum"));
-    return own ? NULL
-               : json_string_value(
-                     json_object_get(json_object_get(s->meta, "checksums"), one_file));
-}
-
 /* Damaged features are not striped: parts with sound checksums would hide it. */
-static int check_sources(const struct striper *s, struct og_err *err)
+static int check_sources(const struct og_striper *s, struct og_err *err)
 {
     for (uint32_t i = 0; i < n_sources(s); i++) {
-        const char *said = declared_checksum(s, i);
+        const char *said = og__striper_checksum(s, i);
         const struct og_hex found = og__hex(XXH3_64bits_digest(s->source[i]));
         if (said && strcmp(said, found.digits) != 0)
             return og__fail(err, -EIO, "nothing was changed; `outgrow verify` says what is wrong",
@@ -377,7 +203,7 @@ static int check_sources(const struct striper *s, struct og_err *err)
 }
 
 /* The time of what it is a copy of, the latest of its files'. */
-static int copy_time(const struct striper *s, int fd)
+static int copy_time(const struct og_striper *s, int fd)
 {
     struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {0}};
     struct stat st;
@@ -393,7 +219,7 @@ static int copy_time(const struct striper *s, int fd)
 }
 
 /* Read back from the disk, as far as the kernel lets us, and compared. */
-static int finish_target(struct striper *s, struct target *t, struct og_err *err)
+static int finish_target(struct og_striper *s, struct og_stripe_target *t, struct og_err *err)
 {
     struct og_npy_writer *w = t->writer;
     int rc;
@@ -411,7 +237,7 @@ out:
     return rc;
 }
 
-static int place_target(struct target *t, struct og_err *err)
+static int place_target(struct og_stripe_target *t, struct og_err *err)
 {
     struct og_npy a = {.fd = -1};
     char *path = strdup(t->file.path); /* commit forgets it */
@@ -429,11 +255,11 @@ out:
     return rc;
 }
 
-static int write_parts(struct striper *s, struct og_err *err)
+static int write_parts(struct og_striper *s, struct og_err *err)
 {
     int rc;
     s->unit = malloc((size_t)s->stripes.unit * og__file_row_bytes(s->ds));
-    OG_TRY(s->unit ? 0 : no_memory(s, err));
+    OG_TRY(s->unit ? 0 : og__striper_no_memory(s, err));
     OG_TRY(open_sources(s, err));
     for (uint32_t p = 0; p < s->stripes.parts; p++)
         OG_TRY(open_target(s, p, err));
@@ -447,151 +273,12 @@ out:
     return rc;
 }
 
-/* ---- meta.json ---- */
-
-/* What nobody needs once the parts are there, as declared; empty: all is kept. */
-static int spare_files(const struct striper *s, json_t **out, struct og_err *err)
-{
-    json_t *paths = declared_parts(s);
-    bool ours = false;
-    int rc;
-    OG_TRY(paths ? 0 : no_memory(s, err));
-    if (!features_of(s))
-        paths = og__json_append(paths, json_string(one_file));
-    else /* a file of the user's own, or of a copy's, is not spare */
-        OG_TRY(find_ours(s, paths, &ours, err));
-    if (paths && (s->keep || (features_of(s) && !ours)))
-        json_array_clear(paths);
-    OG_TRY(paths ? 0 : no_memory(s, err));
-out:
-    if (rc < 0)
-        json_decref(paths);
-    *out = rc < 0 ? NULL : paths;
-    return rc;
-}
-
-static json_t *parts_json(const struct striper *s)
-{
-    json_t *parts = json_array();
-    for (uint32_t p = 0; p < s->stripes.parts; p++) {
-        const struct target *t = &s->target[p];
-        json_t *part =
-            og__json_with(json_object(), "path", json_string(as_declared(s, t->file.path)));
-        part = og__json_with(part, "checksum", og__json_hex(t->checksum));
-        part = og__json_with(part, "contents", og__json_hex(t->contents));
-        parts = og__json_append(parts, part);
-    }
-    return parts;
-}
-
-/* The checksum of the one file stays part of what the dataset is. */
-static json_t *whole_checksum(const struct striper *s)
-{
-    const json_t *own = features_of(s);
-    json_t *said = json_object_get(own, "parts")
-                       ? json_object_get(own, "checksum")
-                       : json_object_get(json_object_get(s->meta, "checksums"), one_file);
-    return json_incref(said);
-}
-
-/* And its length; NULL where parts do not say it. */
-static json_t *whole_bytes(const struct striper *s)
-{
-    const json_t *own = features_of(s);
-    return json_object_get(own, "parts") ? json_incref(json_object_get(own, "bytes"))
-                                         : json_integer(s->source_bytes);
-}
-
-static json_t *features_json(const struct striper *s, json_t *spare)
-{
-    json_t *whole = whole_checksum(s);
-    json_t *bytes = whole_bytes(s);
-    json_t *features =
-        og__json_with(json_object(), "unit", json_integer((json_int_t)s->stripes.unit));
-    features = og__json_with(features, "parts", parts_json(s));
-    if (whole)
-        features = og__json_with(features, "checksum", whole);
-    if (bytes)
-        features = og__json_with(features, "bytes", bytes);
-    if (json_array_size(spare) > 0)
-        features = og__json_with(features, replaces, json_incref(spare));
-    return features;
-}
-
-/* A file that could not be written may be there nevertheless, when its folder failed. So who asks
- * is told by what is there, and what cannot be read may name them. */
-static bool meta_names_parts(struct striper *s)
-{
-    bool so = true;
-    json_decref(s->meta);
-    s->meta = NULL;
-    return read_meta(s, NULL) < 0 || lies_so(s, &so, NULL) < 0 || so;
-}
-
-static int put_features(struct striper *s, json_t *features)
-{
-    json_t *files = json_object_get(s->meta, "files");
-    if (!files && json_object_set_new(s->meta, "files", json_object()) == 0)
-        files = json_object_get(s->meta, "files");
-    return json_object_set_new(files, "features", features);
-}
-
-/* From here on the dataset has these parts. */
-static int switch_meta(struct striper *s, struct og_err *err)
-{
-    json_t *spare = NULL;
-    int rc;
-    OG_TRY(spare_files(s, &spare, err));
-    const bool moves = json_array_size(spare) > 0;
-    if (!moves && !s->keep)
-        og__say(&s->log, OG__INFO, "%s: stays: it is not this dataset's own", s->ds->features.path);
-    json_t *features = features_json(s, spare);
-    OG_TRY(features && put_features(s, features) == 0 ? 0 : no_memory(s, err));
-    if (moves)
-        json_object_del(json_object_get(s->meta, "checksums"), one_file);
-    rc = og__meta_write(s->home, json_incref(s->meta), err);
-    s->switched = rc == 0 || meta_names_parts(s);
-out:
-    json_decref(spare);
-    return rc;
-}
-
-/* Removes what the parts replace, and says so in meta.json. What names it is a file: only what a
- * dataset or a stripe of it has by that name is removed. */
-static int remove_replaced(struct striper *s, struct og_err *err)
-{
-    json_t *features = features_of(s);
-    const json_t *paths = json_object_get(features, replaces);
-    const char *first = json_string_value(json_array_get(paths, 0));
-    bool known;
-    size_t i;
-    json_t *declared;
-    int rc = 0;
-    if (!paths)
-        return 0;
-    OG_TRY(find_ours(s, paths, &known, err));
-    known |= json_array_size(paths) == 1 && first && strcmp(first, one_file) == 0;
-    json_array_foreach(paths, i, declared)
-    {
-        char *path = known ? as_absolute(s, json_string_value(declared)) : NULL;
-        OG_TRY(path || !known ? 0 : no_memory(s, err));
-        if (path && unlink(path) < 0 && errno != ENOENT)
-            og__say(&s->log, OG__WARN, "%s: cannot remove: %s; nobody needs it any more", path,
-                    strerrordesc_np(errno));
-        free(path);
-    }
-    json_object_del(features, replaces);
-    rc = og__meta_write(s->home, json_incref(s->meta), err);
-out:
-    return rc;
-}
-
 /* ---- all of it ---- */
 
-static void close_striper(struct striper *s)
+static void close_striper(struct og_striper *s)
 {
     for (uint32_t p = 0; p < OG_MOST_PARTS; p++) {
-        struct target *t = &s->target[p];
+        struct og_stripe_target *t = &s->target[p];
         og__npy_discard(t->writer);
         if (t->placed && !s->switched)
             unlink(t->file.path);
@@ -612,27 +299,27 @@ static void close_striper(struct striper *s)
         close(s->lock);
 }
 
-static int stripe(struct striper *s, const char *over, struct og_err *err)
+static int stripe(struct og_striper *s, const char *over, struct og_err *err)
 {
     bool so = false;
     int rc;
     OG_TRY(take_folders(s, over, err));
-    OG_TRY(read_meta(s, err));
-    OG_TRY(remove_replaced(s, err)); /* of one that was killed */
-    OG_TRY(lies_so(s, &so, err));
+    OG_TRY(og__striper_read_meta(s, err));
+    OG_TRY(og__striper_remove_replaced(s, err)); /* of one that was killed */
+    OG_TRY(og__striper_lies_so(s, &so, err));
     if (so)
         return 0;
     OG_TRY(check_room(s, err));
     OG_TRY(write_parts(s, err));
-    OG_TRY(switch_meta(s, err));
-    OG_TRY(remove_replaced(s, err));
+    OG_TRY(og__striper_switch_meta(s, err));
+    OG_TRY(og__striper_remove_replaced(s, err));
 out:
     return rc;
 }
 
 /* The folder for this process alone, until the descriptor is closed: two at the same time would
  * write over each other's parts, and remove them. */
-static int take_dataset(struct striper *s, const char *dataset, struct og_err *err)
+static int take_dataset(struct og_striper *s, const char *dataset, struct og_err *err)
 {
     s->lock = open(dataset, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (s->lock < 0 || og__lease_lock(s->lock) != -EBUSY)
@@ -641,7 +328,7 @@ static int take_dataset(struct striper *s, const char *dataset, struct og_err *e
                     dataset);
 }
 
-static int open_dataset(struct striper *s, const char *dataset, struct og_err *err)
+static int open_dataset(struct og_striper *s, const char *dataset, struct og_err *err)
 {
     int rc;
     OG_TRY(take_dataset(s, dataset, err));
@@ -656,7 +343,7 @@ out:
 int og_stripe(const char *dataset, const char *over, bool keep, const struct og_observer *seen,
               struct og_err *err)
 {
-    struct striper s = {.seen = seen, .keep = keep, .lock = -1};
+    struct og_striper s = {.seen = seen, .keep = keep, .lock = -1};
     if (seen)
         s.log = (struct og_log){seen->message, seen->arg};
     for (uint32_t p = 0; p < OG_MOST_PARTS; p++)

@@ -1,0 +1,55 @@
+/* og_stripe at work: what its two files share. */
+#ifndef OG_STRIPER_H
+#define OG_STRIPER_H
+
+#include "base/file.h"
+#include "dataset/features.h"
+
+#include <jansson.h>
+#include <outgrow/outgrow.h>
+#include <xxhash.h>
+
+/* A part in the making. */
+struct og_stripe_target {
+    struct og_newfile file; /* its path is that of the part */
+    struct og_npy_writer *writer;
+    XXH3_state_t *meant; /* of what was handed to the writer */
+    uint64_t checksum, contents;
+    bool placed; /* it has its name */
+};
+
+struct og_striper {
+    struct og_dataset *ds;
+    int lock; /* the dataset's folder */
+    const struct og_observer *seen;
+    struct og_log log;
+    bool keep, switched;
+    char *home; /* the dataset's folder, absolute */
+    char *over; /* the list of folders, cut up */
+    char *folder[OG_MOST_PARTS];
+    struct og_stripes stripes;
+    struct og_stripe_target target[OG_MOST_PARTS];
+    XXH3_state_t *source[OG_MOST_PARTS]; /* of the files that features lie in now */
+    off_t source_bytes;                  /* of the first one */
+    char *unit;
+    json_t *meta;
+};
+
+int og__striper_no_memory(const struct og_striper *s, struct og_err *err);
+
+/* ---- names and meta.json (stripe_meta.c) ---- */
+
+/* The file of part p of n in these folders; malloc'ed, NULL = no memory. */
+char *og__striper_part_path(const struct og_striper *s, const char *const *folders, uint32_t n,
+                            uint32_t p);
+OG_MUST_CHECK int og__striper_read_meta(struct og_striper *s, struct og_err *err);
+/* What meta.json has for the file that source i is; NULL where it has none. */
+const char *og__striper_checksum(const struct og_striper *s, uint32_t i);
+/* Do the features lie as they are asked to already? */
+OG_MUST_CHECK int og__striper_lies_so(const struct og_striper *s, bool *so, struct og_err *err);
+/* From here on the dataset has these parts. */
+OG_MUST_CHECK int og__striper_switch_meta(struct og_striper *s, struct og_err *err);
+/* Removes what the parts replace, and says so in meta.json. */
+OG_MUST_CHECK int og__striper_remove_replaced(struct og_striper *s, struct og_err *err);
+
+#endif
