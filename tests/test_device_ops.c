@@ -7,9 +7,9 @@
 #include "device/ops_on_virtual.h"
 #include "device/virtual.h"
 
-static int (*const operators[])(void) = {main_of_test_nn_ops, main_of_test_nn_products,
-                                         main_of_test_nn_graph_ops, main_of_test_nn_losses,
-                                         main_of_test_link_scores};
+static int (*const operators[])(void) = {main_of_test_nn_ops,       main_of_test_nn_products,
+                                         main_of_test_nn_attention, main_of_test_nn_graph_ops,
+                                         main_of_test_nn_losses,    main_of_test_link_scores};
 
 int main(void)
 {

@@ -4,6 +4,7 @@
 
 int main_of_test_nn_ops(void);
 int main_of_test_nn_products(void);
+int main_of_test_nn_attention(void);
 int main_of_test_nn_graph_ops(void);
 int main_of_test_nn_losses(void);
 int main_of_test_nn_golden(void);
