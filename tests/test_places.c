@@ -83,6 +83,16 @@ static void refuse(const char *list, const char *why)
     assert_true(err.hint[0]);
 }
 
+static void accept(const char *list)
+{
+    struct og_places p;
+    struct og_err err = {0};
+    assert_int_equal(og__places_split(&p, list, "scratch", NULL), 0);
+    if (og__places_check(p, "scratch", &err) < 0)
+        fail_msg("%s: %s", list, err.message);
+    og__places_free(&p);
+}
+
 static void folders_that_are_none_are_named(void **state)
 {
     (void)state;
@@ -101,6 +111,13 @@ static void folders_that_are_none_are_named(void **state)
     assert_int_equal(symlink(f.path[0], link), 0);
     snprintf(list, sizeof(list), "%s,%s", f.path[0], link);
     refuse(list, "are one folder");
+    snprintf(list, sizeof(list), "%s/new/a,%s//new/./a/", f.path[0], link); /* none is there yet */
+    refuse(list, "are one folder");
+    snprintf(list, sizeof(list), "%s/new/a,%s/new/b", f.path[0], link);
+    accept(list);
+    accept("new,.new");
+    refuse("new,./new", "are one folder");
+    refuse(".new/x,.new//x", "are one folder");
     assert_int_equal(og__write_text(file, "x", 1, NULL), 0);
     snprintf(list, sizeof(list), "%s,%s", f.path[0], file);
     refuse(list, "file is no folder");

@@ -99,7 +99,7 @@ out:
 
 /* ---- what is there ---- */
 
-static bool same_file_system(const char *a, const char *b)
+bool og__same_file_system(const char *a, const char *b)
 {
     struct stat of_a;
     struct stat of_b;
@@ -118,36 +118,78 @@ uint64_t og__places_room(struct og_places p)
     for (uint32_t i = 0; i < p.n; i++) {
         uint64_t sharers = 0;
         for (uint32_t k = 0; k < p.n; k++)
-            sharers += k == i || same_file_system(p.path[i], p.path[k]);
+            sharers += k == i || og__same_file_system(p.path[i], p.path[k]);
         least = OG_MIN(least, og__disk_free(p.path[i]) / sharers);
     }
     return p.n > 0 ? least * p.n : 0;
 }
 
-static int check_folder(const char *path, const char *option, struct og_err *err)
+/* The part of a path that is not there yet, and which folder it begins in. */
+struct way_to {
+    struct stat there;
+    const char *rest;
+};
+
+/* The next name of a path, *path moves behind it; its length, 0 at the end. */
+static size_t next_name(const char **path, const char **name)
+{
+    size_t n;
+    do {
+        *name = *path + strspn(*path, "/");
+        n = strcspn(*name, "/");
+        *path = *name + n;
+    } while (n == 1 && **name == '.');
+    return n;
+}
+
+static bool same_folder(const struct way_to *a, const struct way_to *b)
+{
+    const char *in_a = a->rest;
+    const char *in_b = b->rest;
+    const char *name_a;
+    const char *name_b;
+    size_t n;
+    if (a->there.st_ino != b->there.st_ino || a->there.st_dev != b->there.st_dev)
+        return false;
+    do {
+        n = next_name(&in_a, &name_a);
+        if (n != next_name(&in_b, &name_b) || strncmp(name_a, name_b, n) != 0)
+            return false;
+    } while (n > 0);
+    return true;
+}
+
+/* What of the path is not there: "." stands for where one without a slash begins. */
+static const char *behind(const char *path, const char *there)
+{
+    const size_t n = strlen(there);
+    const bool whole = path[n] == '/' || path[n] == 0 || there[n - 1] == '/';
+    return strncmp(path, there, n) == 0 && whole ? path + n : path;
+}
+
+static int look_at(const char *path, const char *option, struct way_to *out, struct og_err *err)
 {
     static const char hint[] = "name a folder that can be written to, or made";
-    struct stat st;
     char *there = og__nearest_there(path);
     int rc = there ? 0 : no_memory(err);
-    if (there && (stat(there, &st) < 0 || !S_ISDIR(st.st_mode)))
+    if (there && (stat(there, &out->there) < 0 || !S_ISDIR(out->there.st_mode)))
         rc = og__fail(err, -ENOTDIR, hint, "--%s: %s is no folder", option, there);
     else if (there && access(there, W_OK | X_OK) < 0)
         rc = og__fail_errno(err, -errno, hint, "--%s: %s", option, there);
+    if (rc == 0)
+        out->rest = behind(path, there);
     free(there);
     return rc;
 }
 
 int og__places_check(struct og_places p, const char *option, struct og_err *err)
 {
-    struct stat st[OG_MOST_PLACES] = {0};
+    struct way_to way[OG_MOST_PLACES];
     int rc = 0;
     for (uint32_t i = 0; i < p.n; i++) {
-        OG_TRY(check_folder(p.path[i], option, err));
-        if (stat(p.path[i], &st[i]) < 0) /* not yet */
-            continue;
+        OG_TRY(look_at(p.path[i], option, &way[i], err));
         for (uint32_t k = 0; k < i; k++)
-            if (st[k].st_ino == st[i].st_ino && st[k].st_dev == st[i].st_dev)
+            if (same_folder(&way[k], &way[i]))
                 OG_TRY(refuse_twice(option, p.path[k], p.path[i], err));
     }
 out:

@@ -29,6 +29,9 @@ void og__places_free(struct og_places *p); /* accepts a zeroed one */
  * times as many as there are. 0 = unknown. */
 uint64_t og__places_room(struct og_places p);
 
+/* Do both lie on the same, or the nearest folders above them that are there? */
+bool og__same_file_system(const char *a, const char *b);
+
 /* -ENOTDIR, -EACCES, ...: one of these folders, or the nearest above it that is there, is none that
  * this process may write to; or two of them are one (-EINVAL). */
 OG_MUST_CHECK int og__places_check(struct og_places p, const char *option, struct og_err *err);
