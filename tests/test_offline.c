@@ -419,6 +419,53 @@ static bool left_over(const char *folder)
     return found;
 }
 
+/* Bytes for reading that a plan with these samples has. */
+static json_int_t reading(const char *samples)
+{
+    pairs_t pairs = {"samples", samples, "preset", "diskgnn", "cache", "10%"};
+    struct og_options opt;
+    char *text = NULL;
+    struct og_err err = {0};
+    set_options(&opt, pairs);
+    if (og_plan("graph", &opt, NULL, &text, &err) < 0)
+        fail_msg("%s", err.message);
+    json_t *plan = json_loads(text, 0, NULL);
+    const json_int_t bytes = number(json_object_get(plan, "memory"), "read buffers");
+    assert_true(bytes > 0);
+    json_decref(plan);
+    free(text);
+    og_options_release(&opt);
+    return bytes;
+}
+
+/* Whatever the disks are that features and scratch lie on. */
+static void packs_made_are_read_by_their_own_disk(void **state)
+{
+    (void)state;
+    char elsewhere[] = "/dev/shm/outgrow-packs-XXXXXX";
+    char samples[sizeof(elsewhere) + 8];
+    struct og_disk_profile p;
+    if (og__same_disk("/dev/shm", root) || !mkdtemp(elsewhere))
+        skip();
+    snprintf(samples, sizeof(samples), "%s/s", elsewhere);
+    test_shell("cp -r s %s%s", elsewhere, "");
+    og__profile_load(elsewhere, &p);
+    const json_int_t before = reading(samples);
+    assert_int_equal(before, reading("s"));
+    p.depth = 1024;
+    assert_int_equal(og__profile_save(elsewhere, &p, NULL, NULL), 0);
+    assert_true(reading(samples) > before);
+    assert_int_equal(reading("s"), before);
+    struct outcome there =
+        train((pairs_t){"samples", samples, "preset", "diskgnn", "cache", "10%"});
+    struct outcome here = train((pairs_t){"samples", "s", "preset", "diskgnn", "cache", "10%"});
+    assert_same(&there, &here);
+    assert_null(strstr(there.said.text, "packs for itself"));
+    drop(&there);
+    drop(&here);
+    test_shell("rm -r %s%s", elsewhere, "");
+}
+
 static void packing_leaves_all_or_nothing(void **state)
 {
     (void)state;
@@ -472,6 +519,7 @@ int main(void)
         cmocka_unit_test(files_without_a_draw_drew_in_each_hop),
         cmocka_unit_test(packs_serve_a_cache_as_large),
         cmocka_unit_test(packs_of_reused_draws_serve),
+        cmocka_unit_test(packs_made_are_read_by_their_own_disk),
         cmocka_unit_test(packing_leaves_all_or_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -249,10 +249,10 @@ out:
 }
 
 static int open_pack(struct og_data_path *d, struct og_places at, struct og_places shared,
-                     struct og_io_counts *read, struct og_err *err)
+                     const struct og_disk_profile *disk, struct og_io_counts *read,
+                     struct og_err *err)
 {
-    const struct og_reader_options reader =
-        og__reader_setup(d->config, og__packs_profile(d->facts));
+    const struct og_reader_options reader = og__reader_setup(d->config, disk);
     const struct og_io_counts before = og__io_made();
     int rc;
     OG_TRY(og__pack_open(&d->stores.pack, at, d->facts->ds, d->memory->n_staging, &reader,
@@ -287,8 +287,9 @@ static bool use_made_pack(struct og_ahead *a, struct og_io_counts *read)
     const uint64_t n_train = og__schedule_batches(&d->facts->schedule, OG__TRAIN);
     char *path = og__packs_container(d->stores.packs->dir, og__ahead_draw(a));
     int rc;
-    OG_TRY(path ? open_pack(d, OG__ONE_PLACE(path), (struct og_places){0}, read, &why)
-                : og__fail_errno(&why, -ENOMEM, NULL, "%s", d->stores.packs->dir));
+    OG_TRY(
+        path ? open_pack(d, OG__ONE_PLACE(path), (struct og_places){0}, &d->facts->made, read, &why)
+             : og__fail_errno(&why, -ENOMEM, NULL, "%s", d->stores.packs->dir));
     OG_TRY(check_pack(d->stores.pack, &a->packing, n_train, &why));
 out:
     free(path);
@@ -311,7 +312,7 @@ static int write_and_open(struct og_ahead *a, struct og_places at, struct og_pla
     og__packing_close(&a->packing); /* gives its memory to the reading */
     if (!some)
         return 0;
-    OG_TRY(open_pack(d, at, shared, &done->read, err));
+    OG_TRY(open_pack(d, at, shared, og__packs_profile(d->facts), &done->read, err));
     og__pack_is_own(d->stores.pack);
 out:
     return rc;

@@ -36,6 +36,7 @@ struct og_facts {
     struct og_disk_profile profile; /* of the disk that features lie on */
     struct og_disk_profile away;    /* of those that scratch is on, together */
     struct og_disk_profile lists;   /* of the one that the graph's structure is on */
+    struct og_disk_profile made;    /* of the one that packs made beforehand are on; 0: none are */
     bool apart;                     /* features and scratch are on different ones */
     uint32_t scratch_disks;         /* folders of --scratch */
     struct og_read_rule read_rule;  /* of the features */
@@ -92,8 +93,8 @@ static inline size_t og__input_bytes(const struct og_facts *f)
     return f->types ? f->bytes.typed_input : (size_t)og__input_rows(f) * f->row_bytes;
 }
 
-/* By which packs are read: of the features' disk, unless there are several for scratch, which want
- * as many more requests at a time. */
+/* By which packs of a run's own are read: of the features' disk, unless there are several for
+ * scratch, which want as many more requests at a time. */
 static inline const struct og_disk_profile *og__packs_profile(const struct og_facts *f)
 {
     return f->scratch_disks > 1 ? &f->away : &f->profile;

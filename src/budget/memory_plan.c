@@ -66,9 +66,11 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     const uint64_t changes = og__policy_admits(p->way->policy) ? rows : 0;
     const struct og_reader_options opt = {.io = p->config->opt.io, .profile = f->profile};
     const size_t reader = f->types ? f->bytes.typed_reader : og__reader_bytes(&opt);
-    const struct og_reader_options packs = {.io = p->config->opt.io,
-                                            .profile = *og__packs_profile(f)};
-    const size_t of_packs = og__reader_bytes(&packs);
+    const struct og_reader_options own = {.io = p->config->opt.io,
+                                          .profile = *og__packs_profile(f)};
+    const struct og_reader_options made = {.io = p->config->opt.io, .profile = f->made};
+    const size_t of_made = f->made.depth > 0 ? og__reader_bytes(&made) : 0;
+    const size_t of_packs = OG_MAX(og__reader_bytes(&own), of_made);
     m->plans = (size_t)og__works(p->way) * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
     if (f->types) /* plans are of ids with rows */
         m->plans += (size_t)og__works(p->way) * rows * sizeof(uint32_t) +

@@ -337,6 +337,8 @@ static bool open_packs(struct og_session *s, const struct og_way *way)
     bool asked = og__policy_adopts(way->policy) && way->layout == OG_LAYOUT_PACKED;
     if (s->offline && (s->config.want & OG__WANT_FEATURES) && !way->whole_draws && (open || asked))
         s->path.stores.packs = og__packs_open(s->offline->dir, s->facts.ds, &s->config.log);
+    if (s->path.stores.packs)
+        og__profile_load(s->path.stores.packs->dir, &s->facts.made);
     return s->path.stores.packs != NULL;
 }
 
@@ -349,6 +351,7 @@ static void refuse_packs(struct og_session *s, bool planned)
             planned ? s->memory.n_slots : 0);
     og__packs_close(s->path.stores.packs);
     s->path.stores.packs = NULL;
+    s->facts.made = (struct og_disk_profile){0};
 }
 
 /* With packs made beforehand if they serve, else as if there were none. */
