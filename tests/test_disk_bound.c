@@ -4,6 +4,7 @@
 #include "testing.h"
 
 #include "base/file.h"
+#include "base/places.h"
 #include "base/temporary.h"
 #include "support/files.h"
 #include "support/folder.h"
@@ -27,6 +28,7 @@ static char scratch[2][TEST_PATH + 16];
 static struct {
     bool on;
     uint64_t bytes, blocks, files; /* of the files, and as the disk has them; how many */
+    uint64_t in_one;               /* bytes of a single folder */
 } now, most;
 
 static void add_folder(const char *path)
@@ -59,8 +61,11 @@ static void look(void)
         return;
     const int error = errno;
     now.bytes = now.blocks = now.files = 0;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        const uint64_t before = now.bytes;
         add_folder(scratch[i]);
+        most.in_one = OG_MAX(most.in_one, now.bytes - before);
+    }
     most.bytes = OG_MAX(most.bytes, now.bytes);
     if (now.blocks > most.blocks) {
         most.blocks = now.blocks;
@@ -99,7 +104,7 @@ static int set_up(void **state)
     snprintf(scratch[1], sizeof(scratch[1]), "%s/two", root);
     setenv("XDG_CACHE_HOME", root, 1);
     og_generate_init(&g);
-    g.nodes = 20000;
+    g.nodes = 8000;
     g.degree = 12;
     g.dim = 32;
     g.train_fraction = 0.33;
@@ -116,7 +121,7 @@ static int tear_down(void **state)
 
 static void set_all(struct og_options *opt, const char *const *pairs)
 {
-    static const char *const base[] = {"fanout", "12,12", "batch",   "400", "hidden", "8",
+    static const char *const base[] = {"fanout", "12,12", "batch",   "160", "hidden", "8",
                                        "epochs", "2",     "threads", "2",   NULL};
     const char *const *const lists[] = {base, pairs};
     struct og_err err = {0};
@@ -176,9 +181,8 @@ static int train(const char *const *pairs, uint64_t memory, uint64_t disk, bool 
 }
 
 /* With little memory, so that much is put away; false: --disk is refused. */
-static bool train_within(const char *const *pairs, uint64_t disk, bool both)
+static bool train_within(const char *const *pairs, uint64_t least, uint64_t disk, bool both)
 {
-    const uint64_t least = least_memory(pairs);
     struct og_err err = {0};
     int rc = -ENOMEM;
     for (uint64_t more = 2; rc == -ENOMEM && more <= 64; more *= 2) {
@@ -188,6 +192,24 @@ static bool train_within(const char *const *pairs, uint64_t disk, bool both)
     if (rc < 0 && rc != -ENOSPC)
         fail_msg("%s", err.message);
     return rc == 0;
+}
+
+/* Of several folders each has an equal share, but for the last unit of what lies in units. */
+static void check(size_t way, uint64_t disk, bool both)
+{
+    enum { UNIT = 1024 * 1024 };
+    const bool whole = most.bytes <= disk && most.blocks <= disk + most.files * 4096;
+    if (getenv("TEST_SHOW"))
+        printf("%zu: %llu: %llu bytes, %llu in blocks of %llu files, %llu in one folder\n", way,
+               (unsigned long long)disk, (unsigned long long)most.bytes,
+               (unsigned long long)most.blocks, (unsigned long long)most.files,
+               (unsigned long long)most.in_one);
+    if (!whole || (both && most.in_one > disk / 2 + UNIT))
+        fail_msg("way %zu, --disk %llu: %llu bytes, %llu in blocks of %llu files, %llu in one "
+                 "folder",
+                 way, (unsigned long long)disk, (unsigned long long)most.bytes,
+                 (unsigned long long)most.blocks, (unsigned long long)most.files,
+                 (unsigned long long)most.in_one);
 }
 
 static void all_of_it_keeps_to_the_disk_allowed(void **state)
@@ -201,33 +223,78 @@ static void all_of_it_keeps_to_the_disk_allowed(void **state)
          "neighbor-cache", "0", "alternate", "true"},
         {"policy", "belady", "cache", "1%", "superbatch", "10", "layout", "segmented", "topology",
          "disk"},
-        {"policy", "hybrid", "cache", "20%", "topology", "disk", "neighbor-cache", "300K"},
+        {"policy", "hybrid", "cache", "20%", "topology", "disk", "neighbor-cache", "120K"},
+        {"policy", "belady", "cache", "1%", "topology", "disk", "neighbor-cache", "1G", "alternate",
+         "true"},
+        {"policy", "degree", "cache", "1%", "topology", "disk", "neighbor-cache", "60%"},
     };
-    static const uint64_t disks[] = {6000000, 8000000, 12000000, 40000000};
+    static const uint64_t disks[] = {2400000, 3200000, 4800000, 16000000};
+    enum { SIZES = OG_COUNT(disks), RUNS = OG_COUNT(ways) * SIZES };
+    int all = 0;
     for (size_t k = 0; k < OG_COUNT(ways); k++) {
+        const uint64_t least = least_memory(ways[k]);
         uint64_t largest = 0;
         int ran = 0;
-        for (size_t i = 0; i < OG_COUNT(disks); i++) {
-            if (!train_within(ways[k], disks[i], i % 2))
+        for (size_t i = 0; i < SIZES; i++) {
+            const bool both = (i + k) % 2;
+            if (!train_within(ways[k], least, disks[i], both))
                 continue;
-            if (getenv("TEST_SHOW"))
-                printf("%zu: %llu: %llu bytes, %llu in blocks of %llu files\n", k,
-                       (unsigned long long)disks[i], (unsigned long long)most.bytes,
-                       (unsigned long long)most.blocks, (unsigned long long)most.files);
-            if (most.bytes > disks[i] || most.blocks > disks[i] + most.files * 4096)
-                fail_msg("way %zu, --disk %llu: %llu bytes, %llu in blocks of %llu files", k,
-                         (unsigned long long)disks[i], (unsigned long long)most.bytes,
-                         (unsigned long long)most.blocks, (unsigned long long)most.files);
+            check(k, disks[i], both);
             largest = OG_MAX(largest, most.bytes);
             ran++;
         }
-        assert_true(ran > 0 && largest > 0); /* and it was looked at */
+        if (2 * ran < SIZES || largest == 0) /* and it was looked at */
+            fail_msg("way %zu: %d of %d sizes ran, at most %llu bytes", k, ran, (int)SIZES,
+                     (unsigned long long)largest);
+        all += ran;
     }
+    print_message("%d of %d sizes ran, the others were refused\n", all, (int)RUNS);
+    assert_true(4 * all >= 3 * RUNS);
+}
+
+/* Without --scratch, so that what is kept as a whole lies in the user's cache folder. */
+static void train_beside(const char *const *pairs)
+{
+    struct og_options opt;
+    struct og_err err = {0};
+    char run[TEST_PATH + 16];
+    set_all(&opt, pairs);
+    if (og_train(graph, &opt, NULL, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    og_options_release(&opt);
+    snprintf(run, sizeof(run), "%s/run", root);
+    og__remove_tree(run);
+}
+
+/* --disk is what batches may take where the run lies. */
+static void what_lies_on_another_disk_is_no_part_of_it(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {
+        "policy", "degree", "topology", "disk", "neighbor-cache", "120K", "disk", "50K", "together",
+        "1",      "memory", "64M",      NULL};
+    static const char *const edges[] = {"task",  "link", "policy", "degree", "disk", "50K",
+                                        "batch", "4000", "memory", "96M",    NULL};
+    char in_memory[] = "/dev/shm/outgrow-cache-XXXXXX";
+    char on_disk[] = "/tmp/outgrow-cache-XXXXXX";
+    char *cache = og__same_file_system("/dev/shm", root) ? on_disk : in_memory;
+    if (!mkdtemp(cache) || og__same_file_system(cache, root)) {
+        rmdir(cache);
+        skip();
+    }
+    setenv("XDG_CACHE_HOME", cache, 1);
+    train_beside(edges);
+    assert_int_equal(test_bytes_under(cache), 0);
+    train_beside(lists);
+    assert_true(test_bytes_under(cache) > 60000);
+    setenv("XDG_CACHE_HOME", root, 1);
+    og__remove_tree(cache);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_lies_on_another_disk_is_no_part_of_it),
         cmocka_unit_test(all_of_it_keeps_to_the_disk_allowed),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- what is known: a graph, its batches, the pilot's word for what a cache would miss ---- */
 
@@ -15,6 +16,7 @@ static struct og_facts some_facts(void)
         .n_nodes = 400000,
         .list_bytes = 32 * OG_MIB,
         .together = {.steps = 1, .n_arrays = 1, .array = {{.bytes = 32 * OG_MIB, .size = 4}}},
+        .scratch_disks = 1,
         .row_bytes = 512,
         .cache_rows = 400000,
         .trace = {.n_hops = 2, .n_nodes = 400000},
@@ -72,6 +74,14 @@ struct row {
     uint32_t together;
 };
 
+/* And of the disk. */
+static struct {
+    uint64_t bytes;    /* 0 = as many as are wanted */
+    const char *lists; /* --neighbor-cache; NULL = as much as there is room for */
+    uint32_t folders;  /* of --scratch; 0 = one */
+    uint64_t away;     /* what the plan made last takes */
+} disk;
+
 enum { HANDED = 6 }; /* MiB of a batch that a caller has */
 
 static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, struct og_err *err)
@@ -94,12 +104,16 @@ static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, str
     config.opt.n_fanout = 2;
     config.opt.io = OG_IO_PREAD;
     config.opt.memory = (struct og_amount){OG_BYTES, (double)limit};
-    config.disk = 1000000000000;
+    config.disk = disk.bytes ? disk.bytes : 1000000000000;
+    config.whole.times = facts.scratch_disks = OG_MAX(disk.folders, 1u);
+    if (disk.lists)
+        assert_int_equal(og_options_set(&config.opt, "neighbor-cache", disk.lists, NULL), 0);
     config.opt.resample_every = facts.schedule.resample_every = r->resample_every;
     if (r->cache)
         assert_int_equal(og_options_set(&config.opt, "cache", r->cache, NULL), 0);
     facts.cache_rows = og__cache_rows(&config.opt.cache, facts.n_nodes, facts.row_bytes);
     int rc = og__memory_plan(m, &premises, &misses, err);
+    disk.away = og__memory_plan_away(m, &premises);
     og_options_release(&config.opt);
     return rc;
 }
@@ -302,6 +316,50 @@ static void tables_that_double_are_planned_for(void **state)
     assert_true(looked > 20);
 }
 
+/* ---- --disk ---- */
+
+/* A cache of lists that is kept, whole, in the first of the folders leaves equal shares as much
+ * less each. One that was asked to be larger than all lists is as large as they are. */
+static void lists_that_are_kept_leave_room_on_the_disk(void **state)
+{
+    (void)state;
+    static const char *const asked[] = {"20M", "34M", "1G"};
+    static const struct row r = {
+        .policy = OG_POLICY_BELADY, .topology = DISK, .alternate = true, .resample_every = 1};
+    failures = 0;
+    for (disk.bytes = 60 * OG_MIB; disk.bytes <= 480 * OG_MIB; disk.bytes *= 2)
+        for (size_t i = 0; i < OG_COUNT(asked); i++)
+            for (disk.folders = 1; disk.folders <= 3; disk.folders++) {
+                struct og_memory_plan m;
+                disk.lists = asked[i];
+                assert_int_equal(plan(&r, 400 * OG_MIB, &m, NULL), 0);
+                const uint64_t lists = m.neighbors * disk.folders;
+                assert_true(lists > 0 && disk.away > 0);
+                if (lists <= disk.bytes && m.superbatch > 1 && disk.away + lists > disk.bytes)
+                    complain(&r, disk.bytes, "more than --disk is planned beside lists", asked[i]);
+            }
+    memset(&disk, 0, sizeof(disk));
+    assert_int_equal(failures, 0);
+}
+
+/* Arrays of batches lie whole in one folder or another: what the fullest may have is a share. */
+static void uneven_shares_are_planned_for(void **state)
+{
+    (void)state;
+    static const struct row r = {
+        .policy = OG_POLICY_BELADY, .alternate = true, .resample_every = 1};
+    struct og_memory_plan one, two;
+    disk.bytes = 60 * OG_MIB;
+    assert_int_equal(plan(&r, 200 * OG_MIB, &one, NULL), 0);
+    const uint64_t each = disk.away / one.superbatch;
+    disk.folders = 2;
+    assert_int_equal(plan(&r, 200 * OG_MIB, &two, NULL), 0);
+    assert_true(two.superbatch < one.superbatch);
+    assert_true(disk.away / two.superbatch > each + each / 20);
+    assert_true(disk.away <= disk.bytes);
+    memset(&disk, 0, sizeof(disk));
+}
+
 /* ---- --cache ---- */
 
 static void a_cache_is_read_in_one_way(void **state)
@@ -336,6 +394,8 @@ int main(void)
         cmocka_unit_test(the_smallest_that_is_named_is_enough),
         cmocka_unit_test(plans_keep_to_the_limit),
         cmocka_unit_test(tables_that_double_are_planned_for),
+        cmocka_unit_test(lists_that_are_kept_leave_room_on_the_disk),
+        cmocka_unit_test(uneven_shares_are_planned_for),
         cmocka_unit_test(a_cache_is_read_in_one_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,6 +106,49 @@ static void replay_gives_back_what_was_sampled(void **state)
     }
 }
 
+/* Arrays lie whole in one of several folders: what is counted is what equal shares would have to be
+ * for the fullest one, as it was told by each batch. */
+static void the_fullest_folder_counts(void **state)
+{
+    (void)state;
+    enum { FOLDERS = 3, LOCK = 256 };
+    for (uint32_t pieces = 1; pieces <= FOLDERS; pieces++) {
+        char *at[FOLDERS] = {fresh_folder(), fresh_folder(), fresh_folder()};
+        struct source k;
+        open_source(&k, pieces, true);
+        struct og_budget *b = og__budget_new(64 * OG_MIB);
+        const struct og_superbatch_options opt = {.scratch = {FOLDERS, (const char *const *)at},
+                                                  .n_hops = HOPS,
+                                                  .n_nodes = N,
+                                                  .extras = OG__WITH_DEGREES};
+        const struct og_trace_options form = {
+            .n_hops = HOPS, .n_nodes = N, .extras = OG__WITH_DEGREES};
+        struct og_superbatch *s;
+        uint64_t told = FOLDERS * pieces * og__trace_empty_bytes(&form);
+        assert_int_equal(og__superbatch_open(&s, &opt, b, NULL), 0);
+        for (uint32_t i = 0; i < BATCHES; i++) {
+            if (i % (BATCHES / pieces) == 0)
+                assert_int_equal(og__superbatch_cut(s, NULL), 0);
+            assert_int_equal(og__superbatch_append(s, batch_of(&k, 0, i), NULL), 0);
+            told += og__trace_batch_room(&form, batch_of(&k, 0, i), FOLDERS);
+        }
+        assert_int_equal(og__superbatch_seal(s, NULL), 0);
+        uint64_t most = 0;
+        for (int i = 0; i < FOLDERS; i++)
+            most = OG_MAX(most, test_bytes_under(at[i]));
+        const uint64_t room = og__superbatch_room(s);
+        assert_in_range(room, FOLDERS * (most - LOCK), told);
+        assert_true(pieces > 1 || room <= FOLDERS * most);
+        assert_true(pieces > 1 || room > og__superbatch_written(s) * 11 / 10);
+        og__superbatch_close(s);
+        assert_int_equal(og__budget_used(b), 0);
+        og__budget_free(b);
+        close_source(&k);
+        for (int i = 0; i < FOLDERS; i++)
+            remove_empty(at[i]);
+    }
+}
+
 /* ---- a window that slides ---- */
 
 /* Batches [first, last) of epoch 0 are what there is. */
@@ -143,12 +186,12 @@ static void slide(struct og_superbatch *s, struct source *k, uint32_t step, uint
         check_window(s, k, first, sampled, out);
         if (give_back)
             assert_int_equal(og__superbatch_release_ids(s, NULL), 0);
-        const uint64_t before = og__superbatch_on_disk(s);
+        const uint64_t before = og__superbatch_room(s);
         assert_int_equal(og__superbatch_drop(s, last - first, out, &read, NULL), 0);
-        assert_int_equal(og__superbatch_on_disk(s) < before, before > 0);
+        assert_int_equal(og__superbatch_room(s) < before, before > 0);
     }
     assert_int_equal(og__superbatch_trace(s).n_batches, 0);
-    assert_int_equal(og__superbatch_on_disk(s), 0);
+    assert_int_equal(og__superbatch_room(s), 0);
 }
 
 static void what_is_dropped_frees_its_disk(void **state)
@@ -675,6 +718,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replay_gives_back_what_was_sampled),
+        cmocka_unit_test(the_fullest_folder_counts),
         cmocka_unit_test(what_is_dropped_frees_its_disk),
         cmocka_unit_test(a_spill_is_a_trace),
         cmocka_unit_test(ids_are_as_wide_as_they_must_be),

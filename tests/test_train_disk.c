@@ -268,7 +268,8 @@ static void batches_sampled_ahead_keep_to_the_disk_allowed(void **state)
 }
 
 /* Whatever goes there, and on how many disks: the same losses, the same parameters, the same
- * counts, an equal share for each, and nothing left. */
+ * counts, an equal share for each, and nothing left. Where --disk is short what is read differs: it
+ * is the fullest folder that fills its share. */
 static void several_folders_change_nothing(void **state)
 {
     (void)state;
@@ -280,6 +281,7 @@ static void several_folders_change_nothing(void **state)
         {"topology", "disk", "policy", "degree", "cache", "10%", "model", "gcn"},
         {"topology", "disk", "sampler", "labor", "policy", "sweep", "cache", "30%"},
     };
+    enum { SHORT = 2 };
     char one[128], two[128], both[300];
     in_root(one, "one");
     in_root(two, "two");
@@ -294,7 +296,7 @@ static void several_folders_change_nothing(void **state)
         assert_same(&a, &b);
         for (size_t e = 0; e < 3; e++) {
             static const char *const keys[] = {"rows", "misses", "bytes_read", "bytes_written"};
-            for (size_t i = 0; i < OG_COUNT(keys); i++) {
+            for (size_t i = 0; i < (k == SHORT ? 2 : OG_COUNT(keys)); i++) {
                 const json_t *x = json_array_get(json_object_get(a.summary, "epochs"), e);
                 const json_t *y = json_array_get(json_object_get(b.summary, "epochs"), e);
                 assert_int_equal(json_integer_value(json_object_get(x, keys[i])),

@@ -37,7 +37,7 @@ uint64_t og__ahead_written(const struct og_data_path *d)
 
 uint64_t og__ahead_spilled(const struct og_ahead *a)
 {
-    return og__superbatch_on_disk(a->path->stores.superbatch) +
+    return og__superbatch_room(a->path->stores.superbatch) +
            og__spill_written(a->path->stores.codes) - a->code_before;
 }
 
@@ -53,7 +53,8 @@ static size_t sweep_memory(const struct og_data_path *d)
 /* Beside a neighbour cache. */
 static uint64_t allowed_disk(const struct og_data_path *d)
 {
-    return d->config->disk - OG_MIN(d->config->disk, d->structure->on_disk);
+    const uint64_t lists = og__whole_takes(d->config, d->structure->on_disk);
+    return d->config->disk - OG_MIN(d->config->disk, lists);
 }
 
 static const char *or_else(const struct og_data_path *d)

@@ -97,10 +97,11 @@ static uint64_t spill_bytes(const struct og_ahead *a, const struct og_work *w, b
     const struct og_data_path *d = a->path;
     const struct og_trace_options form = d->facts->trace;
     const uint64_t codes = a->next < a->own ? 4 * (uint64_t)w->sampled.batch.n_ids : 0;
+    const uint32_t disks = d->facts->scratch_disks;
     if (d->memory->trace_blocks > 0 || w->stored)
         return d->memory->trace_blocks > 0 ? 0 : codes;
-    return codes + og__trace_batch_bytes(&form, &w->sampled.batch) +
-           (a->next == 0 || piece ? og__trace_empty_bytes(&form) : 0);
+    return codes + og__trace_batch_room(&form, &w->sampled.batch, disks) +
+           (a->next == 0 || piece ? og__trace_empty_bytes(&form) * disks : 0);
 }
 
 /* Blocks, and plans; ids unless they stay in memory. */

@@ -43,7 +43,12 @@ struct og_config {
      * way is found, is what was left open of it. Strings are its own. */
     struct og_options opt;
     uint64_t disk; /* of --disk what batches may take: all but what stays beside them */
-    unsigned want; /* OG__WANT_* */
+    struct og_whole_files {
+        uint32_t times; /* bytes of --disk that one of what lies whole in a folder takes: in the
+                           first of so many equal shares; 0: it lies on another disk, */
+        uint64_t room;  /* which has so many bytes for it */
+    } whole;
+    unsigned want;              /* OG__WANT_* */
     struct og_option_set asked; /* options that the user set apart from their defaults (idle.h) */
     struct og_option_set preset_asked; /* and those that a preset did */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
@@ -55,6 +60,17 @@ struct og_config {
     const struct og_observer *seen;
     struct og_log log;
 };
+
+/* What lies whole in one folder, a graph that edges were held out of or a neighbour cache that is
+ * kept: bytes that there may be of it, and what so many take of --disk. */
+static inline uint64_t og__whole_room(const struct og_config *config)
+{
+    return config->whole.times > 0 ? config->disk / config->whole.times : config->whole.room;
+}
+static inline uint64_t og__whole_takes(const struct og_config *config, uint64_t bytes)
+{
+    return bytes * config->whole.times;
+}
 
 /* What --memory leaves this process. */
 static inline size_t og__own_memory(const struct og_config *config)

@@ -119,6 +119,9 @@ OG_MUST_CHECK int og__memory_plan_neighbors(struct og_memory_plan *m, const stru
 OG_MUST_CHECK int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
                                         const struct og_misses *misses, struct og_err *err);
 
+/* Of --disk what batches take at any moment, at most: sampled ahead, and drawn together. */
+uint64_t og__memory_plan_away(const struct og_memory_plan *m, const struct og_premises *p);
+
 /* What a batch that is sampled ahead takes on disk: ids, both ends of its edges, its plan. */
 size_t og__spilled_batch_bytes(const struct og_facts *f);
 

@@ -128,6 +128,19 @@ static void size_ahead(struct og_memory_plan *m, const struct og_premises *p,
                       og__bits_words(batches * rows) * sizeof(uint64_t);
 }
 
+/* How much more than an equal share the fullest of the folders gets: arrays are dealt out whole. */
+static double unevenness(const struct og_facts *f, uint64_t rows)
+{
+    struct og_batch largest = {.n_hops = f->caps.n_hops, .n_ids = (uint32_t)rows};
+    largest.n_seeds = (uint32_t)f->caps.hop[0].n_dst;
+    for (uint32_t h = 0; h < f->caps.n_hops; h++)
+        largest.hop[h] = (struct og_block){.n_dst = (uint32_t)f->caps.hop[h].n_dst,
+                                           .n_src = (uint32_t)f->caps.hop[h].n_src,
+                                           .n_edges = f->caps.hop[h].n_edges};
+    const double one = (double)og__trace_batch_room(&f->trace, &largest, 1);
+    return (double)og__trace_batch_room(&f->trace, &largest, f->scratch_disks) / one;
+}
+
 /* What batches that are sampled ahead put on the disk: ids, edges and their ends. Of a tail that is
  * all; where it is longer than the superbatch, also of trained batches that lie in one piece with
  * others. */
@@ -140,8 +153,9 @@ static double sampled_bytes(const struct og_premises *p, uint64_t rows, uint64_t
     const uint64_t spent = batches < tail ? piece : 0;
     const uint64_t pieces = 1 + (tail > 0) + (tail + lot + piece - 1) / piece;
     const double sampled = (double)(batches + tail + lot + spent);
-    return (double)(pieces * og__trace_empty_bytes(&form)) +
-           sampled * (double)(rows * 4 + 2 * block_bytes(p->facts) + 1);
+    const double each = (double)(rows * 4 + 2 * block_bytes(p->facts) + 1);
+    return (double)(pieces * p->facts->scratch_disks * og__trace_empty_bytes(&form)) +
+           sampled * each * unevenness(p->facts, rows);
 }
 
 /* Then also plans, what enters the cache, and what they miss, at worst every row. Segments can have
@@ -169,10 +183,13 @@ uint32_t og__memory_plan_most_slots(const struct og_facts *f, size_t memory)
 
 double og__memory_plan_disk(const struct og_premises *p)
 {
-    const struct og_amount *lists = &p->config->opt.neighbor_cache;
-    const double all = (double)p->config->disk;
-    const bool kept = p->way->topology == OG_TOPOLOGY_DISK && lists->unit == OG_BYTES;
-    return all - (kept && lists->value <= all ? lists->value : 0);
+    const struct og_amount *asked = &p->config->opt.neighbor_cache;
+    const uint64_t all = p->config->disk;
+    if (p->way->topology != OG_TOPOLOGY_DISK || asked->unit != OG_BYTES)
+        return (double)all;
+    const uint64_t lists = (uint64_t)OG_MIN(asked->value, (double)p->facts->bytes.neighbors_most);
+    const bool kept = lists <= og__whole_room(p->config);
+    return (double)(all - (kept ? og__whole_takes(p->config, lists) : 0));
 }
 
 /* Rows of a batch, of many. */
@@ -186,6 +203,11 @@ double og__memory_plan_sampled_disk(const struct og_memory_plan *m, const struct
 {
     const bool spilled = og__samples_ahead(p->way) && m->trace_blocks == 0;
     return spilled ? sampled_bytes(p, mean_rows(p->facts), m->superbatch, m->tail) : 0;
+}
+
+uint64_t og__memory_plan_away(const struct og_memory_plan *m, const struct og_premises *p)
+{
+    return OG_MAX(m->disk, (uint64_t)og__memory_plan_sampled_disk(m, p) + m->drawn);
 }
 
 /* One batch, of the largest; or an epoch's, where all are kept. */

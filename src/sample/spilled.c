@@ -13,7 +13,7 @@ static const char part[] = "trace";
 struct og_spilled_piece {
     struct og_trace_files files; /* open once it is finished */
     struct og_places folders;
-    uint64_t bytes;
+    uint64_t room;   /* that it takes (og__trace_room) */
     uint32_t n_left; /* batches */
     bool finished;
 };
@@ -117,7 +117,7 @@ static void remove_piece(struct og_spilled *s, struct og_spilled_piece *piece)
     for (uint32_t i = 0; i < piece->folders.n; i++)
         og__remove_tree(piece->folders.path[i]);
     og__places_free(&piece->folders);
-    s->on_disk -= piece->bytes;
+    s->room -= piece->room;
 }
 
 /* ---- writing ---- */
@@ -150,9 +150,9 @@ int og__spilled_finish(struct og_spilled *s, struct og_err *err)
         return 0;
     struct og_spilled_piece *piece = last_piece(s);
     s->writer = NULL;
-    piece->bytes = og__trace_written(writer);
-    s->written += piece->bytes;
-    s->on_disk += piece->bytes;
+    piece->room = og__trace_room(writer);
+    s->written += og__trace_written(writer);
+    s->room += piece->room;
     int rc = og__trace_finish(writer, NULL, err);
     og__budget_uncharge(s->budget, og__trace_writer_bytes(&s->form), part);
     if (rc < 0)
@@ -223,17 +223,12 @@ void og__spilled_close(struct og_spilled *s)
 
 /* ---- counting ---- */
 
-static uint64_t being_written(const struct og_spilled *s)
-{
-    return s->writer ? og__trace_written(s->writer) : 0;
-}
-
 uint64_t og__spilled_written(const struct og_spilled *s)
 {
-    return s->written + being_written(s);
+    return s->written + (s->writer ? og__trace_written(s->writer) : 0);
 }
 
-uint64_t og__spilled_on_disk(const struct og_spilled *s)
+uint64_t og__spilled_room(const struct og_spilled *s)
 {
-    return s->on_disk + being_written(s);
+    return s->room + (s->writer ? og__trace_room(s->writer) : 0);
 }

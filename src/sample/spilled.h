@@ -24,7 +24,8 @@ struct og_spilled {
     uint64_t first_piece;           /* number of the first; they go on counting */
     struct og_trace_writer *writer; /* of the last piece; NULL = it is finished */
     struct og_trace_spot *next;     /* where in it the next batch begins */
-    uint64_t written, on_disk;      /* bytes of finished pieces: ever, and of those that are left */
+    uint64_t written;               /* bytes of finished pieces ever, */
+    uint64_t room;                  /* and what those take that are left */
     uint32_t *chunk;                /* [OG__TRACE_CHUNK] once something is finished */
 };
 
@@ -56,6 +57,7 @@ void og__spilled_clear(struct og_spilled *s); /* nothing is left but the folder 
 void og__spilled_lose(struct og_spilled *s);  /* nor that */
 
 uint64_t og__spilled_written(const struct og_spilled *s); /* bytes since open */
-uint64_t og__spilled_on_disk(const struct og_spilled *s); /* of which so many are there */
+/* What is there, as a bound counts it that folders share equally (og__trace_room). */
+uint64_t og__spilled_room(const struct og_spilled *s);
 
 #endif

@@ -235,9 +235,9 @@ uint64_t og__superbatch_written(const struct og_superbatch *s)
     return og__spilled_written(&s->spilled);
 }
 
-uint64_t og__superbatch_on_disk(const struct og_superbatch *s)
+uint64_t og__superbatch_room(const struct og_superbatch *s)
 {
-    return og__spilled_on_disk(&s->spilled);
+    return og__spilled_room(&s->spilled);
 }
 
 /* ---- append ---- */

@@ -58,7 +58,8 @@ OG_MUST_CHECK int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uin
                                         struct og_batch_memory *out, struct og_io_counts *read,
                                         struct og_err *err);
 uint64_t og__superbatch_written(const struct og_superbatch *s); /* bytes spilled since open */
-uint64_t og__superbatch_on_disk(const struct og_superbatch *s); /* of which so many are there */
+/* What is there, as a bound counts it that folders share equally (og__trace_room). */
+uint64_t og__superbatch_room(const struct og_superbatch *s);
 
 /* After seal: give the memory of the ids back, where every batch is on disk; replay then reads them
  * from there. og__superbatch_trace has none any more. */

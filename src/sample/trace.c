@@ -22,6 +22,7 @@ struct og_trace_writer {
     } hop[OG_MAX_HOPS];
     struct og_npy_writer *labels, *check; /* NULL unless kept */
     struct og_trace_options opt;
+    uint32_t n_dirs;
 };
 
 /* Ids as in a dataset's indices. */
@@ -40,7 +41,7 @@ static int create(struct og_npy_writer **out, struct og_places dirs, const char 
                   const char *suffix, enum og__npy_type type, int ndim, int row, struct og_err *err)
 {
     char file[64];
-    const char *dir = og__trace_home(dirs, hop, suffix);
+    const char *dir = dirs.path[og__trace_home(dirs.n, hop, suffix)];
     if (hop)
         snprintf(file, sizeof(file), "hop%d%s.npy", hop, suffix);
     else
@@ -95,6 +96,7 @@ int og__trace_create(struct og_trace_writer **out, struct og_places dir,
     if (!w)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", dir.path[0]);
     w->opt = *opt;
+    w->n_dirs = dir.n;
     enum og__npy_type type = id_type(opt->n_nodes);
     bool multi = opt->multi_label;
     int rc;
@@ -301,6 +303,52 @@ uint64_t og__trace_written(const struct og_trace_writer *w)
     return bytes;
 }
 
+/* ---- over several folders ---- */
+
+/* Bytes by folder, and of how many folders. */
+struct dealt {
+    uint32_t n;
+    uint64_t bytes[OG_MOST_PLACES];
+};
+
+static void deal(struct dealt *d, int hop, const char *array, uint64_t bytes)
+{
+    d->bytes[og__trace_home(d->n, hop, array)] += bytes;
+}
+
+/* What equal shares would have to be for the fullest folder. */
+static uint64_t room_of(const struct dealt *d)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < d->n; i++)
+        most = OG_MAX(most, d->bytes[i]);
+    return most * d->n;
+}
+
+uint64_t og__trace_room(const struct og_trace_writer *w)
+{
+    struct dealt d = {.n = w->n_dirs};
+    uint64_t rest = og__trace_written(w);
+    for (int h = 0; h < w->opt.n_hops; h++) {
+        const struct hop_columns *c = &w->hop[h];
+        const struct {
+            const char *name;
+            const struct og_npy_writer *data;
+        } arrays[] = {{"src", c->src},
+                      {"dst", c->dst},
+                      {"degree", c->degree},
+                      {"weight", c->weight},
+                      {"rel", c->rel}};
+        for (size_t i = 0; i < OG_COUNT(arrays); i++) {
+            const uint64_t bytes = arrays[i].data ? og__npy_bytes(arrays[i].data) : 0;
+            deal(&d, h + 1, arrays[i].name, bytes);
+            rest -= bytes;
+        }
+    }
+    deal(&d, 0, "", rest);
+    return room_of(&d);
+}
+
 uint64_t og__trace_empty_bytes(const struct og_trace_options *opt)
 {
     const uint64_t hops = (uint64_t)opt->n_hops;
@@ -308,20 +356,27 @@ uint64_t og__trace_empty_bytes(const struct og_trace_options *opt)
            (2 + hops) * sizeof(int64_t);
 }
 
-uint64_t og__trace_batch_bytes(const struct og_trace_options *opt, const struct og_batch *batch)
+uint64_t og__trace_batch_room(const struct og_trace_options *opt, const struct og_batch *batch,
+                              uint32_t n)
 {
     const uint64_t rel = opt->extras & OG__WITH_RELATIONS ? og__npy_size(relation_type(opt)) : 0;
-    const uint64_t words = opt->extras & OG__WITH_WEIGHTS ? 3 : 2;
-    const uint64_t an_edge = words * sizeof(uint32_t) + rel;
+    const uint64_t weight = opt->extras & OG__WITH_WEIGHTS ? sizeof(float) : 0;
     const uint64_t ids = (uint64_t)batch->n_seeds + batch->n_ids;
-    uint64_t bytes = ids * og__npy_size(id_type(opt->n_nodes)) + 2 * sizeof(int64_t);
+    struct dealt d = {.n = n};
+    deal(&d, 0, "", ids * og__npy_size(id_type(opt->n_nodes)) + 2 * sizeof(int64_t));
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         const struct og_block *k = &batch->hop[h];
         const uint64_t found = opt->extras & OG__WITH_DEGREES ? k->n_src - k->n_dst : 0;
         const uint64_t edges = og__is_part(opt->extras, h, batch->n_hops) ? 0 : k->n_edges;
-        bytes += edges * an_edge + found * sizeof(uint32_t) + 2 * sizeof(int64_t);
+        const int hop = (int)h + 1;
+        deal(&d, hop, "src", edges * sizeof(uint32_t));
+        deal(&d, hop, "dst", edges * sizeof(uint32_t));
+        deal(&d, hop, "weight", edges * weight);
+        deal(&d, hop, "rel", edges * rel);
+        deal(&d, hop, "degree", found * sizeof(uint32_t));
+        deal(&d, 0, "", 2 * sizeof(int64_t));
     }
-    return bytes;
+    return room_of(&d);
 }
 
 int og__trace_note(json_t *checksums, const char *name, uint64_t checksum, struct og_err *err)

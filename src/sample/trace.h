@@ -48,9 +48,14 @@ size_t og__trace_writer_bytes(const struct og_trace_options *opt);
 OG_MUST_CHECK int og__trace_append(struct og_trace_writer *w, const struct og_batch *batch,
                                    const void *labels, struct og_err *err);
 uint64_t og__trace_written(const struct og_trace_writer *w); /* bytes of its files so far */
-/* What that becomes: with no batch yet, and by each more. Without labels and checks. */
+/* The same as a bound counts them that folders share equally: as often the fullest one's as there
+ * are folders. */
+uint64_t og__trace_room(const struct og_trace_writer *w);
+/* What that becomes over n folders: with no batch yet (all of it at most), and by each more.
+ * Without labels and checks. */
 uint64_t og__trace_empty_bytes(const struct og_trace_options *opt);
-uint64_t og__trace_batch_bytes(const struct og_trace_options *opt, const struct og_batch *batch);
+uint64_t og__trace_batch_room(const struct og_trace_options *opt, const struct og_batch *batch,
+                              uint32_t n);
 /* Completes every header and frees. `checksums`, unless NULL, is an object that gets XXH3 of each
  * file that `check` leaves out, by name. After an error elsewhere call discard instead. */
 OG_MUST_CHECK int og__trace_finish(struct og_trace_writer *w, json_t *checksums,

@@ -39,20 +39,21 @@ int og__trace_array_open(struct og_npy *a, const char *dir, int hop, const char 
     return og__npy_open(a, path, err);
 }
 
-const char *og__trace_home(struct og_places dirs, int hop, const char *array)
+uint32_t og__trace_home(uint32_t n, int hop, const char *array)
 {
     static const char *const dealt[] = {"src", "dst", "degree", "weight", "rel"};
     array += *array == '_';
     for (uint32_t i = 0; hop > 0 && i < OG_COUNT(dealt); i++)
         if (strcmp(array, dealt[i]) == 0)
-            return dirs.path[(2 * (uint32_t)hop + i) % dirs.n];
-    return dirs.path[0];
+            return (2 * (uint32_t)hop + i) % n;
+    return 0;
 }
 
 static int open_words(const struct og_trace_files *f, struct og_npy *a, struct og_places dirs,
                       int hop, const char *name, struct og_err *err)
 {
-    int rc = og__trace_array_open(a, og__trace_home(dirs, hop, name), hop, name, err);
+    const char *dir = dirs.path[og__trace_home(dirs.n, hop, name)];
+    int rc = og__trace_array_open(a, dir, hop, name, err);
     if (rc < 0)
         return rc;
     bool weight = a == &f->hop[OG_MAX(hop, 1) - 1].weight;

@@ -50,9 +50,9 @@ struct og_trace_files {
  * type. */
 OG_MUST_CHECK int og__trace_files_open(struct og_trace_files *f, struct og_places dirs,
                                        struct og_err *err);
-/* Which of several folders an array is in: "_src" of hop 1, ... A batch is read from all of them at
- * once: the two large arrays of a hop, which are equally long, lie on different disks. */
-const char *og__trace_home(struct og_places dirs, int hop, const char *array);
+/* Which of n folders an array is in: "_src" of hop 1, ... A batch is read from all of them at once:
+ * the two large arrays of a hop, which are equally long, lie on different disks. */
+uint32_t og__trace_home(uint32_t n, int hop, const char *array);
 void og__trace_files_close(struct og_trace_files *f); /* also after a failed open */
 /* An array of the folder: "ids.npy", or that of a hop, counted from 1: "hop2_src.npy". */
 OG_MUST_CHECK int og__trace_array_open(struct og_npy *a, const char *dir, int hop, const char *name,

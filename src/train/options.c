@@ -258,8 +258,8 @@ static const struct og_option table[] = {
      "what the policy hybrid looks at: both, the static score alone or the next use alone",
      NAMES("hybrid", "static", "dynamic"), OG_OPTION_CHOICE, FIELD(evict), 0, 0, JOINS("policy")},
     {"disk", "SIZE", "90%", resources, NOTHING,
-     "bound on what is written to --scratch, all its folders together; 25% means that share of what is free "
-     "there",
+     "bound on what is written to --scratch, all its folders together, of which each has an equal share; 25% "
+     "means that share of what is free there",
      NULL, OG_OPTION_AMOUNT, FIELD(disk), 0, MAX_BYTES, ALL},
     {"scratch", "DIR,...", "", resources, NOTHING,
      "folder for what is sampled ahead, and for rows of layers; unless given, the run's, that of --out, or "

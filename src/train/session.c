@@ -125,6 +125,7 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     og__option_set_keep(&c->preset_asked, &c->opt.given, &given);
     c->layout_open = c->opt.layout == OG_LAYOUT_AUTO;
     c->disk = (uint64_t)c->opt.disk.value;
+    OG_TRY(og__know_whole(c, err));
 out:
     return rc;
 }

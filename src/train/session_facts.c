@@ -54,6 +54,20 @@ int og__know_disks(struct og_facts *f, const struct og_options *opt, struct og_e
     return know_scratch(f, opt, err);
 }
 
+/* Unless --scratch is given it lies in the user's cache folder, and what batches take, which --disk
+ * bounds, with the run. */
+int og__know_whole(struct og_config *c, struct og_err *err)
+{
+    struct og_places folders;
+    int rc = og__scratch_folders(&folders, &c->opt, NULL, err);
+    c->whole = (struct og_whole_files){.times = OG_MAX(folders.n, 1u)};
+    if (rc == 0 && !c->opt.scratch && c->opt.run && folders.n > 0 &&
+        !og__same_file_system(folders.path[0], c->opt.run))
+        c->whole = (struct og_whole_files){.room = og__disk_free(folders.path[0]) / 10 * 9};
+    og__places_free(&folders);
+    return rc;
+}
+
 /* ---- of the dataset ---- */
 
 static unsigned extras_of(const struct og_facts *f, const struct og_options *opt)

@@ -135,9 +135,11 @@ static void say_short_tail(const struct og_session *s)
  * those leave room for them. */
 static uint64_t room_for_lists(const struct og_session *s)
 {
-    const uint64_t disk = s->config.disk;
     const bool asked = s->config.opt.neighbor_cache.unit == OG_BYTES;
-    return disk - (asked ? 0 : OG_MIN(disk, s->memory.disk));
+    const uint64_t away = asked ? 0 : og__memory_plan_away(&s->memory, &s->given);
+    const uint64_t all = og__whole_room(&s->config);
+    const uint32_t times = s->config.whole.times;
+    return times > 0 ? all - OG_MIN(all, (away + times - 1) / times) : all;
 }
 
 static int plan_features(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)

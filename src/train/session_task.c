@@ -53,16 +53,17 @@ static int write_left(struct og_session *s, const char *where, struct og_dataset
                       struct og_err *err)
 {
     struct og_edge_split split = {.seed = (uint64_t)s->config.opt.seed};
-    uint64_t bytes = og__edge_split_bytes(s->facts.ds);
+    const uint64_t bytes = og__edge_split_bytes(s->facts.ds);
+    const uint64_t room = og__whole_room(&s->config);
     char size[32];
     char allowed[32];
     int rc;
     OG_TRY(og__edge_split_parse(&split, s->config.opt.edge_split, err));
-    if ((double)bytes > s->config.opt.disk.value)
+    if (bytes > room)
         OG_TRY(og__fail(err, -ENOSPC, "give more --disk, or a --scratch DIR with more room",
-                        "--edge-split: writes up to %s, --disk is %s",
-                        og__human_bytes(size, (double)bytes),
-                        og__human_bytes(allowed, s->config.opt.disk.value)));
+                        "--edge-split: writes up to %s into %s, which may have %s",
+                        og__human_bytes(size, (double)bytes), where,
+                        og__human_bytes(allowed, (double)room)));
     OG_TRY(og__scratch_open(&s->held_out, OG__ONE_PLACE(where), err));
     OG_TRY(
         og__edge_split_write(s->facts.ds, &split, og__scratch_path(s->held_out), s->budget, err));
@@ -109,7 +110,9 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
     og__dataset_close(s->facts.ds);
     s->facts.ds = left;
     s->prepare.bytes_written = bytes_of_graph(left);
-    s->config.disk -= OG_MIN(s->config.disk, s->prepare.bytes_written); /* as long as the session */
+    /* as long as the session */
+    s->config.disk -= OG_MIN(s->config.disk, og__whole_takes(&s->config, s->prepare.bytes_written));
+    s->config.whole.room -= OG_MIN(s->config.whole.room, s->prepare.bytes_written);
     return 0;
 }
 
