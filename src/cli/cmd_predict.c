@@ -33,10 +33,9 @@ const struct command cmd_predict = {
     .max_args = 1,
     .summary = "apply a trained model to every node",
     .text = "Computes every node with all its neighbours, layer by layer. What does not fit in "
-            "--memory lies in --scratch (the folder of --out), a layer's rows at a time; --resume "
-            "goes on with what an interrupted or killed run left there; without it, files that "
-            "exist are "
-            "not replaced. The "
+            "--memory lies in --scratch (the folder of --out), a layer's rows at a time, shared "
+            "out over its folders; --resume goes on with what an interrupted or killed run left "
+            "there; without it, files that exist are not replaced. The "
             "model comes from the checkpoint; of the training options only the resources count, "
             "and --sampler walk with its own and --seed: then neighbours are drawn by walks, once "
             "a node, as they are where the checkpoint says so and no --sampler is given.\n"

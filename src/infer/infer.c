@@ -3,8 +3,6 @@
 #include "dataset/stream.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define LISTS "inference lists"
 
@@ -151,14 +149,11 @@ static int transform(struct og_inference *f, int l, const struct og_matrix *in,
 
 /* Beside the features, the inputs of layers are files of ours: gone with their layer, but for what
  * is wanted. */
-static void drop_inputs(struct og_inference *f, int l, const char *sources)
+static void drop_inputs(struct og_inference *f, int l)
 {
-    const char *embeddings = f->state.embeddings.part;
-    char *in = l > 0 ? og__infer_step_path(f, og__combine_step(l - 1)) : NULL;
-    if (in && !(embeddings && strcmp(in, embeddings) == 0))
-        unlink(in);
-    unlink(sources);
-    free(in);
+    if (l > 0)
+        og__infer_drop_step(f, og__combine_step(l - 1));
+    og__infer_drop_step(f, og__transform_step(l));
 }
 
 /* Logits that are judged are not a step that is done: what they are judged by is not kept. */
@@ -180,19 +175,16 @@ int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in, s
     struct og_blocks_used used = {0};
     struct og_whole_layer shape =
         og__whole_layer(&f->config, l, (uint64_t)f->ds->n_nodes, (uint64_t)f->graph->n_edges);
-    struct og_matrix made = {.path = og__infer_step_path(f, og__transform_step(l)),
-                             .offset = OG__MATRIX_OFFSET,
-                             .dim = shape.n_source,
-                             .dtype = OG_F32};
+    struct og_matrix made = {.dim = shape.n_source, .dtype = OG_F32};
     int rc;
-    OG_TRY(made.path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
+    OG_TRY(og__infer_step_files(f, og__transform_step(l), &made.files, err));
     if (shape.transforms && to_do(f, og__transform_step(l)))
         OG_TRY(transform(f, l, in, &shape, err));
     f->state.step = og__combine_step(l);
     OG_TRY(og__infer_combine(f, l, shape.transforms ? &made : in, in, &shape, &used, err));
     OG_TRY(end_layer(f, l, in, &used, err));
-    drop_inputs(f, l, made.path);
+    drop_inputs(f, l);
 out:
-    free(made.path);
+    og__step_files_free(&made.files);
     return rc;
 }

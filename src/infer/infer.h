@@ -19,12 +19,10 @@
 #include "plan/plan.h"
 #include "train/json.h"
 
-/* Rows of all nodes in a file; those written here begin at OG__MATRIX_OFFSET. */
-enum { OG__MATRIX_OFFSET = 4096 };
+/* Rows of all nodes in files. */
 struct og_matrix {
     bool features; /* the dataset's, wherever they lie; else */
-    char *path;
-    uint64_t offset;
+    struct og_step_files files;
     int dim;
     enum og_dtype dtype;
 };
@@ -51,7 +49,9 @@ struct og_inference {
     struct og_pool *pool;
     struct og_model_config config;
     struct og_model *model;
-    struct og_disk_profile profile;
+    struct og_disk_profile profile; /* of the features' disk, */
+    struct og_disk_profile
+        away; /* and of those that steps' files are on, where there are several */
     struct og_infer_state state;
     struct og_judged *judged;            /* or NULL */
     uint32_t *feeds;                     /* [N] how many lists each node is in */

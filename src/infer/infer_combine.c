@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define LISTS "inference lists"
 #define CACHE "feature cache"
@@ -29,7 +28,7 @@ struct combine {
     struct og_whole_layer shape;
     const struct og_matrix *sources, *own;
     struct og_reader *source_reader, *own_reader; /* the latter where own rows are wanted */
-    struct og_npy_writer *writer;
+    struct og_step_writer *writer;
     struct og_whole_caps caps; /* n_src: also the most rows that a block reads */
     /* the block at hand, of nodes from `first` on */
     uint64_t first;
@@ -426,24 +425,24 @@ static bool judges(const struct combine *c)
 /* Those that an earlier run computed, too. */
 static int judge_again(struct combine *c, struct og_err *err)
 {
-    uint64_t end = c->first;
-    size_t row = (size_t)c->shape.n_out * sizeof(float);
-    char *path = og__infer_step_path(c->f, og__combine_step(c->l));
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    int rc;
-    OG_TRY(fd < 0 ? og__fail_errno(err, path ? -errno : -ENOMEM, NULL, "logits") : 0);
+    const uint64_t end = c->first;
+    const size_t row = (size_t)c->shape.n_out * sizeof(float);
+    struct og_step_files files;
+    struct og_step_reader r = {0};
+    int rc = og__infer_step_files(c->f, og__combine_step(c->l), &files, err);
+    if (rc < 0)
+        return rc;
+    OG_TRY(og__step_reader_open(&r, &files, row, err));
     for (c->first = 0; c->first < end; c->first += c->block.n_dst) {
         c->block.n_dst = (uint32_t)OG_MIN(end - c->first, (uint64_t)c->caps.n_dst);
         c->f->counts.bytes += c->block.n_dst * row;
         c->f->counts.reads++;
-        OG_TRY(og__read_all(fd, c->out, c->block.n_dst * row,
-                            (off_t)(OG__MATRIX_OFFSET + c->first * row), path, err));
+        OG_TRY(og__step_reader_read(&r, c->first * row, c->block.n_dst * row, c->out, err));
         OG_TRY(judge(c, err));
     }
 out:
-    if (fd >= 0)
-        close(fd);
-    free(path);
+    og__step_reader_close(&r);
+    og__step_files_free(&files);
     return rc;
 }
 
@@ -508,5 +507,5 @@ int og__infer_combine(struct og_inference *f, int l, const struct og_matrix *sou
 out:
     *used = (struct og_blocks_used){c.hot.n_slots, c.caps.n_dst};
     close_combine(&c);
-    return og__infer_end(c.writer, rc, err);
+    return og__step_writer_end(c.writer, rc, err);
 }

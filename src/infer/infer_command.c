@@ -140,14 +140,13 @@ static int run_layers(struct og_inference *f, struct og_err *err)
     int rc;
     OG_TRY(begin_layers(f, err));
     for (int l = f->state.step / 2; l < f->config.layers; l++) {
-        char *made = l > 0 ? og__infer_step_path(f, og__combine_step(l - 1)) : NULL;
-        struct og_matrix in = {
-            .path = made, .offset = OG__MATRIX_OFFSET, .dim = f->config.hidden, .dtype = OG_F32};
+        struct og_matrix in = {.dim = f->config.hidden, .dtype = OG_F32};
         if (l == 0)
             in = (struct og_matrix){.features = true, .dim = f->ds->dim, .dtype = f->ds->dtype};
-        rc = l == 0 || made ? og__infer_layer(f, l, &in, err)
-                            : og__fail_errno(err, -ENOMEM, NULL, "inference");
-        free(made);
+        else
+            OG_TRY(og__infer_step_files(f, og__combine_step(l - 1), &in.files, err));
+        rc = og__infer_layer(f, l, &in, err);
+        og__step_files_free(&in.files);
         if (rc < 0)
             goto out;
     }

@@ -12,20 +12,31 @@ struct og_reader_options og__infer_reader_options(const struct og_inference *f)
     return (struct og_reader_options){.io = f->opt.io, .profile = f->profile, .log = &f->log};
 }
 
+static struct og_reader_options options_of_steps(const struct og_inference *f)
+{
+    return (struct og_reader_options){.io = f->opt.io, .profile = f->away, .log = &f->log};
+}
+
 size_t og__infer_reader_bytes(const struct og_inference *f)
 {
-    struct og_reader_options opt = og__infer_reader_options(f);
-    return og__reader_bytes(&opt);
+    const struct og_reader_options features = og__infer_reader_options(f);
+    const struct og_reader_options steps = options_of_steps(f);
+    return OG_MAX(og__reader_bytes(&features), og__reader_bytes(&steps));
 }
 
 int og__infer_reader(struct og_inference *f, struct og_reader **out, const struct og_matrix *x,
                      struct og_err *err)
 {
-    struct og_reader_options opt = og__infer_reader_options(f);
+    const struct og_reader_options features = og__infer_reader_options(f);
+    const struct og_reader_options steps = options_of_steps(f);
+    const struct og_row_files rows = {.paths = x->files.at.path,
+                                      .stripes = x->files.stripes,
+                                      .offset = OG__MATRIX_OFFSET,
+                                      .row_bytes = og__matrix_row(x),
+                                      .n_rows = (uint64_t)f->ds->n_nodes};
     if (x->features)
-        return og__features_open_stored(out, f->ds, &opt, f->budget, err);
-    return og__reader_open(out, x->path, x->offset, og__matrix_row(x), (uint64_t)f->ds->n_nodes,
-                           &opt, f->budget, err);
+        return og__features_open_stored(out, f->ds, &features, f->budget, err);
+    return og__reader_open_parts(out, &rows, &steps, f->budget, err);
 }
 
 int og__infer_submit(struct og_reader *r, struct og_read_job *job, uint64_t first, uint32_t n,
@@ -41,14 +52,6 @@ void og__infer_count(struct og_inference *f, const struct og_read_job *job)
 {
     f->counts.reads += job->counts.reads;
     f->counts.bytes += job->counts.bytes;
-}
-
-int og__infer_end(struct og_npy_writer *w, int rc, struct og_err *err)
-{
-    if (w && rc >= 0)
-        return og__npy_finish(w, NULL, err);
-    og__npy_discard(w);
-    return rc;
 }
 
 size_t og__infer_left(const struct og_inference *f)

@@ -1,5 +1,6 @@
 /* Inside of inference; see infer.h for the outside.
  *
+ *   step_files.c        rows that a step makes, in one file or over several folders
  *   infer_state.c       what is kept, to go on with
  *   infer_passes.c      what passes over all nodes are made with
  *   infer_transform.c   every row multiplied
@@ -30,8 +31,6 @@ OG_MUST_CHECK int og__infer_reader(struct og_inference *f, struct og_reader **ou
 OG_MUST_CHECK int og__infer_submit(struct og_reader *r, struct og_read_job *job, uint64_t first,
                                    uint32_t n, uint32_t *ids, char *out, struct og_err *err);
 void og__infer_count(struct og_inference *f, const struct og_read_job *job);
-/* Complete the file, or forget it where rc tells of an error; returns what there is of one. */
-OG_MUST_CHECK int og__infer_end(struct og_npy_writer *w, int rc, struct og_err *err);
 
 /* What may still be taken: a little stays for what is not counted. */
 size_t og__infer_left(const struct og_inference *f);

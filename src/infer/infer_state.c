@@ -25,59 +25,91 @@ const struct og_kept_kind og__infer_kind = {"outgrow-infer-",
                                             {"state.json", "sources.npy", "layer"}};
 
 /* 0, or -EAGAIN when it was removed meanwhile. */
-static int lock_folder(struct og_infer_state *s, struct og_err *err)
+static int lock_folder(struct og_infer_home *h, struct og_err *err)
 {
-    if (mkdir(s->folder, 0700) < 0 && errno != EEXIST)
-        return og__fail_errno(err, -errno, NULL, "%s: cannot create folder", s->folder);
-    int fd = og__folder_open(AT_FDCWD, s->folder);
+    if (mkdir(h->path, 0700) < 0 && errno != EEXIST)
+        return og__fail_errno(err, -errno, NULL, "%s: cannot create folder", h->path);
+    int fd = og__folder_open(AT_FDCWD, h->path);
     if (fd < 0 && errno == ENOENT)
         return -EAGAIN;
     if (fd < 0)
-        return og__fail_errno(err, -errno, NULL, "%s: cannot open", s->folder);
+        return og__fail_errno(err, -errno, NULL, "%s: cannot open", h->path);
     int rc;
     OG_TRY(og__lease_take(fd));
-    s->lock = fd;
+    h->lock = fd;
     return 0;
 out:
     close(fd);
     return rc == -EBUSY ? og__fail(err, -EBUSY, "wait until it ends, or give another --scratch",
-                                   "%s: another process is making the same", s->folder)
+                                   "%s: another process is making the same", h->path)
                         : -EAGAIN;
 }
 
-static int make_folder(struct og_infer_state *s, struct og_err *err)
+static int make_folder(struct og_infer_home *h, struct og_err *err)
 {
     int rc = -EAGAIN;
     for (int i = 0; rc == -EAGAIN && i < MAX_TRIES; i++)
-        rc = lock_folder(s, err);
-    return rc < 0 ? og__fail_errno(err, rc, NULL, "%s: cannot make it", s->folder) : 0;
+        rc = lock_folder(h, err);
+    return rc < 0 ? og__fail_errno(err, rc, NULL, "%s: cannot make it", h->path) : 0;
 }
 
-/* The first of --scratch, else where the output goes, else the user's cache. */
-static int make_under(struct og_inference *f, const char *out, struct og_err *err)
+static int make_folders(struct og_infer_state *s, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < s->n_homes; i++)
+        rc = make_folder(&s->home[i], err);
+    return rc;
+}
+
+static int make_under(struct og_infer_home *h, const char *under, struct og_err *err)
+{
+    struct stat st;
+    h->under = strdup(under);
+    if (!h->under)
+        return og__fail_errno(err, -ENOMEM, NULL, "inference");
+    h->made_under = stat(under, &st) < 0 && errno == ENOENT;
+    return og__make_dirs(under, err);
+}
+
+/* Those of --scratch, else where the output goes, else the user's cache. */
+static int make_unders(struct og_inference *f, const char *out, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
-    struct stat st;
+    struct og_places folders = {0};
     char *beside = out ? og__folder_of(out) : NULL;
-    int rc = out && !beside ? og__fail_errno(err, -ENOMEM, NULL, "inference")
-                            : og__scratch_first(&s->under, &f->opt, beside, err);
+    int rc;
+    OG_TRY(out && !beside ? og__fail_errno(err, -ENOMEM, NULL, "inference") : 0);
+    OG_TRY(og__scratch_folders(&folders, &f->opt, beside, err));
+    if (folders.n == 0)
+        OG_TRY(
+            og__fail(err, -ENOENT, "give a folder: --scratch DIR", "nowhere to put activations"));
+    while (s->n_homes < folders.n) {
+        struct og_infer_home *h = &s->home[s->n_homes];
+        OG_TRY(make_under(h, folders.path[s->n_homes++], err));
+    }
+    f->away = f->profile;
+    if (folders.n > 1)
+        og__profile_load_all(folders.path, (int)folders.n, &f->away);
+out:
+    og__places_free(&folders);
     free(beside);
-    if (rc < 0)
-        return rc;
-    if (!s->under)
-        return og__fail(err, -ENOENT, "give a folder: --scratch DIR", "nowhere to put activations");
-    s->made_under = stat(s->under, &st) < 0 && errno == ENOENT;
-    return og__make_dirs(s->under, err);
+    return rc;
 }
 
-static int name_folder(struct og_inference *f, const char *what, struct og_err *err)
+static int name_folders(struct og_inference *f, const char *what, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
     char *name = what ? strdup(what) : og__absolute(s->out.path);
-    bool named = name &&
-                 asprintf(&s->folder, "%s/outgrow-infer-%s", s->under,
-                          og__hex(XXH3_64bits(name, strlen(name))).digits) > 0 &&
-                 (s->file = og__path_join(s->folder, "state.json"));
+    bool named = name != NULL;
+    for (uint32_t i = 0; named && i < s->n_homes; i++) {
+        struct og_infer_home *h = &s->home[i];
+        if (asprintf(&h->path, "%s/outgrow-infer-%s", h->under,
+                     og__hex(XXH3_64bits(name, strlen(name))).digits) < 0)
+            h->path = NULL;
+        s->path[i] = h->path;
+        named = h->path != NULL;
+    }
+    named = named && (s->file = og__path_join(s->home[0].path, "state.json"));
     free(name);
     return named ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
 }
@@ -107,15 +139,18 @@ int og__infer_state_open(struct og_inference *f, const char *out, const char *em
     s->saved = og__now();
     OG_TRY(og__wanted_name(&s->out, out, f->opt.resume, err));
     OG_TRY(og__wanted_name(&s->embeddings, embeddings, f->opt.resume, err));
-    OG_TRY(make_under(f, out, err));
+    OG_TRY(make_unders(f, out, err));
     OG_TRY(check_names(s, err));
-    OG_TRY(name_folder(f, what, err));
+    OG_TRY(name_folders(f, what, err));
     s->numbers = og__infer_numbers(f, err);
     OG_TRY(s->numbers ? 0 : -ENOMEM);
     s->hash = XXH3_createState();
     OG_TRY(s->hash ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
     XXH3_64bits_reset(s->hash);
-    OG_TRY(make_folder(s, err));
+    OG_TRY(make_folders(s, err));
+    const size_t beside = og__step_writer_beside(s->n_homes);
+    OG_TRY(og__budget_charge(f->budget, beside, CHECK, err));
+    s->charged = beside;
     OG_TRY(og__wanted_lock(&s->out, err));
     OG_TRY(og__wanted_lock(&s->embeddings, err));
 out:
@@ -126,27 +161,42 @@ static void remove_all(const struct og_infer_state *s)
 {
     og__wanted_remove(&s->out);
     og__wanted_remove(&s->embeddings);
-    og__remove_tree(s->folder);
-    if (s->made_under)
-        rmdir(s->under);
+    for (uint32_t i = 0; i < s->n_homes; i++) {
+        if (s->home[i].lock > 0)
+            og__remove_tree(s->home[i].path);
+        if (s->home[i].made_under)
+            rmdir(s->home[i].under);
+    }
+}
+
+static void close_homes(struct og_infer_state *s)
+{
+    for (uint32_t i = 0; i < s->n_homes; i++) {
+        if (s->home[i].lock > 0)
+            close(s->home[i].lock);
+        free(s->home[i].under);
+        free(s->home[i].path);
+    }
 }
 
 void og__infer_state_close(struct og_inference *f)
 {
     struct og_infer_state *s = &f->state;
-    bool kept = s->lock > 0 && access(s->file, F_OK) == 0;
-    if (kept)
-        og__say(&f->log, OG__INFO, "%s: kept for --resume; to forget it, remove it", s->folder);
-    else if (s->lock > 0)
+    const bool kept = s->home[0].lock > 0 && access(s->file, F_OK) == 0;
+    for (uint32_t i = 0; kept && i < s->n_homes; i++)
+        og__say(&f->log, OG__INFO, "%s: kept for --resume; to forget it, remove it", s->path[i]);
+    if (!kept && s->home[0].lock > 0)
         remove_all(s);
-    const int locks[] = {s->lock, s->out.fd, s->embeddings.fd};
+    close_homes(s);
+    const int locks[] = {s->out.fd, s->embeddings.fd};
     for (size_t i = 0; i < OG_COUNT(locks); i++)
         if (locks[i] > 0)
             close(locks[i]);
+    if (s->charged > 0)
+        og__budget_uncharge(f->budget, s->charged, CHECK);
     XXH3_freeState(s->hash);
-    char *const names[] = {s->under,           s->folder,   s->file,
-                           s->out.path,        s->out.part, s->embeddings.path,
-                           s->embeddings.part, s->numbers};
+    char *const names[] = {
+        s->file, s->out.path, s->out.part, s->embeddings.path, s->embeddings.part, s->numbers};
     for (size_t i = 0; i < OG_COUNT(names); i++)
         free(names[i]);
 }
@@ -162,16 +212,6 @@ static struct og_wanted *wanted_at(struct og_inference *f, int step)
     return step == og__combine_step(last - 1) && s->embeddings.path ? &s->embeddings : NULL;
 }
 
-char *og__infer_step_path(struct og_inference *f, int step)
-{
-    const struct og_wanted *w = wanted_at(f, step);
-    char name[32];
-    if (w)
-        return strdup(w->part);
-    snprintf(name, sizeof(name), "layer%d.npy", step / 2 + 1);
-    return og__path_join(f->state.folder, step % 2 ? name : "sources.npy");
-}
-
 static size_t row_bytes_of(const struct og_inference *f, int step)
 {
     struct og_whole_layer s = og__whole_layer(&f->config, step / 2, (uint64_t)f->ds->n_nodes,
@@ -179,25 +219,43 @@ static size_t row_bytes_of(const struct og_inference *f, int step)
     return (size_t)(step % 2 ? s.n_out : s.n_source) * sizeof(float);
 }
 
-/* Rows of `path` go through the hash. */
-static int hash_rows(struct og_infer_state *s, const char *path, uint64_t bytes, char *buffer,
-                     struct og_err *err)
+int og__infer_step_files(struct og_inference *f, int step, struct og_step_files *out,
+                         struct og_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    int rc;
-    OG_TRY(fd < 0 ? og__fail_errno(err, -errno, NULL, "%s", path) : 0);
+    const struct og_infer_state *s = &f->state;
+    const struct og_wanted *w = wanted_at(f, step);
+    char name[32];
+    if (w)
+        return og__step_files_one(out, w->part, err);
+    snprintf(name, sizeof(name), "layer%d.npy", step / 2 + 1);
+    return og__step_files_name(out, (struct og_places){s->n_homes, s->path},
+                               step % 2 ? name : "sources.npy", row_bytes_of(f, step), err);
+}
+
+void og__infer_drop_step(struct og_inference *f, int step)
+{
+    struct og_step_files files;
+    if (wanted_at(f, step) || og__infer_step_files(f, step, &files, NULL) < 0)
+        return;
+    og__step_files_remove(&files);
+    og__step_files_free(&files);
+}
+
+/* The first `bytes` of these files go through the hash. */
+static bool hash_rows(struct og_infer_state *s, const struct og_step_files *files, size_t row,
+                      uint64_t bytes, char *buffer)
+{
+    struct og_step_reader r;
+    bool there = og__step_reader_open(&r, files, row, NULL) == 0;
     XXH3_64bits_reset(s->hash);
-    for (uint64_t at = 0; at < bytes; at += CHECKED_AT_ONCE) {
-        size_t n = (size_t)OG_MIN(bytes - at, (uint64_t)CHECKED_AT_ONCE);
-        off_t from = (off_t)(OG__MATRIX_OFFSET + at);
-        OG_TRY(og__read_all(fd, buffer, n, from, path, err));
-        XXH3_64bits_update(s->hash, buffer, n);
-        posix_fadvise(fd, from, (off_t)n, POSIX_FADV_DONTNEED);
+    for (uint64_t at = 0; there && at < bytes; at += CHECKED_AT_ONCE) {
+        const size_t n = (size_t)OG_MIN(bytes - at, (uint64_t)CHECKED_AT_ONCE);
+        there = og__step_reader_read(&r, at, n, buffer, NULL) == 0;
+        if (there)
+            XXH3_64bits_update(s->hash, buffer, n);
     }
-out:
-    if (fd >= 0)
-        close(fd);
-    return rc;
+    og__step_reader_close(&r);
+    return there;
 }
 
 /* Are the first `rows` rows of a step what they were? What is wanted may have its name already. */
@@ -205,12 +263,16 @@ static bool is_whole(struct og_inference *f, int step, uint64_t rows, char *buff
 {
     struct og_infer_state *s = &f->state;
     struct og_wanted *w = wanted_at(f, step);
-    uint64_t bytes = rows * row_bytes_of(f, step);
-    char *path = og__infer_step_path(f, step);
-    bool there = path && hash_rows(s, path, bytes, buffer, NULL) == 0;
-    if (!there && w && s->step > step)
-        there = w->in_place = hash_rows(s, w->path, bytes, buffer, NULL) == 0;
-    free(path);
+    const size_t row = row_bytes_of(f, step);
+    struct og_step_files files = {0};
+    bool there = og__infer_step_files(f, step, &files, NULL) == 0 &&
+                 hash_rows(s, &files, row, rows * row, buffer);
+    if (!there && w && s->step > step) {
+        og__step_files_free(&files);
+        there = w->in_place = og__step_files_one(&files, w->path, NULL) == 0 &&
+                              hash_rows(s, &files, row, rows * row, buffer);
+    }
+    og__step_files_free(&files);
     return there && XXH3_64bits_digest(s->hash) == s->checksum[step];
 }
 
@@ -245,17 +307,36 @@ static json_t *checksums_json(const struct og_infer_state *s)
     return list;
 }
 
+static json_t *folders_json(const struct og_infer_state *s)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < s->n_homes; i++)
+        list = og__json_append(list, og__json_text(s->path[i]));
+    return list;
+}
+
+/* Is it kept in the folders at hand? In one it may be called by another name. */
+static bool lies_here(const struct og_infer_state *s, const json_t *root)
+{
+    const json_t *said = json_object_get(root, "folders");
+    json_t *ours = folders_json(s);
+    const bool alone = s->n_homes == 1 && json_array_size(said) <= 1;
+    const bool same = alone || (ours && json_equal(said, ours));
+    json_decref(ours);
+    return same;
+}
+
 static int save(struct og_inference *f, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
     json_t *root = json_pack(
-        "{s:s s:i s:I s:o s:O s:I s:I s:I s:f s:I s:I s:I s:f}", "numbers", s->numbers, "step",
-        s->step, "rows", (json_int_t)s->rows, "checksums", checksums_json(s), "layers", f->layers,
-        "reads", (json_int_t)f->counts.reads, "bytes_read", (json_int_t)f->counts.bytes,
-        "bytes_written", (json_int_t)f->bytes_written, "layer_seconds", og__now() - f->layer_start,
-        "prepare_reads", (json_int_t)f->prepare.reads, "prepare_bytes_read",
-        (json_int_t)f->prepare.bytes, "prepare_bytes_written", (json_int_t)f->prepare_written,
-        "seconds", og__now() - f->start);
+        "{s:s s:o s:i s:I s:o s:O s:I s:I s:I s:f s:I s:I s:I s:f}", "numbers", s->numbers,
+        "folders", folders_json(s), "step", s->step, "rows", (json_int_t)s->rows, "checksums",
+        checksums_json(s), "layers", f->layers, "reads", (json_int_t)f->counts.reads, "bytes_read",
+        (json_int_t)f->counts.bytes, "bytes_written", (json_int_t)f->bytes_written, "layer_seconds",
+        og__now() - f->layer_start, "prepare_reads", (json_int_t)f->prepare.reads,
+        "prepare_bytes_read", (json_int_t)f->prepare.bytes, "prepare_bytes_written",
+        (json_int_t)f->prepare_written, "seconds", og__now() - f->start);
     s->saved = og__now();
     return og__json_deliver(root, s->file, NULL, err);
 }
@@ -324,6 +405,8 @@ static const char *go_on(struct og_inference *f, char *buffer)
     const char *why = NULL;
     if (!root)
         why = "kept of another checkpoint, dataset or options; starting anew";
+    else if (!lies_here(s, root))
+        why = "kept over other folders of --scratch, or in another order; starting anew";
     else if (!all_whole(f, buffer))
         why = "what is kept here is damaged; starting anew";
     else
@@ -356,50 +439,45 @@ int og__infer_begin(struct og_inference *f, struct og_err *err)
         og__release(f->budget, buffer, CHECKED_AT_ONCE, CHECK);
     }
     if (why && (kept || f->opt.resume))
-        og__say(&f->log, OG__INFO, "%s: %s", s->folder, why);
+        og__say(&f->log, OG__INFO, "%s: %s", s->path[0], why);
     if (why)
         forget_rows(s);
     else
-        og__say(&f->log, OG__INFO, "%s: going on in layer %d of %d at node %" PRIu64, s->folder,
+        og__say(&f->log, OG__INFO, "%s: going on in layer %d of %d at node %" PRIu64, s->path[0],
                 OG_MIN(s->step / 2 + 1, f->config.layers), f->config.layers, s->rows);
     return 0;
 }
 
 /* ==== a step ==== */
 
-int og__infer_create(struct og_inference *f, int step, struct og_npy_writer **w, uint64_t *done,
+int og__infer_create(struct og_inference *f, int step, struct og_step_writer **w, uint64_t *done,
                      struct og_err *err)
 {
-    int64_t cols = (int64_t)(row_bytes_of(f, step) / sizeof(float));
-    char *path = og__infer_step_path(f, step);
+    const int64_t cols = (int64_t)(row_bytes_of(f, step) / sizeof(float));
     const struct og_wanted *wanted = wanted_at(f, step);
+    struct og_step_files files;
     *done = f->state.rows;
     *w = NULL;
-    int rc;
-    OG_TRY(path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
     if (wanted)
-        OG_TRY(og__npy_over(w, wanted->fd, path, OG__NPY_F32, (int64_t)*done, cols, err));
-    else if (*done > 0)
-        OG_TRY(og__npy_reopen(w, path, OG__NPY_F32, (int64_t)*done, cols, err));
-    else {
-        unlink(path); /* of a run that was killed before it had rows to tell of */
-        OG_TRY(og__npy_create(w, path, OG__NPY_F32, 2, cols, err));
-    }
-out:
-    free(path);
+        return og__step_writer_over(w, wanted->fd, wanted->part, *done, cols, err);
+    int rc = og__infer_step_files(f, step, &files, err);
+    if (rc < 0)
+        return rc;
+    rc = og__step_writer_open(w, &files, *done, cols, err);
+    og__step_files_free(&files);
     return rc;
 }
 
-int og__infer_append(struct og_inference *f, struct og_npy_writer *w, const float *rows, uint32_t n,
-                     int dim, struct og_err *err)
+int og__infer_append(struct og_inference *f, struct og_step_writer *w, const float *rows,
+                     uint32_t n, int dim, struct og_err *err)
 {
     size_t bytes = n * (size_t)dim * sizeof(float);
     f->bytes_written += bytes;
     XXH3_64bits_update(f->state.hash, rows, bytes);
-    return og__npy_append(w, rows, n, err);
+    return og__step_writer_append(w, rows, n, err);
 }
 
-int og__infer_mark(struct og_inference *f, struct og_npy_writer *w, uint64_t rows,
+int og__infer_mark(struct og_inference *f, struct og_step_writer *w, uint64_t rows,
                    struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
@@ -408,7 +486,7 @@ int og__infer_mark(struct og_inference *f, struct og_npy_writer *w, uint64_t row
     int rc = 0;
     if (!stopped && og__now() - s->saved < f->opt.checkpoint_every)
         return 0;
-    OG_TRY(og__npy_sync(w, err));
+    OG_TRY(og__step_writer_sync(w, err));
     s->rows = rows;
     s->checksum[s->step] = XXH3_64bits_digest(s->hash);
     OG_TRY(save(f, err));

@@ -5,6 +5,9 @@
  *       sources.npy     what the layer at hand multiplied first
  *       layer<k>.npy    output of layer k, unless it is wanted: then it is FILE.part beside FILE
  *
+ * Over several folders of --scratch there is one in each, locked as well: sources and layers are in
+ * parts over all of them (step_files.h), the rest is in the first.
+ *
  * What is made in one go is a step. A step's rows come front to back, and the bits of each do not
  * depend on where the one before ended; so a file is cut where state.json says, and goes on there.
  * Rows carry a checksum, which is looked at before anything goes on. */
@@ -13,6 +16,7 @@
 
 #include "base/base.h"
 #include "base/kept.h"
+#include "infer/step_files.h"
 #include "infer/wanted.h"
 
 #include <jansson.h>
@@ -20,8 +24,6 @@
 #include <xxhash.h>
 
 struct og_inference;
-struct og_npy_writer;
-
 static inline int og__transform_step(int l)
 {
     return 2 * l;
@@ -34,10 +36,19 @@ static inline int og__combine_step(int l)
 
 enum { OG__INFER_STEPS = 2 * OG_MAX_HOPS };
 
-struct og_infer_state {
-    char *under, *folder, *file;
-    int lock; /* a descriptor of the folder above 0, locked; 0 = none */
+/* In one of the folders that what is kept lies in. */
+struct og_infer_home {
+    char *under, *path;
+    int lock; /* a descriptor of `path` above 0, locked; 0 = none */
     bool made_under;
+};
+
+struct og_infer_state {
+    struct og_infer_home home[OG_MOST_PLACES]; /* the first has state.json, */
+    const char *path[OG_MOST_PLACES];          /* their paths once more */
+    uint32_t n_homes;
+    char *file;     /* state.json */
+    size_t charged; /* for buffers of files over them */
     struct og_wanted out, embeddings;
     char *numbers; /* what must be the same, as JSON */
     /* how far it is */
@@ -70,16 +81,19 @@ json_t *og__infer_state_parse(struct og_infer_state *s, int layers, uint64_t n_n
 /* Where to go on: state.step and state.rows, 0 and 0 unless --resume was given and what is kept
  * fits. What is not gone on with is removed. */
 OG_MUST_CHECK int og__infer_begin(struct og_inference *f, struct og_err *err);
-/* The file of a step's rows; layer l has its output there. malloc'ed; NULL on lack of memory. */
-char *og__infer_step_path(struct og_inference *f, int step);
+/* The files of a step's rows; layer l has its output there. To be freed. */
+OG_MUST_CHECK int og__infer_step_files(struct og_inference *f, int step, struct og_step_files *out,
+                                       struct og_err *err);
+/* They are of no use any more; what is wanted stays. */
+void og__infer_drop_step(struct og_inference *f, int step);
 
 /* The step at hand writes its file: *done rows are there already. */
-OG_MUST_CHECK int og__infer_create(struct og_inference *f, int step, struct og_npy_writer **w,
+OG_MUST_CHECK int og__infer_create(struct og_inference *f, int step, struct og_step_writer **w,
                                    uint64_t *done, struct og_err *err);
-OG_MUST_CHECK int og__infer_append(struct og_inference *f, struct og_npy_writer *w,
+OG_MUST_CHECK int og__infer_append(struct og_inference *f, struct og_step_writer *w,
                                    const float *rows, uint32_t n, int dim, struct og_err *err);
 /* So many rows are appended: a place to stop, and from time to time to save. */
-OG_MUST_CHECK int og__infer_mark(struct og_inference *f, struct og_npy_writer *w, uint64_t rows,
+OG_MUST_CHECK int og__infer_mark(struct og_inference *f, struct og_step_writer *w, uint64_t rows,
                                  struct og_err *err);
 /* The step's file is complete: on to the next. */
 OG_MUST_CHECK int og__infer_next_step(struct og_inference *f, int next, struct og_err *err);

@@ -21,7 +21,7 @@ struct transform {
     struct og_whole_layer shape;
     uint32_t n_rows; /* of a chunk */
     struct og_reader *reader;
-    struct og_npy_writer *writer;
+    struct og_step_writer *writer;
     uint64_t first;        /* row that was not there yet */
     struct chunk chunk[2]; /* one being read, one being multiplied */
     float *out;
@@ -122,7 +122,7 @@ int og__infer_transform(struct og_inference *f, int l, const struct og_matrix *i
     OG_TRY(transform_rows(&t, err));
 out:
     close_transform(&t);
-    return og__infer_end(t.writer, rc, err);
+    return og__step_writer_end(t.writer, rc, err);
 }
 
 size_t og__infer_transform_least(const struct og_inference *f, int l, const struct og_matrix *in,

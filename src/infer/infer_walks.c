@@ -82,7 +82,7 @@ static int take_arrays(struct walking *w, struct og_err *err)
 static int create(struct walking *w, const char *name, enum og__npy_type type,
                   struct og_npy_writer **out, struct og_err *err)
 {
-    char *path = og__path_join(w->f->state.folder, name);
+    char *path = og__path_join(w->f->state.home[0].path, name);
     int rc;
     OG_TRY(path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
     unlink(path); /* of the start before */
@@ -191,7 +191,7 @@ static int end(struct walking *w, struct og_npy_writer **from, const char *name,
                struct og_err *err)
 {
     struct og_npy_writer *writer = *from;
-    char *path = og__path_join(w->f->state.folder, name);
+    char *path = og__path_join(w->f->state.home[0].path, name);
     *from = NULL;
     w->f->prepare_written += og__npy_bytes(writer);
     int rc;
