@@ -1,17 +1,13 @@
 /* Belady's cache with a known future (Park et al. 2022, §3.3): after each batch the cache holds, of
  * what it held and what the batch brought, the rows wanted soonest.
  *
- * Slots hang in one list per batch of their next use:
- *
- *   key:   batch 0   1   2  ...  S-1 | last use over: 256 lists by visits | not in the superbatch
- *           [5,9]  [2]  [] ...  [7]  |  often wanted ............ once    |  [1, 3]
- *                    soonest  ──────────────────────────────────────────────>  leaves first
+ * Slots hang in one list per batch of their next use (slot_lists.h).
  *
  * At batch i every slot of list i is hit and moves to the list of its next use, so lists are never
  * searched, and a batch costs O(its rows): a superbatch O(rows), where rescanning the cache for
  * each batch costs O(batches * capacity). Among rows not wanted any more those visited most stay:
  * ties are free, and the next superbatch resembles this one. */
-#include "plan/policy_ops.h"
+#include "plan/slot_lists.h"
 
 #include <outgrow/outgrow.h>
 
@@ -19,62 +15,29 @@
 #include <string.h>
 
 static const char part[] = "policy";
-enum { DONE_LISTS = 256, AHEAD = 16 };
+enum { AHEAD = 16 };
 #define NONE   OG_NO_SLOT
 #define CHOSEN (OG_NO_SLOT - 1) /* to be prefilled, its slot is not known yet */
 
 struct belady {
     struct og_next_uses uses;
-    uint32_t *slot_of;   /* [distinct] by rank: slot, or NONE */
-    uint64_t n_distinct; /* capacity of slot_of */
-    uint32_t *held;      /* [n_slots] node, or NONE */
-    uint32_t *link;      /* [n_slots] next slot of its list */
-    uint32_t *list;      /* [n_keys] first slot, or NONE */
-    uint32_t *arrival;   /* [n_keys] the batch's misses by key: first of a list, or NONE */
-    uint64_t n_keys;     /* capacity of the two */
+    uint32_t *slot_of;          /* [distinct] by rank: slot, or NONE */
+    uint64_t n_distinct;        /* capacity of slot_of */
+    uint32_t *held;             /* [n_slots] node, or NONE */
+    struct og_slot_lists lists; /* list: [n_keys] */
+    uint32_t *arrival;          /* [n_keys] the batch's misses by key: first of a list, or NONE */
+    uint64_t n_keys;            /* capacity of the two */
     uint32_t *miss_row, *miss_link;
-    uint64_t n_misses;         /* capacity of the two */
-    uint64_t row;              /* of the superbatch: the first of the next batch */
-    uint32_t n_batches, batch; /* of the superbatch; the next one */
-    uint32_t farthest;         /* no list beyond is filled */
+    uint64_t n_misses; /* capacity of the two */
+    uint64_t row;      /* of the superbatch: the first of the next batch */
+    uint32_t batch;    /* of the superbatch: the next one */
     uint64_t prefill_node;
     uint32_t prefill_rank, prefill_left;
 };
 
-/* ---- keys ---- */
-
-static uint32_t key_absent(const struct belady *s)
-{
-    return s->n_batches + DONE_LISTS;
-}
-
 static inline uint32_t key_of(const struct belady *s, uint16_t next, uint32_t rank)
 {
-    if (next != OG__NEVER)
-        return next;
-    uint16_t visits = s->uses.node[rank].visits;
-    return s->n_batches + DONE_LISTS - 1 - OG_MIN(visits, (uint16_t)(DONE_LISTS - 1));
-}
-
-static void hang(struct belady *s, uint32_t slot, uint32_t key)
-{
-    s->link[slot] = s->list[key];
-    s->list[key] = slot;
-    s->farthest = OG_MAX(s->farthest, key);
-}
-
-/* The slot that leaves first, if it leaves before `key`; else NONE. */
-static uint32_t take_beyond(struct belady *s, uint32_t key)
-{
-    while (s->farthest > key && s->list[s->farthest] == NONE)
-        s->farthest--;
-    if (s->farthest <= key)
-        return NONE;
-    uint32_t slot = s->list[s->farthest];
-    s->list[s->farthest] = s->link[slot];
-    if (s->link[slot] != NONE)
-        __builtin_prefetch(&s->link[s->link[slot]]);
-    return slot;
+    return og__key_of(&s->lists, next, s->uses.node[rank].visits);
 }
 
 /* ---- memory ---- */
@@ -123,11 +86,11 @@ static int reserve_pair(struct og_policy *p, uint32_t **a, uint32_t **b, uint64_
 static void trim_belady(struct og_policy *p)
 {
     struct belady *s = p->state;
-    release_pair(p, &s->list, &s->arrival, &s->n_keys);
+    release_pair(p, &s->lists.list, &s->arrival, &s->n_keys);
     release_pair(p, &s->miss_row, &s->miss_link, &s->n_misses);
     og__release(p->budget, s->slot_of, s->n_distinct * sizeof(*s->slot_of), part);
-    og__release(p->budget, s->link, p->setup.n_slots * sizeof(*s->link), part);
-    s->slot_of = s->link = NULL;
+    og__release(p->budget, s->lists.link, p->setup.n_slots * sizeof(*s->lists.link), part);
+    s->slot_of = s->lists.link = NULL;
     s->n_distinct = 0;
     og__next_uses_trim(&s->uses);
 }
@@ -160,7 +123,7 @@ static size_t bytes_belady(const struct og_policy_setup *setup, uint64_t rows, u
 {
     uint64_t a_batch = batches ? 2 * rows / batches : 0;
     return og__next_uses_bytes(setup->n_nodes, rows, distinct) + distinct * 4 +
-           (size_t)setup->n_slots * 8 + (batches + DONE_LISTS + 1) * 8 + a_batch * 8;
+           (size_t)setup->n_slots * 8 + og__slot_keys(batches) * 8 + a_batch * 8;
 }
 
 static int reserve(struct og_policy *p, const struct og_trace *trace, struct og_err *err)
@@ -178,11 +141,12 @@ static int reserve(struct og_policy *p, const struct og_trace *trace, struct og_
             return -ENOMEM;
         s->n_distinct = distinct;
     }
-    if (!s->link)
-        s->link = og__alloc(p->budget, p->setup.n_slots * sizeof(*s->link), part, err);
-    if (!s->link)
+    if (!s->lists.link)
+        s->lists.link = og__alloc(p->budget, p->setup.n_slots * sizeof(*s->lists.link), part, err);
+    if (!s->lists.link)
         return -ENOMEM;
-    int rc = reserve_pair(p, &s->list, &s->arrival, &s->n_keys, key_absent(s) + 1, err);
+    int rc = reserve_pair(p, &s->lists.list, &s->arrival, &s->n_keys, og__key_absent(&s->lists) + 1,
+                          err);
     return rc < 0 ? rc : reserve_pair(p, &s->miss_row, &s->miss_link, &s->n_misses, longest, err);
 }
 
@@ -194,22 +158,22 @@ OG_CLONES static uint32_t hang_all(struct og_policy *p)
 {
     struct belady *s = p->state;
     const struct og_next_uses *u = &s->uses;
-    memset(s->list, 0xff, (key_absent(s) + 1) * sizeof(*s->list));
-    memset(s->arrival, 0xff, (key_absent(s) + 1) * sizeof(*s->arrival));
+    memset(s->lists.list, 0xff, (og__key_absent(&s->lists) + 1) * sizeof(*s->lists.list));
+    memset(s->arrival, 0xff, (og__key_absent(&s->lists) + 1) * sizeof(*s->arrival));
     for (uint32_t rank = 0; rank < u->nodes.n_slots; rank++)
         s->slot_of[rank] = NONE;
-    s->farthest = 0;
+    s->lists.farthest = 0;
     uint32_t idle = 0;
     for (uint32_t slot = p->setup.n_slots; slot-- > 0;) { /* from the back: low slots go first */
         uint32_t node = s->held[slot];
         if (node == NONE || !og__placement_has(&u->nodes, node)) {
-            hang(s, slot, key_absent(s));
+            og__hang(&s->lists, slot, og__key_absent(&s->lists));
             idle++;
             continue;
         }
         uint32_t rank = og__placement_rank(&u->nodes, node);
         s->slot_of[rank] = slot;
-        hang(s, slot, key_of(s, u->node[rank].first, rank));
+        og__hang(&s->lists, slot, key_of(s, u->node[rank].first, rank));
     }
     return idle;
 }
@@ -237,7 +201,7 @@ static int prepare_belady(struct og_policy *p, const struct og_trace *trace, uin
     struct belady *s = p->state;
     int rc;
     OG_TRY(og__next_uses_find(&s->uses, trace, err));
-    s->n_batches = trace->n_batches;
+    s->lists.n_batches = trace->n_batches;
     s->row = s->batch = 0;
     OG_TRY(reserve(p, trace, err));
     s->prefill_left = *n_prefill = choose_prefill(s, trace, hang_all(p));
@@ -258,11 +222,11 @@ static uint32_t prefill_belady(struct og_policy *p, uint32_t *nodes, uint32_t *s
         uint32_t rank = s->prefill_rank++;
         if (s->slot_of[rank] != CHOSEN)
             continue;
-        uint32_t slot = s->list[key_absent(s)];
-        s->list[key_absent(s)] = s->link[slot];
+        uint32_t slot = s->lists.list[og__key_absent(&s->lists)];
+        s->lists.list[og__key_absent(&s->lists)] = s->lists.link[slot];
         s->slot_of[rank] = slot;
         s->held[slot] = node;
-        hang(s, slot, key_of(s, s->uses.node[rank].first, rank));
+        og__hang(&s->lists, slot, key_of(s, s->uses.node[rank].first, rank));
         nodes[n] = node;
         slots[n++] = slot;
         s->prefill_left--;
@@ -280,7 +244,7 @@ static inline void look_up(struct belady *s, struct og_plan *out, uint32_t row, 
     uint32_t key = key_of(s, s->uses.next[s->row + row], rank);
     out->place[row] = slot;
     if (slot != NONE) {
-        hang(s, slot, key);
+        og__hang(&s->lists, slot, key);
         return;
     }
     uint32_t m = (*n_misses)++;
@@ -306,7 +270,7 @@ OG_CLONES static void look_up_all(struct belady *s, const uint32_t *ids, struct 
             uint32_t k = (i - AHEAD) % RING;
             slot[k] = s->slot_of[rank[k]];
             if (slot[k] != NONE)
-                __builtin_prefetch(&s->link[slot[k]], 1);
+                __builtin_prefetch(&s->lists.link[slot[k]], 1);
         }
         if (i + AHEAD < out->n)
             og__placement_prefetch(&s->uses.nodes, ids[i + AHEAD]);
@@ -325,16 +289,16 @@ OG_CLONES static void look_up_all(struct belady *s, const uint32_t *ids, struct 
 static void choose_slots(struct belady *s, struct og_plan *out)
 {
     uint32_t slot = 0;
-    for (uint32_t key = 0; key < s->farthest && slot != NONE; key++) {
+    for (uint32_t key = 0; key < s->lists.farthest && slot != NONE; key++) {
         for (uint32_t m = s->arrival[key]; m != NONE; m = s->miss_link[m]) {
-            slot = take_beyond(s, key);
+            slot = og__take_beyond(&s->lists, key);
             if (slot == NONE)
                 break;
             __builtin_prefetch(&s->held[slot], 1);
             og__plan_change(out, s->miss_row[m], slot);
         }
     }
-    memset(s->arrival, 0xff, (key_absent(s) + 1) * sizeof(*s->arrival));
+    memset(s->arrival, 0xff, (og__key_absent(&s->lists) + 1) * sizeof(*s->arrival));
 }
 
 /* What leaves a slot, as a rank; NONE if that is nothing of this superbatch. */
@@ -357,7 +321,7 @@ OG_CLONES static void let_in(struct belady *s, const uint32_t *ids, struct og_pl
             s->slot_of[comes[c % AHEAD]] = slot;
             s->held[slot] = ids[out->change_row[c - AHEAD]];
             uint16_t next = s->uses.next[s->row + out->change_row[c - AHEAD]];
-            hang(s, slot, key_of(s, next, comes[c % AHEAD]));
+            og__hang(&s->lists, slot, key_of(s, next, comes[c % AHEAD]));
         }
         if (c >= out->n_changes)
             continue;
@@ -375,7 +339,7 @@ static int step_belady(struct og_policy *p, const uint32_t *ids, struct og_plan 
 {
     struct belady *s = p->state;
     (void)err;
-    s->list[s->batch++] = NONE; /* all of it is hit now, and hung elsewhere */
+    s->lists.list[s->batch++] = NONE; /* all of it is hit now, and hung elsewhere */
     look_up_all(s, ids, out);
     choose_slots(s, out);
     let_in(s, ids, out);

@@ -3,43 +3,12 @@
 #include <string.h>
 
 static const char part[] = "policy";
-enum { DONE_LISTS = 256 };
 #define NONE   OG_NO_SLOT
 #define CHOSEN (OG_NO_SLOT - 1) /* to be prefilled, its slot is not known yet */
 
-/* ---- lists of slots: a batch each, then what is wanted no more by visits, then what is free ----
- */
-
-static uint32_t key_free(const struct og_beneath *s)
-{
-    return s->n_batches + DONE_LISTS;
-}
-
 static uint32_t key_of(const struct og_beneath *s, uint16_t next, uint32_t rank)
 {
-    if (next != OG__NEVER)
-        return next;
-    const uint16_t visits = s->uses.node[rank].visits;
-    return s->n_batches + DONE_LISTS - 1 - OG_MIN(visits, (uint16_t)(DONE_LISTS - 1));
-}
-
-static void hang(struct og_beneath *s, uint32_t slot, uint32_t key)
-{
-    s->link[slot] = s->list[key];
-    s->list[key] = slot;
-    s->farthest = OG_MAX(s->farthest, key);
-}
-
-/* The slot that is given up first, if that is before `key`; else NONE. */
-static uint32_t take_beyond(struct og_beneath *s, uint32_t key)
-{
-    while (s->farthest > key && s->list[s->farthest] == NONE)
-        s->farthest--;
-    if (s->farthest <= key)
-        return NONE;
-    const uint32_t slot = s->list[s->farthest];
-    s->list[s->farthest] = s->link[slot];
-    return slot;
+    return og__key_of(&s->lists, next, s->uses.node[rank].visits);
 }
 
 static bool wanted(const struct og_beneath *s, uint32_t node, uint32_t *rank)
@@ -58,8 +27,8 @@ int og__beneath_open(struct og_beneath *s, uint64_t n_nodes, uint32_t n_slots, s
     const size_t bytes = n_slots * sizeof(uint32_t);
     *s = (struct og_beneath){.n_slots = n_slots, .budget = b};
     s->held = og__alloc(b, bytes, part, err);
-    s->link = og__alloc(b, bytes, part, err);
-    if (!s->held || !s->link)
+    s->lists.link = og__alloc(b, bytes, part, err);
+    if (!s->held || !s->lists.link)
         return -ENOMEM;
     memset(s->held, 0xff, bytes);
     return og__next_uses_open(&s->uses, n_nodes, b, err);
@@ -71,46 +40,67 @@ static void release(struct og_beneath *s, uint32_t **p, uint64_t n)
     *p = NULL;
 }
 
-void og__beneath_close(struct og_beneath *s)
+/* A row of a batch may arrive from the disk, and from the cache above what it replaces there. */
+size_t og__beneath_bytes(uint64_t n_nodes, uint32_t n_slots, const struct og_beneath_size *of)
+{
+    return og__next_uses_bytes(n_nodes, of->rows, of->distinct) + n_nodes / 8 + 8 +
+           of->distinct * 6 + (size_t)n_slots * 8 + og__slot_keys(of->batches) * 8 +
+           of->longest * 8;
+}
+
+/* Without capacity where there is no memory: the next superbatch asks again. */
+static void release_distinct(struct og_beneath *s)
 {
     og__release(s->budget, s->next, s->n_distinct * sizeof(*s->next), part);
+    s->next = NULL;
     release(s, &s->slot_of, s->n_distinct);
-    release(s, &s->held, s->n_slots);
-    release(s, &s->link, s->n_slots);
-    release(s, &s->list, s->n_keys);
+    s->n_distinct = 0;
+}
+
+static void release_keys(struct og_beneath *s)
+{
+    release(s, &s->lists.list, s->n_keys);
     release(s, &s->arrival, s->n_keys);
+    s->n_keys = 0;
+}
+
+void og__beneath_close(struct og_beneath *s)
+{
+    release_distinct(s);
+    release_keys(s);
+    release(s, &s->held, s->n_slots);
+    release(s, &s->lists.link, s->n_slots);
     release(s, &s->arrival_link, s->n_arrivals);
     og__next_uses_close(&s->uses);
     *s = (struct og_beneath){0};
 }
 
-size_t og__beneath_bytes(uint64_t n_nodes, uint32_t n_slots, uint64_t rows, uint64_t batches,
-                         uint64_t distinct)
+static int reserve_distinct(struct og_beneath *s, uint64_t n, struct og_err *err)
 {
-    const uint64_t a_batch = batches ? 2 * rows / batches : 0;
-    return og__next_uses_bytes(n_nodes, rows, distinct) + n_nodes / 8 + 8 + distinct * 6 +
-           (size_t)n_slots * 8 + (batches + DONE_LISTS + 1) * 8 + a_batch * 8;
+    if (s->slot_of && n <= s->n_distinct)
+        return 0;
+    release_distinct(s);
+    s->n_distinct = n;
+    s->next = og__alloc(s->budget, n * sizeof(*s->next), part, err);
+    s->slot_of = s->next ? og__alloc(s->budget, n * sizeof(*s->slot_of), part, err) : NULL;
+    if (s->slot_of)
+        return 0;
+    release_distinct(s);
+    return -ENOMEM;
 }
 
-static int reserve(struct og_beneath *s, struct og_err *err)
+static int reserve_keys(struct og_beneath *s, uint64_t n, struct og_err *err)
 {
-    const uint64_t distinct = s->uses.nodes.n_slots;
-    const uint64_t keys = key_free(s) + 1;
-    if (!s->slot_of || distinct > s->n_distinct) {
-        og__release(s->budget, s->next, s->n_distinct * sizeof(*s->next), part);
-        release(s, &s->slot_of, s->n_distinct);
-        s->n_distinct = distinct;
-        s->next = og__alloc(s->budget, distinct * sizeof(*s->next), part, err);
-        s->slot_of = og__alloc(s->budget, distinct * sizeof(*s->slot_of), part, err);
-    }
-    if (keys > s->n_keys) {
-        release(s, &s->list, s->n_keys);
-        release(s, &s->arrival, s->n_keys);
-        s->n_keys = keys;
-        s->list = og__alloc(s->budget, keys * sizeof(*s->list), part, err);
-        s->arrival = og__alloc(s->budget, keys * sizeof(*s->arrival), part, err);
-    }
-    return s->next && s->slot_of && s->list && s->arrival ? 0 : -ENOMEM;
+    if (n <= s->n_keys)
+        return 0;
+    release_keys(s);
+    s->n_keys = n;
+    s->lists.list = og__alloc(s->budget, n * sizeof(*s->lists.list), part, err);
+    s->arrival = s->lists.list ? og__alloc(s->budget, n * sizeof(*s->arrival), part, err) : NULL;
+    if (s->arrival)
+        return 0;
+    release_keys(s);
+    return -ENOMEM;
 }
 
 static int reserve_arrivals(struct og_beneath *s, uint64_t n, struct og_err *err)
@@ -118,9 +108,12 @@ static int reserve_arrivals(struct og_beneath *s, uint64_t n, struct og_err *err
     if (n <= s->n_arrivals)
         return 0;
     release(s, &s->arrival_link, s->n_arrivals);
-    s->n_arrivals = n;
+    s->n_arrivals = 0;
     s->arrival_link = og__alloc(s->budget, n * sizeof(*s->arrival_link), part, err);
-    return s->arrival_link ? 0 : -ENOMEM;
+    if (!s->arrival_link)
+        return -ENOMEM;
+    s->n_arrivals = n;
+    return 0;
 }
 
 /* ---- a superbatch ---- */
@@ -136,10 +129,10 @@ static uint32_t hang_all(struct og_beneath *s, const uint64_t *is_above)
             s->held[slot] = NONE;
         if (wanted(s, s->held[slot], &rank)) {
             s->slot_of[rank] = slot;
-            hang(s, slot, key_of(s, s->uses.node[rank].first, rank));
+            og__hang(&s->lists, slot, key_of(s, s->uses.node[rank].first, rank));
             continue;
         }
-        hang(s, slot, key_free(s));
+        og__hang(&s->lists, slot, og__key_absent(&s->lists));
         idle++;
     }
     return idle;
@@ -168,10 +161,11 @@ int og__beneath_prepare(struct og_beneath *s, const struct og_trace *missed, con
     uint64_t *is_above = og__alloc(s->budget, bytes, part, err);
     int rc;
     OG_TRY(is_above ? og__next_uses_find(&s->uses, missed, err) : -ENOMEM);
-    s->n_batches = missed->n_batches;
-    OG_TRY(reserve(s, err));
-    memset(s->list, 0xff, (key_free(s) + 1) * sizeof(*s->list));
-    memset(s->arrival, 0xff, (key_free(s) + 1) * sizeof(*s->arrival));
+    s->lists.n_batches = missed->n_batches;
+    OG_TRY(reserve_distinct(s, s->uses.nodes.n_slots, err));
+    OG_TRY(reserve_keys(s, og__slot_keys(s->lists.n_batches), err));
+    memset(s->lists.list, 0xff, (og__key_absent(&s->lists) + 1) * sizeof(*s->lists.list));
+    memset(s->arrival, 0xff, (og__key_absent(&s->lists) + 1) * sizeof(*s->arrival));
     for (uint32_t r = 0; r < s->uses.nodes.n_slots; r++) {
         s->slot_of[r] = NONE;
         s->next[r] = s->uses.node[r].first;
@@ -179,7 +173,7 @@ int og__beneath_prepare(struct og_beneath *s, const struct og_trace *missed, con
     for (uint32_t i = 0; i < n_above; i++)
         if (above[i] != NONE)
             og__bits_add(is_above, above[i]);
-    s->row = s->batch = s->farthest = 0;
+    s->row = s->batch = s->lists.farthest = 0;
     const uint32_t idle = hang_all(s, is_above);
     s->prefill_left = *n_prefill = choose_prefill(s, missed, is_above, idle);
     s->prefill_node = s->prefill_rank = 0;
@@ -198,11 +192,11 @@ uint32_t og__beneath_prefill(struct og_beneath *s, uint32_t *nodes, uint32_t *sl
         const uint32_t rank = s->prefill_rank++;
         if (s->slot_of[rank] != CHOSEN)
             continue;
-        const uint32_t slot = s->list[key_free(s)];
-        s->list[key_free(s)] = s->link[slot];
+        const uint32_t slot = s->lists.list[og__key_absent(&s->lists)];
+        s->lists.list[og__key_absent(&s->lists)] = s->lists.link[slot];
         s->slot_of[rank] = slot;
         s->held[slot] = node;
-        hang(s, slot, key_of(s, s->uses.node[rank].first, rank));
+        og__hang(&s->lists, slot, key_of(s, s->uses.node[rank].first, rank));
         nodes[n] = node;
         slots[n++] = slot;
         s->prefill_left--;
@@ -244,7 +238,7 @@ static void look_up(struct og_beneath *s, const struct og_beneath_batch *in, str
             arrive(s, i, key);
         if (slot == NONE)
             continue;
-        hang(s, slot, in->taken[i] ? key_free(s) : key);
+        og__hang(&s->lists, slot, in->taken[i] ? og__key_absent(&s->lists) : key);
         if (in->taken[i])
             s->held[slot] = s->slot_of[rank] = NONE;
     }
@@ -258,7 +252,7 @@ static void let_in(struct og_beneath *s, uint32_t slot, uint32_t node, uint32_t 
     if (wanted(s, node, &rank))
         s->slot_of[rank] = slot;
     s->held[slot] = node;
-    hang(s, slot, key);
+    og__hang(&s->lists, slot, key);
 }
 
 /* In the order of their next use, while something later is given up for them. */
@@ -266,9 +260,9 @@ static void choose_slots(struct og_beneath *s, const struct og_beneath_batch *in
                          struct og_plan *out)
 {
     uint32_t slot = 0;
-    for (uint32_t key = 0; key < s->farthest && slot != NONE; key++) {
+    for (uint32_t key = 0; key < s->lists.farthest && slot != NONE; key++) {
         for (uint32_t a = s->arrival[key]; a != NONE; a = s->arrival_link[a]) {
-            slot = take_beyond(s, key);
+            slot = og__take_beyond(&s->lists, key);
             if (slot == NONE)
                 break;
             if (a < in->n)
@@ -278,7 +272,7 @@ static void choose_slots(struct og_beneath *s, const struct og_beneath_batch *in
             let_in(s, slot, a < in->n ? in->ids[a] : in->leavers[a - in->n], key);
         }
     }
-    memset(s->arrival, 0xff, (key_free(s) + 1) * sizeof(*s->arrival));
+    memset(s->arrival, 0xff, (og__key_absent(&s->lists) + 1) * sizeof(*s->arrival));
 }
 
 int og__beneath_step(struct og_beneath *s, const struct og_beneath_batch *in, struct og_plan *out,
@@ -287,7 +281,7 @@ int og__beneath_step(struct og_beneath *s, const struct og_beneath_batch *in, st
     const int rc = reserve_arrivals(s, (uint64_t)in->n + in->n_leavers, err);
     if (rc < 0)
         return rc;
-    s->list[s->batch++] = NONE; /* all of it is hit now, and hung elsewhere */
+    s->lists.list[s->batch++] = NONE; /* all of it is hit now, and hung elsewhere */
     out->n = in->n;
     out->n_misses = out->n_changes = 0;
     note_leavers(s, in);

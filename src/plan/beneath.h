@@ -14,24 +14,22 @@
 #ifndef OG_BENEATH_H
 #define OG_BENEATH_H
 
-#include "plan/policy_ops.h"
+#include "plan/slot_lists.h"
 
 struct og_beneath {
     uint32_t n_slots;
-    struct og_next_uses uses; /* of what the cache above misses */
-    uint16_t *next;           /* [distinct] by rank: the next batch that misses it above */
-    uint32_t *slot_of;        /* [distinct] by rank, or OG_NO_SLOT */
-    uint64_t n_distinct;      /* capacity of the two */
-    uint32_t *held;           /* [n_slots] node, or OG_NO_SLOT */
-    uint32_t *link;           /* [n_slots] next slot of its list */
-    uint32_t *list;           /* [n_keys] first slot */
-    uint32_t *arrival;        /* [n_keys] first of what may enter */
-    uint64_t n_keys;          /* capacity of the two */
-    uint32_t *arrival_link;   /* [n_arrivals] */
+    struct og_next_uses uses;   /* of what the cache above misses */
+    uint16_t *next;             /* [distinct] by rank: the next batch that misses it above */
+    uint32_t *slot_of;          /* [distinct] by rank, or OG_NO_SLOT */
+    uint64_t n_distinct;        /* capacity of the two */
+    uint32_t *held;             /* [n_slots] node, or OG_NO_SLOT */
+    struct og_slot_lists lists; /* list: [n_keys] */
+    uint32_t *arrival;          /* [n_keys] first of what may enter */
+    uint64_t n_keys;            /* capacity of the two */
+    uint32_t *arrival_link;     /* [n_arrivals] */
     uint64_t n_arrivals;
-    uint32_t n_batches, batch;
+    uint32_t batch;
     uint64_t row;
-    uint32_t farthest;
     uint64_t prefill_node;
     uint32_t prefill_rank, prefill_left;
     struct og_budget *budget;
@@ -41,8 +39,11 @@ struct og_beneath {
 OG_MUST_CHECK int og__beneath_open(struct og_beneath *s, uint64_t n_nodes, uint32_t n_slots,
                                    struct og_budget *b, struct og_err *err);
 void og__beneath_close(struct og_beneath *s); /* accepts what open left when it failed, and zeros */
-size_t og__beneath_bytes(uint64_t n_nodes, uint32_t n_slots, uint64_t rows, uint64_t batches,
-                         uint64_t distinct);
+/* For superbatches of up to so many rows, `longest` in one batch. */
+struct og_beneath_size {
+    uint64_t rows, longest, batches, distinct;
+};
+size_t og__beneath_bytes(uint64_t n_nodes, uint32_t n_slots, const struct og_beneath_size *of);
 
 /* The coming batches, of each just what the cache above misses; above[n_above]: what it holds
  * before the first, OG_NO_SLOT where nothing. *n_prefill: rows to be put into slots now. */

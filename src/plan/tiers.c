@@ -33,6 +33,7 @@ struct og_tiers {
     uint64_t *fill_ptr; /* [batches + 1] of fills */
     uint32_t *dropped;  /* [batches] */
     uint32_t batches;   /* capacity */
+    bool begun;         /* policies that look at no batches were told that it begins */
     struct fills fills;
     /* the next batch */
     uint32_t batch, n_batches;
@@ -234,7 +235,10 @@ static int reserve_rows(struct og_tiers *t, uint64_t rows, struct og_err *err)
         t->from = words(t, rows, err);
         t->to = t->from ? words(t, rows, err) : NULL;
     }
-    return t->missed && (t->to || !has_rings(&t->setup)) ? 0 : -ENOMEM;
+    if (t->missed && (t->to || !has_rings(&t->setup)))
+        return 0;
+    release_rows(t); /* else it would look as if there were room */
+    return -ENOMEM;
 }
 
 static int reserve_batches(struct og_tiers *t, uint32_t batches, struct og_err *err)
@@ -248,7 +252,10 @@ static int reserve_batches(struct og_tiers *t, uint32_t batches, struct og_err *
     t->miss_ptr = og__alloc(t->budget, bytes, part, err);
     t->fill_ptr = og__alloc(t->budget, bytes, part, err);
     t->dropped = words(t, batches, err);
-    return t->ptr && t->miss_ptr && t->fill_ptr && t->dropped ? 0 : -ENOMEM;
+    if (t->ptr && t->miss_ptr && t->fill_ptr && t->dropped)
+        return 0;
+    release_batches(t);
+    return -ENOMEM;
 }
 
 static int reserve_longest(struct og_tiers *t, uint32_t longest, struct og_err *err)
@@ -262,7 +269,10 @@ static int reserve_longest(struct og_tiers *t, uint32_t longest, struct og_err *
     t->leaver_slot = words(t, longest, err);
     t->leaver_to = words(t, longest, err);
     t->taken = og__alloc(t->budget, longest * sizeof(*t->taken), part, err);
-    return t->row_of && t->leaver && t->leaver_slot && t->leaver_to && t->taken ? 0 : -ENOMEM;
+    if (t->row_of && t->leaver && t->leaver_slot && t->leaver_to && t->taken)
+        return 0;
+    release_longest(t);
+    return -ENOMEM;
 }
 
 static uint32_t longest_of(const struct og_trace *t, uint32_t n)
@@ -351,6 +361,8 @@ static int prepare_host(struct og_tiers *t, struct og_err *err)
 {
     const struct og_trace missed = {t->n_batches, t->miss_ptr, t->missed};
     uint32_t ignored;
+    if (t->host && t->begun && !og__policy_looks_ahead(t->setup.host.kind))
+        return 0;
     if (t->host)
         return og__policy_prepare(t->host, &missed, &ignored, err);
     apply_first_fills(t);
@@ -368,7 +380,8 @@ int og__tiers_prepare(struct og_tiers *t, const struct og_trace *trace, uint32_t
     OG_TRY(reserve_rows(t, trace->ptr[n], err));
     OG_TRY(reserve_batches(t, n, err));
     OG_TRY(reserve_longest(t, longest_of(trace, n), err));
-    OG_TRY(og__policy_prepare(t->device, &seen, &ignored, err));
+    if (!t->begun || og__policy_looks_ahead(t->setup.device.kind))
+        OG_TRY(og__policy_prepare(t->device, &seen, &ignored, err));
     if (has_rings(&t->setup))
         OG_TRY(og__victim_prepare(&t->victim, trace, err));
     t->batch = 0;
@@ -382,6 +395,7 @@ int og__tiers_prepare(struct og_tiers *t, const struct og_trace *trace, uint32_t
         OG_TRY(plan_device(t, b, trace->ids + trace->ptr[b], (uint32_t)rows, err));
     }
     OG_TRY(prepare_host(t, err));
+    t->begun = true;
 out:
     return rc;
 }
@@ -428,19 +442,40 @@ void og__tiers_plan_release(struct og_tiers_plan *p)
     og__plan_release(&p->plan);
 }
 
-/* Each row may enter both caches, and what it replaces may go to the rings and to the host. */
-static int reserve_plan(struct og_tiers_plan *p, uint32_t n, struct og_err *err)
+/* A row may enter each cache that lets rows in, and what it replaces on the device may go to the
+ * rings and to the host. */
+static uint64_t most_changes(const struct og_tiers_setup *s, uint64_t n)
 {
-    const uint32_t most = 2 * n;
-    int rc = og__plan_reserve(&p->plan, n, most, err);
+    return n * (uint64_t)(og__policy_admits(s->device.kind) + og__policy_admits(s->host.kind));
+}
+
+static uint64_t most_moves(const struct og_tiers_setup *s, uint64_t n)
+{
+    const int ways = lies_beneath(s) + has_rings(s);
+    return OG_MAX(og__policy_admits(s->device.kind) ? n * (uint64_t)ways : 0, (uint64_t)1);
+}
+
+size_t og__tiers_plan_bytes(const struct og_tiers_setup *setup, uint64_t n)
+{
+    return og__plan_bytes(n, most_changes(setup, n)) + most_moves(setup, n) * 2 * sizeof(uint32_t);
+}
+
+int og__tiers_plan_reserve(struct og_tiers_plan *p, const struct og_tiers_setup *setup, uint32_t n,
+                           struct og_err *err)
+{
+    const uint32_t most = (uint32_t)most_moves(setup, n);
+    int rc = og__plan_reserve(&p->plan, n, (uint32_t)most_changes(setup, n), err);
     if (rc < 0 || (p->move_from && most <= p->move_capacity))
         return rc;
     release_moves(p);
-    p->move_capacity = OG_MAX(most, 1u);
+    p->move_capacity = most;
     const size_t bytes = (size_t)p->move_capacity * sizeof(uint32_t);
     p->move_from = og__alloc(p->plan.budget, bytes, "plans", err);
     p->move_to = og__alloc(p->plan.budget, bytes, "plans", err);
-    return p->move_from && p->move_to ? 0 : -ENOMEM;
+    if (p->move_from && p->move_to)
+        return 0;
+    release_moves(p);
+    return -ENOMEM;
 }
 
 static void move(struct og_tiers_plan *p, uint32_t from, uint32_t to)
@@ -539,7 +574,7 @@ int og__tiers_plan(struct og_tiers *t, struct og_planner *planner, const uint32_
                    struct og_tiers_plan *out, struct og_err *err)
 {
     int rc;
-    OG_TRY(reserve_plan(out, n, err));
+    OG_TRY(og__tiers_plan_reserve(out, &t->setup, n, err));
     out->plan.n = n;
     out->plan.n_misses = out->plan.n_changes = 0;
     out->device_hits = out->host_hits = out->victim_hits = 0;
@@ -572,7 +607,8 @@ size_t og__tiers_bytes(const struct og_tiers_setup *setup, uint64_t rows, uint64
                    (size_t)s.device.n_slots * sizeof(uint32_t) + rows * words_a_row * 4 +
                    (batches + 1) * 28 + longest * 17 + filled * 20 +
                    og__plan_bytes(longest, longest);
-    bytes += lies_beneath(&s) ? og__beneath_bytes(n_nodes, s.host.n_slots, rows, batches, distinct)
+    const struct og_beneath_size of = {rows, longest, batches, distinct};
+    bytes += lies_beneath(&s) ? og__beneath_bytes(n_nodes, s.host.n_slots, &of)
                               : og__policy_bytes(&s.host, rows, batches, distinct);
     if (both_static(&s))
         bytes += og__placement_bytes(n_nodes);

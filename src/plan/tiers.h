@@ -69,12 +69,17 @@ struct og_tiers_plan {
      */
     uint32_t n_moves;
     uint32_t *move_from, *move_to;
-    uint32_t n_pushed;  /* of the moves: to victims */
-    uint32_t n_dropped; /* rows whose ring was full */
-    uint32_t move_capacity;
+    uint32_t n_pushed;      /* of the moves: to victims */
+    uint32_t n_dropped;     /* rows whose ring was full */
+    uint32_t move_capacity; /* of both arrays */
 };
 void og__tiers_plan_init(struct og_tiers_plan *p, struct og_budget *b);
 void og__tiers_plan_release(struct og_tiers_plan *p);
+/* Room for batches of so many rows, and what that takes. */
+OG_MUST_CHECK int og__tiers_plan_reserve(struct og_tiers_plan *p,
+                                         const struct og_tiers_setup *setup, uint32_t n,
+                                         struct og_err *err);
+size_t og__tiers_plan_bytes(const struct og_tiers_setup *setup, uint64_t n);
 
 /* The next batch, of those that were prepared. */
 OG_MUST_CHECK int og__tiers_plan(struct og_tiers *t, struct og_planner *planner,

@@ -13,6 +13,7 @@ int og__victim_open(struct og_victim *v, const struct og_victim_setup *setup, ui
 {
     *v = (struct og_victim){.setup = *setup, .n_slots = n_slots, .budget = b};
     const size_t places = og__victim_places(setup);
+    v->setup.update = OG_MAX(setup->update, 1u);
     v->slot = og__alloc(b, n_slots * sizeof(*v->slot), part, err);
     v->filled = og__alloc(b, setup->n_rings * sizeof(*v->filled), part, err);
     v->node = og__alloc(b, places * sizeof(*v->node), part, err);
