@@ -168,7 +168,7 @@ static int run_sums(const struct og_kernel *kernel, enum og__order order, uint32
     uint32_t *there = alloc(&f, 2 * sizeof(in));
     push(&f, there, in, sizeof(in));
     const struct adding args = {N, there, there + N};
-    const struct og_launch l = {kernel, BLOCKS, OG_THREADS, &args, sizeof(args)};
+    const struct og_launch l = {kernel, BLOCKS, OG_THREADS, &args, sizeof(args), 0, 0};
     assert_int_equal(ops->launch(f.stream[0], &l, NULL), 0);
     int rc = ops->finish(f.stream[0], &err);
     if (rc == 0)
@@ -210,7 +210,7 @@ static void warps_add_up_in_one_order(void **state)
         float *there = alloc(&f, 2 * sizeof(in));
         push(&f, there, in, sizeof(in));
         const struct warps args = {there, there + OG_THREADS};
-        const struct og_launch l = {&k_warps_, 1, OG_THREADS, &args, sizeof(args)};
+        const struct og_launch l = {&k_warps_, 1, OG_THREADS, &args, sizeof(args), 0, 0};
         assert_int_equal(ops->launch(f.stream[0], &l, NULL), 0);
         fetch(&f, out[order], there + OG_THREADS, sizeof(in));
         assert_memory_equal(out[order], out[0], sizeof(in));
@@ -240,7 +240,7 @@ static bool passes_on(enum og__pace pace, uint64_t seed, bool events)
     for (uint32_t i = 0; i < 64; i++)
         in[i] = i;
     const struct adding args = {64, there, there};
-    const struct og_launch l = {&k_add_one_, 1, 64, &args, sizeof(args)};
+    const struct og_launch l = {&k_add_one_, 1, 64, &args, sizeof(args), 0, 0};
     assert_int_equal(ops->copy(f.stream[0], there, in, sizeof(in), OG__TO_DEVICE, NULL), 0);
     if (events) {
         assert_int_equal(ops->record(f.event, f.stream[0], NULL), 0);
@@ -367,7 +367,7 @@ static void run_deep(char *unused)
     open_fixture(&f);
     uint32_t *there = alloc(&f, OG_THREADS * sizeof(*there));
     const struct adding args = {66, there, there};
-    const struct og_launch l = {&k_deep_, 1, OG_THREADS, &args, sizeof(args)};
+    const struct og_launch l = {&k_deep_, 1, OG_THREADS, &args, sizeof(args), 0, 0};
     (void)ops->launch(f.stream[0], &l, NULL);
 }
 

@@ -19,7 +19,7 @@ enum { MAX_PARTS = 48, MOST_KEPT = 16, PAGE = 4096 };
 #define HUGE (2 * OG_MIB)
 
 struct og_budget {
-    size_t limit; /* set at creation, then constant */
+    size_t limit; /* guarded by lock where it is bound later */
     pthread_mutex_t lock;
     /* guarded by lock */
     size_t used;
@@ -219,6 +219,17 @@ static size_t *held_by(struct og_budget *b, const char *part)
         return NULL;
     b->parts[b->n_parts].name = part;
     return &b->parts[b->n_parts++].bytes;
+}
+
+bool og__budget_bound(struct og_budget *b, size_t limit)
+{
+    limit = limit ? limit : SIZE_MAX;
+    pthread_mutex_lock(&b->lock);
+    const bool fits = b->used <= limit;
+    if (fits)
+        b->limit = limit;
+    pthread_mutex_unlock(&b->lock);
+    return fits;
 }
 
 int og__budget_charge(struct og_budget *b, size_t bytes, const char *part, struct og_err *err)

@@ -31,6 +31,9 @@ struct og_budget;
 struct og_budget *og__budget_new(size_t limit);
 void og__budget_free(struct og_budget *b);
 
+/* From now on no more than so many bytes, 0 = any number; false where more is taken already. */
+bool og__budget_bound(struct og_budget *b, size_t limit);
+
 size_t og__budget_limit(const struct og_budget *b); /* SIZE_MAX when unlimited */
 size_t og__budget_used(const struct og_budget *b);
 size_t og__budget_left(const struct og_budget *b);

@@ -5,6 +5,7 @@
 #include <cublasLt.h>
 #include <cub/device/device_radix_sort.cuh>
 #include <cuda_runtime.h>
+#include <pthread.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -21,7 +22,8 @@ struct og_device {
     cublasLtHandle_t blas;
     void *workspace;                    /* of products */
     const struct og_stream *multiplies; /* the one stream that has it; NULL: none yet */
-    struct og_device_counts counts;
+    pthread_mutex_t lock;
+    struct og_device_counts counts; /* guarded by lock */
 };
 struct og_stream {
     struct og_device *device;
@@ -57,6 +59,13 @@ static int check(cudaError_t e, const char *what, struct og_err *err)
 static int check_blas(cublasStatus_t s, struct og_err *err)
 {
     return s == CUBLAS_STATUS_SUCCESS ? 0 : fail(err, -EIO, "product", cublasLtGetStatusString(s));
+}
+
+static void add(struct og_device *d, uint64_t *count, uint64_t n)
+{
+    pthread_mutex_lock(&d->lock);
+    *count += n;
+    pthread_mutex_unlock(&d->lock);
 }
 
 /* Which device is meant is a setting of the calling thread. */
@@ -105,8 +114,10 @@ static void *cuda_alloc(struct og_device *d, size_t bytes, struct og_err *err)
     snprintf(what, sizeof(what), "%zu bytes of memory", bytes);
     if (use(d, err) < 0 || check(cudaMalloc(&p, bytes > 0 ? bytes : 1), what, err) < 0)
         return NULL;
+    pthread_mutex_lock(&d->lock);
     d->counts.used += bytes;
     d->counts.peak = d->counts.used > d->counts.peak ? d->counts.used : d->counts.peak;
+    pthread_mutex_unlock(&d->lock);
     return p;
 }
 
@@ -115,7 +126,9 @@ static void cuda_release(struct og_device *d, void *p, size_t bytes)
     if (!p || use(d, NULL) < 0)
         return;
     cudaFree(p);
+    pthread_mutex_lock(&d->lock);
     d->counts.used -= bytes;
+    pthread_mutex_unlock(&d->lock);
 }
 
 static void *cuda_pin(struct og_device *d, size_t bytes, struct og_err *err)
@@ -141,6 +154,7 @@ static void cuda_close(struct og_device *d)
         cuda_release(d, d->workspace, WORKSPACE);
         if (d->blas)
             cublasLtDestroy(d->blas);
+        pthread_mutex_destroy(&d->lock);
     }
     free(d);
 }
@@ -152,6 +166,7 @@ static int cuda_open(struct og_device **out, int number, struct og_err *err)
     if (!d)
         return fail(err, -ENOMEM, "open", "no memory");
     d->number = number;
+    pthread_mutex_init(&d->lock, NULL);
     int rc = use(d, err);
     rc = rc < 0 ? rc : check_blas(cublasLtCreate(&d->blas), err);
     if (rc == 0 && !(d->workspace = cuda_alloc(d, WORKSPACE, err)))
@@ -232,14 +247,14 @@ static int cuda_follow(struct og_stream *s, struct og_event *e, struct og_err *e
 static int cuda_wait(struct og_event *e, struct og_err *err)
 {
     const int rc = use(e->device, err);
-    e->device->counts.waits++;
+    add(e->device, &e->device->counts.waits, 1);
     return rc < 0 ? rc : check(cudaEventSynchronize(e->event), "wait", err);
 }
 
 static int cuda_finish(struct og_stream *s, struct og_err *err)
 {
     const int rc = use(s->device, err);
-    s->device->counts.waits++;
+    add(s->device, &s->device->counts.waits, 1);
     return rc < 0 ? rc : check(cudaStreamSynchronize(s->stream), "wait", err);
 }
 
@@ -253,8 +268,8 @@ static int cuda_copy(struct og_stream *s, void *to, const void *from, size_t byt
     const int rc = use(s->device, err);
     if (rc < 0)
         return rc;
-    n->copies++;
-    *(out ? &n->bytes_to_device : &n->bytes_to_host) += bytes;
+    add(s->device, &n->copies, 1);
+    add(s->device, out ? &n->bytes_to_device : &n->bytes_to_host, bytes);
     return check(cudaMemcpyAsync(to, from, bytes,
                                  out ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s->stream),
                  "copy", err);
@@ -274,8 +289,10 @@ static int cuda_launch(struct og_stream *s, const struct og_launch *l, struct og
         return rc;
     if (l->kernel->number >= og__cuda_n_kernels)
         return fail(err, -EINVAL, l->kernel->name, "the plugin has no such kernel");
-    s->device->counts.launches++;
-    s->device->counts.threads += (uint64_t)l->blocks * l->threads;
+    add(s->device, &s->device->counts.launches, 1);
+    add(s->device, &s->device->counts.threads, (uint64_t)l->blocks * l->threads);
+    add(s->device, &s->device->counts.reads, l->reads);
+    add(s->device, &s->device->counts.writes, l->writes);
     return check(cudaLaunchKernel(og__cuda_kernel[l->kernel->number], dim3(l->blocks),
                                   dim3(l->threads), args, 0, s->stream),
                  l->kernel->name, err);
@@ -373,7 +390,7 @@ static int multiply(struct product *p, struct og_stream *s, const struct og_prod
     if (s->device->multiplies && s->device->multiplies != s)
         return fail(err, -EINVAL, "product", "another stream has the memory for products");
     s->device->multiplies = s;
-    s->device->counts.products++;
+    add(s->device, &s->device->counts.products, 1);
     return check_blas(cublasLtMatmul(s->device->blas, p->of, &one, op->b, p->first, op->a,
                                      p->second, &add, op->c, p->c, op->c, p->c, &with.algo,
                                      s->device->workspace, WORKSPACE, s->stream),
@@ -422,13 +439,15 @@ static int cuda_sort(struct og_stream *s, const struct og_sort *op, struct og_er
 {
     size_t bytes = cuda_sort_bytes(s->device, op->n);
     const int rc = use(s->device, err);
-    s->device->counts.sorts++;
+    add(s->device, &s->device->counts.sorts, 1);
     return rc < 0 ? rc : check(sort(op->room, &bytes, op, s->stream), "sort", err);
 }
 
-static void cuda_counts(const struct og_device *d, struct og_device_counts *out)
+static void cuda_counts(struct og_device *d, struct og_device_counts *out)
 {
+    pthread_mutex_lock(&d->lock);
     *out = d->counts;
+    pthread_mutex_unlock(&d->lock);
 }
 
 extern "C" {

@@ -7,8 +7,9 @@
  *   cuda      a plugin that is loaded when it is asked for (cuda.c, cuda.cu)
  *
  * What is asked of a stream is done in that order, some time after the call returns; streams know
- * nothing of each other but what events tell. Every call may fail, and says why. A device belongs
- * to one thread at a time.
+ * nothing of each other but what events tell. Every call may fail, and says why. Threads may share
+ * a device: each its own streams, and events that one records and others follow; what opens and
+ * closes it is one thread's.
  *
  *   stream a   copy ── record e          ┌─> follow e ── launch
  *   stream b                      launch ┘
@@ -41,6 +42,7 @@ struct og_launch {
     uint32_t blocks, threads; /* threads of a block: a multiple of 32, at most OG__MOST_THREADS */
     const void *args;         /* copied by the call, at most OG__MOST_ARGS bytes */
     size_t bytes;
+    size_t reads, writes; /* bytes of pinned memory of the host: they go over the link */
 };
 enum { OG__MOST_THREADS = 256, OG__MOST_ARGS = 1024 };
 
@@ -69,11 +71,12 @@ enum og__way { OG__TO_DEVICE, OG__TO_HOST };
 /* Since it was opened. */
 struct og_device_counts {
     uint64_t launches, threads, products, sorts, copies, bytes_to_device, bytes_to_host, waits;
-    double link_seconds; /* modelled; 0 where copies are real */
-    size_t used, peak;   /* bytes of its memory */
+    uint64_t reads, writes; /* bytes of the host's memory that kernels read and wrote */
+    double link_seconds;    /* modelled; 0 where copies are real */
+    size_t used, peak;      /* bytes of its memory */
 };
 
-enum { OG__DEVICE_VERSION = 2 };
+enum { OG__DEVICE_VERSION = 3 };
 struct og_device_ops {
     uint32_t version; /* OG__DEVICE_VERSION: what functions mean; sizes are in fingerprints */
     const char *name;
@@ -87,7 +90,8 @@ struct og_device_ops {
      * anything left to do with it. */
     void *(*alloc)(struct og_device *d, size_t bytes, struct og_err *err);
     void (*release)(struct og_device *d, void *p, size_t bytes);
-    /* Of the host, for copies that go on while it does something else. */
+    /* Of the host, for copies that go on while it does something else, and for kernels that reach
+     * over the link. */
     void *(*pin)(struct og_device *d, size_t bytes, struct og_err *err);
     void (*unpin)(struct og_device *d, void *p, size_t bytes);
 
@@ -114,7 +118,7 @@ struct og_device_ops {
     size_t (*sort_bytes)(struct og_device *d, size_t n);
     int (*sort)(struct og_stream *s, const struct og_sort *op, struct og_err *err);
 
-    void (*counts)(const struct og_device *d, struct og_device_counts *out);
+    void (*counts)(struct og_device *d, struct og_device_counts *out);
 };
 
 extern const struct og_device_ops og__device_virtual;

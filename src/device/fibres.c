@@ -92,11 +92,19 @@ struct og_crew {
     uint8_t state[OG__MOST_THREADS];
     float value[OG__MOST_THREADS], sum[OG__MOST_THREADS / LANES]; /* of og__fibre_warp_sum */
 };
-static _Thread_local struct og_crew *at_work;
+static _Thread_local struct og_crew *at_work_here;
+
+/* A crew may work for one thread and then for another: where the variable of the thread lies must
+ * be looked up anew each time, which compilers would not do within a function. */
+static __attribute__((noinline)) struct og_crew **at_work(void)
+{
+    __asm__ volatile("");
+    return &at_work_here;
+}
 
 static void pause_as(enum state state)
 {
-    struct og_crew *c = at_work;
+    struct og_crew *c = *at_work();
     c->state[c->running] = (uint8_t)state;
     change(&c->fibre[c->running], &c->scheduler);
 }
@@ -108,15 +116,15 @@ void og__fibre_meet(void)
 
 float og__fibre_warp_sum(const struct og__here *here, float x)
 {
-    at_work->value[here->thread] = x;
+    (*at_work())->value[here->thread] = x;
     pause_as(MEETS_WARP);
-    return at_work->sum[here->thread / LANES];
+    return (*at_work())->sum[here->thread / LANES];
 }
 
 static void fibre(void)
 {
     for (;;) {
-        struct og_crew *c = at_work;
+        struct og_crew *c = *at_work();
         const struct og__here here = {c->running, c->block};
         c->launch->kernel->body(c->launch->args, &here);
         pause_as(ENDED);
@@ -232,10 +240,10 @@ static int run_meeting(struct og_crew **crew, const struct og_launch *l, enum og
     if (!c)
         return og__fail_errno(err, -ENOMEM, NULL, "virtual device");
     c->launch = l;
-    at_work = c;
+    *at_work() = c;
     for (uint32_t b = 0; b < l->blocks && rc == 0; b++)
         rc = run_block(c, in_order(order, b, l->blocks), order, err);
-    at_work = NULL;
+    *at_work() = NULL;
     if (rc < 0) { /* some fibres were left on their way */
         og__crew_close(c);
         *crew = NULL;

@@ -58,6 +58,7 @@ struct task {
             void *to;
             const void *from;
             size_t bytes;
+            enum og__way way;
         } copy;
         struct og_launch launch;
         struct og_product_of product;
@@ -88,6 +89,8 @@ struct block {
 
 struct og_device {
     struct og_virtual is;
+    pthread_mutex_t lock;
+    /* guarded by lock, as is what streams and events have */
     struct og_device_counts counts;
     struct og_crew *crew;
     uint64_t draws;
@@ -116,6 +119,7 @@ static int virtual_open(struct og_device **out, int number, struct og_err *err)
     struct og_device *d = calloc(1, sizeof(*d));
     if (!d)
         return og__fail_errno(err, -ENOMEM, NULL, "virtual device");
+    pthread_mutex_init(&d->lock, NULL);
     pthread_mutex_lock(&lock);
     d->is = settings;
     pthread_mutex_unlock(&lock);
@@ -125,8 +129,10 @@ static int virtual_open(struct og_device **out, int number, struct og_err *err)
 
 static void virtual_close(struct og_device *d)
 {
-    if (d)
-        og__crew_close(d->crew);
+    if (!d)
+        return;
+    og__crew_close(d->crew);
+    pthread_mutex_destroy(&d->lock);
     free(d);
 }
 
@@ -186,10 +192,8 @@ static char *map(size_t bytes)
 }
 
 /* What it holds is no number. */
-static void *virtual_alloc(struct og_device *d, size_t bytes, struct og_err *err)
+static void *take(struct og_device *d, size_t bytes, struct og_err *err)
 {
-    if (called("alloc", err) < 0)
-        return NULL;
     if (d->is.capacity && bytes > d->is.capacity - d->counts.used)
         return refuse(bytes, d, err);
     const size_t mapped = og__round_up(OG_MAX(bytes, (size_t)1), PAGE);
@@ -211,7 +215,17 @@ static void *virtual_alloc(struct og_device *d, size_t bytes, struct og_err *err
     return p;
 }
 
-static void virtual_release(struct og_device *d, void *p, size_t bytes)
+static void *virtual_alloc(struct og_device *d, size_t bytes, struct og_err *err)
+{
+    if (called("alloc", err) < 0)
+        return NULL;
+    pthread_mutex_lock(&d->lock);
+    void *p = take(d, bytes, err);
+    pthread_mutex_unlock(&d->lock);
+    return p;
+}
+
+static void give(struct og_device *d, void *p, size_t bytes)
 {
     for (int i = 0; p && i < d->n_blocks; i++) {
         if (d->block[i].start != p)
@@ -221,6 +235,13 @@ static void virtual_release(struct og_device *d, void *p, size_t bytes)
         d->counts.used -= bytes;
         return;
     }
+}
+
+static void virtual_release(struct og_device *d, void *p, size_t bytes)
+{
+    pthread_mutex_lock(&d->lock);
+    give(d, p, bytes);
+    pthread_mutex_unlock(&d->lock);
 }
 
 static void *virtual_pin(struct og_device *d, size_t bytes, struct og_err *err)
@@ -357,14 +378,25 @@ static void go_on(struct og_device *d, struct og_stream *s, const struct og_even
 
 static int told(struct og_device *d, struct og_err *err)
 {
+    pthread_mutex_lock(&d->lock);
     const int rc = d->failed;
+    const struct og_err why = d->why;
     d->counts.waits++;
     d->failed = 0;
-    return rc < 0 ? og__fail(err, rc, d->why.hint, "virtual device: %s", d->why.message) : 0;
+    pthread_mutex_unlock(&d->lock);
+    return rc < 0 ? og__fail(err, rc, why.hint, "virtual device: %s", why.message) : 0;
+}
+
+/* By whoever waits; what others asked may be done meanwhile. */
+static void settle(struct og_device *d, struct og_stream *s, const struct og_event *e)
+{
+    pthread_mutex_lock(&d->lock);
+    go_on(d, e ? e->stream : s, e);
+    pthread_mutex_unlock(&d->lock);
 }
 
 /* The stream is asked: now or later. */
-static int ask(struct og_stream *s, const struct task *wanted, size_t args, struct og_err *err)
+static int put(struct og_stream *s, const struct task *wanted, size_t args, struct og_err *err)
 {
     struct og_device *d = s->device;
     struct task *t = malloc(sizeof(*t));
@@ -385,6 +417,56 @@ static int ask(struct og_stream *s, const struct task *wanted, size_t args, stru
     return 0;
 }
 
+static void count_link(struct og_device *d, size_t bytes)
+{
+    d->counts.link_seconds += d->is.latency + (double)bytes / d->is.bytes_per_second;
+}
+
+static void count_launch(struct og_device *d, const struct og_launch *l)
+{
+    d->counts.launches++;
+    d->counts.threads += (uint64_t)l->blocks * l->threads;
+    d->counts.reads += l->reads;
+    d->counts.writes += l->writes;
+    if (l->reads + l->writes > 0)
+        count_link(d, l->reads + l->writes);
+}
+
+static void count(struct og_device *d, const struct task *t)
+{
+    switch (t->kind) {
+    case COPY:
+        d->counts.copies++;
+        *(t->of.copy.way == OG__TO_DEVICE ? &d->counts.bytes_to_device
+                                          : &d->counts.bytes_to_host) += t->of.copy.bytes;
+        count_link(d, t->of.copy.bytes);
+        break;
+    case LAUNCH:
+        count_launch(d, &t->of.launch);
+        break;
+    case MULTIPLY:
+        d->counts.products++;
+        break;
+    case SORT:
+        d->counts.sorts++;
+        break;
+    case CLEAR:
+    case RECORD:
+    case FOLLOW:
+        break;
+    }
+}
+
+static int ask(struct og_stream *s, const struct task *wanted, size_t args, struct og_err *err)
+{
+    struct og_device *d = s->device;
+    pthread_mutex_lock(&d->lock);
+    count(d, wanted);
+    const int rc = put(s, wanted, args, err);
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
+
 /* ==== streams and events ==== */
 
 static int virtual_stream(struct og_device *d, struct og_stream **out, struct og_err *err)
@@ -393,17 +475,20 @@ static int virtual_stream(struct og_device *d, struct og_stream **out, struct og
     int rc = called("stream", err);
     if (rc < 0)
         return rc;
-    if (d->n_streams == MOST_STREAMS)
-        return og__fail(err, -ENOMEM, NULL, "virtual device: has %d streams, as many as it can",
-                        MOST_STREAMS);
     struct og_stream *s = calloc(1, sizeof(*s));
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "virtual device");
     s->device = d;
     s->end = &s->first;
-    d->stream[d->n_streams++] = s;
-    *out = s;
-    return 0;
+    pthread_mutex_lock(&d->lock);
+    if (d->n_streams < MOST_STREAMS)
+        *out = d->stream[d->n_streams++] = s;
+    pthread_mutex_unlock(&d->lock);
+    if (*out)
+        return 0;
+    free(s);
+    return og__fail(err, -ENOMEM, NULL, "virtual device: has %d streams, as many as it can",
+                    MOST_STREAMS);
 }
 
 static void virtual_end_stream(struct og_stream *s)
@@ -411,6 +496,7 @@ static void virtual_end_stream(struct og_stream *s)
     if (!s)
         return;
     struct og_device *d = s->device;
+    pthread_mutex_lock(&d->lock);
     for (struct task *t = s->first, *next; t; t = next) { /* after a failure */
         next = t->next;
         free(t);
@@ -418,6 +504,7 @@ static void virtual_end_stream(struct og_stream *s)
     for (int i = 0; i < d->n_streams; i++)
         if (d->stream[i] == s)
             d->stream[i] = d->stream[--d->n_streams];
+    pthread_mutex_unlock(&d->lock);
     free(s);
 }
 
@@ -441,35 +528,42 @@ static void virtual_end_event(struct og_event *e)
 
 static int virtual_record(struct og_event *e, struct og_stream *s, struct og_err *err)
 {
+    int rc = called("record", err);
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&s->device->lock);
     const struct task t = {.kind = RECORD, .of.at = {e, e->asked + 1}};
-    int rc;
-    OG_TRY(called("record", err));
-    OG_TRY(ask(s, &t, 0, err));
-    e->stream = s; /* not of a recording that will never come: somebody would wait for it */
-    e->asked++;
-out:
+    rc = put(s, &t, 0, err);
+    if (rc == 0) { /* not of a recording that will never come: somebody would wait for it */
+        e->stream = s;
+        e->asked++;
+    }
+    pthread_mutex_unlock(&s->device->lock);
     return rc;
 }
 
 static int virtual_follow(struct og_stream *s, struct og_event *e, struct og_err *err)
 {
     int rc = called("follow", err);
-    if (rc < 0 || e->happened == e->asked)
+    if (rc < 0)
         return rc;
+    pthread_mutex_lock(&s->device->lock);
     const struct task t = {.kind = FOLLOW, .of.at = {e, e->asked}};
-    return ask(s, &t, 0, err);
+    rc = e->happened == e->asked ? 0 : put(s, &t, 0, err);
+    pthread_mutex_unlock(&s->device->lock);
+    return rc;
 }
 
 static int virtual_wait(struct og_event *e, struct og_err *err)
 {
-    go_on(e->device, e->stream, e);
+    settle(e->device, NULL, e);
     int rc = called("wait", err); /* even one that fails: else what comes behind would be undone */
     return rc < 0 ? rc : told(e->device, err);
 }
 
 static int virtual_finish(struct og_stream *s, struct og_err *err)
 {
-    go_on(s->device, s, NULL);
+    settle(s->device, s, NULL);
     int rc = called("finish", err);
     return rc < 0 ? rc : told(s->device, err);
 }
@@ -479,21 +573,15 @@ static int virtual_finish(struct og_stream *s, struct og_err *err)
 static int virtual_copy(struct og_stream *s, void *to, const void *from, size_t bytes,
                         enum og__way way, struct og_err *err)
 {
-    struct og_device_counts *n = &s->device->counts;
     int rc = called("copy", err);
-    if (rc < 0)
-        return rc;
-    n->copies++;
-    *(way == OG__TO_DEVICE ? &n->bytes_to_device : &n->bytes_to_host) += bytes;
-    n->link_seconds += s->device->is.latency + (double)bytes / s->device->is.bytes_per_second;
-    const struct task t = {.kind = COPY, .of.copy = {to, from, bytes}};
-    return ask(s, &t, 0, err);
+    const struct task t = {.kind = COPY, .of.copy = {to, from, bytes, way}};
+    return rc < 0 ? rc : ask(s, &t, 0, err);
 }
 
 static int virtual_clear(struct og_stream *s, void *p, size_t bytes, struct og_err *err)
 {
     int rc = called("clear", err);
-    const struct task t = {.kind = CLEAR, .of.copy = {p, NULL, bytes}};
+    const struct task t = {.kind = CLEAR, .of.copy = {p, NULL, bytes, OG__TO_DEVICE}};
     return rc < 0 ? rc : ask(s, &t, 0, err);
 }
 
@@ -505,8 +593,6 @@ static int virtual_launch(struct og_stream *s, const struct og_launch *l, struct
     if (l->bytes > OG__MOST_ARGS || l->threads > OG__MOST_THREADS)
         return og__fail(err, -EINVAL, NULL, "virtual device: kernel %s is too large",
                         l->kernel->name);
-    s->device->counts.launches++;
-    s->device->counts.threads += (uint64_t)l->blocks * l->threads;
     const struct task t = {.kind = LAUNCH, .of.launch = *l};
     return ask(s, &t, l->bytes, err);
 }
@@ -515,7 +601,6 @@ static int virtual_multiply(struct og_stream *s, const struct og_product_of *p, 
 {
     int rc = called("multiply", err);
     const struct task t = {.kind = MULTIPLY, .of.product = *p};
-    s->device->counts.products++;
     return rc < 0 ? rc : ask(s, &t, 0, err);
 }
 
@@ -529,13 +614,14 @@ static int virtual_sort(struct og_stream *s, const struct og_sort *op, struct og
 {
     int rc = called("sort", err);
     const struct task t = {.kind = SORT, .of.sort = *op};
-    s->device->counts.sorts++;
     return rc < 0 ? rc : ask(s, &t, 0, err);
 }
 
-static void virtual_counts(const struct og_device *d, struct og_device_counts *out)
+static void virtual_counts(struct og_device *d, struct og_device_counts *out)
 {
+    pthread_mutex_lock(&d->lock);
     *out = d->counts;
+    pthread_mutex_unlock(&d->lock);
 }
 
 const struct og_device_ops og__device_virtual = {.version = OG__DEVICE_VERSION,

@@ -13,7 +13,7 @@
 enum { FILL_AREAS = 2, PAGE = 4096 };
 
 struct staging {
-    uint32_t first;    /* its first row, counted from base */
+    char *at;          /* its first row */
     uint32_t capacity; /* rows charged to the budget; touched up to here */
     const struct og_plan *plan;
     bool from_pack;         /* its misses are a chunk of the pack, */
@@ -34,13 +34,15 @@ struct og_gather {
     uint32_t n_slots;
     uint32_t n_yielded; /* the last so many slots have no memory now */
     int n_staging;
-    int n_areas; /* of staging; with those that filling has to itself */
-    int sharers; /* of the cache; 0: it is its own, */
+    int n_areas;                    /* of staging; with those that filling has to itself */
+    const struct og_pinned *pinned; /* or NULL */
+    int sharers;                    /* of the cache; 0: it is its own, */
     struct og_common_piece shared;
     /* cache and staging areas. Only address space is taken for a staging area of the largest batch
      * there can be; memory follows the batches there are. */
     char *base;
     size_t reserved;
+    bool charged;         /* the cache, where it is pinned */
     struct piece *pieces; /* [2] while the cache is filled, else NULL */
     uint32_t descriptor;
     struct staging staging[];
@@ -49,6 +51,11 @@ struct og_gather {
 static char *row_at(const struct og_gather *g, uint32_t row)
 {
     return g->base + (size_t)row * g->row_bytes;
+}
+
+static char *staged_at(const struct og_gather *g, const struct staging *s, uint32_t row)
+{
+    return s->at + (size_t)row * g->row_bytes;
 }
 
 static int areas_of(const struct og_gather_options *opt)
@@ -74,15 +81,32 @@ size_t og__gather_beside_bytes(const struct og_reader_options *reader, size_t ro
     return og__reader_bytes(reader) + FILL_AREAS * beside_rows(row_bytes) * row_bytes;
 }
 
+/* What it held is lost: nothing is in it that anybody wants. */
+static int pin_staging(struct og_gather *g, struct staging *s, uint32_t rows, struct og_err *err)
+{
+    g->pinned->give(g->pinned->self, s->at, s->capacity * g->row_bytes);
+    og__budget_uncharge(g->budget, s->capacity * g->row_bytes, STAGING);
+    s->at = NULL;
+    s->capacity = 0;
+    int rc = og__budget_charge(g->budget, rows * g->row_bytes, STAGING, err);
+    if (rc < 0)
+        return rc;
+    s->capacity = rows;
+    s->at = g->pinned->take(g->pinned->self, rows * g->row_bytes, err);
+    return s->at ? 0 : -ENOMEM;
+}
+
 static int grow_staging(struct og_gather *g, struct staging *s, uint32_t rows, struct og_err *err)
 {
     if (rows <= s->capacity)
         return 0;
+    if (g->pinned)
+        return pin_staging(g, s, rows, err);
     const size_t more = (rows - s->capacity) * g->row_bytes;
     int rc = og__budget_charge(g->budget, more, STAGING, err);
     if (rc < 0)
         return rc;
-    rc = og__address_open(g->base + (s->first + (size_t)s->capacity) * g->row_bytes, more, err);
+    rc = og__address_open(staged_at(g, s, s->capacity), more, err);
     if (rc < 0)
         og__budget_uncharge(g->budget, more, STAGING);
     else
@@ -109,6 +133,30 @@ static uint32_t gap_rows(const struct og_gather *g)
     return g->sharers ? (uint32_t)(PAGE / g->row_bytes + 1) : 0;
 }
 
+static int pin_rows(struct og_gather *g, const struct og_gather_options *opt, struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__budget_charge(g->budget, present_bytes(g), CACHE, err));
+    g->charged = true;
+    g->base = g->pinned->take(g->pinned->self, present_bytes(g), err);
+    OG_TRY(g->base ? 0 : -ENOMEM);
+    for (int i = 0; i < g->n_areas; i++)
+        OG_TRY(pin_staging(g, &g->staging[i], opt->staging_rows, err));
+out:
+    return rc;
+}
+
+static void unpin_rows(struct og_gather *g)
+{
+    for (int i = 0; i < g->n_areas; i++) {
+        g->pinned->give(g->pinned->self, g->staging[i].at, g->staging[i].capacity * g->row_bytes);
+        og__budget_uncharge(g->budget, g->staging[i].capacity * g->row_bytes, STAGING);
+    }
+    g->pinned->give(g->pinned->self, g->base, present_bytes(g));
+    if (g->charged)
+        og__budget_uncharge(g->budget, present_bytes(g), CACHE);
+}
+
 static int open_rows(struct og_gather *g, const struct og_dataset *ds,
                      const struct og_gather_options *opt, struct og_err *err)
 {
@@ -126,7 +174,7 @@ static int open_rows(struct og_gather *g, const struct og_dataset *ds,
     OG_TRY(g->sharers ? 0 : og__address_open(g->base, present_bytes(g), err));
     for (int i = 0; i < g->n_areas; i++) {
         uint32_t rows = i < g->n_staging ? opt->staging_rows : beside_rows(g->row_bytes);
-        g->staging[i].first = behind + (uint32_t)i * most;
+        g->staging[i].at = row_at(g, behind) + (size_t)i * most * g->row_bytes;
         OG_TRY(grow_staging(g, &g->staging[i], OG_MIN(rows, most), err));
     }
 out:
@@ -156,8 +204,9 @@ int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
     g->n_staging = opt->n_staging;
     g->n_areas = areas_of(opt);
     g->sharers = opt->sharers;
+    g->pinned = opt->pinned;
     int rc;
-    OG_TRY(open_rows(g, ds, opt, err));
+    OG_TRY(g->pinned ? pin_rows(g, opt, err) : open_rows(g, ds, opt, err));
     OG_TRY(open_reader(g, ds, opt, &g->reader, err));
     if (opt->fills_beside)
         OG_TRY(open_reader(g, ds, opt, &g->beside, err));
@@ -175,7 +224,9 @@ void og__gather_close(struct og_gather *g)
     og__reader_close(g->reader);
     og__reader_close(g->beside);
     free(g->pieces);
-    if (g->base) {
+    if (g->pinned) {
+        unpin_rows(g);
+    } else if (g->base) {
         og__common_give(&g->shared);
         og__budget_uncharge(g->budget, charged_bytes(g), CACHE);
         for (int i = 0; i < g->n_areas; i++)
@@ -253,7 +304,7 @@ static int start_piece(struct og_gather *g, struct piece *p, struct staging *via
     int rc;
     OG_TRY(p->via ? grow_staging(g, p->via, p->n, err) : 0);
     p->job = (struct og_read_job){
-        .rows = p->nodes, .n = p->n, .out = row_at(g, p->via ? p->via->first : p->slots[0])};
+        .rows = p->nodes, .n = p->n, .out = p->via ? p->via->at : row_at(g, p->slots[0])};
     p->reader = g->beside ? g->beside : g->reader;
     OG_TRY(og__reader_submit(p->reader, &p->job, err));
 out:
@@ -270,7 +321,7 @@ static int finish_piece(struct og_gather *g, struct piece *p, struct og_io_count
     int rc;
     OG_TRY(og__reader_wait(p->reader, &p->job, err));
     for (uint32_t i = 0; p->via && i < p->n; i++)
-        memcpy(row_at(g, p->slots[i]), row_at(g, p->via->first + i), g->row_bytes);
+        memcpy(row_at(g, p->slots[i]), staged_at(g, p->via, i), g->row_bytes);
 out:
     counts->reads += p->job.counts.reads;
     counts->bytes += p->job.counts.bytes;
@@ -375,8 +426,7 @@ static int read_misses(struct og_gather *g, struct staging *s, struct og_err *er
     int rc = grow_staging(g, s, plan->n_misses, err);
     if (rc < 0)
         return rc;
-    s->job =
-        (struct og_read_job){.rows = plan->misses, .n = plan->n_misses, .out = row_at(g, s->first)};
+    s->job = (struct og_read_job){.rows = plan->misses, .n = plan->n_misses, .out = s->at};
     return og__reader_submit(g->reader, &s->job, err);
 }
 
@@ -392,7 +442,7 @@ static int read_chunk(struct og_gather *g, int staging, uint32_t chunk, struct o
     int rc;
     OG_TRY(og__pack_holds(g->pack, chunk, plan->misses, plan->n_misses, err));
     OG_TRY(grow_staging(g, s, plan->n_misses, err));
-    OG_TRY(og__pack_begin(g->pack, staging, chunk, row_at(g, s->first), err));
+    OG_TRY(og__pack_begin(g->pack, staging, chunk, s->at, err));
 out:
     s->from_pack = rc == 0;
     return rc;
@@ -431,7 +481,7 @@ static struct og_rows view_of(const struct og_gather *g, int staging)
         .dim = g->dim,
         .dtype = g->dtype,
         .n_more = s->plan->n_misses > 0,
-        .more = {{.base = row_at(g, s->first),
+        .more = {{.base = s->at,
                   .first = g->n_slots,
                   .where = s->from_pack ? og__pack_where(g->pack, staging) : NULL}}};
 }

@@ -19,14 +19,24 @@
 
 struct og_gather;
 
+/* Memory that a device reaches as well, in the place of the process's own. It is not counted by who
+ * gives it. */
+struct og_pinned {
+    void *self;
+    void *(*take)(void *self, size_t bytes, struct og_err *err);
+    void (*give)(void *self, void *p, size_t bytes); /* NULL: nothing */
+};
+
 struct og_gather_options {
     uint32_t n_slots;      /* rows the host cache holds */
     uint32_t n_yielded;    /* of which so many are yielded to begin with, see og__gather_yield */
     uint32_t staging_rows; /* misses of one batch; grows when a batch has more */
     int n_staging;         /* batches in flight between loader and trainer, >= 1 */
     bool fills_beside;     /* the cache is filled while batches are in flight */
-    int sharers;           /* processes that have the cache together, each of which counts its part
-                              (og__gather_share); 0: its own */
+    const struct og_pinned *pinned; /* cache and staging areas lie there; NULL: one allocation.
+                                       Borrowed. Neither yielded nor shared then */
+    int sharers; /* processes that have the cache together, each of which counts its part
+                    (og__gather_share); 0: its own */
     struct og_reader_options reader;
 };
 

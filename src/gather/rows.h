@@ -21,7 +21,11 @@ struct og_tier {
     const uint32_t *where; /* its place i is row where[i] from base; NULL: row i */
 };
 
+struct og_event;
 struct og_rows {
+    /* They lie where the model computes, one behind the other, once this has happened (a device's
+     * event). NULL: in the host's memory. */
+    struct og_event *comes;
     const char *base;
     const uint32_t *index; /* [n] the place of row i; NULL: i */
     size_t stride;         /* bytes from a row to the next, in all tiers */

@@ -74,6 +74,10 @@ int og__bring_rows(struct og_model *m, const struct og_rows *x, uint32_t n, void
 {
     struct og_rows wanted = *x;
     *there = *x;
+    if (x->comes) {
+        there->n = n;
+        return og__model_await(m, x, err);
+    }
     if (!room)
         return 0;
     wanted.n = n;

@@ -552,6 +552,26 @@ int og__model_push(struct og_model *m, void *there, const void *host, size_t byt
     return m->ops->push(m->backend, there, host, bytes, err);
 }
 
+int og__model_await(struct og_model *m, const struct og_rows *x, struct og_err *err)
+{
+    return x->comes ? m->ops->await(m->backend, x->comes, err) : 0;
+}
+
+int og__model_bound(struct og_model *m, size_t bytes, struct og_err *err)
+{
+    return m->ops->bound ? m->ops->bound(m->backend, bytes, err) : 0;
+}
+
+const struct og_rows_ops *og__model_rows_ops(const struct og_model *m)
+{
+    return m->ops->rows;
+}
+
+struct og_nn_backend *og__model_backend(const struct og_model *m)
+{
+    return m->backend;
+}
+
 int og__model_gather(struct og_model *m, const struct og_rows *x, void *there, struct og_err *err)
 {
     return m->ops->gather(m->backend, x, there, err);

@@ -137,6 +137,18 @@ OG_MUST_CHECK int og__model_push(struct og_model *m, void *there, const void *ho
 OG_MUST_CHECK int og__model_gather(struct og_model *m, const struct og_rows *x, void *there,
                                    struct og_err *err);
 
+/* What the model is asked from now on waits for these rows, where they are on their way to where it
+ * computes. */
+OG_MUST_CHECK int og__model_await(struct og_model *m, const struct og_rows *x, struct og_err *err);
+
+/* No more of a device's memory than so many bytes; -ENOMEM where it has taken more. On processors
+ * there is nothing to bound. */
+OG_MUST_CHECK int og__model_bound(struct og_model *m, size_t bytes, struct og_err *err);
+struct og_nn_backend;
+struct og_nn_backend *og__model_backend(const struct og_model *m); /* what it computes with */
+struct og_rows_ops;
+const struct og_rows_ops *og__model_rows_ops(const struct og_model *m); /* NULL on processors */
+
 /* What create and reserve will take, for the memory plan. */
 size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
                        int optimizer);

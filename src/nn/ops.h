@@ -413,8 +413,61 @@ struct og_most {
     uint64_t rows, keys, counted;
 };
 
+/* Rows of features that stay where the backend computes: slots of a cache, and rooms, in each of
+ * which the rows of a batch lie one behind the other. Rows come out of all tiers at once: slots,
+ * and what of the host's memory was pinned for it.
+ *
+ *   slots ───┐                                              (1) moves, before they are overwritten:
+ *   host  ───┼─> collect ─> room ─> the model                   slots ─> the host's places
+ *   staging ─┘                └──> slots                    (2) entries
+ *
+ * One thread brings rows, while another one computes. */
+struct og_rows_there;
+enum { OG__MOST_ROOMS = 3 }; /* one is trained on, one is full, one is being filled */
+struct og_rows_setup {
+    uint32_t n_slots;
+    int n_rooms;
+    uint64_t room_rows; /* of the largest batch; more are taken when one has more */
+    size_t row_bytes;
+};
+struct og_bringing {
+    int room;
+    struct og_rows x; /* base: NULL stands for slots; their places, and then those of the host */
+    uint32_t n_moves;
+    const uint32_t *move_from, *move_to; /* [n_moves] slots; the host's places */
+    uint32_t n_entries;
+    const uint32_t *entry_row, *entry_slot; /* [n_entries] rows of the batch; slots */
+};
+struct og_brought {
+    struct og_rows rows;                  /* in the room */
+    uint64_t link_bytes, link_bytes_back; /* of rows, over the link */
+};
+struct og_rows_ops {
+    int (*open)(struct og_rows_there **out, struct og_nn_backend *be,
+                const struct og_rows_setup *setup, struct og_err *err);
+    void (*close)(struct og_rows_there *t); /* NULL: nothing */
+    /* What it takes of the backend's memory, and of the host's (which is not counted by it). */
+    size_t (*bytes)(const struct og_rows_setup *setup);
+    size_t (*host_bytes)(void);
+    /* Memory of the host that rows may come from. */
+    void *(*pin)(struct og_rows_there *t, size_t bytes, struct og_err *err);
+    void (*unpin)(struct og_rows_there *t, void *p, size_t bytes);
+    /* n rows, one behind the other in pinned memory, into slots; done when it returns. */
+    int (*fill)(struct og_rows_there *t, const char *rows, const uint32_t *slot, uint32_t n,
+                struct og_err *err);
+    /* Ask for it: arrays that are not pinned are copied, pinned rows are left alone until `wait` of
+     * the room; so long the host's places that moves go to are not there either. */
+    int (*bring)(struct og_rows_there *t, const struct og_bringing *b, struct og_brought *out,
+                 struct og_err *err);
+    int (*wait)(struct og_rows_there *t, int room, struct og_err *err);
+    int (*finish)(struct og_rows_there *t, struct og_err *err); /* all that was asked */
+    /* What the backend was asked so far is the last to look at the room. By who computes. */
+    int (*used)(struct og_rows_there *t, int room, struct og_err *err);
+};
+
 struct og_nn_ops {
     const char *name;
+    const struct og_rows_ops *rows; /* NULL: the host's memory is where it computes */
 
     /* ---- a backend ----
      *
@@ -431,6 +484,11 @@ struct og_nn_ops {
                  struct og_err *err);
     int (*push)(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
                 struct og_err *err);
+    /* No more of its own memory than so many bytes, unless it has taken more already; 0: no bound.
+     */
+    int (*bound)(struct og_nn_backend *be, size_t bytes, struct og_err *err);
+    /* What it is asked from now on waits for rows that are on their way (og_rows). */
+    int (*await)(struct og_nn_backend *be, struct og_event *comes, struct og_err *err);
     /* Room for a copy of so many bytes of the host's; 0: the host's memory will do. */
     size_t (*room_bytes)(size_t bytes);
     /* x->n of the host's rows, one behind the other; where room_bytes says 0 there is no need. */

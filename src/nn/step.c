@@ -121,6 +121,8 @@ static int take_input(struct og_model *m, const struct og_rows *x, const struct 
                       struct og_err *err)
 {
     uint32_t n = m->at.work[0].block->n_src;
+    if (m->caps.rows_come && !x->comes)
+        return og__fail(err, -EINVAL, NULL, "model: rows of the host, and no room for them");
     int rc = og__bring_rows(m, x, n, m->at.room.rows, &m->at.input, err);
     return rc < 0 ? rc
                   : og__drop_input(m, &m->at.input, n, step, OG__INPUT_KEY, m->at.dropped, err);

@@ -143,6 +143,11 @@ bool og__transposes(const struct og_model_config *c, int l)
 struct pair_counts {
     uint64_t trained, scored;
 };
+/* What there is room for beside blocks and pairs. */
+struct carving {
+    bool training, rows_come; /* rows lie where the model computes */
+    int threads;
+};
 
 /* What the layers need one after another on the way back: the largest of each. */
 static void carve_shared(const struct og_nn_ops *ops, const struct og_model_config *c,
@@ -203,9 +208,10 @@ static void carve_pairs(const struct og_model_config *c, const struct og_batch *
 /* What the host has of a batch. */
 static void carve_rooms(const struct og_nn_ops *ops, const struct og_model_config *c,
                         const struct og_batch *batch, const struct pair_counts *pairs,
-                        struct og_arena *arena, struct og_rooms *out)
+                        bool rows_come, struct og_arena *arena, struct og_rooms *out)
 {
-    const struct og_room_sizes n = {.rows = batch->hop[c->layers - 1].n_src * (uint64_t)c->in_dim,
+    const uint64_t rows = rows_come ? 0 : batch->hop[c->layers - 1].n_src;
+    const struct og_room_sizes n = {.rows = rows * (uint64_t)c->in_dim,
                                     .targets = og__targets_of(c, batch->hop[0].n_dst),
                                     .pairs = pairs->scored};
     og__carve_rooms(ops, &n, arena, out);
@@ -242,15 +248,16 @@ static struct og_most largest_of(const struct og_model_config *c, const struct o
 
 /* Returns whether the arena was large enough. */
 static bool carve(const struct og_nn_ops *ops, const struct og_model_config *c,
-                  const struct og_batch *batch, const struct pair_counts *pairs, bool training,
-                  int threads, struct og_arena *arena, struct og_workspace *out)
+                  const struct og_batch *batch, const struct pair_counts *pairs,
+                  const struct carving *how, struct og_arena *arena, struct og_workspace *out)
 {
+    const bool training = how->training;
     const struct og_most most = largest_of(c, batch, pairs, training);
-    *out = (struct og_workspace){.scratch_bytes = ops->scratch_bytes(&most, threads)};
+    *out = (struct og_workspace){.scratch_bytes = ops->scratch_bytes(&most, how->threads)};
     out->scratch = og__carve(arena, out->scratch_bytes);
     out->loss_blocks =
         og__carve(arena, og__n_blocks(batch->hop[0].n_dst) * sizeof(*out->loss_blocks));
-    carve_rooms(ops, c, batch, pairs, arena, &out->room);
+    carve_rooms(ops, c, batch, pairs, how->rows_come, arena, &out->room);
     for (int l = 0; l < c->layers; l++) {
         const struct og_block *b = &batch->hop[c->layers - 1 - l];
         og__carve_conv(c, l, b, training, arena, &out->work[l]);
@@ -277,7 +284,8 @@ static size_t arena_bytes(const struct og_nn_ops *ops, const struct og_model_con
                                            .n_src = (uint32_t)caps->hop[h].n_src,
                                            .n_edges = caps->hop[h].n_edges};
     const struct pair_counts pairs = {caps->n_pairs, caps->n_scores};
-    carve(ops, c, &largest, &pairs, training, threads, &counter, &at);
+    const struct carving how = {training, caps->rows_come, threads};
+    carve(ops, c, &largest, &pairs, &how, &counter, &at);
     return counter.used;
 }
 
@@ -372,7 +380,8 @@ int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
             return rc;
     }
     og__arena_rewind(&m->workspace, 0);
-    if (!carve(m->ops, &m->config, batch, &n, m->training, m->threads, &m->workspace, &m->at))
+    const struct carving how = {m->training, m->caps.rows_come, m->threads};
+    if (!carve(m->ops, &m->config, batch, &n, &how, &m->workspace, &m->at))
         return og__fail(err, -ENOMEM, NULL, ACTIVATIONS ": workspace is too small");
     m->ops->set_scratch(m->backend, m->at.scratch, m->at.scratch_bytes, m->at.partial);
     return bring_batch(m, batch, pairs, err);

@@ -72,7 +72,8 @@ struct og_batch_caps {
         uint64_t n_dst, n_src, n_edges, n_lists, n_seen, n_listed;
         uint64_t n_drawn; /* of n_edges, those that the hop before has not */
     } hop[OG_MAX_HOPS];
-    uint64_t n_pairs, n_scores;         /* of link prediction: in training; in evaluation too */
+    uint64_t n_pairs, n_scores; /* of link prediction: in training; in evaluation too */
+    bool rows_come;             /* to where a model computes, which needs no room for them */
     const struct og_type_counts *types; /* the same by types; NULL: there are none; borrowed */
 };
 

@@ -67,8 +67,10 @@ void og__device_close(struct og_nn_backend *be)
         be->ops->finish(be->copies, NULL);
     if (be->work)
         be->ops->finish(be->work, NULL);
-    if (be->extra)
+    if (be->extra) {
         be->ops->release(be->device, be->extra, be->extra_bytes);
+        og__budget_uncharge(be->budget, be->extra_bytes, OG__OPERATORS);
+    }
     if (be->staging) {
         be->ops->unpin(be->device, be->staging, 2 * HALF);
         og__budget_uncharge(be->host, 2 * HALF, "activations");
@@ -98,11 +100,28 @@ static int clear_now(struct og_nn_backend *be, void *p, size_t bytes, struct og_
     return rc < 0 ? rc : be->ops->finish(be->work, err);
 }
 
+static int charge(struct og_nn_backend *be, size_t bytes, const char *part, struct og_err *err)
+{
+    struct og_err why = {0};
+    const int rc = og__budget_charge(be->budget, bytes, part, &why);
+    return rc < 0 ? og__fail(err, rc, "give it more with --device-memory", "device %s: %s",
+                             be->ops->name, why.message)
+                  : 0;
+}
+
+int og__device_bound(struct og_nn_backend *be, size_t bytes, struct og_err *err)
+{
+    return og__budget_bound(be->budget, bytes)
+               ? 0
+               : og__fail(err, -ENOMEM, "give it more with --device-memory",
+                          "device %s: holds more than %zu bytes", be->ops->name, bytes);
+}
+
 static void *device_alloc(const struct og_memory *m, size_t bytes, const char *part,
                           struct og_err *err)
 {
     struct og_nn_backend *be = backend_of(m);
-    if (og__budget_charge(be->budget, bytes, part, err) < 0)
+    if (charge(be, bytes, part, err) < 0)
         return NULL;
     void *p = be->ops->alloc(be->device, bytes, err);
     if (p && clear_now(be, p, bytes, err) == 0)
@@ -198,12 +217,21 @@ out:
     return rc;
 }
 
+int og__device_await(struct og_nn_backend *be, struct og_event *comes, struct og_err *err)
+{
+    return be->ops->follow(be->work, comes, err);
+}
+
 /* ==== launching ==== */
 
 int og__device_launch(struct og_nn_backend *be, int kernel, uint64_t blocks, uint32_t threads,
                       const void *args, size_t bytes, struct og_err *err)
 {
-    const struct og_launch l = {&og__kernels[kernel], (uint32_t)blocks, threads, args, bytes};
+    const struct og_launch l = {.kernel = &og__kernels[kernel],
+                                .blocks = (uint32_t)blocks,
+                                .threads = threads,
+                                .args = args,
+                                .bytes = bytes};
     if (blocks == 0)
         return 0;
     return blocks > INT32_MAX ? og__fail(err, -EOVERFLOW, "use a smaller --batch",

@@ -36,9 +36,13 @@ int og__device_push(struct og_nn_backend *be, void *there, const void *host, siz
                     struct og_err *err);
 int og__device_gather(struct og_nn_backend *be, const struct og_rows *x, void *out,
                       struct og_err *err);
+int og__device_bound(struct og_nn_backend *be, size_t bytes, struct og_err *err);
+int og__device_await(struct og_nn_backend *be, struct og_event *comes, struct og_err *err);
+extern const struct og_rows_ops og__device_rows; /* rows.c */
 
 /* ---- what operators need for themselves (room.c) ---- */
 
+#define OG__OPERATORS "operators" /* in the budget: what was taken beyond the plan's */
 /* At least so many bytes, undefined, for one operator, at be->room. */
 OG_MUST_CHECK int og__device_room(struct og_nn_backend *be, size_t bytes, struct og_err *err);
 /* No operator on so much needs more. */

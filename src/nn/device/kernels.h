@@ -2,6 +2,7 @@
  * they share. Written in kernel.h's common language, one file a family:
  *
  *   kernel_rows.c      sums along edges, ends of products, sums of columns, optimisers
+ *   kernel_places.c    rows of features from place to place
  *   kernel_blocks.c    degrees, and lists from sorted keys
  *   kernel_attend.c    attention, folding, the largest neighbour
  *   kernel_finish.c    the end of a layer, on and back
@@ -59,7 +60,10 @@
     row(og__k_add_metrics, og_k_add_metrics, false) \
     row(og__k_pair_dot, og_k_pair, true) \
     row(og__k_pair_product, og_k_pair, false) \
-    row(og__k_pair_back, og_k_pair_back, false)
+    row(og__k_pair_back, og_k_pair_back, false) \
+    row(og__k_collect, og_k_places, false) \
+    row(og__k_leave, og_k_places, false) \
+    row(og__k_enter, og_k_places, false)
 /* clang-format on */
 
 #define OG__KERNEL_NUMBER(name, args, meets) name##_number,
@@ -255,6 +259,18 @@ struct og_k_pair_back {
     uint32_t n_rows;
     const uint32_t *first, *pair;
     float *dh;
+};
+
+/* ---- rows from place to place (gather/rows.h) ---- */
+
+/* The first tier of x are slots of the device; of others the host's pinned memory is read and
+ * written where it lies, as the lists are. `room` has the rows of a batch, one behind the other. */
+struct og_k_places {
+    struct og_rows x; /* index: of the n rows at hand, and pinned */
+    uint32_t n;
+    const uint32_t *row;  /* [n] of the room; NULL: i */
+    const uint32_t *slot; /* [n] */
+    char *room;
 };
 
 /* ---- command and plugin ---- */

@@ -51,9 +51,10 @@ static int pack(struct og_nn_backend *be, struct og_weight **w, size_t n, struct
 
 #define OPERATORS(kind, opens)                                                                     \
     {                                                                                              \
-        .name = (kind), .open = (opens), .close = og__device_close,                                \
-        .own_bytes = og__device_own_bytes, .memory = og__device_memory, .fetch = og__device_fetch, \
-        .push = og__device_push, .room_bytes = room_bytes, .gather = og__device_gather,            \
+        .name = (kind), .rows = &og__device_rows, .open = (opens), .close = og__device_close,      \
+        .bound = og__device_bound, .await = og__device_await, .own_bytes = og__device_own_bytes,   \
+        .memory = og__device_memory, .fetch = og__device_fetch, .push = og__device_push,           \
+        .room_bytes = room_bytes, .gather = og__device_gather,                                     \
         .set_scratch = og__device_set_scratch, .scratch_bytes = og__device_scratch_bytes,          \
         .partial_bytes = partial_bytes, .column_bytes = column_bytes,                              \
         .packed_bytes = packed_bytes, .pack = pack, .scale = og__device_scale,                     \

@@ -1,0 +1,46 @@
+/* Rows of features from place to place: a warp a row. Over the link its lanes ask for one piece of
+ * memory after another, side by side. */
+#include "nn/device/common.h"
+
+/* In words, where rows consist of them: all begin at multiples of their length. */
+OG_ON_DEVICE void copy_row(char *to, const char *from, size_t bytes OG_HERE)
+{
+    if (bytes % 4 == 0)
+        for (size_t j = og_lane(); j < bytes / 4; j += OG_LANES)
+            ((uint32_t *)(void *)to)[j] = ((const uint32_t *)(const void *)from)[j];
+    else
+        for (size_t j = og_lane(); j < bytes; j += OG_LANES)
+            to[j] = from[j];
+}
+
+OG_ON_DEVICE char *of_room(const struct og_k_places *op, uint32_t i)
+{
+    return op->room + (op->row ? op->row[i] : i) * op->x.stride;
+}
+
+OG_ON_DEVICE char *of_slot(const struct og_k_places *op, uint32_t i)
+{
+    return (char *)op->x.base + op->slot[i] * op->x.stride;
+}
+
+/* Rows of a batch, wherever they are, into its room. */
+OG_KERNEL(og__k_collect, og_k_places)
+{
+    if (og_warp() < op->n)
+        copy_row(of_room(op, og_warp()), og_row_of(&op->x, og_warp()), op->x.stride OG_PASS);
+}
+
+/* What slots hold, to places of the host. */
+OG_KERNEL(og__k_leave, og_k_places)
+{
+    if (og_warp() < op->n)
+        copy_row((char *)og_row_of(&op->x, og_warp()), of_slot(op, og_warp()),
+                 op->x.stride OG_PASS);
+}
+
+/* Rows of a room into slots. */
+OG_KERNEL(og__k_enter, og_k_places)
+{
+    if (og_warp() < op->n)
+        copy_row(of_slot(op, og_warp()), of_room(op, og_warp()), op->x.stride OG_PASS);
+}
