@@ -493,6 +493,9 @@ static const char *const away[][2] = {
     {"workers", "4"},
     {"staleness", "2"},
     {"device", "virtual"},
+    {"device-memory", "2G"},
+    {"device-policy", "hybrid:window=7"},
+    {"victim", "pvp"},
     {"embedding", "8"},
 };
 
@@ -665,6 +668,34 @@ static void bad_yaml_is_refused_with_its_line(void **state)
     }
 }
 
+/* Devices by number: those there are, and for others what to do instead. */
+static void devices_have_numbers(void **state)
+{
+    (void)state;
+    struct og_options o = fresh();
+    struct og_err err = {0};
+    assert_true(takes(&o, "device", "virtual:1") && o.device == OG_DEVICE_VIRTUAL);
+    assert_true(takes(&o, "device", "cuda:0") && o.device == OG_DEVICE_CUDA);
+    assert_true(takes(&o, "device", "cpu") && o.device == OG_DEVICE_CPU);
+    static const struct {
+        const char *value;
+        int rc;
+        const char *text; /* in message or hint */
+    } others[] = {
+        {"virtual:2", -ENOTSUP, "one device"}, {"cuda:1", -ENOTSUP, "CUDA_VISIBLE_DEVICES"},
+        {"cuda:0,1", -ENOTSUP, "one device"},  {"cpu:1", -EINVAL, "one of"},
+        {"cuda:", -EINVAL, "one of"},          {"cuda:x", -EINVAL, "one of"},
+        {"gpu:0", -EINVAL, "one of"},          {"virtual:-1", -EINVAL, "one of"}};
+    for (size_t i = 0; i < OG_COUNT(others); i++) {
+        err = (struct og_err){0};
+        assert_int_equal(og_options_set(&o, "device", others[i].value, &err), others[i].rc);
+        if (!strstr(err.message, others[i].text) && !strstr(err.hint, others[i].text))
+            fail_msg("%s: %s (%s)", others[i].value, err.message, err.hint);
+        assert_int_equal(o.device, OG_DEVICE_CPU);
+    }
+    og_options_release(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -685,6 +716,7 @@ int main(void)
         cmocka_unit_test(files_may_have_options_that_are_gone),
         cmocka_unit_test(yaml_is_what_people_write),
         cmocka_unit_test(bad_yaml_is_refused_with_its_line),
+        cmocka_unit_test(devices_have_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,8 @@ static const struct given {
     {"together", "1", BOUNDS},         {"pipeline", "none", BOUNDS},
     {"executors", "1:1", BOUNDS},      {"relation-fanout", "cites=4,4", BOUNDS},
     {"device", "virtual", CHANGES},    {"embedding", "6", CHANGES},
+    {"device-memory", "9M", CHANGES},  {"device-policy", "lru", BOUNDS},
+    {"victim", "pvp:depth=4", BOUNDS},
 };
 enum { GIVEN = OG_COUNT(given) };
 

@@ -180,18 +180,24 @@ struct og_options {
     struct og_executor_split executors; /* who samples and who trains; no samplers = auto */
     int topology;                       /* enum og_topology_kind */
     struct og_amount neighbor_cache;
-    int together;          /* batches whose neighbours are read together; OG_TOGETHER_AUTO */
-    int policy;            /* enum og_policy_kind */
-    int presc_epochs;      /* pre-sampled by presc */
-    char *scores;          /* of file: .npy with one number a node */
-    int superbatch;        /* batches sampled ahead together, or OG_SUPERBATCH_* */
-    int layout;            /* enum og_layout_kind: where rows that no cache has are read */
-    bool alternate;        /* sample ahead and train in turns, each with all the memory */
-    int pipeline;          /* enum og_pipeline_kind: what goes on side by side */
-    int ways;              /* slots a set of rr and hybrid */
-    int window, update;    /* batches; of hybrid */
-    int threshold;         /* batches; 0 = an eighth of the window */
-    int evict;             /* enum og_evict_kind */
+    int together;       /* batches whose neighbours are read together; OG_TOGETHER_AUTO */
+    int policy;         /* enum og_policy_kind */
+    int presc_epochs;   /* pre-sampled by presc */
+    char *scores;       /* of file: .npy with one number a node */
+    int superbatch;     /* batches sampled ahead together, or OG_SUPERBATCH_* */
+    int layout;         /* enum og_layout_kind: where rows that no cache has are read */
+    bool alternate;     /* sample ahead and train in turns, each with all the memory */
+    int pipeline;       /* enum og_pipeline_kind: what goes on side by side */
+    int ways;           /* slots a set of rr and hybrid */
+    int window, update; /* batches; of hybrid */
+    int threshold;      /* batches; 0 = an eighth of the window */
+    int evict;          /* enum og_evict_kind */
+    /* a cache of rows in the memory of the device, over that of the host */
+    struct og_amount
+        device_memory; /* bound on all that training takes of it; bytes, or not given */
+    char
+        *device_policy; /* as `policy` takes it, with parameters; NULL = static, ranked as policy */
+    char *victim;       /* "off", "pvp", "pvp:depth=N"; NULL = off */
     struct og_amount disk; /* bound on what is written to scratch, all its folders together */
     char *scratch;         /* folder, or several with commas between; NULL = the run's */
     char *samples;         /* folder made by og_sample, or NULL = batches are sampled */

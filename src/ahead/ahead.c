@@ -127,6 +127,25 @@ static int end_sampling(struct og_data_path *d, struct og_err *err)
     return rc;
 }
 
+/* With a device's cache: both caches as they are to be before the first batch. */
+static int plan_tiers(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_data_path *d = a->path;
+    const struct og_trace all = og__superbatch_trace(d->stores.superbatch);
+    const uint32_t own = og__ahead_own(a).n_batches;
+    double start = og__now();
+    int rc = og__tiers_prepare(d->tiers, &all, own, err);
+    done->plan_seconds = og__now() - start;
+    og__timeline_add(d->timeline, "plan ahead", 0, start, og__now());
+    if (rc < 0)
+        return rc;
+    start = og__now();
+    rc = og__data_path_fill_tiers(d, &done->prefill, &done->read, err);
+    done->gather_seconds = og__now() - start;
+    og__timeline_add(d->timeline, "fill caches", 0, start, og__now());
+    return rc;
+}
+
 /* end: of the items that a tail may have. */
 static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t first,
                               uint64_t last, uint64_t end, struct og_ahead_counts *done,
@@ -145,13 +164,13 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
     done->bytes_written += a->spilled_together;
     if (d->memory->alternates)
         og__structure_drop(d->structure);
-    OG_TRY(plan_ahead(a, done, err));
+    OG_TRY(d->tiers ? plan_tiers(a, done, err) : plan_ahead(a, done, err));
     OG_TRY(og__ahead_spill_fits(a, og__ahead_spilled(a), err));
     if (d->memory->alternates)
         OG_TRY(og__superbatch_release_ids(d->stores.superbatch, err));
     if (og__packs(d->way))
         OG_TRY(og__ahead_pack(a, done, err));
-    OG_TRY(end_sampling(d, err));
+    OG_TRY(d->tiers ? 0 : end_sampling(d, err));
 out:
     done->bytes_written += og__ahead_written(d) - a->written_before;
     return rc;
@@ -176,9 +195,9 @@ static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t firs
                                             .stop = og__stop_flag(d->config),
                                             .timeline = d->timeline,
                                             .on_demand = d->way->one_by_one};
-    struct og_filling *filling;
+    struct og_filling *filling = NULL;
     struct og_pipeline p;
-    rc = og__filling_start(&filling, &fill, err);
+    rc = d->tiers ? 0 : og__filling_start(&filling, &fill, err);
     if (rc < 0)
         return rc;
     og__pipeline_replay(&p, d, &from, filling);
@@ -241,7 +260,7 @@ int og__run_batches(struct og_data_path *d, enum og__split pass, uint64_t first,
                     og_consumer *consumer, void *arg, struct og_err *err)
 {
     const struct og_items items = {&d->facts->schedule, pass, first, last};
-    if (d->gather && og__samples_ahead(d->way))
+    if ((d->gather || d->tiers) && og__samples_ahead(d->way))
         return run_superbatches(d, &items, consumer, arg, err);
     struct og_pipeline p;
     if (d->rows.begin)

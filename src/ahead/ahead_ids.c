@@ -117,12 +117,50 @@ out:
     return rc;
 }
 
+/* One batch of two caches; what would be put into them before it is not looked at. */
+static int plan_tiers_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids, uint32_t n,
+                            uint32_t *list, struct og_err *err)
+{
+    struct og_data_path *d = a->path;
+    struct og_tiers_plan *plan = &d->works[0].tiers;
+    while (og__tiers_prefill(d->tiers, list, list + OG__FILL_ROWS, OG__FILL_ROWS) > 0)
+        ;
+    const int rc = og__tiers_plan(d->tiers, &d->planner, ids, n, plan, err);
+    if (rc == 0 && og__ahead_predicts(a, b))
+        og__predict_batch(&a->prediction, d, &plan->plan, &a->sampled[b].from);
+    return rc;
+}
+
+/* As a run has them: a superbatch, or each batch by itself. */
+static int plan_tiers_epoch(struct og_ahead *a, struct og_err *err)
+{
+    struct og_data_path *d = a->path;
+    const struct og_trace all = og__superbatch_trace(d->stores.superbatch);
+    const struct og_trace own = og__ahead_own(a);
+    const bool ahead = og__samples_ahead(d->way);
+    const size_t bytes = 2 * OG__FILL_ROWS * sizeof(uint32_t);
+    uint32_t *list = og__alloc(d->budget, bytes, "trace", err);
+    int rc;
+    OG_TRY(list ? 0 : -ENOMEM);
+    OG_TRY(ahead ? og__tiers_prepare(d->tiers, &all, own.n_batches, err) : 0);
+    for (uint32_t b = 0; b < own.n_batches; b++) {
+        const uint32_t *ids = own.ids + own.ptr[b];
+        uint64_t ptr[] = {0, own.ptr[b + 1] - own.ptr[b]};
+        const struct og_trace alone = {1, ptr, ids};
+        OG_TRY(ahead ? 0 : og__tiers_prepare(d->tiers, &alone, 1, err));
+        OG_TRY(plan_tiers_batch(a, b, ids, (uint32_t)ptr[1], list, err));
+    }
+out:
+    og__release(d->budget, list, bytes, "trace");
+    return rc;
+}
+
 static int predict_epoch(struct og_ahead *a, struct og_err *err)
 {
     struct og_data_path *d = a->path;
     const bool ahead = og__samples_ahead(d->way);
     int rc;
-    OG_TRY(plan_epoch(a, err));
+    OG_TRY(d->tiers ? plan_tiers_epoch(a, err) : plan_epoch(a, err));
     if (og__packs(d->way))
         OG_TRY(predict_laid_out(a, err));
     else

@@ -1,6 +1,11 @@
 #include "budget/config.h"
 
+#include "plan/victim.h"
+
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 uint64_t og__cache_rows(const struct og_amount *amount, uint64_t n_nodes, size_t row_bytes)
 {
@@ -22,6 +27,47 @@ struct og_policy_setup og__policy_setup(const struct og_options *opt, int policy
                                     .threshold = (uint32_t)opt->threshold,
                                     .evict = opt->evict};
 }
+
+/* ---- rings of victims ---- */
+
+/* Park et al. 2024, §5.1: rings of 16 K rows. */
+enum { RING_ROWS = 16384, MOST_RING_ROWS = 1 << 20 };
+
+int og__victim_read(struct og_victim_asked *v, const char *text, struct og_err *err)
+{
+    static const char prefix[] = "pvp:depth=";
+    static const char hint[] = "off, pvp, or pvp:depth=N with N from 1 to 1048576 rows a ring";
+    text = text ? text : "off";
+    *v = (struct og_victim_asked){0};
+    snprintf(v->name, sizeof(v->name), "%s", text);
+    if (strcmp(text, "off") == 0)
+        return 0;
+    if (strcmp(text, "pvp") == 0) {
+        v->depth = RING_ROWS;
+        return 0;
+    }
+    char *end = NULL;
+    const char *digits = text + strlen(prefix);
+    const bool named =
+        strncmp(text, prefix, strlen(prefix)) == 0 && *digits >= '0' && *digits <= '9';
+    const unsigned long depth = named ? strtoul(digits, &end, 10) : 0;
+    if (depth == 0 || depth > MOST_RING_ROWS || *end)
+        return og__fail(err, -EINVAL, hint, "victim: '%s' given", text);
+    v->depth = (uint32_t)depth;
+    return 0;
+}
+
+struct og_victim_setup og__victim_setup(const struct og_victim_asked *v,
+                                        const struct og_options *device)
+{
+    if (v->depth == 0)
+        return (struct og_victim_setup){0};
+    return (struct og_victim_setup){.n_rings = (uint32_t)device->window,
+                                    .depth = v->depth,
+                                    .update = (uint32_t)OG_MAX(device->update, 1)};
+}
+
+/* ---- batches and files ---- */
 
 struct og_sampling og__sampling_setup(const struct og_options *opt)
 {

@@ -38,10 +38,18 @@ struct og_handover {
     double step_seconds; /* what the caller takes for a batch; 0 = not known */
 };
 
+/* Rings of victims, as they were asked for. */
+struct og_victim_asked {
+    char name[32];  /* as given */
+    uint32_t depth; /* rows a ring; 0 = off */
+};
+
 struct og_config {
     /* Presets, shares of memory and disk, and what the dataset decides are settled, and so, once a
      * way is found, is what was left open of it. Strings are its own. */
     struct og_options opt;
+    struct og_options above; /* the same with --policy as that of the device's cache; its own */
+    struct og_victim_asked victim;
     uint64_t disk; /* of --disk what batches may take: all but what stays beside them */
     struct og_whole_files {
         uint32_t times; /* bytes of --disk that one of what lies whole in a folder takes: in the
@@ -77,6 +85,20 @@ static inline size_t og__own_memory(const struct og_config *config)
 {
     return (size_t)(config->opt.memory.value / OG_MAX(config->here, 1));
 }
+
+/* Do feature rows come to a device from a cache of its own, over the host's? */
+static inline bool og__has_tiers(const struct og_config *config)
+{
+    const unsigned all = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING;
+    return config->opt.device_memory.unit == OG_BYTES && (config->want & all) == all;
+}
+
+/* "off", "pvp", "pvp:depth=N"; NULL is off. */
+OG_MUST_CHECK int og__victim_read(struct og_victim_asked *v, const char *text, struct og_err *err);
+/* As many rings as the device's policy looks ahead (plan/victim.h). */
+struct og_victim_setup;
+struct og_victim_setup og__victim_setup(const struct og_victim_asked *v,
+                                        const struct og_options *device);
 
 /* Rows that an amount of cache holds of a graph: all where it says nothing. */
 uint64_t og__cache_rows(const struct og_amount *amount, uint64_t n_nodes, size_t row_bytes);

@@ -1,4 +1,5 @@
 /* A memory plan: all that is fixed, and the smallest limit that would do. */
+#include "budget/device_plan.h"
 #include "budget/memory_plan_parts.h"
 
 #include "sample/spilled.h"
@@ -14,12 +15,33 @@ struct og_policy_setup og__premised_policy(const struct og_premises *p)
     return og__policy_setup(&p->config->opt, p->way->policy, p->facts->n_nodes);
 }
 
+size_t og__premised_tables(const struct og_premises *p, uint64_t n_slots,
+                           const struct og_planned_size *of)
+{
+    if (p->way->tiers) {
+        const struct og_tiers_setup tiers = og__premised_tiers(p, n_slots);
+        const uint64_t longest = OG_MIN(of->rows, og__input_rows(p->facts));
+        return og__tiers_bytes(&tiers, of->rows, longest, of->batches, of->distinct);
+    }
+    struct og_policy_setup setup = og__premised_policy(p);
+    setup.n_slots = (uint32_t)n_slots;
+    return og__policy_bytes(&setup, of->rows, of->batches, of->distinct);
+}
+
+uint32_t og__premised_tail(const struct og_premises *p)
+{
+    const struct og_policy_setup setup = og__premised_policy(p);
+    const struct og_tiers_setup tiers = og__premised_tiers(p, 0);
+    return p->way->tiers ? og__tiers_tail(&tiers) : og__policy_tail(&setup);
+}
+
 void og__memory_plan_slots(struct og_memory_plan *m, const struct og_premises *p, uint64_t n)
 {
+    const struct og_planned_size nothing = {0};
     const struct og_policy_setup none = og__premised_policy(p);
     struct og_policy_setup setup = none;
     m->n_slots = setup.n_slots = (uint32_t)n;
-    m->policy_slots = og__policy_bytes(&setup, 0, 0, 0) - og__policy_bytes(&none, 0, 0, 0);
+    m->policy_slots = og__premised_tables(p, n, &nothing) - og__premised_tables(p, 0, &nothing);
     m->policy_training_slots = og__policy_trimmed_bytes(&setup) - og__policy_trimmed_bytes(&none);
 }
 
@@ -28,13 +50,19 @@ static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
 {
     const int policy = p->way->policy;
     const struct og_policy_setup setup = og__premised_policy(p);
-    m->policy = og__policy_bytes(&setup, 0, 0, 0);
+    const uint64_t rows = p->way->tiers ? og__input_rows(p->facts) : 0; /* a batch at a time */
+    const struct og_planned_size batch = {rows, rows > 0, rows};
+    m->policy = og__premised_tables(p, 0, &batch);
     m->policy_training = og__policy_trimmed_bytes(&setup);
     m->alternates = p->way->alternate;
     size_t ranks = (size_t)p->facts->n_nodes * 4;
     bool prepares = og__policy_looks_ahead(policy) && !og__policy_fills_beside(policy);
     if (og__policy_wants_hotness(policy) || prepares) /* to guess at misses */
         m->hotness = ranks;
+    if (p->way->tiers && og__policy_wants_hotness(p->way->device_policy))
+        m->hotness += ranks;
+    if (p->way->tiers && og__policy_keeps_hotness(p->way->device_policy))
+        m->policy += ranks;
     if (og__policy_keeps_hotness(policy)) { /* as long as the run */
         m->policy += ranks;
         m->policy_training += ranks;
@@ -72,6 +100,13 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     const size_t of_made = f->made.depth > 0 ? og__reader_bytes(&made) : 0;
     const size_t of_packs = OG_MAX(og__reader_bytes(&own), of_made);
     m->plans = (size_t)og__works(p->way) * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
+    if (p->way->tiers) {
+        const struct og_tiers_setup tiers = og__premised_tiers(p, 1);
+        m->plans = (size_t)og__works(p->way) * og__tiers_plan_bytes(&tiers, rows) +
+                   og__planner_bytes(rows) + rows * OG__ENTERING_BYTES;
+        m->victims =
+            (size_t)og__victim_places(&tiers.victim) * (f->row_bytes + OG__VICTIM_META_BYTES);
+    }
     if (f->types) /* plans are of ids with rows */
         m->plans += (size_t)og__works(p->way) * rows * sizeof(uint32_t) +
                     OG__MOST_STAGING * f->bytes.typed_staging;
@@ -144,6 +179,7 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
                  {"samples", m->record},
                  {"seeds and labels", m->seeds + m->labels},
                  {"read buffers", m->reader},
+                 {"rings of victims", m->victims},
                  {"process", m->process}};
     char text[400] = "";
     char size[32];

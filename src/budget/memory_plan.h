@@ -25,6 +25,9 @@
 /* What is noted of a batch that is sampled ahead, and of a window of rows that enter the cache
  * (train/source.h, train/filling.h). */
 enum { OG__SAMPLED_AHEAD_BYTES = 56, OG__FILL_WINDOW_BYTES = 16 };
+/* And of a row that is to enter the host's cache once a device has read it (train/device_rows.c).
+ */
+enum { OG__ENTERING_BYTES = 16 };
 
 /* Where the budget goes, in bytes. */
 struct og_memory_plan {
@@ -47,6 +50,7 @@ struct og_memory_plan {
     size_t trace;         /* of a superbatch: ids; blocks and plans as far as they stay in memory */
     size_t trace_blocks, code_bytes; /* the latter two */
     size_t packing, sweep;           /* what batches miss, and writing it anew */
+    size_t victims;                  /* rings of rows that left a device's cache */
     size_t policy, policy_slots;     /* its tables while it plans, and what the slots add to them */
     size_t policy_training, policy_training_slots; /* the same once it has planned */
     size_t spill;          /* buffers through which batches are spilled while they are sampled */

@@ -82,11 +82,10 @@ enum { TAIL_LOTS = 8 };
 /* Batches that the policy wants to see behind a superbatch, as far as the run has them. */
 static uint64_t wanted_tail(const struct og_premises *p, uint64_t batches)
 {
-    const struct og_policy_setup setup = og__premised_policy(p);
     const uint64_t run = longest_superbatch(p);
     return og__keeps_batches(p->way)
                ? 0
-               : OG_MIN((uint64_t)og__policy_tail(&setup), run - OG_MIN(run, batches));
+               : OG_MIN((uint64_t)og__premised_tail(p), run - OG_MIN(run, batches));
 }
 
 /* Of which so many can be prepared with it, and a lot. */
@@ -108,14 +107,16 @@ static uint64_t lot_of(uint64_t batches, uint64_t tail)
 static void size_ahead(struct og_memory_plan *m, const struct og_premises *p,
                        const struct growth *g, uint64_t rows, uint64_t batches, uint64_t tail)
 {
-    struct og_policy_setup setup = og__premised_policy(p);
     const struct og_trace_options form = p->facts->trace;
-    size_t held = og__policy_keeps_hotness(p->way->policy) ? (size_t)p->facts->n_nodes * 4 : 0;
+    const int kept = og__policy_keeps_hotness(p->way->policy) +
+                     (p->way->tiers && og__policy_keeps_hotness(p->way->device_policy));
+    const size_t held = (size_t)kept * (size_t)p->facts->n_nodes * 4;
     m->superbatch = batches;
     m->tail = tail;
     m->lot = lot_of(batches, tail);
     const uint64_t all = batches + tail + m->lot;
-    m->policy = held + og__policy_bytes(&setup, all * rows, all, distinct_nodes(g, rows, all));
+    const struct og_planned_size planned = {all * rows, all, distinct_nodes(g, rows, all)};
+    m->policy = held + og__premised_tables(p, 0, &planned);
     m->trace = og__superbatch_bytes(p->config->opt.n_fanout, all, all * rows) +
                all * OG__SAMPLED_AHEAD_BYTES + batches * OG__FILL_WINDOW_BYTES + rows * 4 +
                OG__FILL_LIST;

@@ -53,6 +53,15 @@ uint32_t og__memory_plan_most_slots(const struct og_facts *f, size_t memory);
 /* Staging areas there must be while a run starts, when every row of a batch may have to be read. */
 int og__first_staging(const struct og_way *way);
 
+/* What the tables of a way take that plan superbatches of so much, with a cache of n_slots rows. */
+struct og_planned_size {
+    uint64_t rows, batches, distinct;
+};
+size_t og__premised_tables(const struct og_premises *p, uint64_t n_slots,
+                           const struct og_planned_size *of);
+/* Batches that it wants to see behind a superbatch. */
+uint32_t og__premised_tail(const struct og_premises *p);
+
 /* The policy of a way, without a cache yet. */
 struct og_policy_setup og__premised_policy(const struct og_premises *p);
 

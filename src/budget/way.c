@@ -6,7 +6,8 @@
 
 bool og__samples_ahead(const struct og_way *way)
 {
-    return og__policy_looks_ahead(way->policy) || og__packs(way) || way->alternate;
+    return og__policy_looks_ahead(way->policy) || og__packs(way) || way->alternate ||
+           (way->tiers && og__policy_looks_ahead(way->device_policy));
 }
 
 bool og__packs(const struct og_way *way)
@@ -17,7 +18,7 @@ bool og__packs(const struct og_way *way)
 bool og__keeps_batches(const struct og_way *way)
 {
     bool kept = way->reuses || way->whole_draws;
-    return kept && og__samples_ahead(way) && og__policy_is_steady(way->policy);
+    return kept && !way->tiers && og__samples_ahead(way) && og__policy_is_steady(way->policy);
 }
 
 /* Sampling is a small part of a training step: half the threads keep ahead of the model, unless

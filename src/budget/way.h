@@ -7,16 +7,18 @@
 #include <stdbool.h>
 
 struct og_way {
-    int policy;       /* enum og_policy_kind; AUTO until it is chosen */
-    int layout;       /* enum og_layout_kind; the same */
-    int topology;     /* enum og_topology_kind; AUTO until it is tried */
-    bool alternate;   /* sampling ahead and training take turns over one memory */
-    bool whole_draws; /* an epoch's batches are planned together, as they were packed together */
-    bool reuses;      /* several epochs train on the same batches */
-    bool models;      /* a model computes beside */
-    bool one_by_one;  /* a batch is trained before the next one is begun */
-    int threads;      /* of all */
-    int samplers;     /* that batches are given to, where a model computes beside; 0 = half */
+    int policy;        /* enum og_policy_kind; AUTO until it is chosen */
+    bool tiers;        /* a device has a cache over the host's, */
+    int device_policy; /* by this policy */
+    int layout;        /* enum og_layout_kind; the same */
+    int topology;      /* enum og_topology_kind; AUTO until it is tried */
+    bool alternate;    /* sampling ahead and training take turns over one memory */
+    bool whole_draws;  /* an epoch's batches are planned together, as they were packed together */
+    bool reuses;       /* several epochs train on the same batches */
+    bool models;       /* a model computes beside */
+    bool one_by_one;   /* a batch is trained before the next one is begun */
+    int threads;       /* of all */
+    int samplers;      /* that batches are given to, where a model computes beside; 0 = half */
 };
 
 /* Sampler threads of a flow, and works. */

@@ -50,6 +50,19 @@ static void say_places(const json_t *plan)
     printf("; the graph's structure is %s.\n", place_of(plan));
 }
 
+static void say_device(const json_t *plan)
+{
+    const json_t *device = json_object_get(plan, "device");
+    char rows[SHOWN_MAX];
+    char limit[SHOWN_MAX];
+    if (json_is_object(device))
+        printf("Over them the device keeps %s rows by policy %s, of %s.\n",
+               show_value(rows, "cache_rows", json_object_get(device, "cache_rows")),
+               text_of(device, "policy"),
+               show_value(limit, "bytes",
+                          json_object_get(json_object_get(device, "memory"), "limit")));
+}
+
 /* What an epoch finds in memory and reads, where the policy knows beforehand. */
 static void say_epoch(const json_t *plan)
 {
@@ -166,6 +179,7 @@ static void show_plan(const json_t *root)
 {
     json_t *shown = json_deep_copy(root);
     say_places(root);
+    say_device(root);
     say_epoch(root);
     say_choice(root);
     say_executors(root);

@@ -337,12 +337,20 @@ static void show_tiers(const json_t *epochs, double row_bytes)
     char reads[32];
     char from_disk[32];
     char from_host[32];
-    double rows = sum_over(epochs, "rows");
+    char from_device[32];
+    const bool on_device = json_object_get(json_array_get(epochs, 0), "device_hits");
+    const double rows = sum_over(epochs, "rows");
+    const double in_host = sum_over(epochs, "hits") - sum_over(epochs, "device_hits");
     count_text(reads, sizeof(reads), (long long)sum_over(epochs, "reads"));
     bytes_text(from_disk, sizeof(from_disk), sum_over(epochs, "feature_bytes_read"), "");
-    bytes_text(from_host, sizeof(from_host), sum_over(epochs, "hits") * row_bytes, "");
+    bytes_text(from_host, sizeof(from_host), in_host * row_bytes, "");
     printf("  %-12s %15s %10s %15s %14s\n", "rows from", "rows", "share", "reads", "bytes");
-    tier_line("host cache", sum_over(epochs, "hits"), rows, "0", from_host);
+    if (on_device) {
+        bytes_text(from_device, sizeof(from_device), sum_over(epochs, "device_hits") * row_bytes,
+                   "");
+        tier_line("device", sum_over(epochs, "device_hits"), rows, "0", from_device);
+    }
+    tier_line("host cache", in_host, rows, "0", from_host);
     tier_line("disk", sum_over(epochs, "misses"), rows, reads, from_disk);
 }
 
@@ -350,6 +358,9 @@ static void show_tiers(const json_t *epochs, double row_bytes)
 static double row_bytes(const json_t *plan)
 {
     double slots = number(plan, "cache_rows");
+    const json_t *device = json_object_get(plan, "device");
+    if (json_is_object(device))
+        return number(device, "row_bytes");
     return slots > 0 ? number(json_object_get(plan, "memory"), "feature cache") / slots : 0;
 }
 

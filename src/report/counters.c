@@ -42,7 +42,18 @@ void og__epoch_counters_parse(struct og_epoch_counters *c, const json_t *object)
     OG_EPOCH_COUNTERS(GET_KEY)
 }
 
-void og__epoch_counters_add(struct og_epoch_counters *sum, const struct og_epoch_counters *more)
+void og__epoch_counters_add(struct og_epoch_counters *sum,
+                            const struct og_epoch_counters *more){OG_EPOCH_COUNTERS(ADD_FIELD)}
+
+json_t *og__tier_counters_json(const struct og_tier_counters *c, json_t *object)
 {
-    OG_EPOCH_COUNTERS(ADD_FIELD)
+    if (c->device_hits + c->link_bytes > 0) {
+        OG_TIER_COUNTERS(SET_KEY)
+    }
+    return object;
+}
+
+void og__tier_counters_parse(struct og_tier_counters *c, const json_t *object)
+{
+    OG_TIER_COUNTERS(GET_KEY)
 }

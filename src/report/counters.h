@@ -32,6 +32,17 @@
     X(prepare_bytes_read, uint64_t)                                                    \
     X(checkpoint_bytes_written, uint64_t)
 
+/* Of runs with a cache on a device; not told of others. */
+#define OG_TIER_COUNTERS(X)                                                  \
+    X(device_hits, uint64_t)                                                 \
+    X(host_hits, uint64_t)                                                   \
+    X(victim_hits, uint64_t)                                                 \
+    X(victim_pushed, uint64_t)                                               \
+    X(victim_dropped, uint64_t)                                              \
+    X(demoted, uint64_t)         /* from the device's cache to the host's */ \
+    X(link_bytes, uint64_t)      /* of rows, to the device */                \
+    X(link_bytes_back, uint64_t) /* and from its cache */
+
 #define OG_PREPARE_COUNTERS(X) \
     X(seconds, double)         \
     X(reads, uint64_t)         \
@@ -42,6 +53,9 @@
 #define OG_COUNTER_FIELD(name, type) type name;
 struct og_epoch_counters {
     OG_EPOCH_COUNTERS(OG_COUNTER_FIELD)
+};
+struct og_tier_counters {
+    OG_TIER_COUNTERS(OG_COUNTER_FIELD)
 };
 struct og_prepare_counters {
     OG_PREPARE_COUNTERS(OG_COUNTER_FIELD)
@@ -54,5 +68,8 @@ OG_MUST_CHECK json_t *og__prepare_counters_json(const struct og_prepare_counters
 /* Back from such an object; absent keys are 0. */
 void og__epoch_counters_parse(struct og_epoch_counters *c, const json_t *object);
 void og__epoch_counters_add(struct og_epoch_counters *sum, const struct og_epoch_counters *more);
+/* The same; where no row came to a device, no key. */
+OG_MUST_CHECK json_t *og__tier_counters_json(const struct og_tier_counters *c, json_t *object);
+void og__tier_counters_parse(struct og_tier_counters *c, const json_t *object);
 
 #endif

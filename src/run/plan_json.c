@@ -1,6 +1,7 @@
 #include "run/plan_json.h"
 
 #include "base/json.h"
+#include "budget/device_plan.h"
 #include "train/options.h"
 
 #include <math.h>
@@ -21,7 +22,7 @@ static double predicted_seconds(const struct og_session *s)
 static json_t *memory_json(const struct og_memory_plan *m)
 {
     return json_pack(
-        "{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
+        "{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
         "limit", (json_int_t)m->limit, "smallest", (json_int_t)m->smallest, "process",
         (json_int_t)m->process, "samples", (json_int_t)m->samples, "topology",
         (json_int_t)m->topology, "neighbour cache", (json_int_t)m->neighbors, "seeds",
@@ -31,9 +32,9 @@ static json_t *memory_json(const struct og_memory_plan *m)
         "trace", (json_int_t)m->trace, "samplers", (json_int_t)(m->sampler + m->together),
         "batches", (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
         (json_int_t)m->reader, "model", (json_int_t)m->model, "activations",
-        (json_int_t)m->activations, "batches handed over", (json_int_t)m->handed, "staging",
-        (json_int_t)m->staging, "feature cache", (json_int_t)m->cache, "slack",
-        (json_int_t)m->slack);
+        (json_int_t)m->activations, "batches handed over", (json_int_t)m->handed, "victims",
+        (json_int_t)m->victims, "staging", (json_int_t)m->staging, "feature cache",
+        (json_int_t)m->cache, "slack", (json_int_t)m->slack);
 }
 
 static json_t *predicted_json(const struct og_session *s)
@@ -140,11 +141,28 @@ static json_t *scratch_json(const struct og_session *s)
                      "write", s->facts.away.write, "measured", s->facts.away.measured);
 }
 
+/* What --device-memory is shared out to; null where a device keeps no rows. */
+static json_t *device_json(const struct og_session *s)
+{
+    const struct og_device_plan d = og__device_plan(&s->given);
+    const struct og_tiers_setup tiers = og__premised_tiers(&s->given, s->memory.n_slots);
+    if (!s->way.tiers)
+        return json_null();
+    return json_pack(
+        "{s:s s:I s:I s:I s:i s:{s:I s:I s:I s:I s:I s:I s:I}}", "policy",
+        og__policy_word(s->way.device_policy), "cache_rows", (json_int_t)d.rows.n_slots,
+        "victim_rows", (json_int_t)og__victim_places(&tiers.victim), "row_bytes",
+        (json_int_t)s->facts.row_bytes, "batches", d.rows.n_rooms, "memory", "limit",
+        (json_int_t)d.limit, "smallest", (json_int_t)d.smallest, "model", (json_int_t)d.model,
+        "activations", (json_int_t)d.activations, "batches", (json_int_t)d.rooms, "feature cache",
+        (json_int_t)d.cache, "slack", (json_int_t)d.slack);
+}
+
 json_t *og__session_plan_json(const struct og_session *s)
 {
     json_t *options = og__options_json(&s->config.opt);
     json_t *plan = json_pack(
-        "{s:O s:s s:O s:I s:I s:I s:I s:I s:b s:b s:o s:o s:o s:o s:o s:o}", "policy",
+        "{s:O s:s s:O s:I s:I s:I s:I s:I s:b s:b s:o s:o s:o s:o s:o s:o s:o}", "policy",
         json_object_get(options, "policy"), "layout",
         json_string_value(json_object_get(options, "layout")), "topology",
         json_object_get(options, "topology"), "cache_rows", (json_int_t)s->memory.n_slots,
@@ -153,7 +171,7 @@ json_t *og__session_plan_json(const struct og_session *s)
         (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates, "disk_measured",
         s->facts.profile.measured, "memory", memory_json(&s->memory), "predicted",
         predicted_json(s), "candidates", choice_json(s), "trainers", groups_json(&s->hands),
-        "executors", executors_json(s), "scratch", scratch_json(s));
+        "executors", executors_json(s), "scratch", scratch_json(s), "device", device_json(s));
     json_decref(options);
     return plan;
 }

@@ -97,6 +97,7 @@ static int end_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
     OG_TRY(tell_epoch(t, epoch, err));
 out:
     state->counters = (struct og_epoch_counters){0};
+    state->tiers = (struct og_tier_counters){0};
     state->train = state->valid = (struct og_metrics){0};
     og__scores_clear(&t->scores);
     return rc;

@@ -1,46 +1,5 @@
 #include "run/simulate_tiers.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* Park et al. 2024, §5.1: rings of 16 K rows. */
-enum { RING_ROWS = 16384, MOST_RING_ROWS = 1 << 20 };
-
-int og__victim_read(struct og_victim_asked *v, const char *text, struct og_err *err)
-{
-    static const char prefix[] = "pvp:depth=";
-    static const char hint[] = "off, pvp, or pvp:depth=N with N from 1 to 1048576 rows a ring";
-    text = text ? text : "off";
-    *v = (struct og_victim_asked){0};
-    snprintf(v->name, sizeof(v->name), "%s", text);
-    if (strcmp(text, "off") == 0)
-        return 0;
-    if (strcmp(text, "pvp") == 0) {
-        v->depth = RING_ROWS;
-        return 0;
-    }
-    char *end = NULL;
-    const char *digits = text + strlen(prefix);
-    const bool named =
-        strncmp(text, prefix, strlen(prefix)) == 0 && *digits >= '0' && *digits <= '9';
-    const unsigned long depth = named ? strtoul(digits, &end, 10) : 0;
-    if (depth == 0 || depth > MOST_RING_ROWS || *end)
-        return og__fail(err, -EINVAL, hint, "victim: '%s' given", text);
-    v->depth = (uint32_t)depth;
-    return 0;
-}
-
-struct og_victim_setup og__victim_setup(const struct og_victim_asked *v,
-                                        const struct og_options *device)
-{
-    if (v->depth == 0)
-        return (struct og_victim_setup){0};
-    return (struct og_victim_setup){.n_rings = (uint32_t)device->window,
-                                    .depth = v->depth,
-                                    .update = (uint32_t)OG_MAX(device->update, 1)};
-}
-
 static double share(uint64_t part, uint64_t of)
 {
     return of ? (double)part / (double)of : 0;

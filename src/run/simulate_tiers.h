@@ -2,22 +2,12 @@
 #ifndef OG_RUN_SIMULATE_TIERS_H
 #define OG_RUN_SIMULATE_TIERS_H
 
+#include "budget/config.h"
 #include "plan/simulate.h"
 
 #include <outgrow/outgrow.h>
 
 #include <jansson.h>
-
-struct og_victim_asked {
-    char name[32];  /* as given */
-    uint32_t depth; /* rows a ring; 0 = off */
-};
-
-/* "off", "pvp", "pvp:depth=N"; NULL is off. */
-OG_MUST_CHECK int og__victim_read(struct og_victim_asked *v, const char *text, struct og_err *err);
-/* As many rings as the device's policy looks ahead. */
-struct og_victim_setup og__victim_setup(const struct og_victim_asked *v,
-                                        const struct og_options *device);
 
 struct og_tiers_names {
     const char *policy, *cache, *device_policy, *device_memory, *victim;

@@ -202,7 +202,7 @@ json_t *og__run_epoch_json(const struct og_trainer *t, uint32_t epoch)
                                   : json_null());
     row = og__json_with(row, "valid_metrics",
                         evaluated ? og__scores_json(&t->scores, &state->valid) : json_null());
-    row = og__epoch_counters_json(&state->counters, row);
+    row = og__tier_counters_json(&state->tiers, og__epoch_counters_json(&state->counters, row));
     return t->ranks ? og__json_with(row, "exchanged_bytes",
                                     json_integer((json_int_t)og__ranks_sent(t->ranks)))
                     : row;

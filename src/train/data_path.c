@@ -40,6 +40,15 @@ out:
     return rc;
 }
 
+static int reserve_tiers(const struct og_data_path *d, struct og_work *w, uint32_t rows,
+                         struct og_err *err)
+{
+    const struct og_premises given = {d->config, d->facts, d->way};
+    const struct og_tiers_setup setup = og__premised_tiers(&given, d->memory->n_slots);
+    og__tiers_plan_init(&w->tiers, d->budget);
+    return og__tiers_plan_reserve(&w->tiers, &setup, rows, err);
+}
+
 static int open_works(struct og_data_path *d, unsigned want, struct og_err *err)
 {
     const struct og_facts *f = d->facts;
@@ -56,7 +65,9 @@ static int open_works(struct og_data_path *d, unsigned want, struct og_err *err)
         w->planned = (struct og_planned_ids){.budget = d->budget};
         OG_TRY(og__seeds_open(&w->seeds, &f->seeds, d->budget, err));
         OG_TRY(og__batch_reserve(&w->sampled, &f->caps, f->trace.extras, err));
-        if ((want & OG__WANT_FEATURES))
+        if (d->way->tiers)
+            OG_TRY(reserve_tiers(d, w, rows, err));
+        else if ((want & OG__WANT_FEATURES))
             OG_TRY(og__plan_reserve(&w->plan, rows, changes, err));
         if ((want & OG__WANT_FEATURES) && f->types)
             OG_TRY(og__planned_ids_reserve(&w->planned, rows, err));
@@ -65,11 +76,14 @@ out:
     return rc;
 }
 
-static void close_work(struct og_work *w)
+static void close_work(const struct og_data_path *d, struct og_work *w)
 {
     og__batch_release(&w->sampled);
     og__planned_ids_release(&w->planned);
-    og__plan_release(&w->plan);
+    if (d->way->tiers)
+        og__tiers_plan_release(&w->tiers);
+    else
+        og__plan_release(&w->plan);
     og__seeds_close(&w->seeds);
 }
 
@@ -149,6 +163,60 @@ static int open_features(struct og_data_path *d, uint64_t *prefill, struct og_er
     return rc < 0 || og__samples_ahead(d->way) ? rc : fill_cache(d, prefill, err);
 }
 
+/* ---- to a device ---- */
+
+int og__data_path_fill_tiers(struct og_data_path *d, uint64_t *prefill,
+                             struct og_io_counts *counted, struct og_err *err)
+{
+    uint32_t *nodes = malloc(2 * OG__FILL_ROWS * sizeof(*nodes));
+    uint32_t *places = nodes ? nodes + OG__FILL_ROWS : NULL;
+    int rc;
+    OG_TRY(nodes ? 0 : og__fail_errno(err, -ENOMEM, NULL, "filling caches"));
+    for (uint32_t n; (n = og__tiers_prefill(d->tiers, nodes, places, OG__FILL_ROWS)) > 0;) {
+        *prefill += n;
+        OG_TRY(og__device_rows_fill(d->device_rows, nodes, places, n, counted, err));
+        OG_TRY(og__stopped(d->config, "stopped while filling caches", err));
+    }
+out:
+    free(nodes);
+    const int ended = og__device_rows_fill_end(d->device_rows, counted, rc < 0 ? NULL : err);
+    return rc < 0 ? rc : ended;
+}
+
+/* As before a batch of no rows. */
+static int fill_first(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
+{
+    uint64_t ptr[] = {0, 0};
+    uint32_t none = 0;
+    const struct og_trace nothing = {1, ptr, &none};
+    struct og_io_counts counted = {0}; /* with all that is read before the first batch */
+    const int rc = og__tiers_prepare(d->tiers, &nothing, 1, err);
+    return rc < 0 ? rc : og__data_path_fill_tiers(d, prefill, &counted, err);
+}
+
+static int open_device_features(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
+{
+    const struct og_premises given = {d->config, d->facts, d->way};
+    const struct og_tiers_places at = og__tiers_places(d->tiers);
+    const struct og_device_rows_setup setup = {
+        .ops = og__model_rows_ops(d->model),
+        .backend = og__model_backend(d->model),
+        .rows = og__device_plan(&given).rows,
+        .at = at,
+        .n_victims = at.misses - at.victim,
+        .most = (uint32_t)og__input_rows(d->facts),
+        .gather = {.n_slots = at.victim - at.host,
+                   .staging_rows = d->memory->staging_rows,
+                   .n_staging = d->memory->n_staging,
+                   .reader = og__reader_setup(d->config, &d->facts->profile)},
+        .timeline = &d->timeline};
+    int rc = og__device_rows_open(&d->device_rows, d->facts->ds, &setup, d->budget, err);
+    if (rc < 0)
+        return rc;
+    d->rows = og__rows_on_device(d->device_rows);
+    return og__samples_ahead(d->way) ? 0 : fill_first(d, prefill, err);
+}
+
 static int open_typed_features(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
 {
     const struct og_facts *f = d->facts;
@@ -165,6 +233,8 @@ static int open_typed_features(struct og_data_path *d, uint64_t *prefill, struct
 
 const char *og__data_path_engine(const struct og_data_path *d)
 {
+    if (d->device_rows)
+        return og__device_rows_engine(d->device_rows);
     return d->gather ? og__gather_engine(d->gather) : og__typed_gather_engine(d->typed_gather);
 }
 
@@ -175,7 +245,9 @@ int og__data_path_open(struct og_data_path *d, unsigned want, uint64_t *prefill,
     int rc;
     OG_TRY(open_samplers(d, err));
     OG_TRY(open_works(d, want, err));
-    if ((want & OG__WANT_FEATURES))
+    if ((want & OG__WANT_FEATURES) && d->way->tiers)
+        OG_TRY(open_device_features(d, prefill, err));
+    else if ((want & OG__WANT_FEATURES))
         OG_TRY(d->facts->typed ? open_typed_features(d, prefill, err)
                                : open_features(d, prefill, err));
 out:
@@ -186,13 +258,15 @@ void og__data_path_close(struct og_data_path *d)
 {
     og__stores_close(&d->stores); /* first: what a pack is reading goes to a staging area */
     og__gather_close(d->gather);
+    og__device_rows_close(d->device_rows);
     og__typed_gather_close(d->typed_gather);
     for (int i = 0; d->works && i < og__works(d->way); i++)
-        close_work(&d->works[i]);
+        close_work(d, &d->works[i]);
     free(d->works);
     for (int i = 0; d->samplers && i < og__samplers(d->way); i++)
         og__sampler_close(d->samplers[i]);
     free(d->samplers);
     og__planner_release(&d->planner);
     og__policy_close(d->policy);
+    og__tiers_close(d->tiers);
 }

@@ -7,7 +7,9 @@
 #ifndef OG_DATA_PATH_H
 #define OG_DATA_PATH_H
 
+#include "budget/device_plan.h"
 #include "budget/memory_plan.h"
+#include "train/device_rows.h"
 #include "train/packs.h"
 #include "train/source.h"
 #include "train/structure.h"
@@ -54,13 +56,16 @@ struct og_data_path {
     struct og_predicted *predicted;   /* set once the first superbatch is planned */
     struct og_timeline *timeline;     /* NULL = none */
     const struct og_shift *shift;     /* of who samples; NULL: they do nothing else */
+    struct og_model *model; /* where its rows go, to a device's cache; else not looked at */
     /* its own */
     struct og_sampler **samplers; /* og__samplers(way) of them */
     struct og_work *works;        /* og__works(way) */
-    struct og_policy *policy;
+    struct og_policy *policy;     /* NULL: */
+    struct og_tiers *tiers;       /* a device's cache, and the host's */
     struct og_planner planner;
     struct og_gather *gather;             /* NULL: no features, or of several widths: */
-    struct og_typed_gather *typed_gather; /* NULL: neither */
+    struct og_typed_gather *typed_gather; /* NULL: neither, or */
+    struct og_device_rows *device_rows;   /* those come to a device */
     struct og_row_source rows;            /* of whichever it is */
     struct og_stores stores;
 };
@@ -69,6 +74,10 @@ struct og_data_path {
  * that waits for a superbatch, by the policy that is there already. *prefill: rows of it. */
 OG_MUST_CHECK int og__data_path_open(struct og_data_path *d, unsigned want, uint64_t *prefill,
                                      struct og_err *err);
+/* What the tiers want in their slots now, with a device's cache; *prefill is added to. No batch is
+ * in flight. */
+OG_MUST_CHECK int og__data_path_fill_tiers(struct og_data_path *d, uint64_t *prefill,
+                                           struct og_io_counts *counted, struct og_err *err);
 const char *og__data_path_engine(const struct og_data_path *d); /* that reads features */
 void og__data_path_close(struct og_data_path *d);
 

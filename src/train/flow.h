@@ -19,6 +19,7 @@
 
 #include "budget/way.h"
 #include "gather/gather.h"
+#include "plan/tiers.h"
 #include "report/timeline.h"
 #include "sample/sample.h"
 #include "sample/seeds.h"
@@ -51,7 +52,9 @@ struct og_work {
     bool stored; /* it is in a folder of samples made beforehand */
     struct og_batch_memory sampled;
     struct og_planned_ids planned; /* of a typed graph */
-    struct og_plan plan;
+    struct og_plan plan; /* with a device's cache what is `tiers` of it, whose arrays it has */
+    struct og_tiers_plan tiers;
+    uint64_t link_bytes, link_bytes_back; /* of rows, between the host and a device's cache */
     int staging; /* area of the gather room that holds its misses; -1 = none */
     struct og_rows view;
     const struct og_rows

@@ -99,6 +99,11 @@ static bool samples_ahead(const struct og_premises *p)
     return og__samples_ahead(p->way);
 }
 
+static bool keeps_rows_there(const struct og_premises *p)
+{
+    return og__has_tiers(p->config);
+}
+
 static bool has_no_packs(const struct og_premises *p)
 {
     return !p->way->whole_draws;
@@ -152,6 +157,12 @@ static const struct need needs[] = {
     {0, "together", "topology", "disk", NULL, NULL, "all lists are in memory"},
     {0, "together", "sampler", NULL, draws_by_degrees, NULL,
      "it reads lists, or walks, for each batch by itself"},
+    {FEATURES, "device-memory", NULL, NULL, keeps_rows_there, NULL,
+     "rows stay on a device while a model is trained there"},
+    {FEATURES, "device-policy", NULL, NULL, keeps_rows_there, NULL,
+     "no rows stay on a device without --device-memory"},
+    {FEATURES, "victim", NULL, NULL, keeps_rows_there, NULL,
+     "no rows stay on a device without --device-memory"},
     {FEATURES, "superbatch", "policy", NULL, samples_ahead, NULL, "no batch is sampled ahead"},
     {FEATURES, "superbatch", "resample-every", NULL, samples_again, NULL,
      "the batches of an epoch are kept for those that train on them again"},
@@ -223,7 +234,9 @@ static void say_if_idle(const struct og_premises *p, const struct og_option *row
     const struct og_options *opt = &p->config->opt;
     const struct need *n = unmet(p, row->name);
     char text[32], takers[64], why[96];
-    if (!og__option_counts(opt, row) && (about(row) == 0 || (about(row) & p->config->want))) {
+    const bool counts = og__option_counts(opt, row) ||
+                        (og__has_tiers(p->config) && og__option_counts(&p->config->above, row));
+    if (!counts && (about(row) == 0 || (about(row) & p->config->want))) {
         og__option_takers(row, takers, sizeof(takers));
         snprintf(why, sizeof(why), "it is a parameter of %s", takers);
         og__say_without_effect(&p->config->log, before, row->name, row->of,

@@ -36,6 +36,18 @@ static void count_ahead(struct og_epoch_counters *c, const struct og_work *w)
     c->bytes_written += w->ahead.bytes_written;
 }
 
+void og__count_tiers(struct og_tier_counters *c, const struct og_work *w)
+{
+    c->device_hits += w->tiers.device_hits;
+    c->host_hits += w->tiers.host_hits;
+    c->victim_hits += w->tiers.victim_hits;
+    c->victim_pushed += w->tiers.n_pushed;
+    c->victim_dropped += w->tiers.n_dropped;
+    c->demoted += w->tiers.n_moves - w->tiers.n_pushed;
+    c->link_bytes += w->link_bytes;
+    c->link_bytes_back += w->link_bytes_back;
+}
+
 void og__count_work(struct og_epoch_counters *c, const struct og_work *w)
 {
     c->sample_seconds += w->sample_seconds;

@@ -1,4 +1,5 @@
 #include "train/learner.h"
+#include "nn/ops.h"
 #include "nn/tasks.h"
 
 #include "train/checkpoint.h"
@@ -121,24 +122,43 @@ void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
         f->bytes.targets = og__labels_bytes(f->ds, (int64_t)f->schedule.batch_size);
     if (has_trainers(config))
         add_trainers(l, f, &config->opt);
+    f->bytes.there_model = f->bytes.there_activations = 0;
+    if (og__has_tiers(config)) { /* of a budget of its own (device_plan.h) */
+        const size_t own = l->ops->own_bytes(config->opt.threads);
+        const size_t workspace =
+            og__model_workspace_bytes(l->ops, &f->shape, &f->caps, alone, config->opt.threads);
+        f->bytes.there_model = model;
+        f->bytes.there_activations = workspace - own;
+        f->bytes.model -= model;
+        f->bytes.activations -= workspace - own;
+        f->bytes.activations += l->ops->rows->host_bytes();
+    }
 }
 
 /* ---- while there is one ---- */
 
+/* bound: of a device's memory; 0 = none, and rows come from the host's. */
 static int open_model(struct og_learner *l, const struct og_premises *p, bool gradients,
-                      struct og_pool *pool, struct og_budget *b, struct og_err *err)
+                      size_t bound, struct og_pool *pool, struct og_budget *b, struct og_err *err)
 {
     const struct og_options *opt = &p->config->opt;
-    int rc = og__model_create(&l->model, l->ops, &p->facts->shape, opt->optimizer,
-                              (uint64_t)opt->seed, pool, b, err);
-    return rc < 0 ? rc : og__model_reserve(l->model, &p->facts->caps, gradients, err);
+    struct og_batch_caps caps = p->facts->caps;
+    int rc;
+    caps.rows_come = bound > 0;
+    OG_TRY(og__model_create(&l->model, l->ops, &p->facts->shape, opt->optimizer,
+                            (uint64_t)opt->seed, pool, b, err));
+    OG_TRY(og__model_bound(l->model, bound, err));
+    OG_TRY(og__model_reserve(l->model, &caps, gradients, err));
+out:
+    return rc;
 }
 
 int og__learner_open(struct og_learner *l, const struct og_premises *p, struct og_pool *pool,
                      struct og_budget *b, struct og_err *err)
 {
     const bool gradients = p->config->want & OG__WANT_TRAINING && !has_trainers(p->config);
-    return open_model(l, p, gradients, pool, b, err);
+    const size_t bound = og__has_tiers(p->config) ? (size_t)p->config->opt.device_memory.value : 0;
+    return open_model(l, p, gradients, bound, pool, b, err);
 }
 
 void og__learner_close(struct og_learner *l)
@@ -216,7 +236,7 @@ int og__learner_time(const struct og_learner *l, const struct og_premises *p,
     struct timed t = {.given = p, .budget = b, .batch = batch};
     int rc;
     OG_TRY(open_timed(&t, pairs, err));
-    OG_TRY(open_model(&own, p, p->config->want & OG__WANT_TRAINING, pool, b, err));
+    OG_TRY(open_model(&own, p, p->config->want & OG__WANT_TRAINING, 0, pool, b, err));
     OG_TRY(time_step(&t, own.model, seconds, err));
     OG_TRY(time_step(&t, own.model, seconds, err)); /* the second counts */
 out:
@@ -301,7 +321,7 @@ int og__learner_time_groups(const struct og_learner *l, const struct og_premises
         group[i].timed = &t;
         group[i].own.ops = l->ops;
         OG_TRY(og__pool_open(&group[i].pool, groups->threads, err));
-        OG_TRY(open_model(&group[i].own, p, true, group[i].pool, b, err));
+        OG_TRY(open_model(&group[i].own, p, true, 0, group[i].pool, b, err));
     }
     OG_TRY(run_groups(group, n, seconds, err));
 out:

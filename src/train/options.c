@@ -257,6 +257,19 @@ static const struct og_option table[] = {
     {"evict", "BY", "hybrid", resources, NOTHING,
      "what the policy hybrid looks at: both, the static score alone or the next use alone",
      NAMES("hybrid", "static", "dynamic"), OG_OPTION_CHOICE, FIELD(evict), 0, 0, JOINS("policy")},
+    {"device-memory", "SIZE", "", resources, NOTHING,
+     "bound on what training takes of the memory of --device, such as 8G: model, activations, batches, "
+     "and in the rest a cache of feature rows; unless given, what the model needs, and no cache "
+     "(docs/devices.md)",
+     NULL, OG_OPTION_AMOUNT, FIELD(device_memory), 0, MAX_BYTES, ALL},
+    {"device-policy", "KIND", "", resources, NOTHING,
+     "which rows that cache keeps, as --policy says it of the host's; unless given, always the same "
+     "ones, ranked as --policy ranks them",
+     NULL, OG_OPTION_TEXT, FIELD(device_policy), 0, 0, ALL},
+    {"victim", "off|pvp[:depth=N]", "", resources, NOTHING,
+     "pvp: what leaves that cache waits in the host's memory, in rings of N rows [16384], for the "
+     "batch that wants it next",
+     NULL, OG_OPTION_TEXT, FIELD(victim), 0, 0, ALL},
     {"disk", "SIZE", "90%", resources, NOTHING,
      "bound on what is written to --scratch, all its folders together, of which each has an equal share; 25% "
      "means that share of what is free there",
@@ -566,6 +579,30 @@ out:
     return rc;
 }
 
+/* "virtual:1", "cuda:0": devices by number. There is one of a kind, and of GPUs the first. */
+static int set_device(struct og_options *opt, const struct og_option *row, const char *value,
+                      struct og_err *err)
+{
+    const char *which = strchr(value, ':') + 1;
+    char *word = strndup(value, (size_t)(which - 1 - value));
+    const int kind = og__option_choice(row->name, word);
+    const bool plain = *which && strspn(which, "0123456789,") == strlen(which);
+    int rc;
+    OG_TRY(word ? 0 : og__fail_errno(err, -ENOMEM, NULL, "options"));
+    if (!plain || (kind != OG_DEVICE_VIRTUAL && kind != OG_DEVICE_CUDA))
+        OG_TRY(og__option_refuse(row, value, err));
+    if (strchr(which, ',') || (kind == OG_DEVICE_VIRTUAL && strcmp(which, "1") != 0))
+        OG_TRY(og__fail(err, -ENOTSUP, "several processes may each have one: --workers",
+                        "--device %.40s: a process trains on one device", value));
+    if (kind == OG_DEVICE_CUDA && strcmp(which, "0") != 0)
+        OG_TRY(og__fail(err, -ENOTSUP, "CUDA_VISIBLE_DEVICES says which GPU is the first",
+                        "--device %.40s: the first GPU is used, which is cuda:0", value));
+    OG_TRY(og_option_read(row, opt, word, err));
+out:
+    free(word);
+    return rc;
+}
+
 /* What the --fanout before this said of relations. */
 static void drop_relations(struct og_options *opt)
 {
@@ -583,9 +620,12 @@ int og_options_set(struct og_options *opt, const char *name, const char *value, 
     const char *relations = row->type == OG_OPTION_LIST ? strchr(value, ';') : NULL;
     if (relations)
         return set_fanouts(opt, value, relations, err);
-    const struct chooser *c = strchr(value, ':') ? find_chooser(row->name) : NULL;
-    int rc =
-        c ? set_with_parameters(opt, row, c, value, err) : og_option_read(row, opt, value, err);
+    const bool colon = strchr(value, ':');
+    const struct chooser *c = colon ? find_chooser(row->name) : NULL;
+    const bool numbered = colon && strcmp(row->name, "device") == 0;
+    int rc = numbered ? set_device(opt, row, value, err)
+             : c      ? set_with_parameters(opt, row, c, value, err)
+                      : og_option_read(row, opt, value, err);
     if (rc < 0)
         return rc;
     og__option_set_add(&opt->given, (size_t)(row - table));

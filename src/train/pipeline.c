@@ -70,13 +70,19 @@ static int open_together(struct og_pipeline *p, struct og_err *err)
     return og__together_source_open(&p->batches.together, &d->structure->topology, &opt, err);
 }
 
+static int run_flow(struct og_pipeline *p, og_consumer *consumer, void *arg, struct og_err *err)
+{
+    const int rc = og__flow_run(&p->flow, consumer, arg, err);
+    return rc < 0 ? rc : og__device_rows_check(p->path->device_rows, err);
+}
+
 int og__pipeline_run(struct og_pipeline *p, og_consumer *consumer, void *arg, struct og_err *err)
 {
     if (!p->together || p->flow.items.first >= p->flow.items.last)
-        return og__flow_run(&p->flow, consumer, arg, err);
+        return run_flow(p, consumer, arg, err);
     int rc = open_together(p, err);
     if (rc == 0)
-        rc = og__flow_run(&p->flow, consumer, arg, err);
+        rc = run_flow(p, consumer, arg, err);
     if (p->flow.items.pass == OG__SPLITS) /* those of an evaluation tell nothing of an epoch */
         og__predict_structure(p->path, &p->batches.together.told, p->batches.together.n_told);
     og__together_source_close(&p->batches.together);
@@ -92,9 +98,23 @@ static void load_rows(struct og_flow *flow, const struct og_data_path *d)
     flow->n_staging = d->memory->n_staging;
 }
 
+/* How many may be between their reads and the end of their training is for the device to say. */
+static void take_tiers(struct og_pipeline *p, struct og_data_path *d, bool prepared)
+{
+    p->plans.of_tiers =
+        (struct og_tiered_plans){.tiers = d->tiers, .planner = &d->planner, .prepared = prepared};
+    p->flow.plans = og__plans_of_tiers(&p->plans.of_tiers);
+    load_rows(&p->flow, d);
+    p->flow.n_staging = og__device_rows_in_flight(d->device_rows);
+}
+
 void og__pipeline_train(struct og_pipeline *p, struct og_data_path *d, struct og_items items)
 {
     og__pipeline_sample(p, d, items, false);
+    if (d->tiers) {
+        take_tiers(p, d, false);
+        return;
+    }
     const struct og_policy_plans plans = {.policy = d->policy, .planner = &d->planner};
     if (d->facts->types) {
         p->plans.of_types = (struct og_typed_plans){plans, d->facts->types};
@@ -112,6 +132,10 @@ void og__pipeline_replay(struct og_pipeline *p, struct og_data_path *d,
     *p = (struct og_pipeline){.flow = flow_of(d, &batches->items), .path = d};
     p->batches.replayed = *batches;
     p->flow.batches = og__source_replayed(&p->batches.replayed);
+    if (d->tiers) {
+        take_tiers(p, d, true);
+        return;
+    }
     p->plans.stored = (struct og_stored_plans){.codes = d->stores.codes,
                                                .ahead = batches->ahead,
                                                .n_slots = d->memory->n_slots,

@@ -48,10 +48,19 @@ static const struct preset_value {
     {OG_PRESET_MEMORY, "cache", "100%"},
 };
 
-static int apply_preset(struct og_options *opt, struct og_err *err)
+/* With --device-memory, a cache on the device over the host's: these come first (Park et al. 2024,
+ * §4.2, §4.3). */
+static const struct preset_value device_values[] = {
+    {OG_PRESET_LSM_GNN, "policy", "pagerank"},
+    {OG_PRESET_LSM_GNN, "device-policy", "hybrid"},
+    {OG_PRESET_LSM_GNN, "victim", "pvp"},
+};
+
+static int apply_values(struct og_options *opt, const struct preset_value *list, size_t n,
+                        struct og_err *err)
 {
-    for (size_t i = 0; i < OG_COUNT(preset_values); i++) {
-        const struct preset_value *p = &preset_values[i];
+    for (size_t i = 0; i < n; i++) {
+        const struct preset_value *p = &list[i];
         if (p->preset != opt->preset || og__options_given(opt, p->name))
             continue;
         int rc = og_options_set(opt, p->name, p->value, err);
@@ -59,6 +68,13 @@ static int apply_preset(struct og_options *opt, struct og_err *err)
             return rc;
     }
     return 0;
+}
+
+static int apply_preset(struct og_options *opt, struct og_err *err)
+{
+    const bool over = opt->device_memory.unit != OG_UNSET;
+    int rc = over ? apply_values(opt, device_values, OG_COUNT(device_values), err) : 0;
+    return rc < 0 ? rc : apply_values(opt, preset_values, OG_COUNT(preset_values), err);
 }
 
 /* A walk's neighbours are --neighbors in every hop; --fanout says how many hops. */

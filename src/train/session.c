@@ -19,6 +19,7 @@ static int build_session(struct og_session *s, unsigned want, struct og_err *err
     int rc;
     if ((want & OG__WANT_MODEL))
         OG_TRY(og__learner_open(&s->learner, &s->given, s->pool, s->budget, err));
+    s->path.model = s->learner.model;
     OG_TRY(og__data_path_open(&s->path, want, &s->prepare.prefill, err));
     if (s->config.opt.trace_timeline)
         OG_TRY(og__timeline_open(&s->path.timeline, s->config.opt.trace_timeline, err));
@@ -126,6 +127,7 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     c->layout_open = c->opt.layout == OG_LAYOUT_AUTO;
     c->disk = (uint64_t)c->opt.disk.value;
     OG_TRY(og__know_whole(c, err));
+    OG_TRY(og__session_settle_tiers(c, err));
 out:
     return rc;
 }
@@ -148,6 +150,9 @@ static int open_dataset(struct og_session *s, const char *dataset, struct og_err
     OG_TRY(may_be ? og__is_typed(dataset, &typed, err) : 0);
     if (!typed)
         return og__dataset_open(dataset, &s->facts.ds, err);
+    if (og__has_tiers(&s->config))
+        return og__fail(err, -ENOTSUP, "leave --device-memory out",
+                        "--device-memory: a device keeps no rows of typed graphs yet");
     OG_TRY(og__typed_open(dataset, &s->facts.typed, err));
     s->facts.ds = &s->facts.typed->nodes;
     OG_TRY(og__session_check_types(s, err));
@@ -287,8 +292,8 @@ void og__session_close(struct og_session *s)
     if (!s)
         return;
     (void)!og__timeline_close(s->path.timeline, NULL); /* of commands that do not tell of it */
+    og__data_path_close(&s->path); /* first: rows may be on the model's device */
     og__learner_close(&s->learner);
-    og__data_path_close(&s->path);
     free(s->choice);
     og__session_drop_hotness(s);
     for (int i = 0; i < OG__SPLITS; i++) {
@@ -309,6 +314,7 @@ void og__session_close(struct og_session *s)
     og__scratch_close(s->held_out);
     og__budget_free(s->budget);
     og_options_release(&s->config.opt);
+    og_options_release(&s->config.above);
     free(s);
 }
 

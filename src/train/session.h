@@ -40,7 +40,8 @@ struct og_session {
     struct og_structure structure;
     struct og_data_path path;
     struct og_learner learner;
-    uint32_t *hotness; /* [N] while the policy needs it; else NULL */
+    uint32_t *hotness;        /* [N] while the policy needs it; else NULL */
+    uint32_t *device_hotness; /* the same of a device's policy, where it is another one */
     /* what is told of it */
     struct og_predicted predicted; /* one epoch */
     struct og_chosen *choice;      /* [n_choice] what --policy auto compared, the best first */

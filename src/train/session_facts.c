@@ -182,6 +182,7 @@ int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct 
     const unsigned want = s->config.want;
     const struct og_trace_options record = og__record_form(f);
     f->caps = og__caps_with_margin(&pilot->caps, &s->config, f);
+    f->caps.rows_come = og__has_tiers(&s->config);
     if (f->types) {
         int rc = og__types_with_margin(&f->by_type, &pilot->by_type, f, err);
         if (rc < 0)

@@ -2,6 +2,7 @@
  *
  *   session.c            opens it part by part, and closes it
  *   session_types.c      what there is where nodes have types
+ *   session_tiers.c      what there is where a device keeps rows
  *   session_task.c       what is learnt from which edges and nodes
  *   session_plan.c       what it will do, and what of it memory holds
  *   session_facts.c      what is known before it is planned */
@@ -17,6 +18,10 @@ OG_MUST_CHECK int og__session_check_types(struct og_session *s, struct og_err *e
 OG_MUST_CHECK int og__session_know_types(struct og_session *s, const struct og_model_config *model,
                                          struct og_err *err); /* model: a checkpoint's, or NULL */
 void og__session_drop_types(struct og_session *s);
+
+/* Of a cache on a device: what it takes, and does not take, of the other options; its own as
+ * options. */
+OG_MUST_CHECK int og__session_settle_tiers(struct og_config *c, struct og_err *err);
 
 /* What the dataset's labels are decides between classes, labels and values; the task between them
  * and edges. */
@@ -46,5 +51,9 @@ OG_MUST_CHECK int og__know_batches(struct og_session *s, const struct og_pilot *
  * serve, else as if there were none. */
 OG_MUST_CHECK int og__session_plan(struct og_session *s, struct og_err *err);
 void og__session_drop_hotness(struct og_session *s);
+
+/* Both policies, of a cache of memory.n_slots rows over which the device's lies; s->hotness is the
+ * host's. */
+OG_MUST_CHECK int og__session_open_tiers(struct og_session *s, struct og_err *err);
 
 #endif

@@ -15,6 +15,11 @@
 
 /* ---- the cache ---- */
 
+static size_t hotness_bytes(const struct og_session *s)
+{
+    return s->facts.n_nodes * sizeof(*s->hotness);
+}
+
 /* Scores by which the policy ranks nodes; or, for one that learns what is hot from the superbatch,
  * a sample of the degrees and visits in the first half of the pilot, to guess its misses in the
  * other. *from: the first of those. */
@@ -22,7 +27,7 @@ static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32
                       struct og_err *err)
 {
     const int policy = s->way.policy;
-    s->hotness = og__alloc(s->budget, s->memory.hotness, "hotness", err);
+    s->hotness = og__alloc(s->budget, hotness_bytes(s), "hotness", err);
     if (!s->hotness)
         return -ENOMEM;
     if (og__policy_wants_hotness(policy))
@@ -36,10 +41,17 @@ out:
     return rc;
 }
 
+static void drop_device_hotness(struct og_session *s)
+{
+    og__release(s->budget, s->device_hotness, hotness_bytes(s), "hotness");
+    s->device_hotness = NULL;
+}
+
 void og__session_drop_hotness(struct og_session *s)
 {
-    og__release(s->budget, s->hotness, s->memory.hotness, "hotness");
+    og__release(s->budget, s->hotness, hotness_bytes(s), "hotness");
     s->hotness = NULL;
+    drop_device_hotness(s);
 }
 
 static int size_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
@@ -58,6 +70,8 @@ static int size_cache(struct og_session *s, const struct og_pilot *pilot, struct
 
 static int open_policy(struct og_session *s, struct og_err *err)
 {
+    if (s->way.tiers)
+        return og__session_open_tiers(s, err);
     struct og_policy_setup setup =
         og__policy_setup(&s->config.opt, s->way.policy, s->facts.n_nodes);
     setup.n_slots = s->memory.n_slots;
@@ -71,8 +85,12 @@ static int decide_cache(struct og_session *s, const struct og_pilot *pilot, stru
     OG_TRY(size_cache(s, pilot, err));
     OG_TRY(open_policy(s, err));
 out:
-    if (rc < 0 || !og__policy_keeps_hotness(s->way.policy))
-        og__session_drop_hotness(s);
+    if (rc < 0 || !og__policy_keeps_hotness(s->way.policy)) {
+        og__release(s->budget, s->hotness, hotness_bytes(s), "hotness");
+        s->hotness = NULL;
+    }
+    if (rc < 0 || !og__policy_keeps_hotness(s->way.device_policy))
+        drop_device_hotness(s);
     return rc;
 }
 
@@ -81,8 +99,10 @@ out:
 /* With a pilot's batches known everything but the cache is: does it fit? */
 static int plan_fixed(struct og_session *s, struct og_err *err)
 {
+    const struct og_device_plan device = og__device_plan(&s->given);
     og__memory_plan_fixed(&s->memory, &s->given);
-    return og__memory_plan_check(&s->memory, err);
+    const int rc = og__device_plan_check(&device, err);
+    return rc < 0 ? rc : og__memory_plan_check(&s->memory, err);
 }
 
 /* Where batches may be sampled ahead. */
@@ -153,7 +173,7 @@ static int plan_features(struct og_session *s, const struct og_pilot *pilot, str
                                        &s->prepare.bytes_written, err));
     OG_TRY(decide_cache(s, pilot, err));
     OG_TRY(og__learn_rule(&s->facts, &s->config, s->budget, err));
-    OG_TRY(og__predict_pilot(&s->path, pilot, err));
+    OG_TRY(s->way.tiers ? 0 : og__predict_pilot(&s->path, pilot, err));
 out:
     return rc;
 }
@@ -284,6 +304,8 @@ static void drop_plan(struct og_session *s)
     og__topology_release(&s->structure.topology);
     og__policy_close(s->path.policy);
     s->path.policy = NULL;
+    og__tiers_close(s->path.tiers);
+    s->path.tiers = NULL;
     og__session_drop_hotness(s);
     s->predicted = (struct og_predicted){0};
     free(s->choice);
@@ -386,6 +408,8 @@ static struct og_way asked_way(const struct og_config *config)
                            .whole_draws = config->want & OG__WANT_WHOLE_DRAWS,
                            .reuses = opt->resample_every > 1,
                            .models = config->want & OG__WANT_MODEL,
+                           .tiers = og__has_tiers(config),
+                           .device_policy = config->above.policy,
                            .one_by_one = opt->pipeline == OG_PIPELINE_NONE,
                            .threads = opt->threads,
                            .samplers = opt->executors.samplers};

@@ -9,7 +9,9 @@
  *   plans     policy     made batch by batch
  *             stored     made with the superbatch, and spilled
  *             types      made batch by batch, of nodes with features
+ *             tiers      of a device's cache over the host's
  *   rows      gathered   of one width
+ *             device     the same, to a device (device_rows.h)
  *             types      of several */
 #ifndef OG_SOURCE_H
 #define OG_SOURCE_H
@@ -118,6 +120,13 @@ struct og_stored_plans {
     struct og_planner *planner;
 };
 struct og_plan_source og__plans_stored(struct og_stored_plans *p);
+
+struct og_tiered_plans {
+    struct og_tiers *tiers;
+    struct og_planner *planner;
+    bool prepared; /* with the superbatch; else each batch by itself, as no policy looks ahead */
+};
+struct og_plan_source og__plans_of_tiers(struct og_tiered_plans *p);
 
 /* ---- rows ---- */
 

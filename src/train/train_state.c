@@ -69,7 +69,8 @@ static int check_position(const struct og_schedule *schedule, const json_t *stat
 
 char *og__train_state_text(const struct og_train_state *s, const struct og_schedule *schedule)
 {
-    json_t *counters = og__epoch_counters_json(&s->counters, json_object());
+    json_t *counters =
+        og__tier_counters_json(&s->tiers, og__epoch_counters_json(&s->counters, json_object()));
     json_t *state = json_pack(
         "{s:I s:o s:I s:I s:o s:o s:o s:f s:i s:f s:O}", "next_item", (json_int_t)s->next_item,
         "position", position_json(schedule, s->next_item), "steps", (json_int_t)s->steps, "terms",
@@ -98,6 +99,7 @@ static bool rows_fit(const struct og_schedule *schedule, const json_t *state, ui
 static void take(struct og_train_state *s, const json_t *state)
 {
     og__epoch_counters_parse(&s->counters, json_object_get(state, "counters"));
+    og__tier_counters_parse(&s->tiers, json_object_get(state, "counters"));
     metrics_parse(&s->train, json_object_get(state, "train"));
     metrics_parse(&s->valid, json_object_get(state, "valid"));
     s->next_item = (uint64_t)json_integer_value(json_object_get(state, "next_item"));

@@ -1,0 +1,75 @@
+#include "budget/device_plan.h"
+
+#include "budget/memory_plan_parts.h"
+
+#include <stdio.h>
+
+enum { SLACK_SHARE = 32 };
+
+static size_t room_bytes(const struct og_facts *f)
+{
+    return og__round_up((size_t)og__input_rows(f) * f->row_bytes, 256);
+}
+
+/* As many as let reading, gathering and training go on side by side, of half of what is left. */
+static int rooms_in(size_t left, size_t room)
+{
+    int n = OG__MOST_ROOMS;
+    while (n > 1 && (size_t)n * room > left / 2)
+        n--;
+    return n;
+}
+
+struct og_device_plan og__device_plan(const struct og_premises *p)
+{
+    const struct og_facts *f = p->facts;
+    if (!og__has_tiers(p->config))
+        return (struct og_device_plan){0};
+    struct og_device_plan d = {.limit = (size_t)p->config->opt.device_memory.value,
+                               .model = f->bytes.there_model,
+                               .activations = f->bytes.there_activations};
+    const size_t room = room_bytes(f);
+    const size_t fixed = d.model + d.activations;
+    d.smallest = fixed + room;
+    size_t left = d.limit - OG_MIN(d.limit, fixed);
+    d.rows = (struct og_rows_setup){
+        .n_rooms = rooms_in(left, room), .room_rows = og__input_rows(f), .row_bytes = f->row_bytes};
+    d.rooms = (size_t)d.rows.n_rooms * room;
+    left -= OG_MIN(left, d.rooms);
+    d.slack = OG_MIN(left, d.limit / SLACK_SHARE);
+    left -= d.slack;
+    if (og__policy_caches(p->way->device_policy))
+        d.rows.n_slots =
+            (uint32_t)OG_MIN(left / f->row_bytes, (size_t)OG_MIN(f->n_nodes, UINT32_MAX));
+    d.cache = (size_t)d.rows.n_slots * f->row_bytes;
+    return d;
+}
+
+int og__device_plan_check(const struct og_device_plan *d, struct og_err *err)
+{
+    char limit[32], model[32], activations[32], rows[32], hint[128];
+    if (d->limit >= d->smallest)
+        return 0;
+    snprintf(hint, sizeof(hint),
+             "the smallest that would do is --device-memory %zuM; smaller --batch, --fanout or "
+             "--hidden need less",
+             og__round_up(d->smallest, OG_MIB) / OG_MIB);
+    return og__fail(err, -ENOMEM, hint,
+                    "--device-memory %s: too little (model %s, activations %s, rows of a batch %s)",
+                    og__human_bytes(limit, (double)d->limit),
+                    og__human_bytes(model, (double)d->model),
+                    og__human_bytes(activations, (double)d->activations),
+                    og__human_bytes(rows, (double)d->rooms / OG_MAX(d->rows.n_rooms, 1)));
+}
+
+struct og_tiers_setup og__premised_tiers(const struct og_premises *p, uint64_t n_slots)
+{
+    const struct og_config *c = p->config;
+    struct og_tiers_setup s = {
+        .device = og__policy_setup(&c->above, p->way->device_policy, p->facts->n_nodes),
+        .host = og__premised_policy(p),
+        .victim = og__victim_setup(&c->victim, &c->above)};
+    s.device.n_slots = og__device_plan(p).rows.n_slots;
+    s.host.n_slots = (uint32_t)n_slots;
+    return s;
+}

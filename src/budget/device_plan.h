@@ -1,0 +1,33 @@
+/* How --device-memory is shared out: a function of what is asked and of what is known of batches.
+ *
+ *   | model, optimiser | activations, workspace | rooms of batches' rows | slack | feature rows |
+ *
+ * Everything but the rows is what training needs there; rows get the rest. */
+#ifndef OG_DEVICE_PLAN_H
+#define OG_DEVICE_PLAN_H
+
+#include "budget/config.h"
+#include "budget/facts.h"
+#include "budget/way.h"
+#include "nn/ops.h"
+#include "plan/tiers.h"
+
+struct og_premises;
+
+/* In bytes. */
+struct og_device_plan {
+    size_t limit; /* 0: none was given */
+    size_t model, activations;
+    struct og_rows_setup rows; /* slots, and rooms for the rows of batches */
+    size_t rooms, cache;
+    size_t slack;    /* left for batches larger than planned */
+    size_t smallest; /* the least --device-memory that would do */
+};
+struct og_device_plan og__device_plan(const struct og_premises *p);
+/* Refuse when the limit is below the smallest that would do. */
+OG_MUST_CHECK int og__device_plan_check(const struct og_device_plan *d, struct og_err *err);
+
+/* Both caches, the host's of n_slots rows; without hotness. */
+struct og_tiers_setup og__premised_tiers(const struct og_premises *p, uint64_t n_slots);
+
+#endif

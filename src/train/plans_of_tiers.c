@@ -1,0 +1,27 @@
+/* Plans of a device's cache over the host's. */
+#include "train/source.h"
+
+/* Nothing enters either cache but by batches: what is to be there at first was put there before. */
+static int prepare(struct og_tiers *t, const struct og_batch *batch, struct og_err *err)
+{
+    const uint64_t ptr[] = {0, batch->n_ids};
+    const struct og_trace alone = {1, (uint64_t *)ptr, batch->ids};
+    return og__tiers_prepare(t, &alone, 1, err);
+}
+
+static int make(void *self, struct og_work *w, struct og_err *err)
+{
+    const struct og_tiered_plans *p = self;
+    const struct og_batch *batch = &w->sampled.batch;
+    int rc;
+    OG_TRY(p->prepared ? 0 : prepare(p->tiers, batch, err));
+    OG_TRY(og__tiers_plan(p->tiers, p->planner, batch->ids, batch->n_ids, &w->tiers, err));
+    w->plan = w->tiers.plan;
+out:
+    return rc;
+}
+
+struct og_plan_source og__plans_of_tiers(struct og_tiered_plans *p)
+{
+    return (struct og_plan_source){p, make};
+}

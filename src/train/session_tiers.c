@@ -1,0 +1,117 @@
+/* A cache on the device over the host's: what is asked of it, and both policies. */
+#include "train/session_parts.h"
+
+#include "train/hotness.h"
+#include "train/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what is asked ---- */
+
+/* What was asked for together with it and does not go with it. */
+static int refuse_with(const struct og_config *c, struct og_err *err)
+{
+    const struct og_options *opt = &c->opt;
+    const struct {
+        bool given;
+        const char *what, *hint;
+    } others[] = {
+        {opt->device == OG_DEVICE_CPU, "--device cpu has no memory of its own",
+         "give --device virtual or --device cuda, or leave --device-memory out"},
+        {opt->layout == OG_LAYOUT_PACKED || opt->layout == OG_LAYOUT_SEGMENTED,
+         "a device's misses are read from the feature file", "leave --layout at raw"},
+        {opt->alternate, "sampling and training cannot take turns over pinned memory",
+         "leave --alternate out"},
+        {opt->policy == OG_POLICY_SWEEP || c->above.policy == OG_POLICY_SWEEP,
+         "sweep fills its cache while a device reads it", "name another policy"},
+        {opt->trainers > 1 || opt->executors.samplers > 0, "one trainer has the device",
+         "leave --trainers and --executors out"},
+        {opt->workers > 1, "workers share no device", "train with one worker"},
+        {opt->samples != NULL, "packs and samples made beforehand are for one cache",
+         "leave --samples out"},
+    };
+    for (size_t i = 0; i < OG_COUNT(others); i++)
+        if (others[i].given)
+            return og__fail(err, -EINVAL, others[i].hint, "--device-memory: %s", others[i].what);
+    return 0;
+}
+
+/* Unless it is named, the device's cache is static, by the ranking of the host's policy. */
+static int read_policy(struct og_config *c, struct og_err *err)
+{
+    const char *asked = c->opt.device_policy;
+    const int like = og__policy_ranked_like(c->opt.policy);
+    int rc;
+    OG_TRY(og__options_copy(&c->above, &c->opt, err));
+    if (!asked && like != c->opt.policy)
+        asked = og__policy_word(like);
+    OG_TRY(asked ? og_options_set(&c->above, "policy", asked, err) : 0);
+    if (c->above.policy == OG_POLICY_AUTO)
+        OG_TRY(og__fail(err, -EINVAL, "name the one that is meant",
+                        "device-policy: auto is for the host's cache alone"));
+out:
+    return rc;
+}
+
+static int read_victims(struct og_config *c, struct og_err *err)
+{
+    int rc = og__victim_read(&c->victim, c->opt.victim, err);
+    if (rc < 0 || c->victim.depth == 0 || og__policy_admits(c->above.policy))
+        return rc;
+    return og__fail(err, -EINVAL, "name one that lets rows in: --device-policy hybrid",
+                    "victim: nothing leaves a device's cache under %s",
+                    og__policy_word(c->above.policy));
+}
+
+int og__session_settle_tiers(struct og_config *c, struct og_err *err)
+{
+    struct og_options *opt = &c->opt;
+    int rc = 0;
+    if (opt->device_memory.unit == OG_PERCENT)
+        return og__fail(err, -EINVAL, "give a size, such as --device-memory 8G",
+                        "--device-memory: a share of what a device has is not known yet");
+    if (!og__has_tiers(c))
+        return 0;
+    if (opt->policy == OG_POLICY_AUTO) {
+        opt->policy = OG_POLICY_DEGREE;
+        og__say(&c->log, OG__INFO,
+                "--policy degree: none is chosen for a device's cache over the "
+                "host's");
+    }
+    if (opt->layout == OG_LAYOUT_AUTO)
+        opt->layout = OG_LAYOUT_RAW;
+    OG_TRY(read_policy(c, err));
+    OG_TRY(refuse_with(c, err));
+    OG_TRY(read_victims(c, err));
+    opt->trainers = 1;
+out:
+    return rc;
+}
+
+/* ---- the policies ---- */
+
+static int rank_device(struct og_session *s, struct og_err *err)
+{
+    const int kind = s->way.device_policy;
+    const size_t bytes = s->facts.n_nodes * sizeof(*s->device_hotness);
+    const bool same = kind == s->way.policy && !s->config.opt.device_policy;
+    if (!og__policy_wants_hotness(kind) || same)
+        return 0;
+    s->device_hotness = og__alloc(s->budget, bytes, "hotness", err);
+    return s->device_hotness ? og__hotness_of(&s->structure, s->pool, kind, &s->config.above,
+                                              s->device_hotness, err)
+                             : -ENOMEM;
+}
+
+int og__session_open_tiers(struct og_session *s, struct og_err *err)
+{
+    struct og_tiers_setup setup = og__premised_tiers(&s->given, s->memory.n_slots);
+    int rc;
+    OG_TRY(rank_device(s, err));
+    setup.host.hotness = s->hotness;
+    setup.device.hotness = s->device_hotness ? s->device_hotness : s->hotness;
+    OG_TRY(og__tiers_open(&s->path.tiers, &setup, s->budget, err));
+out:
+    return rc;
+}
