@@ -61,7 +61,7 @@ static int check_blas(cublasStatus_t s, struct og_err *err)
     return s == CUBLAS_STATUS_SUCCESS ? 0 : fail(err, -EIO, "product", cublasLtGetStatusString(s));
 }
 
-static void add(struct og_device *d, uint64_t *count, uint64_t n)
+static void tally(struct og_device *d, uint64_t *count, uint64_t n)
 {
     pthread_mutex_lock(&d->lock);
     *count += n;
@@ -247,14 +247,14 @@ static int cuda_follow(struct og_stream *s, struct og_event *e, struct og_err *e
 static int cuda_wait(struct og_event *e, struct og_err *err)
 {
     const int rc = use(e->device, err);
-    add(e->device, &e->device->counts.waits, 1);
+    tally(e->device, &e->device->counts.waits, 1);
     return rc < 0 ? rc : check(cudaEventSynchronize(e->event), "wait", err);
 }
 
 static int cuda_finish(struct og_stream *s, struct og_err *err)
 {
     const int rc = use(s->device, err);
-    add(s->device, &s->device->counts.waits, 1);
+    tally(s->device, &s->device->counts.waits, 1);
     return rc < 0 ? rc : check(cudaStreamSynchronize(s->stream), "wait", err);
 }
 
@@ -268,8 +268,8 @@ static int cuda_copy(struct og_stream *s, void *to, const void *from, size_t byt
     const int rc = use(s->device, err);
     if (rc < 0)
         return rc;
-    add(s->device, &n->copies, 1);
-    add(s->device, out ? &n->bytes_to_device : &n->bytes_to_host, bytes);
+    tally(s->device, &n->copies, 1);
+    tally(s->device, out ? &n->bytes_to_device : &n->bytes_to_host, bytes);
     return check(cudaMemcpyAsync(to, from, bytes,
                                  out ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s->stream),
                  "copy", err);
@@ -289,10 +289,10 @@ static int cuda_launch(struct og_stream *s, const struct og_launch *l, struct og
         return rc;
     if (l->kernel->number >= og__cuda_n_kernels)
         return fail(err, -EINVAL, l->kernel->name, "the plugin has no such kernel");
-    add(s->device, &s->device->counts.launches, 1);
-    add(s->device, &s->device->counts.threads, (uint64_t)l->blocks * l->threads);
-    add(s->device, &s->device->counts.reads, l->reads);
-    add(s->device, &s->device->counts.writes, l->writes);
+    tally(s->device, &s->device->counts.launches, 1);
+    tally(s->device, &s->device->counts.threads, (uint64_t)l->blocks * l->threads);
+    tally(s->device, &s->device->counts.reads, l->reads);
+    tally(s->device, &s->device->counts.writes, l->writes);
     return check(cudaLaunchKernel(og__cuda_kernel[l->kernel->number], dim3(l->blocks),
                                   dim3(l->threads), args, 0, s->stream),
                  l->kernel->name, err);
@@ -390,7 +390,7 @@ static int multiply(struct product *p, struct og_stream *s, const struct og_prod
     if (s->device->multiplies && s->device->multiplies != s)
         return fail(err, -EINVAL, "product", "another stream has the memory for products");
     s->device->multiplies = s;
-    add(s->device, &s->device->counts.products, 1);
+    tally(s->device, &s->device->counts.products, 1);
     return check_blas(cublasLtMatmul(s->device->blas, p->of, &one, op->b, p->first, op->a,
                                      p->second, &add, op->c, p->c, op->c, p->c, &with.algo,
                                      s->device->workspace, WORKSPACE, s->stream),
@@ -439,7 +439,7 @@ static int cuda_sort(struct og_stream *s, const struct og_sort *op, struct og_er
 {
     size_t bytes = cuda_sort_bytes(s->device, op->n);
     const int rc = use(s->device, err);
-    add(s->device, &s->device->counts.sorts, 1);
+    tally(s->device, &s->device->counts.sorts, 1);
     return rc < 0 ? rc : check(sort(op->room, &bytes, op, s->stream), "sort", err);
 }
 
