@@ -493,6 +493,7 @@ static const char *const away[][2] = {
     {"workers", "4"},
     {"staleness", "2"},
     {"device", "virtual"},
+    {"sample-on", "device"},
     {"device-memory", "2G"},
     {"device-policy", "hybrid:window=7"},
     {"victim", "pvp"},

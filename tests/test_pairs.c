@@ -72,7 +72,7 @@ static const struct given {
     {"executors", "1:1", BOUNDS},      {"relation-fanout", "cites=4,4", BOUNDS},
     {"device", "virtual", CHANGES},    {"embedding", "6", CHANGES},
     {"device-memory", "9M", CHANGES},  {"device-policy", "lru", BOUNDS},
-    {"victim", "pvp:depth=4", BOUNDS},
+    {"victim", "pvp:depth=4", BOUNDS}, {"sample-on", "device", BOUNDS},
 };
 enum { GIVEN = OG_COUNT(given) };
 

@@ -27,9 +27,10 @@ struct og_device_plan og__device_plan(const struct og_premises *p)
         return (struct og_device_plan){0};
     struct og_device_plan d = {.limit = (size_t)p->config->opt.device_memory.value,
                                .model = f->bytes.there_model,
-                               .activations = f->bytes.there_activations};
+                               .activations = f->bytes.there_activations,
+                               .sampling = f->bytes.there_sampling};
     const size_t room = room_bytes(f);
-    const size_t fixed = d.model + d.activations;
+    const size_t fixed = d.model + d.activations + d.sampling;
     d.smallest = fixed + room;
     size_t left = d.limit - OG_MIN(d.limit, fixed);
     d.rows = (struct og_rows_setup){
@@ -47,7 +48,7 @@ struct og_device_plan og__device_plan(const struct og_premises *p)
 
 int og__device_plan_check(const struct og_device_plan *d, struct og_err *err)
 {
-    char limit[32], model[32], activations[32], rows[32], hint[128];
+    char limit[32], model[32], activations[32], sampling[32], rows[32], hint[128];
     if (d->limit >= d->smallest)
         return 0;
     snprintf(hint, sizeof(hint),
@@ -55,10 +56,12 @@ int og__device_plan_check(const struct og_device_plan *d, struct og_err *err)
              "--hidden need less",
              og__round_up(d->smallest, OG_MIB) / OG_MIB);
     return og__fail(err, -ENOMEM, hint,
-                    "--device-memory %s: too little (model %s, activations %s, rows of a batch %s)",
+                    "--device-memory %s: too little (model %s, activations %s, sampling %s, rows "
+                    "of a batch %s)",
                     og__human_bytes(limit, (double)d->limit),
                     og__human_bytes(model, (double)d->model),
                     og__human_bytes(activations, (double)d->activations),
+                    og__human_bytes(sampling, (double)d->sampling),
                     og__human_bytes(rows, (double)d->rooms / OG_MAX(d->rows.n_rooms, 1)));
 }
 

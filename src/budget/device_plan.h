@@ -17,7 +17,7 @@ struct og_premises;
 /* In bytes. */
 struct og_device_plan {
     size_t limit; /* 0: none was given */
-    size_t model, activations;
+    size_t model, activations, sampling;
     struct og_rows_setup rows; /* slots, and rooms for the rows of batches */
     size_t rooms, cache;
     size_t slack;    /* left for batches larger than planned */

@@ -65,7 +65,8 @@ struct og_facts {
         size_t handed;          /* a batch that leaves the session */
         size_t model;           /* with what training keeps of it besides */
         size_t activations;
-        size_t there_model, there_activations; /* of the device's memory, where that is bounded */
+        size_t there_model, there_activations; /* of the device's memory, where that is bounded; */
+        size_t there_sampling; /* structure and hops; 0: not there, or not bounded */
     } bytes;
 
     /* of the pilot's batches */

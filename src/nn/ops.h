@@ -395,6 +395,8 @@ struct og_update {
 };
 
 struct og_nn_backend;
+struct og_elsewhere;
+struct og_topology;
 
 /* A kernel that cannot fail, as the table has it: kernel_op. */
 #define OG__NEVER_FAILS(kernel, operands)                                       \
@@ -465,9 +467,23 @@ struct og_rows_ops {
     int (*used)(struct og_rows_there *t, int room, struct og_err *err);
 };
 
+/* Uniform sampling there, to the samples of the processors (nn/device/sampler.h). */
+struct og_device_sampler;
+struct og_sampling_ops {
+    int (*open)(struct og_device_sampler **out, struct og_nn_backend *be,
+                const struct og_topology *t, struct og_err *err);
+    void (*close)(struct og_device_sampler *d); /* NULL: nothing */
+    const struct og_elsewhere *(*hops)(const struct og_device_sampler *d);
+    /* What it takes of the backend's memory, for batches of so many nodes and hops of so many
+     * edges.
+     */
+    size_t (*bytes)(const struct og_topology *t, uint64_t ids, uint64_t edges);
+};
+
 struct og_nn_ops {
     const char *name;
-    const struct og_rows_ops *rows; /* NULL: the host's memory is where it computes */
+    const struct og_sampling_ops *samplers; /* NULL: the processors' */
+    const struct og_rows_ops *rows;         /* NULL: the host's memory is where it computes */
 
     /* ---- a backend ----
      *

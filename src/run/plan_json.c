@@ -149,13 +149,13 @@ static json_t *device_json(const struct og_session *s)
     if (!s->way.tiers)
         return json_null();
     return json_pack(
-        "{s:s s:I s:I s:I s:i s:{s:I s:I s:I s:I s:I s:I s:I}}", "policy",
+        "{s:s s:I s:I s:I s:i s:{s:I s:I s:I s:I s:I s:I s:I s:I}}", "policy",
         og__policy_word(s->way.device_policy), "cache_rows", (json_int_t)d.rows.n_slots,
         "victim_rows", (json_int_t)og__victim_places(&tiers.victim), "row_bytes",
         (json_int_t)s->facts.row_bytes, "batches", d.rows.n_rooms, "memory", "limit",
         (json_int_t)d.limit, "smallest", (json_int_t)d.smallest, "model", (json_int_t)d.model,
-        "activations", (json_int_t)d.activations, "batches", (json_int_t)d.rooms, "feature cache",
-        (json_int_t)d.cache, "slack", (json_int_t)d.slack);
+        "activations", (json_int_t)d.activations, "sampling", (json_int_t)d.sampling, "batches",
+        (json_int_t)d.rooms, "feature cache", (json_int_t)d.cache, "slack", (json_int_t)d.slack);
 }
 
 json_t *og__session_plan_json(const struct og_session *s)

@@ -23,6 +23,7 @@ enum {
 #define OG__NO_NODE OG__NO_ID /* dataset.h bounds N */
 
 struct og_disk_sampler;
+struct og_hop;
 struct og_lists;
 struct og_related;
 struct og_runs;
@@ -50,8 +51,9 @@ struct og_sampler {
     /* topology on disk */
     struct og_disk_sampler *disk; /* NULL until a batch is sampled by itself */
     struct og_runs *runs; /* what was drawn of the batch with others (runs.h); NULL = by itself */
-    struct og_related *related;   /* NULL: of one relation (related.h) */
-    struct og_sample_reads reads; /* of the batch */
+    const struct og_elsewhere *elsewhere; /* who draws hops in its place; NULL: it does */
+    struct og_related *related;           /* NULL: of one relation (related.h) */
+    struct og_sample_reads reads;         /* of the batch */
 };
 
 /* The hop that is being sampled. */

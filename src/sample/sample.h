@@ -51,6 +51,14 @@ void og__sampler_keep_degrees(struct og_sampler *s);
 /* What a sampler holds for batches up to caps; and what it holds besides when the topology is on
  * disk, its readers included, and the longest list is so long. */
 size_t og__sampler_bytes(const struct og_batch_caps *caps);
+/* Whose memory and kernels draw hops in a sampler's place, to the same edges and numbers: of
+ * uniform sampling from a structure in memory. By one thread at a time. */
+struct og_hop;
+struct og_elsewhere {
+    void *self;
+    int (*hop)(void *self, struct og_hop *h, struct og_err *err);
+};
+void og__sampler_elsewhere(struct og_sampler *s, const struct og_elsewhere *e); /* borrowed */
 struct og_topology_disk_options;
 size_t og__sampler_disk_bytes(const struct og_dataset *ds,
                               const struct og_topology_disk_options *opt,

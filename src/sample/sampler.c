@@ -277,6 +277,11 @@ out:
     return rc;
 }
 
+void og__sampler_elsewhere(struct og_sampler *s, const struct og_elsewhere *e)
+{
+    s->elsewhere = e;
+}
+
 int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
                    struct og_batch_memory *out, struct og_err *err)
 {
@@ -304,8 +309,9 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
     OG_TRY(reserve_hop(&hop, err));
     place_hop(&hop);
     b->n_hops = (uint32_t)i + 1;
-    OG_TRY(s->runs ? kinds[s->how.kind]->pass->join(&hop, err)
-                   : kinds[s->how.kind]->hop(&hop, err));
+    OG_TRY(s->runs        ? kinds[s->how.kind]->pass->join(&hop, err)
+           : s->elsewhere ? s->elsewhere->hop(s->elsewhere->self, &hop, err)
+                          : kinds[s->how.kind]->hop(&hop, err));
     block->indptr[block->n_dst] = (uint32_t)block->n_edges;
     block->n_src = b->n_ids;
     block->weight = hop.weight;

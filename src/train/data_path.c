@@ -28,6 +28,13 @@ void og__stores_close(struct og_stores *s)
 
 /* ---- samplers and works ---- */
 
+static int sample_on_device(struct og_data_path *d, struct og_err *err)
+{
+    const struct og_premises given = {d->config, d->facts, d->way};
+    return og__device_sampling_open(&d->sampling, &given, &d->structure->topology, d->samplers,
+                                    og__samplers(d->way), d->budget, err);
+}
+
 static int open_samplers(struct og_data_path *d, struct og_err *err)
 {
     d->samplers = calloc((size_t)og__samplers(d->way), sizeof(struct og_sampler *));
@@ -36,6 +43,8 @@ static int open_samplers(struct og_data_path *d, struct og_err *err)
     int rc = 0;
     for (int i = 0; i < og__samplers(d->way); i++)
         OG_TRY(og__structure_sampler(d->structure, &d->samplers[i], d->budget, err));
+    if (d->config->opt.sample_on == OG_SAMPLE_ON_DEVICE)
+        OG_TRY(sample_on_device(d, err));
 out:
     return rc;
 }
@@ -266,6 +275,7 @@ void og__data_path_close(struct og_data_path *d)
     for (int i = 0; d->samplers && i < og__samplers(d->way); i++)
         og__sampler_close(d->samplers[i]);
     free(d->samplers);
+    og__device_sampling_close(&d->sampling);
     og__planner_release(&d->planner);
     og__policy_close(d->policy);
     og__tiers_close(d->tiers);

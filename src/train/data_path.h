@@ -10,6 +10,7 @@
 #include "budget/device_plan.h"
 #include "budget/memory_plan.h"
 #include "train/device_rows.h"
+#include "train/device_sampling.h"
 #include "train/packs.h"
 #include "train/source.h"
 #include "train/structure.h"
@@ -58,10 +59,11 @@ struct og_data_path {
     const struct og_shift *shift;     /* of who samples; NULL: they do nothing else */
     struct og_model *model; /* where its rows go, to a device's cache; else not looked at */
     /* its own */
-    struct og_sampler **samplers; /* og__samplers(way) of them */
-    struct og_work *works;        /* og__works(way) */
-    struct og_policy *policy;     /* NULL: */
-    struct og_tiers *tiers;       /* a device's cache, and the host's */
+    struct og_sampler **samplers;       /* og__samplers(way) of them */
+    struct og_device_sampling sampling; /* who draws their hops, where that is a device */
+    struct og_work *works;              /* og__works(way) */
+    struct og_policy *policy;           /* NULL: */
+    struct og_tiers *tiers;             /* a device's cache, and the host's */
     struct og_planner planner;
     struct og_gather *gather;             /* NULL: no features, or of several widths: */
     struct og_typed_gather *typed_gather; /* NULL: neither, or */

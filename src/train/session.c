@@ -127,6 +127,7 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     c->layout_open = c->opt.layout == OG_LAYOUT_AUTO;
     c->disk = (uint64_t)c->opt.disk.value;
     OG_TRY(og__know_whole(c, err));
+    OG_TRY(og__device_sampling_check(c, err));
     OG_TRY(og__session_settle_tiers(c, err));
 out:
     return rc;

@@ -8,6 +8,7 @@
 #include "dataset/writer.h"
 #include "gather/typed_gather.h"
 #include "gather/typed_rows.h"
+#include "nn/ops.h"
 #include "train/options.h"
 
 #include <stdlib.h>
@@ -176,6 +177,16 @@ static void know_typed_rows(struct og_session *s)
                                 og__file_row_bytes(&f->typed->type[t].view);
 }
 
+/* Of --device-memory; the largest hop is the last. */
+static void know_sampling(struct og_session *s)
+{
+    struct og_facts *f = &s->facts;
+    f->bytes.there_sampling = 0;
+    if (og__has_tiers(&s->config) && s->config.opt.sample_on == OG_SAMPLE_ON_DEVICE)
+        f->bytes.there_sampling = s->learner.ops->samplers->bytes(
+            &s->structure.topology, og__input_rows(f), f->caps.hop[f->caps.n_hops - 1].n_edges);
+}
+
 int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
     struct og_facts *f = &s->facts;
@@ -206,5 +217,6 @@ int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct 
         f->bytes.handed = s->config.handover.bytes(f, want);
     if (want & OG__WANT_MODEL)
         og__learner_sizes(&s->learner, f, &s->config);
+    know_sampling(s);
     return 0;
 }

@@ -3,6 +3,7 @@
  *
  *   kernel_rows.c      sums along edges, ends of products, sums of columns, optimisers
  *   kernel_places.c    rows of features from place to place
+ *   kernel_sample.c    a hop of uniform sampling
  *   kernel_blocks.c    degrees, and lists from sorted keys
  *   kernel_attend.c    attention, folding, the largest neighbour
  *   kernel_finish.c    the end of a layer, on and back
@@ -63,7 +64,15 @@
     row(og__k_pair_back, og_k_pair_back, false) \
     row(og__k_collect, og_k_places, false) \
     row(og__k_leave, og_k_places, false) \
-    row(og__k_enter, og_k_places, false)
+    row(og__k_enter, og_k_places, false) \
+    row(og__k_hop_counts, og_k_hop, false) \
+    row(og__k_hop_draw, og_k_hop, false) \
+    row(og__k_scan_parts, og_k_scan, false) \
+    row(og__k_scan_sums, og_k_scan, false) \
+    row(og__k_scan, og_k_scan, false) \
+    row(og__k_hop_keys, og_k_number, false) \
+    row(og__k_hop_firsts, og_k_number, false) \
+    row(og__k_hop_numbers, og_k_number, false)
 /* clang-format on */
 
 #define OG__KERNEL_NUMBER(name, args, meets) name##_number,
@@ -271,6 +280,39 @@ struct og_k_places {
     const uint32_t *row;  /* [n] of the room; NULL: i */
     const uint32_t *slot; /* [n] */
     char *room;
+};
+
+/* ---- sampling ---- */
+
+struct og_k_hop {
+    const uint64_t *first_edge; /* [N + 1] */
+    const int32_t *indices32;   /* of edges; or */
+    const int64_t *indices64;
+    const uint32_t *ids; /* [n_dst] who draws */
+    uint32_t n_dst;
+    int fanout; /* -1: all */
+    /* where random numbers are taken from: a counter, but for the node, and the key */
+    uint32_t batch, epoch, place;
+    uint64_t seed;
+    uint32_t *count;       /* [n_dst] edges of each */
+    const uint32_t *start; /* [n_dst] its first in node */
+    uint32_t *node;        /* [edges] */
+};
+enum { OG__SCAN_PART = 1024 };
+struct og_k_scan { /* out[i] = base + in[0] + ... + in[i - 1]; in and out may be the same */
+    uint32_t n, n_parts, base;
+    const uint32_t *in;
+    uint32_t *out, *part; /* part: [n_parts + 1], the last: base and the sum of all */
+};
+struct og_k_number {
+    uint32_t n_ids, n_edges;
+    uint32_t *ids;         /* [n_ids + what is new]; out */
+    const uint32_t *node;  /* [n_edges] */
+    uint32_t *key, *value; /* [n_ids + n_edges] */
+    const uint32_t *sorted, *moved;
+    uint32_t *flag;         /* by place: is it where a node is found first? */
+    const uint32_t *number; /* by place: how many were found before */
+    uint32_t *src;          /* [n_edges] out */
 };
 
 /* ---- command and plugin ---- */

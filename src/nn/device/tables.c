@@ -1,5 +1,6 @@
 /* The operators' table for each kind of device. */
 #include "nn/device/backend.h"
+#include "nn/device/sampler.h"
 
 static int virtual_open(struct og_nn_backend **out, struct og_pool *pool, struct og_budget *b,
                         struct og_err *err)
@@ -49,12 +50,15 @@ static int pack(struct og_nn_backend *be, struct og_weight **w, size_t n, struct
     return 0;
 }
 
+static const struct og_sampling_ops samplers = {og__device_sampler_open, og__device_sampler_close,
+                                                og__device_sampler_hops, og__device_sampler_bytes};
+
 #define OPERATORS(kind, opens)                                                                     \
     {                                                                                              \
-        .name = (kind), .rows = &og__device_rows, .open = (opens), .close = og__device_close,      \
-        .bound = og__device_bound, .await = og__device_await, .own_bytes = og__device_own_bytes,   \
-        .memory = og__device_memory, .fetch = og__device_fetch, .push = og__device_push,           \
-        .room_bytes = room_bytes, .gather = og__device_gather,                                     \
+        .name = (kind), .rows = &og__device_rows, .samplers = &samplers, .open = (opens),          \
+        .close = og__device_close, .bound = og__device_bound, .await = og__device_await,           \
+        .own_bytes = og__device_own_bytes, .memory = og__device_memory, .fetch = og__device_fetch, \
+        .push = og__device_push, .room_bytes = room_bytes, .gather = og__device_gather,            \
         .set_scratch = og__device_set_scratch, .scratch_bytes = og__device_scratch_bytes,          \
         .partial_bytes = partial_bytes, .column_bytes = column_bytes,                              \
         .packed_bytes = packed_bytes, .pack = pack, .scale = og__device_scale,                     \

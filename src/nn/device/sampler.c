@@ -1,0 +1,388 @@
+#include "nn/device/sampler.h"
+
+#include "nn/device/backend.h"
+#include "sample/hop.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define STRUCTURE "structure"
+#define HOPS      "sampling"
+enum { PIECE = 1 << 16 };
+
+/* Arrays of the places that a hop has, its nodes so far and its edges, and of its destinations. */
+struct room {
+    uint32_t *key, *value, *sorted, *moved; /* [places] */
+    uint32_t *part;                         /* of sums */
+    void *sort;
+    size_t sort_bytes, part_bytes;
+    uint64_t places;
+    uint32_t *ids;   /* [most ids] */
+    uint32_t *start; /* [most destinations] */
+    uint64_t n_ids;
+};
+
+struct og_device_sampler {
+    struct og_nn_backend *be;
+    struct og_stream *stream;
+    struct og_elsewhere elsewhere;
+    uint64_t *first_edge;
+    void *indices;
+    uint64_t n_nodes, n_edges;
+    bool wide; /* 64 bits an index */
+    pthread_mutex_t lock;
+    struct room room; /* guarded by lock */
+};
+
+/* ---- memory ---- */
+
+static void *take(struct og_device_sampler *d, size_t bytes, const char *part, struct og_err *err)
+{
+    const struct og_memory own = og__device_memory(d->be);
+    return own.kind->alloc(&own, bytes, part, err);
+}
+
+static void give(struct og_device_sampler *d, void *p, size_t bytes, const char *part)
+{
+    const struct og_memory own = og__device_memory(d->be);
+    own.kind->release(&own, p, bytes, part);
+}
+
+static size_t index_bytes(const struct og_device_sampler *d)
+{
+    return (size_t)d->n_edges * (d->wide ? sizeof(int64_t) : sizeof(int32_t));
+}
+
+static size_t offsets_bytes(const struct og_device_sampler *d)
+{
+    return ((size_t)d->n_nodes + 1) * sizeof(*d->first_edge);
+}
+
+static int push(struct og_device_sampler *d, void *there, const void *host, size_t bytes,
+                struct og_err *err)
+{
+    int rc;
+    OG_TRY(d->be->ops->copy(d->stream, there, host, bytes, OG__TO_DEVICE, err));
+    OG_TRY(d->be->ops->finish(d->stream, err));
+out:
+    return rc;
+}
+
+/* Offsets as numbers, whatever form the host has them in. */
+static int push_offsets(struct og_device_sampler *d, const struct og_topology *t,
+                        struct og_err *err)
+{
+    uint64_t *piece = malloc(PIECE * sizeof(*piece));
+    int rc = piece ? 0 : og__fail_errno(err, -ENOMEM, NULL, "sampling on a device");
+    for (uint64_t v = 0, n; rc == 0 && v <= d->n_nodes; v += n) {
+        n = OG_MIN(d->n_nodes + 1 - v, (uint64_t)PIECE);
+        for (uint64_t i = 0; i < n; i++)
+            piece[i] = (uint64_t)og__first_edge(t, v + i);
+        rc = push(d, d->first_edge + v, piece, n * sizeof(*piece), err);
+    }
+    free(piece);
+    return rc;
+}
+
+static int open_all(struct og_device_sampler *d, const struct og_topology *t, struct og_err *err)
+{
+    const void *indices = d->wide ? (const void *)t->indices64 : t->indices32;
+    int rc;
+    OG_TRY(d->be->ops->stream(d->be->device, &d->stream, err));
+    d->first_edge = take(d, offsets_bytes(d), STRUCTURE, err);
+    OG_TRY(d->first_edge ? 0 : -ENOMEM);
+    d->indices = take(d, index_bytes(d), STRUCTURE, err);
+    OG_TRY(d->indices ? 0 : -ENOMEM);
+    OG_TRY(push_offsets(d, t, err));
+    OG_TRY(push(d, d->indices, indices, index_bytes(d), err));
+out:
+    return rc;
+}
+
+static void release_places(struct og_device_sampler *d)
+{
+    struct room *r = &d->room;
+    const size_t bytes = r->places * sizeof(uint32_t);
+    give(d, r->key, bytes, HOPS);
+    give(d, r->value, bytes, HOPS);
+    give(d, r->sorted, bytes, HOPS);
+    give(d, r->moved, bytes, HOPS);
+    give(d, r->part, r->part_bytes, HOPS);
+    give(d, r->sort, r->sort_bytes, HOPS);
+    r->key = r->value = r->sorted = r->moved = r->part = r->sort = NULL;
+    r->places = 0;
+}
+
+static void release_ids(struct og_device_sampler *d)
+{
+    give(d, d->room.ids, d->room.n_ids * sizeof(uint32_t), HOPS);
+    give(d, d->room.start, d->room.n_ids * sizeof(uint32_t), HOPS);
+    d->room.ids = d->room.start = NULL;
+    d->room.n_ids = 0;
+}
+
+static uint32_t *words(struct og_device_sampler *d, uint64_t n, struct og_err *err)
+{
+    return take(d, n * sizeof(uint32_t), HOPS, err);
+}
+
+static size_t part_bytes(uint64_t n)
+{
+    return ((size_t)(n / OG__SCAN_PART) + 2) * sizeof(uint32_t);
+}
+
+/* A quarter more than a batch needs is taken, and a sort may take twice what the virtual one does.
+ */
+static uint64_t with_more(uint64_t n)
+{
+    return n + n / 4;
+}
+
+size_t og__device_sampler_bytes(const struct og_topology *t, uint64_t ids, uint64_t edges)
+{
+    const size_t structure =
+        ((size_t)t->n_nodes + 1) * sizeof(uint64_t) +
+        (size_t)t->n_edges * (t->indices64 ? sizeof(int64_t) : sizeof(int32_t));
+    const uint64_t n = with_more(ids + edges); /* nodes so far, and edges */
+    return structure + (size_t)n * 6 * sizeof(uint32_t) + 2 * (part_bytes(n) + OG_MIB) +
+           ((size_t)n * 2 + 65536) * sizeof(uint32_t);
+}
+
+static int reserve_places(struct og_device_sampler *d, uint64_t n, struct og_err *err)
+{
+    struct room *r = &d->room;
+    if (n <= r->places)
+        return 0;
+    n = with_more(n);
+    release_places(d);
+    r->places = n;
+    r->part_bytes = part_bytes(n);
+    r->sort_bytes = d->be->ops->sort_bytes(d->be->device, n);
+    r->key = words(d, n, err);
+    r->value = r->key ? words(d, n, err) : NULL;
+    r->sorted = r->value ? words(d, n, err) : NULL;
+    r->moved = r->sorted ? words(d, n, err) : NULL;
+    r->part = r->moved ? take(d, r->part_bytes, HOPS, err) : NULL;
+    r->sort = r->part ? take(d, r->sort_bytes, HOPS, err) : NULL;
+    if (r->sort)
+        return 0;
+    release_places(d);
+    return -ENOMEM;
+}
+
+/* What of the batch lies there goes with them: each hop brings its nodes anew. */
+static int reserve_ids(struct og_device_sampler *d, uint64_t n, struct og_err *err)
+{
+    struct room *r = &d->room;
+    if (n <= r->n_ids)
+        return 0;
+    release_ids(d);
+    r->n_ids = with_more(n);
+    r->ids = words(d, r->n_ids, err);
+    r->start = r->ids ? words(d, r->n_ids, err) : NULL;
+    if (r->start)
+        return 0;
+    release_ids(d);
+    return -ENOMEM;
+}
+
+/* ---- launching ---- */
+
+static int launch(struct og_device_sampler *d, int kernel, uint64_t threads, const void *args,
+                  size_t bytes, struct og_err *err)
+{
+    const struct og_launch l = {.kernel = &og__kernels[kernel],
+                                .blocks = (uint32_t)((threads + OG_THREADS - 1) / OG_THREADS),
+                                .threads = OG_THREADS,
+                                .args = args,
+                                .bytes = bytes};
+    return l.blocks > 0 ? d->be->ops->launch(d->stream, &l, err) : 0;
+}
+#define LAUNCH(d, kernel, threads, args, err) \
+    launch(d, kernel##_number, threads, args, sizeof(*(args)), err)
+
+static int scan(struct og_device_sampler *d, const uint32_t *in, uint32_t *out, uint32_t n,
+                uint32_t base, struct og_err *err)
+{
+    const struct og_k_scan args = {.n = n,
+                                   .n_parts = (n + OG__SCAN_PART - 1) / OG__SCAN_PART,
+                                   .base = base,
+                                   .in = in,
+                                   .out = out,
+                                   .part = d->room.part};
+    int rc;
+    OG_TRY(LAUNCH(d, og__k_scan_parts, args.n_parts, &args, err));
+    OG_TRY(LAUNCH(d, og__k_scan_sums, 1, &args, err));
+    OG_TRY(LAUNCH(d, og__k_scan, args.n_parts, &args, err));
+out:
+    return rc;
+}
+
+/* ---- a hop ---- */
+
+/* Its edges' nodes, and how many each destination has in front of it: in room.value and
+ * room.start. */
+static int draw(struct og_device_sampler *d, const struct og_hop *h, uint32_t n, struct og_err *err)
+{
+    struct room *r = &d->room;
+    const struct og_k_hop args = {.first_edge = d->first_edge,
+                                  .indices32 = d->wide ? NULL : d->indices,
+                                  .indices64 = d->wide ? d->indices : NULL,
+                                  .ids = r->ids + h->first,
+                                  .n_dst = n,
+                                  .fanout = h->fanout,
+                                  .batch = h->batch,
+                                  .epoch = h->epoch,
+                                  .place = og__philox_place(h->stream, h->number),
+                                  .seed = h->seed,
+                                  .count = r->start,
+                                  .start = r->start,
+                                  .node = r->moved}; /* until they are sorted */
+    int rc;
+    OG_TRY(LAUNCH(d, og__k_hop_counts, n, &args, err));
+    OG_TRY(scan(d, r->start, r->start, n, 0, err));
+    OG_TRY(LAUNCH(d, og__k_hop_draw, n, &args, err));
+out:
+    return rc;
+}
+
+/* Of the edges: in room.key, and how many nodes there are then behind room.part's parts. */
+static int number(struct og_device_sampler *d, uint32_t n_ids, uint32_t n_edges, struct og_err *err)
+{
+    struct room *r = &d->room;
+    const uint32_t all = n_ids + n_edges;
+    struct og_k_number args = {.n_ids = n_ids,
+                               .n_edges = n_edges,
+                               .ids = r->ids,
+                               .node = r->moved,
+                               .key = r->key,
+                               .value = r->value};
+    const struct og_sort sort = {.n = all,
+                                 .key = r->key,
+                                 .value = r->value,
+                                 .sorted = r->sorted,
+                                 .moved = r->moved,
+                                 .bound = (uint32_t)d->n_nodes,
+                                 .room = r->sort};
+    int rc;
+    OG_TRY(LAUNCH(d, og__k_hop_keys, all, &args, err));
+    OG_TRY(d->be->ops->sort(d->stream, &sort, err)); /* keys and values are free then */
+    args.node = NULL;
+    args.sorted = r->sorted;
+    args.moved = r->moved;
+    args.flag = r->value;
+    args.number = r->value;
+    args.src = r->key;
+    OG_TRY(LAUNCH(d, og__k_hop_firsts, all, &args, err));
+    OG_TRY(scan(d, r->value, r->value, all, 0, err));
+    OG_TRY(LAUNCH(d, og__k_hop_numbers, all, &args, err));
+out:
+    return rc;
+}
+
+static int fetch(struct og_device_sampler *d, void *host, const void *there, uint64_t n,
+                 struct og_err *err)
+{
+    return n > 0 ? d->be->ops->copy(d->stream, host, there, n * sizeof(uint32_t), OG__TO_HOST, err)
+                 : 0;
+}
+
+/* Offsets are those of the block, which may have edges already. */
+static int fetch_hop(struct og_device_sampler *d, struct og_hop *h, uint32_t n, uint32_t n_edges,
+                     struct og_err *err)
+{
+    struct og_batch *b = &h->out->batch;
+    struct og_block *block = h->block;
+    const struct room *r = &d->room;
+    const uint32_t before = (uint32_t)block->n_edges;
+    const uint32_t parts = (b->n_ids + n_edges + OG__SCAN_PART - 1) / OG__SCAN_PART;
+    uint32_t n_ids;
+    int rc;
+    OG_TRY(fetch(d, &n_ids, r->part + parts, 1, err));
+    OG_TRY(fetch(d, block->indptr + h->first, r->start, n, err));
+    OG_TRY(fetch(d, block->src + before, r->key, n_edges, err));
+    OG_TRY(d->be->ops->finish(d->stream, err));
+    OG_TRY(fetch(d, h->ids + b->n_ids, r->ids + b->n_ids, n_ids - b->n_ids, err));
+    OG_TRY(d->be->ops->finish(d->stream, err));
+    for (uint32_t i = 0; i < n && before > 0; i++)
+        block->indptr[h->first + i] += before;
+    block->n_edges += n_edges;
+    b->n_ids = n_ids;
+out:
+    return rc;
+}
+
+static int sample_hop(struct og_device_sampler *d, struct og_hop *h, struct og_err *err)
+{
+    const uint32_t n_ids = h->out->batch.n_ids;
+    const uint32_t n = h->block->n_dst - h->first;
+    const uint64_t n_edges = h->n_edges - h->block->n_edges;
+    int rc;
+    if (n_ids + n_edges > UINT32_MAX)
+        return og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with %llu edges in a hop",
+                        (unsigned long long)n_edges);
+    if (n == 0)
+        return 0;
+    OG_TRY(reserve_ids(d, n_ids + n_edges, err));
+    OG_TRY(reserve_places(d, n_ids + n_edges, err));
+    OG_TRY(push(d, d->room.ids, h->ids, n_ids * sizeof(uint32_t), err));
+    OG_TRY(draw(d, h, n, err));
+    OG_TRY(number(d, n_ids, (uint32_t)n_edges, err));
+    OG_TRY(fetch_hop(d, h, n, (uint32_t)n_edges, err));
+out:
+    if (rc < 0) /* nothing of it may come later */
+        (void)!d->be->ops->finish(d->stream, NULL);
+    return rc;
+}
+
+static int hop(void *self, struct og_hop *h, struct og_err *err)
+{
+    struct og_device_sampler *d = self;
+    pthread_mutex_lock(&d->lock);
+    const int rc = sample_hop(d, h, err);
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
+
+/* ---- open and close ---- */
+
+int og__device_sampler_open(struct og_device_sampler **out, struct og_nn_backend *be,
+                            const struct og_topology *t, struct og_err *err)
+{
+    struct og_device_sampler *d = calloc(1, sizeof(*d));
+    *out = NULL;
+    if (!d)
+        return og__fail_errno(err, -ENOMEM, NULL, "sampling on a device");
+    d->be = be;
+    d->n_nodes = (uint64_t)t->n_nodes;
+    d->n_edges = (uint64_t)t->n_edges;
+    d->wide = t->indices64;
+    d->elsewhere = (struct og_elsewhere){d, hop};
+    pthread_mutex_init(&d->lock, NULL);
+    int rc = open_all(d, t, err);
+    if (rc < 0)
+        og__device_sampler_close(d);
+    else
+        *out = d;
+    return rc;
+}
+
+void og__device_sampler_close(struct og_device_sampler *d)
+{
+    if (!d)
+        return;
+    if (d->stream) /* whether it fails or not */
+        (void)!d->be->ops->finish(d->stream, NULL);
+    release_places(d);
+    release_ids(d);
+    give(d, d->first_edge, offsets_bytes(d), STRUCTURE);
+    give(d, d->indices, index_bytes(d), STRUCTURE);
+    d->be->ops->end_stream(d->stream);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+const struct og_elsewhere *og__device_sampler_hops(const struct og_device_sampler *d)
+{
+    return &d->elsewhere;
+}

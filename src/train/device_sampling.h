@@ -1,0 +1,25 @@
+/* device sampling: hops of a data path's samplers drawn on a device (--sample-on device), which has
+ * the graph's structure in its memory. The model need not be there. */
+#ifndef OG_DEVICE_SAMPLING_H
+#define OG_DEVICE_SAMPLING_H
+
+#include "budget/memory_plan.h"
+#include "nn/ops.h"
+
+struct og_device_sampling {
+    const struct og_nn_ops *ops;
+    struct og_nn_backend *backend; /* of its own: samplers work beside the model */
+    struct og_device_sampler *sampler;
+};
+
+/* Is it asked for, and may it be? -EINVAL or -ENOTSUP, saying what does not go with it. */
+OG_MUST_CHECK int og__device_sampling_check(const struct og_config *config, struct og_err *err);
+
+/* For all n samplers, of a structure in memory; within --device-memory what the plan sets aside. */
+OG_MUST_CHECK int og__device_sampling_open(struct og_device_sampling *d,
+                                           const struct og_premises *p, const struct og_topology *t,
+                                           struct og_sampler **samplers, int n, struct og_budget *b,
+                                           struct og_err *err);
+void og__device_sampling_close(struct og_device_sampling *d); /* once the samplers are closed */
+
+#endif

@@ -1,0 +1,209 @@
+/* Sampling on a device: traces are those of the processors, byte for byte. */
+#include "own_folder.h"
+#include "small_run.h"
+
+#include "base/file.h"
+#include "device/virtual.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+
+static char traces[2][400];
+
+static void set(struct og_options *opt, const char *name, const char *value)
+{
+    struct og_err err = {0};
+    if (og_options_set(opt, name, value, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void sample(const char *dataset, const char *const *way, const char *place, const char *out)
+{
+    struct og_options opt;
+    struct og_err err = {0};
+    og_options_init(&opt);
+    set(&opt, "memory", "96M");
+    set(&opt, "threads", "3");
+    set(&opt, "epochs", "2");
+    set(&opt, "device", "virtual");
+    set(&opt, "sample-on", place);
+    for (; *way; way += 2)
+        set(&opt, way[0], way[1]);
+    if (og_sample(dataset, out, false, &opt, NULL, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    og_options_release(&opt);
+}
+
+/* Every array of the one is there in the other, and the same. */
+static int count_same(const char *a, const char *b)
+{
+    DIR *dir = opendir(a);
+    int n = 0;
+    assert_non_null(dir);
+    for (struct dirent *e; (e = readdir(dir));) {
+        char path[2][700], *text[2];
+        size_t bytes[2];
+        if (!strstr(e->d_name, ".npy"))
+            continue;
+        snprintf(path[0], sizeof(path[0]), "%s/%s", a, e->d_name);
+        snprintf(path[1], sizeof(path[1]), "%s/%s", b, e->d_name);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(og__read_text(path[i], 1 << 28, &text[i], &bytes[i], NULL), 0);
+        if (bytes[0] != bytes[1] || memcmp(text[0], text[1], bytes[0]) != 0)
+            fail_msg("%s differs", e->d_name);
+        free(text[0]);
+        free(text[1]);
+        n++;
+    }
+    closedir(dir);
+    return n;
+}
+
+static void compare(const char *dataset, const char *const *way)
+{
+    static int pace;
+    struct og_virtual v = og__virtual_usual;
+    sample(dataset, way, "host", traces[0]);
+    v.order = (enum og__order)(pace % OG__ORDERS);
+    v.pace = (enum og__pace)(pace % OG__PACES);
+    v.seed = (uint64_t)pace++;
+    og__virtual_become(&v);
+    sample(dataset, way, "device", traces[1]);
+    assert_true(og__virtual_calls() > 100);
+    og__virtual_become(&og__virtual_usual);
+    assert_true(count_same(traces[0], traces[1]) >= 7);
+    og__remove_tree(traces[0]);
+    og__remove_tree(traces[1]);
+}
+
+static const char *const ways[][7] = {
+    {"batch", "100", "fanout", "10,5", NULL},
+    {"batch", "60", "fanout", "-1,3", NULL},
+    {"batch", "30", "fanout", "3,-1", "draw", "once", NULL},
+    {"batch", "50", "fanout", "60,70", NULL}, /* more than are looked through, on processors */
+    {"batch", "40", "fanout", "5,4,3", "draw", "once", NULL},
+    {"batch", "7", "fanout", "1", "seed", "9", NULL},
+};
+
+static void traces_are_the_same(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        char dataset[400];
+        struct og_generate g = small_graph(k ? OG_RMAT : OG_PLANTED);
+        struct og_err err = {0};
+        snprintf(dataset, sizeof(dataset), "%s/graph%d", folder, k);
+        g.nodes = k ? 6000 : 2500;
+        g.degree = k ? 24 : 9;
+        if (og_generate(dataset, &g, NULL, &err) < 0)
+            fail_msg("%s", err.message);
+        for (size_t i = 0; i < OG_COUNT(ways); i++)
+            compare(dataset, ways[i]);
+    }
+}
+
+static void real_graphs_too(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"cora", "tolokers", "debian-packages"};
+    static const char *const way[] = {"batch", "500", "fanout", "10,10", "epochs", "1", NULL};
+    const char *shared = getenv("OUTGROW_DATA");
+    char source[500], dataset[400];
+    int n = 0;
+    snprintf(dataset, sizeof(dataset), "%s/imported", folder);
+    for (size_t i = 0; i < OG_COUNT(names); i++) {
+        struct og_import import;
+        struct og_err err = {0};
+        snprintf(source, sizeof(source), "%s/%s", shared ? shared : "../shared/data", names[i]);
+        if (access(source, R_OK) != 0)
+            continue;
+        og_import_init(&import);
+        import.symmetrize = true;
+        import.drop_types = true;
+        if (og_import("npy", source, dataset, &import, NULL, &err) < 0)
+            fail_msg("%s", err.message);
+        compare(dataset, way);
+        og__remove_tree(dataset);
+        n++;
+    }
+    if (n == 0)
+        skip();
+}
+
+/* A run that samples there has the same numbers. */
+static void training_is_the_same(void **state)
+{
+    (void)state;
+    char dataset[400], run[400], *text[2], path[500];
+    size_t bytes[2];
+    snprintf(dataset, sizeof(dataset), "%s/graph1", folder);
+    snprintf(run, sizeof(run), "%s/run", folder);
+    for (int i = 0; i < 2; i++) {
+        struct og_options opt;
+        struct og_err err = {0};
+        small_run(&opt, run);
+        set(&opt, "batch", "200");
+        set(&opt, "threads", "3");
+        set(&opt, "device", "virtual");
+        set(&opt, "sample-on", i ? "device" : "host");
+        if (i) {
+            set(&opt, "policy", "degree");
+            set(&opt, "device-memory", "32M");
+        }
+        if (og_train(dataset, &opt, NULL, NULL, &err) < 0)
+            fail_msg("%s: %s", err.message, err.hint);
+        snprintf(path, sizeof(path), "%s/checkpoint.safetensors", run);
+        assert_int_equal(og__read_text(path, 1 << 24, &text[i], &bytes[i], NULL), 0);
+        og__remove_tree(run);
+        og_options_release(&opt);
+    }
+    assert_int_equal(bytes[0], bytes[1]);
+    assert_memory_equal(text[0], text[1], bytes[0]);
+    free(text[0]);
+    free(text[1]);
+}
+
+static void what_does_not_go_together_is_refused(void **state)
+{
+    (void)state;
+    static const char *const cases[][3] = {{"device", "cpu", "the host"},
+                                           {"sampler", "labor", "uniform"},
+                                           {"topology", "disk", "memory"},
+                                           {"alternate", "true", "stays"}};
+    char dataset[400];
+    snprintf(dataset, sizeof(dataset), "%s/graph1", folder);
+    for (size_t i = 0; i < OG_COUNT(cases); i++) {
+        struct og_options opt;
+        struct og_err err = {0};
+        og_options_init(&opt);
+        set(&opt, "device", "virtual");
+        set(&opt, "sample-on", "device");
+        set(&opt, cases[i][0], cases[i][1]);
+        assert_int_equal(og_sample(dataset, traces[0], false, &opt, NULL, &err), -EINVAL);
+        if (!strstr(err.message, cases[i][2]))
+            fail_msg("%s %s: %s", cases[i][0], cases[i][1], err.message);
+        assert_true(access(traces[0], F_OK) < 0);
+        og_options_release(&opt);
+    }
+}
+
+static int make(void **state)
+{
+    if (make_folder(state) < 0)
+        return -1;
+    setenv("XDG_CACHE_HOME", folder, 1);
+    for (int i = 0; i < 2; i++)
+        snprintf(traces[i], sizeof(traces[i]), "%s/trace%d", folder, i);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(traces_are_the_same),
+        cmocka_unit_test(real_graphs_too),
+        cmocka_unit_test(training_is_the_same),
+        cmocka_unit_test(what_does_not_go_together_is_refused),
+    };
+    return cmocka_run_group_tests(tests, make, remove_folder);
+}
