@@ -194,9 +194,10 @@ static inline void fixture_model(struct fixture *f)
                  {"sage-gcn", OG_MODEL_SAGE, OG_AGGREGATOR_GCN},
                  {"gat", OG_MODEL_GAT, OG_AGGREGATOR_MEAN},
                  {"gin", OG_MODEL_GIN, OG_AGGREGATOR_MEAN},
-                 {"pinsage", OG_MODEL_PINSAGE, OG_AGGREGATOR_MEAN}};
+                 {"pinsage", OG_MODEL_PINSAGE, OG_AGGREGATOR_MEAN},
+                 {"rgcn", OG_MODEL_RGCN, OG_AGGREGATOR_MEAN}};
     const char *kind = fixture_text(f, "kind"), *norm = fixture_option(f, "norm"),
-               *heads = fixture_option(f, "heads");
+               *heads = fixture_option(f, "heads"), *bases = fixture_option(f, "bases");
     f->config.kind = -1;
     for (size_t i = 0; i < OG_COUNT(kinds); i++) {
         if (strcmp(kind, kinds[i].name) == 0) {
@@ -205,6 +206,7 @@ static inline void fixture_model(struct fixture *f)
         }
     }
     f->config.heads = heads ? (int)strtol(heads, NULL, 10) : 0;
+    f->config.bases = bases ? (int)strtol(bases, NULL, 10) : 0;
     f->config.residual = fixture_option(f, "residual");
     if (norm)
         f->config.norm = strcmp(norm, "batch") == 0 ? OG_NORM_BATCH : OG_NORM_LAYER;

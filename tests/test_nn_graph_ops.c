@@ -2,6 +2,73 @@
  * differences, and the same bits for any number of threads. */
 #include "nn_slopes.h"
 
+/* ==== matrices mixed of others ==== */
+
+enum { MIX_MADE = 3, MIX_BASE = 5, MIX_ROWS = 7 };
+static const uint32_t mix_rows[MIX_MADE] = {4, 0, 6};
+
+struct mixing {
+    struct og_mix op;
+    float *c;
+};
+
+static double mix_value(void *arg)
+{
+    struct mixing *x = arg;
+    assert_int_equal(og__ops_reference.mix(NULL, &x->op, NULL), 0);
+    return weighted_sum(x->c, x->op.made, MIX_MADE * x->op.n);
+}
+
+static void mix_equals_reference_and_slopes(size_t n, int threads)
+{
+    const size_t made = MIX_MADE * n, base = MIX_BASE * n, weights = (size_t)MIX_ROWS * MIX_BASE;
+    struct bench b;
+    start();
+    bench_open(&b, threads, 16);
+    float *partial = malloc(og__mix_parts(n) * MIX_MADE * MIX_BASE * sizeof(*partial));
+    float *weight = random_floats(weights), *bases = random_floats(base), *c = random_floats(made);
+    float *out[2], *dbase[2], *dweight[2], *before = random_floats(base);
+    for (int k = 0; k < 2; k++) {
+        const struct og_nn_ops *ops = backends[k];
+        out[k] = random_floats(made);
+        dbase[k] = copy_floats(before, base);
+        dweight[k] = calloc(weights, sizeof(float));
+        const struct og_mix op = {MIX_MADE, MIX_BASE, n, mix_rows, weight, bases, out[k]};
+        const struct og_mix_back back = {&op, c, dbase[k], dweight[k], partial};
+        assert_int_equal(ops->mix(b.be, &op, NULL), 0);
+        assert_int_equal(ops->mix_back(b.be, &back, NULL), 0);
+    }
+    assert_close("made", out[0], out[1], made, OG__TOLERANCE_MIX);
+    assert_close("dbase", dbase[0], dbase[1], base, OG__TOLERANCE_MIX);
+    assert_close("dweight", dweight[0], dweight[1], weights, OG__TOLERANCE_MIX);
+    struct mixing x = {{MIX_MADE, MIX_BASE, n, mix_rows, weight, bases, out[1]}, c};
+    struct slopes s = {mix_value, &x, 0.25f, 1e-3, 0, 0};
+    for (size_t i = 0; i < base; i++) /* it was added */
+        dbase[0][i] -= before[i];
+    check_slopes(&s, "weight", weight, dweight[0], weights, 1);
+    check_slopes(&s, "base", bases, dbase[0], base, base / 50 + 1);
+    assert_mostly_judged(&s);
+    for (int k = 0; k < 2; k++) {
+        free(out[k]);
+        free(dbase[k]);
+        free(dweight[k]);
+    }
+    float *const floats[] = {partial, weight, bases, c, before};
+    for (size_t i = 0; i < OG_COUNT(floats); i++)
+        free(floats[i]);
+    bench_close(&b);
+}
+
+static void mixing_equals_reference_and_slopes(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1, 77, 1024, 2500};
+    if (!og__ops_cpu.mix) /* devices have none yet */
+        skip();
+    for (size_t i = 0; i < OG_COUNT(sizes); i++)
+        mix_equals_reference_and_slopes(sizes[i], 1 + (int)i % 3);
+}
+
 /* ==== the largest of the neighbours ==== */
 
 struct pooling {
@@ -314,6 +381,7 @@ static void same_bits_for_any_number_of_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mixing_equals_reference_and_slopes),
         cmocka_unit_test(pooling_equals_reference),
         cmocka_unit_test(slopes_of_pooling),
         cmocka_unit_test(ends_equal_reference),

@@ -111,6 +111,28 @@ def gat_conv(p, src, dst, n, x, own, last):
     return (y.mean(1) if last else y.reshape(n, -1)) + p("bias")
 
 
+def rgcn(graph, p, layers, residual):
+    """All types as one matrix."""
+    first = dict(zip(graph.types, np.cumsum([0] + [graph.count[name] for name in graph.types])))
+    x = np.concatenate([p[f"embeddings.{name}.weight"] if f"embeddings.{name}.weight" in p else graph.x[name] for name in graph.types])
+    for l in range(layers):
+        weight = p[f"convs.{l}.weight"]
+        if f"convs.{l}.comp" in p:
+            weight = np.einsum("rb,bio->rio", p[f"convs.{l}.comp"], weight)
+        y = x @ p[f"convs.{l}.root"] + p[f"convs.{l}.bias"]
+        for r, (source, _, destination) in enumerate(graph.relations):
+            src, dst, n = graph.edges(r)
+            mean = total(n, dst, x[first[source] + src]) / np.maximum(np.bincount(dst, minlength=n), 1)[:, None]
+            y[first[destination]:first[destination] + n] += mean @ weight[r]
+        if residual:
+            y += x @ p[f"skips.{l}.weight"].T if f"skips.{l}.weight" in p else x
+        if l < layers - 1 and f"norms.{l}.weight" in p:
+            norm = [p[f"norms.{l}.{what}"] for what in ("running_mean", "running_var", "weight", "bias")]
+            y = (y - norm[0]) / np.sqrt(norm[1] + 1e-5) * norm[2] + norm[3]
+        x = y if l == layers - 1 else np.maximum(y, 0)
+    return x[:graph.count[graph.types[0]]]
+
+
 def end(p, l, name, y, elu):
     """Of a hidden layer: batch norm by running statistics, then the activation."""
     norm = {what: p.get(f"norms.{l}.{name}.{what}") for what in ("weight", "bias", "running_mean", "running_var")}
@@ -121,6 +143,8 @@ def end(p, l, name, y, elu):
 
 def model(graph, p, layers, residual=False):
     """Logits of all nodes of the first type."""
+    if "convs.0.root" in p:
+        return rgcn(graph, p, layers, residual)
     elu = any(name.endswith(".att_src") for name in p)
     x = dict(graph.x)
     x.update({name: p[f"embeddings.{name}.weight"] for name in graph.types if f"embeddings.{name}.weight" in p})
@@ -239,6 +263,30 @@ def a_run_goes_on_where_it_stopped():
         run("train", "full", *RUN, *more, "--init", f"whole{name}/best.safetensors", "--run", f"further{name}")
 
 
+def relations_share_bases():
+    """R-GCN: the same bits however rows come, evaluations and predictions of NumPy, a run that goes on; a matrix each relation, and mixed ones."""
+    for name, more in (("each", []), ("bases", ["--bases", 2, "--residual", "--norm", "batch"])):
+        options = ["--model", "rgcn", *more, "--embedding", 20, "--dropout", 0.3, "--input-dropout", 0.1, "--relation-fanout", "cites=5,2"]
+        base = train("relations", f"rgcn-{name}", "--policy", "degree", *options)
+        whole = pathlib.Path(f"rgcn-{name}/checkpoint.safetensors").read_bytes()
+        for i, way in enumerate(WAYS.values()):
+            got = train("relations", f"rgcn-{name}{i}", *way, *options)
+            assert pathlib.Path(f"rgcn-{name}{i}/checkpoint.safetensors").read_bytes() == whole, way
+            assert SANITIZED or got["peak_rss_bytes"] <= 120 << 20, (name, got["peak_rss_bytes"])
+        run("train", "relations", *RUN, "--policy", "degree", *options, "--epochs", 2, "--run", f"rgcn-part-{name}")
+        run("train", "relations", *RUN, "--policy", "none", *options, "--run", f"rgcn-part-{name}", "--resume")
+        assert pathlib.Path(f"rgcn-part-{name}/checkpoint.safetensors").read_bytes() == whole
+        p = tensors(f"rgcn-{name}/best.safetensors")
+        assert p["convs.0.weight"].shape == ((2 if name == "bases" else len(RELATIONS)), 20, 12)
+        assert base["parameters"] == sum(t.size for name, t in p.items() if "running" not in name and "tracked" not in name)
+        check_evaluation("relations", f"rgcn-{name}/best.safetensors", 2, residual=name == "bases")
+        check_predictions("relations", f"rgcn-{name}/best.safetensors", 2, f"rgcn-{name}.npy", residual=name == "bases")
+        run("train", "relations", *RUN, "--model", "rgcn", *more, "--embedding", 20, "--init", f"rgcn-{name}/best.safetensors", "--run", f"rgcn-further-{name}")
+    assert "width" in refused("train", "full", *RUN, "--model", "rgcn", "--run", "no")
+    assert "relations" in refused("train", "plain", *RUN, "--model", "rgcn", "--run", "no")
+    assert not os.path.exists("no")
+
+
 def evaluations_equal_numpy():
     train("full", "two")
     check_evaluation("full", "two/best.safetensors", 2)
@@ -290,9 +338,11 @@ def main():
         for name, types in (("full", FULL), ("bare", BARE)):
             run("generate", name, "--types", ",".join(types), "--relations", ",".join(RELATIONS), "--classes", 5,
                 "--train-fraction", 0.3)
+        run("generate", "relations", "--types", "paper:900:20,author:700,venue:30:20", "--relations", ",".join(RELATIONS), "--classes", 5,
+            "--train-fraction", 0.3)
         run("generate", "apart", "--types", "paper:900:20,module:700:8", "--relations", "module:writes:paper:3,paper:written.by:module:2",
             "--classes", 5, "--train-fraction", 0.3)
-        for test in (same_bits_however_rows_come, one_type_and_one_relation_has_the_bits_of_none, rows_are_those_of_samples, a_run_goes_on_where_it_stopped,
+        for test in (same_bits_however_rows_come, one_type_and_one_relation_has_the_bits_of_none, rows_are_those_of_samples, a_run_goes_on_where_it_stopped, relations_share_bases,
                      evaluations_equal_numpy, predictions_equal_numpy, what_there_is_not_says_so):
             test()
             print("ok", test.__name__)

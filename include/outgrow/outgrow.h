@@ -50,7 +50,14 @@ struct og_amount {
 };
 
 /* Values of the choices, in the order og_option_table() lists them. */
-enum og_model_kind { OG_MODEL_GCN, OG_MODEL_SAGE, OG_MODEL_GAT, OG_MODEL_GIN, OG_MODEL_PINSAGE };
+enum og_model_kind {
+    OG_MODEL_GCN,
+    OG_MODEL_SAGE,
+    OG_MODEL_GAT,
+    OG_MODEL_GIN,
+    OG_MODEL_PINSAGE,
+    OG_MODEL_RGCN,
+};
 enum og_aggregator_kind { OG_AGGREGATOR_MEAN, OG_AGGREGATOR_MAX, OG_AGGREGATOR_GCN };
 enum og_norm_kind { OG_NORM_NONE, OG_NORM_BATCH, OG_NORM_LAYER };
 enum og_sampler_kind {
@@ -140,6 +147,7 @@ struct og_options {
     int hidden;
     int heads;      /* of gat */
     int aggregator; /* enum og_aggregator_kind, of sage */
+    int bases;      /* of rgcn; 0 = a matrix for each relation */
     int norm;       /* enum og_norm_kind */
     int embedding;  /* width of rows that are learnt for types without features; 0 = none */
     bool residual;

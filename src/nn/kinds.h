@@ -1,6 +1,6 @@
 /* The convolutions: a file and a row of this table each, in the order of enum og_model_kind. A row
  * names the struct of its traits and functions, og__conv_<name>; what convolutions are computed
- * with is shared (conv_linear.c, conv_pool.c, conv_attend.c). */
+ * with is shared (conv_linear.c, conv_pool.c, conv_attend.c, conv_mixed.c). */
 #ifndef OG_NN_KINDS_H
 #define OG_NN_KINDS_H
 
@@ -12,11 +12,13 @@
     row(SAGE, sage) \
     row(GAT, gat) \
     row(GIN, gin) \
-    row(PINSAGE, pinsage)
+    row(PINSAGE, pinsage) \
+    row(RGCN, rgcn)
 /* clang-format on */
 
 struct og_conv_steps;
-extern const struct og_conv_steps og__steps_linear, og__steps_pool, og__steps_attend;
+extern const struct og_conv_steps og__steps_linear, og__steps_pool, og__steps_attend,
+    og__steps_mixed;
 struct og_specs;
 
 struct og_conv {
@@ -29,6 +31,7 @@ struct og_conv {
     bool has_loops;                    /* a node counts among its own neighbours */
     bool wants_degrees;                /* of sources, too */
     bool by_relation;                  /* there is one from one type's rows to another's */
+    bool joins;                        /* one for the edges of all relations (joined.h) */
     bool perceptron; /* a hidden layer behind the sum, and a weight of the own row */
     bool elu;        /* hidden layers end in it, in the place of ReLU */
     bool unit;       /* and their rows are scaled to length 1 */
@@ -58,6 +61,7 @@ enum og__role {
     OG__NEIGHBOUR, /* multiplies what comes along the edges */
     OG__BIAS,
     OG__SELF, /* multiplies the destination's own row */
+    OG__COMP, /* R-GCN: how relations' matrices are mixed of OG__NEIGHBOUR */
     OG__POOL, /* multiplies every source before it is pooled */
     OG__POOL_BIAS,
     OG__OUT, /* GIN: second product of the perceptron */

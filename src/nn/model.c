@@ -92,7 +92,7 @@ static struct og_specs layer_specs(const struct og_model_config *c, int l, bool 
     if (c->norm != OG_NORM_NONE && !og__is_last(c, l))
         add_norm(&s, c, out);
     for (size_t i = 0; i < s.n; i++)
-        s.spec[i].multiplies_back |= (l > 0 || c->trains_input) && s.spec[i].weight;
+        s.spec[i].multiplies_back |= (l > 0 || og__trains_input(c)) && s.spec[i].weight;
     return s;
 }
 
@@ -141,8 +141,8 @@ static size_t normed(const struct og_model_config *c)
     return most;
 }
 
-/* What a model is made of, one after another: a layer each, or, where nodes have types, for each
- * layer its relations' convolutions and then its types' ends. */
+/* What a model is made of, one after another: a layer each, or, where relations have convolutions
+ * of their own, for each layer these and then its types' ends. */
 struct walk {
     const struct og_model_config *model;
     struct og_live live;
@@ -155,7 +155,7 @@ struct walk {
 static struct walk walk_layers(const struct og_model_config *c)
 {
     struct walk w = {.model = c, .config = *c, .layer = -1};
-    if (c->types)
+    if (og__in_parts(c))
         w.live = og__live_relations(c);
     return w;
 }
@@ -163,7 +163,7 @@ static struct walk walk_layers(const struct og_model_config *c)
 /* The next one that there may be. */
 static void step_on(struct walk *w)
 {
-    const struct og_graph_types *g = w->model->types;
+    const struct og_graph_types *g = og__in_parts(w->model) ? w->model->types : NULL;
     const uint32_t n = !g ? 0 : w->end ? g->n_types : g->n_relations;
     if (w->layer >= 0 && ++w->number < n)
         return;
@@ -178,7 +178,7 @@ static void step_on(struct walk *w)
 
 static bool next_part(struct walk *w)
 {
-    const struct og_graph_types *g = w->model->types;
+    const struct og_graph_types *g = og__in_parts(w->model) ? w->model->types : NULL;
     do {
         step_on(w);
         if (w->layer == w->model->layers)
@@ -282,6 +282,7 @@ static void carve_lists(const struct og_model_config *c, struct og_arena *arena,
     const size_t params = sum_params(NULL, c, OG_OPTIMIZER_SGD, one_spec);
     m->param = og__carve_zeros(arena, params * sizeof(*m->param));
     m->head = og__carve_zeros(arena, count_heads(c) * sizeof(*m->head));
+    m->row = og__carve_zeros(arena, n_types(c) * sizeof(struct og_param *));
 }
 
 static size_t list_bytes(const struct og_model_config *c)
@@ -305,8 +306,9 @@ static int take_lists(struct og_model *m, struct og_budget *b, struct og_err *er
 size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
                        int optimizer)
 {
-    const size_t known = config->types ? list_bytes(config) + og__relational_bytes(config) : 0;
-    return arena_bytes(ops, config, optimizer) + known;
+    const size_t known = config->types ? list_bytes(config) : 0;
+    const size_t parts = og__in_parts(config) ? og__relational_bytes(config) : 0;
+    return arena_bytes(ops, config, optimizer) + known + parts;
 }
 
 uint64_t og__model_trained(const struct og_model_config *c)
@@ -467,7 +469,7 @@ static int add_embeddings(struct og_model *m, uint64_t seed, struct og_err *err)
         struct og_param *p = add_param(m, &specs.spec[0]);
         snprintf(p->name, sizeof(p->name), "embeddings.%s.weight", m->config.types->type[t].name);
         OG_TRY(draw(m, p, &specs.spec[0], 2 * OG_MAX_HOPS, seed, err));
-        og__relational_train_rows(m->relational, t, p);
+        m->row[t] = p;
     }
 out:
     return rc;
@@ -481,6 +483,10 @@ int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
     struct og_model *m = NULL;
     *out = NULL;
     OG_TRY(og__model_check(config, err));
+    OG_TRY(og__model_check_graph(config, err));
+    if (og__conv_of(config)->joins && !ops->mix)
+        OG_TRY(og__fail(err, -ENOTSUP, "leave --device at cpu", "--model %s: on processors alone",
+                        og__model_words[config->kind]));
     m = calloc(1, sizeof(*m));
     if (!m)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, MODEL));
@@ -490,8 +496,8 @@ int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
     m->threads = og__pool_threads(pool);
     OG_TRY(ops->open(&m->backend, pool, b, err));
     m->own = ops->memory(m->backend);
-    m->ends = &og__ends_of_layers;
-    OG_TRY(config->types ? og__relational_open(&m->relational, m, b, err) : 0);
+    m->ends = og__conv_of(config)->joins ? &og__ends_of_joined : &og__ends_of_layers;
+    OG_TRY(og__in_parts(config) ? og__relational_open(&m->relational, m, b, err) : 0);
     OG_TRY(og__arena_init(&m->memory, m->own, arena_bytes(ops, config, optimizer), MODEL, err));
     OG_TRY(take_lists(m, config->types ? b : NULL, err));
     OG_TRY(add_layers(m, seed, err));

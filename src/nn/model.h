@@ -11,6 +11,7 @@
  *   links.c      what comes behind the last layer in link prediction
  *   step.c       a batch through the layers and back, the optimiser
  *   relational*.c   the same where nodes have types, a convolution a relation (relational.h)
+ *   joined.c     the rows of all types as one matrix, for one convolution of all relations
  *   values.c     all parameters as one vector
  *   whole.c      a layer for all nodes
  *
@@ -59,6 +60,17 @@ struct og_layer_work {
     float *mean, *rstd, *var;  /* batch norm: [F_out]; var: in training */
 };
 
+/* R-GCN: relations have their turns, a few at a time (conv_mixed.c). */
+struct og_mixing {
+    float *t;               /* [lists, F_out] of the layer at hand */
+    uint32_t *number;       /* [lists + 1] 0, 1, 2 ... */
+    uint32_t *first, *list; /* [D + 1], [lists] the lists of each destination */
+    float *matrix,
+        *dmatrix; /* of the relations at hand, and their gradients; NULL: are parameters */
+    float *partial;
+    void *packed; /* one of them */
+};
+
 /* Of links: two products, the second of which makes a score. */
 struct og_decoder {
     struct og_param *param[2], *bias[2]; /* NULL: the dot product has none */
@@ -72,6 +84,9 @@ struct og_workspace {
     struct og_layer_work work[OG_MAX_HOPS];
     struct og_rows input; /* what layer 0 reads: the features, or what dropout leaves of them: */
     float *dropped;       /* [n_ids, in_dim], NULL: none */
+    float *joined;  /* [n_ids, in_dim] rows of all types, in the order of ids; NULL: no types */
+    float *djoined; /* their gradient, where some are parameters */
+    struct og_mixing mixing;
     uint32_t *back_indptr, *back_col, *back_edge; /* the transposed block of the layer at hand */
     float *dlogits, *partial;
     float *dz; /* of a relation's: the gradient of what was attended to, [n_src, F_in] */
@@ -97,7 +112,7 @@ struct og_ends {
     /* The same of the destinations' own rows, where they are `apart`. */
     int (*own_gradient)(struct og_model *m, int l, struct og_affine *op, struct og_err *err);
 };
-extern const struct og_ends og__ends_of_layers;
+extern const struct og_ends og__ends_of_layers, og__ends_of_joined;
 
 struct og_relational;
 
@@ -115,7 +130,8 @@ struct og_model {
     struct og_weight *head; /* [n_heads] those of all layers */
     size_t n_heads;
     const struct og_ends *ends;
-    struct og_relational *relational; /* relations' convolutions; NULL: nodes are of one type */
+    struct og_relational *relational; /* relations' convolutions; NULL: has none of theirs */
+    struct og_param **row;            /* [n_types] that are a type's rows; NULL: it has others */
     struct og_model *whole;           /* of a relation's, a type's: what it is a part of, */
     uint32_t number;                  /* and which one */
     float *mean, *var;                /* of another model's batch, for a layer at a time */

@@ -33,6 +33,7 @@ struct og_model_config {
     bool multi_label;
     int heads;         /* of GAT */
     int aggregator;    /* enum og_aggregator_kind, of SAGE */
+    int bases;         /* of R-GCN: what relations' matrices are mixed of; 0: each has its own */
     int norm;          /* enum og_norm_kind, after each hidden layer */
     bool residual;     /* each layer's input is added to its output */
     int own_dim;       /* width of the destinations' own rows in layer 0; 0: in_dim */
@@ -40,12 +41,14 @@ struct og_model_config {
     bool apart;        /* destinations are not among layer 0's sources, nor any later one's */
     bool trains_input; /* some of what layer 0 reads are parameters */
     /* NULL: nodes are of one type. Else a layer is the sum, in each type, of the convolutions of
-     * the relations that end there (relational.h), and in_dim is the widest of layer 0; borrowed.
-     */
+     * the relations that end there (relational.h), or one convolution of all relations (joined.h),
+     * and in_dim is the widest of layer 0; borrowed. */
     const struct og_graph_types *types;
 };
-/* Whether there is such a model; og__model_create asks as well. */
+/* Whether there is such a model, and whether the graph has what it is of; og__model_create asks as
+ * well. */
 OG_MUST_CHECK int og__model_check(const struct og_model_config *config, struct og_err *err);
+OG_MUST_CHECK int og__model_check_graph(const struct og_model_config *config, struct og_err *err);
 extern const char *const og__model_words[]; /* all kinds; ends with NULL */
 /* Tensors of a layer in a checkpoint, by which the model that made it is told. */
 struct og_conv_names {
@@ -54,6 +57,7 @@ struct og_conv_names {
     const char *first, *last; /* [.., F_in] and [F_out, ..] of the layer; last NULL = first, else
                                  F_mid is the hidden width */
     const char *apart;        /* NULL, or what a relation between two types has for `first` */
+    bool turned;              /* `first` is [F_in, F_out] */
 };
 /* NULL: there is no such model. Kinds and aggregators count from 0. */
 const struct og_conv_names *og__model_names(const struct og_model_config *config);

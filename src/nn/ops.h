@@ -1,8 +1,8 @@
 /* The operators a model is made of, as one table per backend.
  *
  *   ops_cpu.c         row blocks under a thread pool, oneDNN products, vector kernels;
- *                     attention.c, pool_max.c and finish.c have the operators of those names,
- *                     pairs.c those of links and regression, blocks.c those of blocks alone,
+ *                     attention.c, mix.c, pool_max.c and finish.c have the operators of those
+ *                     names, pairs.c those of links and regression, blocks.c those of blocks alone,
  *                     backend.c what they work with
  *
  * Plain loops in double, written to be read, are in tests/oracles/ops_reference.c: the oracle.
@@ -69,7 +69,7 @@ enum og__direction { OG__FORWARD, OG__BACKWARD };
 struct og_weight {
     const float *value; /* [n_out, n_in] */
     int n_out, n_in;
-    void *packed[2]; /* by direction, in the backend's layout; packed_bytes each */
+    void *packed[2]; /* by direction, in the backend's layout; packed_bytes each; NULL: not that */
 };
 
 struct og_input {
@@ -232,6 +232,30 @@ struct og_fold_back {
     float *dweight;    /* added to */
     float *datt;       /* out */
 };
+
+/* ---- matrices that are mixed of others ----
+ *
+ *   made[k] = sum over b of weight[row[k], b] base[b]       n numbers each
+ *
+ * R-GCN's bases. Added up in the order of b. Tolerance: 1e-5 of the largest magnitude in made. */
+#define OG__TOLERANCE_MIX 1e-5
+struct og_mix {
+    uint32_t n_made, n_base;
+    size_t n;
+    const uint32_t *row; /* [n_made] the host's */
+    const float *weight; /* rows of n_base */
+    const float *base;   /* [n_base, n] */
+    float *made;         /* out [n_made, n] */
+};
+/* The way back, in the order of k. */
+struct og_mix_back {
+    const struct og_mix *forward; /* `made` is not looked at */
+    const float *dmade;           /* [n_made, n] */
+    float *dbase;                 /* [n_base, n], added to */
+    float *dweight;               /* as weight: out, the rows `row` of it */
+    float *partial;               /* scratch, [og__mix_parts(n), n_made, n_base] */
+};
+size_t og__mix_parts(size_t n);
 
 /* ---- the largest of the neighbours, element by element ----
  *
@@ -534,6 +558,9 @@ struct og_nn_ops {
                        struct og_err *err);
     int (*fold)(struct og_nn_backend *be, const struct og_fold *op, struct og_err *err);
     int (*fold_back)(struct og_nn_backend *be, const struct og_fold_back *op, struct og_err *err);
+    int (*mix)(struct og_nn_backend *be, const struct og_mix *op, struct og_err *err); /* NULL: */
+    int (*mix_back)(struct og_nn_backend *be, const struct og_mix_back *op,            /* not yet */
+                    struct og_err *err);
     int (*pool_max)(struct og_nn_backend *be, const struct og_pool_max *op, struct og_err *err);
     int (*pool_max_back)(struct og_nn_backend *be, const struct og_pool_max_back *op,
                          struct og_err *err);

@@ -25,8 +25,9 @@ static int cpu_pack(struct og_nn_backend *be, struct og_weight **w, size_t n, st
     int rc = 0;
     for (size_t i = 0; i < n; i++) {
         const struct og_weight *p = w[i];
-        OG_TRY(og__product_pack(be->products, p->value, p->n_in, p->n_out, 1, p->n_in,
-                                p->packed[OG__FORWARD], err));
+        if (p->packed[OG__FORWARD])
+            OG_TRY(og__product_pack(be->products, p->value, p->n_in, p->n_out, 1, p->n_in,
+                                    p->packed[OG__FORWARD], err));
         if (p->packed[OG__BACKWARD])
             OG_TRY(og__product_pack(be->products, p->value, p->n_out, p->n_in, p->n_in, 1,
                                     p->packed[OG__BACKWARD], err));
@@ -582,6 +583,8 @@ OG__NEVER_FAILS(og__cpu_attend, og_attend)
 OG__NEVER_FAILS(og__cpu_attend_back, og_attend_back)
 OG__NEVER_FAILS(og__cpu_fold, og_fold)
 OG__NEVER_FAILS(og__cpu_fold_back, og_fold_back)
+OG__NEVER_FAILS(og__cpu_mix, og_mix)
+OG__NEVER_FAILS(og__cpu_mix_back, og_mix_back)
 OG__NEVER_FAILS(og__cpu_pool_max, og_pool_max)
 OG__NEVER_FAILS(og__cpu_pool_max_back, og_pool_max_back)
 OG__NEVER_FAILS(og__cpu_moments, og_moments)
@@ -620,6 +623,8 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .attend_back = og__cpu_attend_back_op,
                                       .fold = og__cpu_fold_op,
                                       .fold_back = og__cpu_fold_back_op,
+                                      .mix = og__cpu_mix_op,
+                                      .mix_back = og__cpu_mix_back_op,
                                       .pool_max = og__cpu_pool_max_op,
                                       .pool_max_back = og__cpu_pool_max_back_op,
                                       .moments = og__cpu_moments_op,

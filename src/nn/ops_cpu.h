@@ -67,6 +67,8 @@ void og__cpu_attend(struct og_nn_backend *be, const struct og_attend *op);
 void og__cpu_attend_back(struct og_nn_backend *be, const struct og_attend_back *op);
 void og__cpu_fold(struct og_nn_backend *be, const struct og_fold *op);
 void og__cpu_fold_back(struct og_nn_backend *be, const struct og_fold_back *op);
+void og__cpu_mix(struct og_nn_backend *be, const struct og_mix *op);
+void og__cpu_mix_back(struct og_nn_backend *be, const struct og_mix_back *op);
 void og__cpu_pool_max(struct og_nn_backend *be, const struct og_pool_max *op);
 void og__cpu_pool_max_back(struct og_nn_backend *be, const struct og_pool_max_back *op);
 void og__cpu_moments(struct og_nn_backend *be, const struct og_moments *op);

@@ -44,7 +44,7 @@ out:
 /* Rows of a type that are parameters. */
 static void number_rows(struct og_relational *d, uint32_t type)
 {
-    const struct og_param *p = d->row[type];
+    const struct og_param *p = d->whole->row[type];
     const uint32_t first = og__first_id(d->types, type);
     const uint32_t end = d->types->type[type].end;
     struct og_side *s = &d->side[type];
@@ -64,7 +64,7 @@ static int take_inputs(struct og_model *m, const struct og_rows *x, const struct
     for (uint32_t t = 0; t < d->types->n_types; t++) {
         struct og_side *s = &d->side[t];
         const uint32_t n = og__type_nodes(&d->at, d->batch->n_hops, t);
-        if (d->row[t]) {
+        if (d->whole->row[t]) {
             number_rows(d, t);
         } else if (d->types->type[t].dim > 0) {
             s->input = x[t];
@@ -162,7 +162,7 @@ out:
 /* Rows of a type that layer l reads have a gradient. */
 static bool goes_to(const struct og_relational *d, int l, uint32_t type)
 {
-    return l > 0 || d->row[type];
+    return l > 0 || d->whole->row[type];
 }
 
 static bool goes_back(const struct og_model *part, int l)
@@ -270,7 +270,7 @@ static int row_gradients(struct og_model *m, uint32_t type, struct og_err *err)
 {
     const struct og_relational *d = m->relational;
     const struct og_side *s = &d->side[type];
-    const struct og_param *p = d->row[type];
+    const struct og_param *p = d->whole->row[type];
     const size_t dim = (size_t)p->shape[1];
     int rc = og__clear_grad(m, p, err);
     for (uint32_t i = 0; rc == 0 && s->begun && i < s->input.n; i++)
@@ -294,7 +294,7 @@ static int end_gradients(struct og_model *m, int l, struct og_err *err)
     int rc = 0;
     for (uint32_t t = 0; t < d->types->n_types; t++) {
         OG_TRY(rest_gradient(d, l, t, err));
-        if (l == 0 && d->row[t])
+        if (l == 0 && d->whole->row[t])
             OG_TRY(row_gradients(m, t, err));
         if (l > 0 && og__made_at(d, l - 1, t)->begun)
             OG_TRY(through_end(m, l - 1, t, err));

@@ -52,8 +52,6 @@ void og__name_of_relation(const struct og_model *part, const char *module, int l
 /* "norms.<layer>.<type>.<name>", the same way. */
 void og__name_of_type(const struct og_model *part, const char *module, int layer, const char *name,
                       char *out, size_t bytes);
-/* The type's rows are this parameter's. */
-void og__relational_train_rows(struct og_relational *d, uint32_t type, struct og_param *p);
 
 /* Memory of a batch: as the functions of workspace.c, by the counts of types. */
 size_t og__relational_arena_bytes(const struct og_nn_ops *ops, const struct og_model_config *c,

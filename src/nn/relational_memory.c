@@ -14,7 +14,6 @@ static void carve_arrays(const struct og_model_config *c, struct og_arena *arena
     d->part = og__carve_zeros(arena, g->n_relations * sizeof(*d->part));
     d->end = og__carve_zeros(arena, g->n_types * sizeof(*d->end));
     d->block = og__carve_zeros(arena, g->n_relations * sizeof(*d->block));
-    d->row = og__carve_zeros(arena, g->n_types * sizeof(struct og_param *));
     d->side = og__carve_zeros(arena, g->n_types * sizeof(*d->side));
     d->made = og__carve_zeros(arena, (size_t)c->layers * g->n_types * sizeof(*d->made));
 }
@@ -79,11 +78,6 @@ struct og_model *og__relation_model(struct og_relational *d, uint32_t relation)
 struct og_model *og__type_model(struct og_relational *d, uint32_t type)
 {
     return &d->end[type];
-}
-
-void og__relational_train_rows(struct og_relational *d, uint32_t type, struct og_param *p)
-{
-    d->row[type] = p;
 }
 
 /* ==== memory of a batch ==== */

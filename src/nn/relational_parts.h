@@ -18,10 +18,9 @@ struct og_relational {
     struct og_model *whole;
     const struct og_graph_types *types;
     struct og_live live;
-    struct og_arena arrays; /* in which these lie: */
-    struct og_model *part;  /* [n_relations] their convolutions */
-    struct og_model *end;   /* [n_types] what comes behind their sums */
-    struct og_param **row;  /* [n_types] parameters that are the type's rows; NULL: it has others */
+    struct og_arena arrays;         /* in which these lie: */
+    struct og_model *part;          /* [n_relations] their convolutions */
+    struct og_model *end;           /* [n_types] what comes behind their sums */
     struct og_type_counts most, at; /* what the workspace was taken for; of the batch at hand */
     /* the batch at hand */
     const struct og_batch *batch;

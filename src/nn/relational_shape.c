@@ -97,7 +97,7 @@ int og__relational_check(const struct og_model_config *c, struct og_err *err)
     const struct og_live live = og__live_relations(c);
     if (!og__conv_of(c)->by_relation)
         return og__fail(
-            err, -ENOTSUP, "use --model sage, with --aggregator mean or max, gat or gin",
+            err, -ENOTSUP, "use --model sage, with --aggregator mean or max, gat, gin or rgcn",
             "--model %s%s: it has no convolution of a relation yet", og__model_words[c->kind],
             c->kind == OG_MODEL_SAGE ? " --aggregator gcn" : "");
     for (uint32_t r = 0; r < g->n_relations; r++)

@@ -1,3 +1,4 @@
+#include "nn/joined.h"
 #include "nn/relational.h"
 
 #include <string.h>
@@ -37,8 +38,8 @@ bool og__model_weighs(const struct og_model_config *c)
 static int check_choices(const struct og_model_config *c, struct og_err *err)
 {
     if (c->kind < 0 || c->kind >= (int)OG_COUNT(kinds))
-        return og__fail(err, -EINVAL, "gcn, sage, gat, gin or pinsage", "model: kind %d is unknown",
-                        c->kind);
+        return og__fail(err, -EINVAL, "gcn, sage, gat, gin, pinsage or rgcn",
+                        "model: kind %d is unknown", c->kind);
     if (c->norm < OG_NORM_NONE || c->norm > OG_NORM_LAYER)
         return og__fail(err, -EINVAL, "none, batch or layer", "model: norm %d is unknown", c->norm);
     if (c->aggregator < OG_AGGREGATOR_MEAN || c->aggregator > OG_AGGREGATOR_GCN)
@@ -52,7 +53,9 @@ static int check_choices(const struct og_model_config *c, struct og_err *err)
                         c->decoder);
     const struct og_conv *conv = og__conv_of(c);
     int rc = conv->check ? conv->check(c, err) : 0;
-    return rc < 0 || !c->types ? rc : og__relational_check(c, err);
+    if (rc < 0 || !c->types)
+        return rc;
+    return conv->joins ? og__joined_check(c, err) : og__relational_check(c, err);
 }
 
 int og__model_check(const struct og_model_config *c, struct og_err *err)
@@ -70,6 +73,15 @@ int og__model_check(const struct og_model_config *c, struct og_err *err)
         if (!(shares[i] >= 0 && shares[i] < 1))
             return og__fail(err, -EINVAL, NULL, "model: dropout %g is not in [0, 1)", shares[i]);
     return check_choices(c, err);
+}
+
+int og__model_check_graph(const struct og_model_config *c, struct og_err *err)
+{
+    if (!og__conv_of(c)->joins || c->types)
+        return 0;
+    return og__fail(err, -EINVAL, "use --model sage, or a graph with types of nodes and relations",
+                    "--model %s: its weights are of relations, and this graph has none",
+                    og__model_words[c->kind]);
 }
 
 /* ==== parameters ==== */
@@ -130,6 +142,19 @@ bool og__pools(const struct og_model_config *c)
 bool og__has_self(const struct og_model_config *c)
 {
     return og__conv_of(c)->has_self;
+}
+
+bool og__in_parts(const struct og_model_config *c)
+{
+    return c->types && !og__conv_of(c)->joins;
+}
+
+bool og__trains_input(const struct og_model_config *c)
+{
+    bool any = c->trains_input;
+    for (uint32_t t = 0; c->types && t < c->types->n_types; t++)
+        any |= c->types->type[t].trained;
+    return any;
 }
 
 bool og__is_last(const struct og_model_config *c, int layer)

@@ -15,6 +15,9 @@ int og__head_width(const struct og_model_config *c, int layer);
 enum og__aggregate og__aggregate_of(const struct og_model_config *c);
 bool og__pools(const struct og_model_config *c); /* sources pass a layer before they are pooled */
 bool og__has_self(const struct og_model_config *c); /* own rows have a matrix of their own */
+/* Relations have convolutions of their own (relational.h). */
+bool og__in_parts(const struct og_model_config *c);
+bool og__trains_input(const struct og_model_config *c); /* some of what layer 0 reads is learnt */
 bool og__is_last(const struct og_model_config *c, int layer);
 bool og__finishes(const struct og_model_config *c, int layer); /* the layer's end is `finish` */
 

@@ -1,4 +1,5 @@
 /* One batch through a model: forward, loss, backward, update. */
+#include "nn/joined.h"
 #include "nn/model.h"
 #include "nn/relational.h"
 
@@ -20,6 +21,8 @@ static int check_batch(const struct og_model *m, const struct og_batch *batch,
     if (batch->n_hops != (uint32_t)m->config.layers)
         return og__fail(err, -EINVAL, "one fanout a layer", "model: %d layers, a batch of %u hops",
                         m->config.layers, batch->n_hops);
+    if (m->config.types)
+        return og__joined_check_rows(m, batch, x, err);
     if (x->dim != m->config.in_dim)
         return og__fail(err, -EINVAL, "the checkpoint belongs to another dataset",
                         "model: made for features of width %d, these have %d", m->config.in_dim,
@@ -117,12 +120,14 @@ int og__drop_input(struct og_model *m, struct og_rows *x, uint32_t n, const stru
     return m->ops->affine(m->backend, &op, err);
 }
 
-static int take_input(struct og_model *m, const struct og_rows *x, const struct og_step *step,
-                      struct og_err *err)
+static int take_input(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
+                      const struct og_step *step, struct og_err *err)
 {
     uint32_t n = m->at.work[0].block->n_src;
     if (m->caps.rows_come && !x->comes)
         return og__fail(err, -EINVAL, NULL, "model: rows of the host, and no room for them");
+    if (m->config.types)
+        return og__join_rows(m, batch, x, step, err);
     int rc = og__bring_rows(m, x, n, m->at.room.rows, &m->at.input, err);
     return rc < 0 ? rc
                   : og__drop_input(m, &m->at.input, n, step, OG__INPUT_KEY, m->at.dropped, err);
@@ -140,7 +145,7 @@ static int forward(struct og_model *m, const struct og_batch *batch, const struc
     OG_TRY(og__pack_weights(m, err));
     if (step)
         og__key_dropout(m, step, 0);
-    OG_TRY(take_input(m, x, step, err));
+    OG_TRY(take_input(m, batch, x, step, err));
     for (int l = 0; l < m->config.layers; l++) {
         OG_TRY(og__convolve(m, l, input_of(m, l), input_of(m, l), step, err));
         if (og__finishes(&m->config, l))
@@ -209,13 +214,15 @@ out:
     return rc;
 }
 
-static int backward(struct og_model *m, struct og_err *err)
+static int backward(struct og_model *m, const struct og_batch *batch, struct og_err *err)
 {
     int rc = 0;
     if (m->relational)
         return og__relational_backward(m, err);
     for (int l = m->config.layers - 1; l >= 0; l--)
         OG_TRY(backward_layer(m, l, err));
+    if (m->config.types)
+        OG_TRY(og__joined_gradients(m, batch, err));
 out:
     return rc;
 }
@@ -236,7 +243,7 @@ int og__model_part(struct og_model *m, const struct og_batch *batch, const struc
     else
         OG_TRY(og__model_loss(m, og__model_logits(m), labels, batch->n_seeds, m->at.dlogits, out,
                               err));
-    OG_TRY(backward(m, err));
+    OG_TRY(backward(m, batch, err));
 out:
     return rc;
 }
@@ -277,7 +284,7 @@ size_t og__model_moments(const struct og_model_config *c)
 {
     size_t sum = 0;
     for (int l = 0; c->norm == OG_NORM_BATCH && l + 1 < c->layers; l++)
-        sum += (c->types ? og__count_ends(c, l) : 1) * (2 * (size_t)og__layer_out(c, l) + 1);
+        sum += (og__in_parts(c) ? og__count_ends(c, l) : 1) * (2 * (size_t)og__layer_out(c, l) + 1);
     return sum;
 }
 

@@ -1,5 +1,7 @@
 /* Memory of a batch: one arena, carved in one order. The same walk over the largest batch, without
  * memory under it, says how much to take. */
+#include "nn/conv_mixed.h"
+#include "nn/joined.h"
 #include "nn/model.h"
 #include "nn/relational.h"
 
@@ -81,7 +83,9 @@ void og__carve_conv(const struct og_model_config *c, int l, const struct og_bloc
                     struct og_arena *arena, struct og_layer_work *w)
 {
     *w = (struct og_layer_work){.block = b};
-    if (og__conv_of(c)->attends)
+    if (og__conv_of(c)->joins)
+        og__carve_mixed_layer(c, l, b, arena, w);
+    else if (og__conv_of(c)->attends)
         carve_attention(c, l, b, training, arena, w);
     else if (og__pools(c))
         carve_pool(c, l, b, training, arena, w);
@@ -110,6 +114,8 @@ size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_conf
     int in = og__layer_in(c, l), mid = og__layer_mid(c, l), out = og__layer_out(c, l);
     uint64_t n_in = (uint64_t)in, n_mid = (uint64_t)mid, n_own = (uint64_t)og__layer_own(c, l);
     uint32_t d = b->n_dst, s = b->n_src;
+    if (og__conv_of(c)->joins) /* of a relation, of the own rows */
+        s = OG_MAX(b->n_lists, d);
     size_t most = OG_MAX(ops->partial_bytes(d, out, n_in), ops->partial_bytes(d, out, 0));
     most = OG_MAX(most, ops->partial_bytes(s, mid, n_in));
     most = OG_MAX(most, ops->partial_bytes(d, mid, n_in));
@@ -135,7 +141,7 @@ size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_conf
 
 bool og__transposes(const struct og_model_config *c, int l)
 {
-    return l > 0 || c->trains_input || og__conv_of(c)->attends || og__pools(c) ||
+    return l > 0 || og__trains_input(c) || og__conv_of(c)->attends || og__pools(c) ||
            og__may_transform_first(c, l);
 }
 
@@ -224,7 +230,7 @@ void og__most_of_block(const struct og_model_config *c, int l, const struct og_b
 {
     most->width = OG_MAX(most->width, og__widest(c));
     most->heads = OG_MAX(most->heads, c->heads);
-    most->rows = OG_MAX(most->rows, (uint64_t)OG_MAX(b->n_src, b->n_dst));
+    most->rows = OG_MAX(most->rows, (uint64_t)OG_MAX(OG_MAX(b->n_src, b->n_dst), b->n_lists));
     most->counted = OG_MAX(most->counted, (uint64_t)b->n_dst);
     if (training && og__transposes(c, l))
         most->keys = OG_MAX(most->keys, b->n_edges);
@@ -265,6 +271,10 @@ static bool carve(const struct og_nn_ops *ops, const struct og_model_config *c,
     }
     if (training && c->input_dropout > 0)
         out->dropped = take_floats(arena, batch->hop[c->layers - 1].n_src, c->in_dim);
+    if (og__conv_of(c)->joins) {
+        og__carve_joined(c, batch->hop[c->layers - 1].n_src, training, arena, out);
+        og__carve_mixing(ops, c, batch, training, arena, &out->mixing);
+    }
     if (og__of_pairs(c))
         carve_pairs(c, batch, pairs, training, arena, out);
     if (training)
@@ -282,7 +292,8 @@ static size_t arena_bytes(const struct og_nn_ops *ops, const struct og_model_con
     for (uint32_t h = 0; h < caps->n_hops; h++)
         largest.hop[h] = (struct og_block){.n_dst = (uint32_t)caps->hop[h].n_dst,
                                            .n_src = (uint32_t)caps->hop[h].n_src,
-                                           .n_edges = caps->hop[h].n_edges};
+                                           .n_edges = caps->hop[h].n_edges,
+                                           .n_lists = (uint32_t)caps->hop[h].n_lists};
     const struct pair_counts pairs = {caps->n_pairs, caps->n_scores};
     const struct carving how = {training, caps->rows_come, threads};
     carve(ops, c, &largest, &pairs, &how, &counter, &at);
@@ -292,9 +303,9 @@ static size_t arena_bytes(const struct og_nn_ops *ops, const struct og_model_con
 size_t og__model_workspace_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
                                  const struct og_batch_caps *caps, bool training, int threads)
 {
-    const size_t bytes =
-        config->types ? og__relational_arena_bytes(ops, config, caps->types, training, threads)
-                      : arena_bytes(ops, config, caps, training, threads);
+    const size_t bytes = og__in_parts(config) ? og__relational_arena_bytes(ops, config, caps->types,
+                                                                           training, threads)
+                                              : arena_bytes(ops, config, caps, training, threads);
     return bytes + ops->own_bytes(threads);
 }
 
@@ -333,7 +344,8 @@ static bool fits(const struct og_model *m, const struct og_batch *batch,
     for (uint32_t h = 0; h < batch->n_hops; h++)
         if (batch->hop[h].n_dst > m->caps.hop[h].n_dst ||
             batch->hop[h].n_src > m->caps.hop[h].n_src ||
-            batch->hop[h].n_edges > m->caps.hop[h].n_edges)
+            batch->hop[h].n_edges > m->caps.hop[h].n_edges ||
+            batch->hop[h].n_lists > m->caps.hop[h].n_lists)
             return false;
     return m->workspace.base;
 }
@@ -350,6 +362,7 @@ static int grow(struct og_model *m, const struct og_batch *batch, const struct p
         caps.hop[h].n_dst = OG_MAX(caps.hop[h].n_dst, (uint64_t)b->n_dst);
         caps.hop[h].n_src = OG_MAX(caps.hop[h].n_src, (uint64_t)b->n_src);
         caps.hop[h].n_edges = OG_MAX(caps.hop[h].n_edges, b->n_edges);
+        caps.hop[h].n_lists = OG_MAX(caps.hop[h].n_lists, (uint64_t)b->n_lists);
     }
     return og__model_reserve(m, &caps, m->training, err);
 }

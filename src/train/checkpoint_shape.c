@@ -90,8 +90,8 @@ static bool find_layer(const struct og_tensors *t, struct og_model_config *confi
     for (int d = 0; att && d < 3; d++)
         if (att->shape[d] > INT32_MAX)
             return false;
-    *in = w->shape[1];
-    *out = last->shape[0];
+    *in = w->shape[names->turned ? 0 : 1];
+    *out = last->shape[names->turned ? 1 : 0];
     if (names->last)
         config->hidden = (int)w->shape[0];
     if (att) {
@@ -136,6 +136,9 @@ static void find_options(const struct og_tensors *t, struct og_model_config *con
         if (strncmp(t->tensor[i].name, "embeddings.", strlen("embeddings.")) == 0 &&
             t->tensor[i].ndim == 2 && t->tensor[i].shape[1] <= INT32_MAX)
             config->embedding = (int)t->tensor[i].shape[1];
+    const struct og_tensor *comp = layer_tensor(t, "convs", 0, "comp");
+    if (comp && comp->ndim == 2 && comp->shape[1] <= INT32_MAX)
+        config->bases = (int)comp->shape[1];
     const char *residual = og__tensors_said(t, "residual");
     config->residual = residual && strcmp(residual, "true") == 0;
     for (int l = 0; l < config->layers; l++)

@@ -53,6 +53,7 @@ static struct og_model_config asked_shape(const struct og_options *opt, const st
                                     .multi_label = ds->multi_label,
                                     .heads = opt->heads,
                                     .aggregator = opt->aggregator,
+                                    .bases = opt->bases,
                                     .norm = opt->norm,
                                     .residual = opt->residual};
 }
@@ -73,7 +74,8 @@ int og__learner_shape(struct og_facts *f, const struct og_options *opt,
         return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
                         "the checkpoint has %d features and %d classes, %s has %d and %d",
                         f->shape.in_dim, f->shape.n_classes, ds->path, widest(f), ds->n_classes);
-    return og__model_check(&f->shape, err);
+    int rc = og__model_check(&f->shape, err);
+    return rc < 0 ? rc : og__model_check_graph(&f->shape, err);
 }
 
 unsigned og__learner_extras(const struct og_facts *f)

@@ -45,8 +45,8 @@ static const char running[] = "The run";
 /* clang-format off */
 static const struct og_option table[] = {
     {"model", "KIND", "sage", numbers, NUMBERS,
-     "network: graph convolution, GraphSAGE, graph attention, graph isomorphism or PinSAGE "
-     "(docs/models.md)",
+     "network: graph convolution, GraphSAGE, graph attention, graph isomorphism, PinSAGE or, of "
+     "typed graphs, relational graph convolution (docs/models.md)",
      og__model_words, OG_OPTION_CHOICE, FIELD(model), 0, 0, ALL},
     {"layers", "N", "0", numbers, NUMBERS,
      "number of layers; 0 = one for each number of --fanout",
@@ -61,6 +61,10 @@ static const struct og_option table[] = {
      "what the model sage makes of the neighbours: their mean, the largest after a layer of their "
      "own, or the mean with the node itself among them",
      NAMES("mean", "max", "gcn"), OG_OPTION_CHOICE, FIELD(aggregator), 0, 0, OF("model")},
+    {"bases", "B", "0", numbers, NUMBERS,
+     "matrices that those of all relations are sums of, of the model rgcn; 0 = each relation has one "
+     "of its own",
+     NULL, OG_OPTION_INT, FIELD(bases), 0, 4096, OF("model")},
     {"norm", "KIND", "none", numbers, NUMBERS,
      "normalisation after each hidden layer, over the batch or over each node's row",
      NAMES("none", "batch", "layer"), OG_OPTION_CHOICE, FIELD(norm), 0, 0, ALL},

@@ -130,6 +130,42 @@ static void ref_dot(struct og_nn_backend *be, const struct og_dot *op)
     *op->out = (float)sum;
 }
 
+/* ==== matrices mixed of others ==== */
+
+static void ref_mix(struct og_nn_backend *be, const struct og_mix *op)
+{
+    (void)be;
+    for (uint32_t k = 0; k < op->n_made; k++)
+        for (size_t i = 0; i < op->n; i++) {
+            double sum = 0;
+            for (uint32_t b = 0; b < op->n_base; b++)
+                sum += (double)op->weight[op->row[k] * op->n_base + b] *
+                       (double)op->base[b * op->n + i];
+            op->made[k * op->n + i] = (float)sum;
+        }
+}
+
+static void ref_mix_back(struct og_nn_backend *be, const struct og_mix_back *op)
+{
+    (void)be;
+    const struct og_mix *f = op->forward;
+    for (uint32_t b = 0; b < f->n_base; b++)
+        for (size_t i = 0; i < f->n; i++) {
+            double sum = (double)op->dbase[b * f->n + i];
+            for (uint32_t k = 0; k < f->n_made; k++)
+                sum +=
+                    (double)f->weight[f->row[k] * f->n_base + b] * (double)op->dmade[k * f->n + i];
+            op->dbase[b * f->n + i] = (float)sum;
+        }
+    for (uint32_t k = 0; k < f->n_made; k++)
+        for (uint32_t b = 0; b < f->n_base; b++) {
+            double sum = 0;
+            for (size_t i = 0; i < f->n; i++)
+                sum += (double)f->base[b * f->n + i] * (double)op->dmade[k * f->n + i];
+            op->dweight[f->row[k] * f->n_base + b] = (float)sum;
+        }
+}
+
 /* ==== the largest of the neighbours ==== */
 
 static void ref_pool_max(struct og_nn_backend *be, const struct og_pool_max *op)
@@ -474,6 +510,8 @@ OG__NEVER_FAILS(og__ref_attend, og_attend)
 OG__NEVER_FAILS(og__ref_attend_back, og_attend_back)
 OG__NEVER_FAILS(og__ref_fold, og_fold)
 OG__NEVER_FAILS(og__ref_fold_back, og_fold_back)
+OG__NEVER_FAILS(ref_mix, og_mix)
+OG__NEVER_FAILS(ref_mix_back, og_mix_back)
 OG__NEVER_FAILS(ref_pool_max, og_pool_max)
 OG__NEVER_FAILS(ref_pool_max_back, og_pool_max_back)
 OG__NEVER_FAILS(og__ref_moments, og_moments)
@@ -500,6 +538,8 @@ const struct og_nn_ops og__ops_reference = {.name = "reference",
                                             .attend_back = og__ref_attend_back_op,
                                             .fold = og__ref_fold_op,
                                             .fold_back = og__ref_fold_back_op,
+                                            .mix = ref_mix_op,
+                                            .mix_back = ref_mix_back_op,
                                             .pool_max = ref_pool_max_op,
                                             .pool_max_back = ref_pool_max_back_op,
                                             .moments = og__ref_moments_op,

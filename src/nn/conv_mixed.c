@@ -1,0 +1,344 @@
+/* Convolutions with a matrix for each relation, on the edges of all of them (R-GCN):
+ *
+ *   y_v = root x_v + bias + sum over r of W_r (mean of x_u over v's sampled neighbours u by r)
+ *
+ *   x ──mean──> a ──W_r, relation by relation──> t ──sum──> y
+ *      edges      [lists, F_in]                    [lists, F_out]  [D, F_out]
+ *
+ * A block has a list for each destination and relation that has edges (sample/batch.h): so the sum
+ * along the edges is one operator for all relations, what is multiplied are as many rows as there
+ * are lists, and empty ones cost nothing. The lists of a relation lie together.
+ *
+ * With bases W_r is sum over b of comp[r, b] V_b. A few relations have their matrices made at a
+ * time, so that memory does not grow with their number, and the bases are read once for them. */
+#include "nn/conv_mixed.h"
+
+#include <string.h>
+
+enum { AT_A_TIME = 8 };
+
+/* ==== memory ==== */
+
+static float *take_floats(struct og_arena *arena, size_t rows, size_t cols)
+{
+    return og__carve(arena, rows * cols * sizeof(float));
+}
+
+void og__carve_mixed_layer(const struct og_model_config *c, int l, const struct og_block *b,
+                           struct og_arena *arena, struct og_layer_work *w)
+{
+    w->scale = take_floats(arena, b->n_lists, 1);
+    w->a = take_floats(arena, b->n_lists, (size_t)og__layer_in(c, l));
+}
+
+/* Numbers of one relation's matrix in a layer. */
+static size_t matrix_of_layer(const struct og_model_config *c, int l)
+{
+    return (size_t)og__layer_in(c, l) * (size_t)og__layer_out(c, l);
+}
+
+void og__carve_mixing(const struct og_nn_ops *ops, const struct og_model_config *c,
+                      const struct og_batch *batch, bool training, struct og_arena *arena,
+                      struct og_mixing *out)
+{
+    size_t made = 0, lists = 0, dst = 0, matrix = 0, packed = 0;
+    for (int l = 0; l < c->layers; l++) {
+        const struct og_block *b = &batch->hop[c->layers - 1 - l];
+        made = OG_MAX(made, b->n_lists * (size_t)og__layer_out(c, l));
+        lists = OG_MAX(lists, (size_t)b->n_lists);
+        dst = OG_MAX(dst, (size_t)b->n_dst);
+        matrix = OG_MAX(matrix, matrix_of_layer(c, l));
+        packed = OG_MAX(packed, ops->packed_bytes(og__layer_in(c, l), og__layer_out(c, l)));
+    }
+    *out = (struct og_mixing){.t = take_floats(arena, made, 1)};
+    out->number = og__carve(arena, (lists + 1) * sizeof(*out->number));
+    out->first = og__carve(arena, (dst + 1) * sizeof(*out->first));
+    out->list = og__carve(arena, lists * sizeof(*out->list));
+    out->packed = og__carve(arena, packed);
+    if (c->bases == 0)
+        return;
+    out->matrix = take_floats(arena, AT_A_TIME, matrix);
+    if (!training)
+        return;
+    out->dmatrix = take_floats(arena, AT_A_TIME, matrix);
+    out->partial = take_floats(arena, AT_A_TIME * og__mix_parts(matrix), (size_t)c->bases);
+}
+
+/* ==== the lists of a block ==== */
+
+/* Each list as a destination. */
+static struct og_block lists_of(const struct og_block *b)
+{
+    return (struct og_block){.n_dst = b->n_lists,
+                             .n_src = b->n_src,
+                             .n_edges = b->n_edges,
+                             .indptr = b->indptr,
+                             .src = b->src};
+}
+
+/* In a, the mean of each list. */
+static int average(struct og_model *m, int l, struct og_rows sources, struct og_err *err)
+{
+    struct og_layer_work *w = &m->at.work[l];
+    const struct og_block lists = lists_of(w->block);
+    const struct og_scale scale = {&lists, OG__MEAN, w->scale};
+    const struct og_sparse through = og__aggregation(&lists, OG__MEAN, w->scale);
+    const struct og_affine op = {.rows = lists.n_dst,
+                                 .cols = m->layer[l].n_in,
+                                 .y = w->a,
+                                 .plus_through = &through,
+                                 .plus = sources};
+    int rc = m->ops->scale(m->backend, &scale, err);
+    return rc < 0 ? rc : m->ops->affine(m->backend, &op, err);
+}
+
+/* The lists of each destination, in their order: as a matrix that adds them up. */
+static int list_by_destination(struct og_model *m, int l, struct og_sparse *out, struct og_err *err)
+{
+    enum { PIECE = 1024 };
+    const struct og_mixing *at = &m->at.mixing;
+    const struct og_block *b = m->at.work[l].block;
+    const struct og_block one_each = {.n_dst = b->n_lists,
+                                      .n_src = b->n_dst,
+                                      .n_edges = b->n_lists,
+                                      .indptr = at->number,
+                                      .src = b->dst};
+    const struct og_transpose op = {&one_each, at->first, at->list, NULL};
+    uint32_t piece[PIECE];
+    int rc = 0;
+    for (uint32_t first = 0, n; first <= b->n_lists; first += n) {
+        n = OG_MIN(b->n_lists + 1 - first, (uint32_t)PIECE);
+        for (uint32_t i = 0; i < n; i++)
+            piece[i] = first + i;
+        OG_TRY(og__model_push(m, at->number + first, piece, n * sizeof(*piece), err));
+    }
+    *out = (struct og_sparse){.n_rows = b->n_dst, .indptr = at->first, .col = at->list};
+    rc = m->ops->transpose(m->backend, &op, err);
+out:
+    return rc;
+}
+
+/* ==== the matrices of relations ==== */
+
+/* Relations whose turn it is: those with lists, a few at a time. */
+struct turn {
+    uint32_t n, next;
+    uint32_t relation[AT_A_TIME];
+};
+
+static bool next_turn(const struct og_block *b, struct turn *t)
+{
+    t->n = 0;
+    for (; t->next < b->n_relations && t->n < AT_A_TIME; t->next++)
+        if (b->relation[t->next] < b->relation[t->next + 1])
+            t->relation[t->n++] = t->next;
+    return t->n > 0;
+}
+
+static size_t matrix_size(const struct og_model *m, int l)
+{
+    return matrix_of_layer(&m->config, l);
+}
+
+static struct og_mix mix_of(const struct og_model *m, int l, const struct turn *t)
+{
+    const struct og_layer *layer = &m->layer[l];
+    return (struct og_mix){.n_made = t->n,
+                           .n_base = (uint32_t)m->config.bases,
+                           .n = matrix_size(m, l),
+                           .row = t->relation,
+                           .weight = layer->param[OG__COMP]->value,
+                           .base = layer->param[OG__NEIGHBOUR]->value,
+                           .made = m->at.mixing.matrix};
+}
+
+/* Those of the turn are there: where they are mixed. */
+static int make_matrices(struct og_model *m, int l, const struct turn *t, struct og_err *err)
+{
+    if (m->config.bases == 0)
+        return 0;
+    const struct og_mix op = mix_of(m, l, t);
+    return m->ops->mix(m->backend, &op, err);
+}
+
+static const float *matrix_at(const struct og_model *m, int l, const struct turn *t, uint32_t i)
+{
+    const size_t n = matrix_size(m, l);
+    return m->config.bases > 0 ? m->at.mixing.matrix + i * n
+                               : m->layer[l].param[OG__NEIGHBOUR]->value + t->relation[i] * n;
+}
+
+static float *gradient_at(const struct og_model *m, int l, const struct turn *t, uint32_t i)
+{
+    const size_t n = matrix_size(m, l);
+    return m->config.bases > 0 ? m->at.mixing.dmatrix + i * n
+                               : m->layer[l].param[OG__NEIGHBOUR]->grad + t->relation[i] * n;
+}
+
+/* One of them, for products of that direction. As it lies, [F_in, F_out], rows are multiplied by it
+ * as on the way back of others: OG__BACKWARD is our way forward. */
+static int pack_matrix(struct og_model *m, int l, const float *value, enum og__direction direction,
+                       struct og_weight *out, struct og_err *err)
+{
+    struct og_weight *all[] = {out};
+    *out = (struct og_weight){.value = value, .n_out = m->layer[l].n_in, .n_in = m->layer[l].n_out};
+    out->packed[direction] = m->at.mixing.packed;
+    return m->ops->pack(m->backend, all, 1, err);
+}
+
+/* ==== forward ==== */
+
+/* In t, the means times the matrices of their relations. */
+static int multiply_lists(struct og_model *m, int l, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    const size_t in = (size_t)layer->n_in, out = (size_t)layer->n_out;
+    int rc = 0;
+    for (struct turn t = {0}; next_turn(w->block, &t);) {
+        OG_TRY(make_matrices(m, l, &t, err));
+        for (uint32_t i = 0; i < t.n; i++) {
+            struct og_weight weight;
+            const uint32_t first = w->block->relation[t.relation[i]];
+            const uint32_t n = w->block->relation[t.relation[i] + 1] - first;
+            struct og_affine op = {
+                .rows = n, .cols = layer->n_out, .y = m->at.mixing.t + first * out, .n_inputs = 1};
+            OG_TRY(pack_matrix(m, l, matrix_at(m, l, &t, i), OG__BACKWARD, &weight, err));
+            op.input[0] = og__weighted(og__dense(w->a + first * in, n, layer->n_in), n, &weight,
+                                       OG__BACKWARD);
+            OG_TRY(m->ops->affine(m->backend, &op, err));
+        }
+    }
+out:
+    return rc;
+}
+
+static int combine(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
+                   struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_block *b = m->at.work[l].block;
+    struct og_sparse sum;
+    struct og_affine op = {.bias = layer->param[OG__BIAS]->value,
+                           .plus = og__dense(m->at.mixing.t, b->n_lists, layer->n_out),
+                           .plus_through = &sum,
+                           .n_inputs = 1};
+    int rc;
+    (void)keep; /* the means stay where they are made */
+    OG_TRY(average(m, l, sources, err));
+    OG_TRY(multiply_lists(m, l, err));
+    OG_TRY(list_by_destination(m, l, &sum, err));
+    op.input[0] = og__weighted(own, b->n_dst, &layer->weight[OG__SELF], OG__BACKWARD);
+    og__end_layer(m, l, own, &op);
+    rc = m->ops->affine(m->backend, &op, err);
+out:
+    return rc;
+}
+
+/* ==== backward ==== */
+
+/* Of the own rows' matrix, and of the bias. */
+static int own_gradients(struct og_model *m, int l, struct og_rows own, const float *dy,
+                         struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const uint32_t n = m->at.work[l].block->n_dst;
+    const struct og_weight_grad root = {.rows = n,
+                                        .n_out = layer->n_in,
+                                        .dy = (const float *)(const void *)own.base,
+                                        .n_inputs = 1,
+                                        .input = {og__dense(dy, n, layer->n_out)},
+                                        .grad = {layer->param[OG__SELF]->grad}};
+    const struct og_weight_grad bias = {
+        .rows = n, .n_out = layer->n_out, .dy = dy, .bias_grad = layer->param[OG__BIAS]->grad};
+    int rc = m->ops->weight_grad(m->backend, &root, err);
+    return rc < 0 ? rc : m->ops->weight_grad(m->backend, &bias, err);
+}
+
+/* Of a relation's matrix; and in a, the gradient of its means takes their place. */
+static int relation_gradient(struct og_model *m, int l, const struct turn *t, uint32_t i,
+                             const float *dy, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    const uint32_t first = w->block->relation[t->relation[i]];
+    const uint32_t n = w->block->relation[t->relation[i] + 1] - first;
+    float *a = w->a + first * (size_t)layer->n_in;
+    struct og_rows dt = og__dense(dy, n, layer->n_out);
+    struct og_weight weight;
+    dt.index = w->block->dst + first;
+    const struct og_weight_grad of_matrix = {.rows = n,
+                                             .n_out = layer->n_in,
+                                             .dy = a,
+                                             .n_inputs = 1,
+                                             .input = {dt},
+                                             .grad = {gradient_at(m, l, t, i)}};
+    struct og_affine of_means = {.rows = n, .cols = layer->n_in, .y = a, .n_inputs = 1};
+    int rc;
+    OG_TRY(m->ops->weight_grad(m->backend, &of_matrix, err));
+    if (!m->ends->goes_back(m, l))
+        return 0;
+    OG_TRY(pack_matrix(m, l, matrix_at(m, l, t, i), OG__FORWARD, &weight, err));
+    of_means.input[0] = og__weighted(dt, n, &weight, OG__FORWARD);
+    rc = m->ops->affine(m->backend, &of_means, err);
+out:
+    return rc;
+}
+
+/* Of what the matrices of the turn were mixed of. */
+static int mixed_gradients(struct og_model *m, int l, const struct turn *t, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_mix forward = mix_of(m, l, t);
+    const struct og_mix_back op = {.forward = &forward,
+                                   .dmade = m->at.mixing.dmatrix,
+                                   .dbase = layer->param[OG__NEIGHBOUR]->grad,
+                                   .dweight = layer->param[OG__COMP]->grad,
+                                   .partial = m->at.mixing.partial};
+    return m->ops->mix_back(m->backend, &op, err);
+}
+
+static int matrix_gradients(struct og_model *m, int l, const float *dy, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const bool mixed = m->config.bases > 0;
+    int rc;
+    OG_TRY(og__clear_grad(m, layer->param[OG__NEIGHBOUR], err));
+    OG_TRY(mixed ? og__clear_grad(m, layer->param[OG__COMP], err) : 0);
+    for (struct turn t = {0}; next_turn(m->at.work[l].block, &t);) {
+        if (m->ends->goes_back(m, l))
+            OG_TRY(make_matrices(m, l, &t, err));
+        for (uint32_t i = 0; i < t.n; i++)
+            OG_TRY(relation_gradient(m, l, &t, i, dy, err));
+        OG_TRY(mixed ? mixed_gradients(m, l, &t, err) : 0);
+    }
+out:
+    return rc;
+}
+
+static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,
+                    const float *dy, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    const struct og_block lists = lists_of(w->block);
+    const struct og_transpose turned = {&lists, m->at.back_indptr, m->at.back_col, NULL};
+    const struct og_sparse back =
+        og__aggregation_back(&lists, OG__MEAN, w->scale, m->at.back_indptr, m->at.back_col, NULL);
+    struct og_affine op = {
+        .n_inputs = 1, .plus_through = &back, .plus = og__dense(w->a, lists.n_dst, layer->n_in)};
+    int rc;
+    (void)in;
+    OG_TRY(own_gradients(m, l, own, dy, err));
+    OG_TRY(matrix_gradients(m, l, dy, err));
+    if (!m->ends->goes_back(m, l))
+        return 0;
+    OG_TRY(m->ops->transpose(m->backend, &turned, err));
+    op.input[0] = og__weighted(og__dense(dy, w->block->n_dst, layer->n_out), w->block->n_dst,
+                               &layer->weight[OG__SELF], OG__FORWARD);
+    rc = og__input_gradient(m, l, dy, &op, err);
+out:
+    return rc;
+}
+
+const struct og_conv_steps og__steps_mixed = {.combine = combine, .backward = backward};

@@ -1,0 +1,29 @@
+/* The rows of all types as one matrix, in the order of the batch's ids, for models whose
+ * convolutions take the edges of all relations at once: behind it, types make no difference.
+ *
+ *   ids   | p7 a2 p3 | a9 ... |      rows   | x(p7) x(a2) x(p3) | x(a9) ... |
+ *
+ * So all types have to be of one width. Those without features have parameters for rows. */
+#ifndef OG_NN_JOINED_H
+#define OG_NN_JOINED_H
+
+#include "dataset/typed_meta.h"
+#include "nn/model.h"
+
+/* What types allow. */
+OG_MUST_CHECK int og__joined_check(const struct og_model_config *c, struct og_err *err);
+/* x: for each type its rows. */
+OG_MUST_CHECK int og__joined_check_rows(const struct og_model *m, const struct og_batch *batch,
+                                        const struct og_rows *x, struct og_err *err);
+/* As those of workspace.c. */
+void og__carve_joined(const struct og_model_config *c, uint32_t n_ids, bool training,
+                      struct og_arena *arena, struct og_workspace *out);
+/* Makes the matrix of them, which becomes the input. step: NULL without dropout. */
+OG_MUST_CHECK int og__join_rows(struct og_model *m, const struct og_batch *batch,
+                                const struct og_rows *x, const struct og_step *step,
+                                struct og_err *err);
+/* Of rows that are parameters, from that of the matrix. */
+OG_MUST_CHECK int og__joined_gradients(struct og_model *m, const struct og_batch *batch,
+                                       struct og_err *err);
+
+#endif
