@@ -237,6 +237,26 @@ def one_type_and_one_relation_has_the_bits_of_none():
         assert all(np.array_equal(a[name], of_relation[name]) for name in a), kind
 
 
+def plans_tell_what_is_read():
+    """A row a type, and its sum: exactly what the first epoch reads, whose batches are looked at beforehand."""
+    few = [*RUN[:2], "--batch", 100, *RUN[4:], "--embedding", 6]
+    for i, way in enumerate(([], ["--policy", "none"], ["--policy", "presc", "--cache", "25%"], ["--policy", "degree", "--cache", "20K", "--topology", "disk"])):
+        plan = json.loads(run("plan", "bare", *few, *way, "--json"))
+        run("train", "bare", *few, *way, "--run", f"planned{i}")
+        summary = json.loads(pathlib.Path(f"planned{i}/summary.json").read_text())
+        first = summary["epochs"][0]
+        told, types = plan["predicted"], plan["types"]
+        assert plan["types"] == summary["plan"]["types"] and [t["name"] for t in types] == ["paper", "author", "venue"]
+        for key in "rows", "hits", "misses":
+            assert told[key] == first[key] == sum(t[key] for t in types), (way, key, told[key], first[key])
+        assert told["feature_bytes_read"] == first["feature_bytes_read"] == sum(t["bytes_read"] for t in types), (way, told, first)
+        assert sum(t["cache_rows"] for t in types) == plan["cache_rows"] and types[1]["learnt"] and types[1]["row_bytes"] == 0
+        assert [t["row_bytes"] for t in types] == [80, 0, 20]
+        assert sum(t["cache_bytes"] for t in types) == plan["memory"]["feature cache"]
+        said = run("plan", "bare", *few, *way)
+        assert "author: 700 nodes, whose rows are learnt" in said and "venue: memory holds" in said, said
+
+
 def rows_are_those_of_samples():
     """Of types with features, in each epoch."""
     got = train("bare", "counted", "--embedding", 6, "--policy", "none")
@@ -342,7 +362,7 @@ def main():
             "--train-fraction", 0.3)
         run("generate", "apart", "--types", "paper:900:20,module:700:8", "--relations", "module:writes:paper:3,paper:written.by:module:2",
             "--classes", 5, "--train-fraction", 0.3)
-        for test in (same_bits_however_rows_come, one_type_and_one_relation_has_the_bits_of_none, rows_are_those_of_samples, a_run_goes_on_where_it_stopped, relations_share_bases,
+        for test in (same_bits_however_rows_come, one_type_and_one_relation_has_the_bits_of_none, plans_tell_what_is_read, rows_are_those_of_samples, a_run_goes_on_where_it_stopped, relations_share_bases,
                      evaluations_equal_numpy, predictions_equal_numpy, what_there_is_not_says_so):
             test()
             print("ok", test.__name__)

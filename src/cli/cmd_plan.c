@@ -79,6 +79,30 @@ static void say_epoch(const json_t *plan)
                show_value(bytes, "bytes_read", json_object_get(p, "bytes_read")));
 }
 
+/* A line a type: what memory keeps of it, and what an epoch reads. */
+static void say_types(const json_t *plan)
+{
+    size_t i;
+    const json_t *t;
+    json_array_foreach(json_object_get(plan, "types"), i, t)
+    {
+        char nodes[SHOWN_MAX], kept[SHOWN_MAX], rows[SHOWN_MAX], bytes[SHOWN_MAX];
+        show_value(nodes, "nodes", json_object_get(t, "nodes"));
+        if (number(t, "row_bytes") == 0) {
+            printf("  %s: %s nodes, %s\n", text_of(t, "name"), nodes,
+                   json_is_true(json_object_get(t, "learnt")) ? "whose rows are learnt"
+                                                              : "without features");
+            continue;
+        }
+        printf("  %s: memory holds %s of %s rows; an epoch needs %s, finds %.1f %% of them there "
+               "and reads %s\n",
+               text_of(t, "name"), show_value(kept, "rows", json_object_get(t, "cache_rows")),
+               nodes, show_value(rows, "rows", json_object_get(t, "rows")),
+               number(t, "rows") > 0 ? 100 * number(t, "hits") / number(t, "rows") : 0,
+               show_value(bytes, "bytes_read", json_object_get(t, "bytes_read")));
+    }
+}
+
 /* Those that are possible come first. */
 static size_t count_possible(const json_t *candidates)
 {
@@ -181,6 +205,7 @@ static void show_plan(const json_t *root)
     say_places(root);
     say_device(root);
     say_epoch(root);
+    say_types(root);
     say_choice(root);
     say_executors(root);
     putchar('\n');

@@ -74,6 +74,19 @@ size_t og__typed_staging_bytes(const struct og_typed *g, uint64_t rows)
            g->n_types * (sizeof(struct og_rows) + sizeof(struct og_read_job) + sizeof(bool));
 }
 
+int og__typed_reader_rule(const struct og_node_type *t, int io, struct og_budget *b,
+                          struct og_read_rule *out, struct og_err *err)
+{
+    struct og_reader *reader;
+    const struct og_reader_options opt = reader_of(t, io);
+    int rc = og__features_open_stored(&reader, &t->view, &opt, b, err);
+    if (rc < 0)
+        return rc;
+    *out = og__reader_rule(reader);
+    og__reader_close(reader);
+    return 0;
+}
+
 static void release_index(struct og_typed_gather *g, struct staging *s)
 {
     og__release(g->budget, s->index, s->capacity * sizeof(*s->index), index_part);

@@ -33,6 +33,9 @@ OG_MUST_CHECK int og__typed_gather_open(struct og_typed_gather **out, const stru
                                         struct og_budget *b, struct og_err *err);
 void og__typed_gather_close(struct og_typed_gather *g); /* accepts NULL */
 /* What its readers take, and what goes with one staging area for batches of so many rows. */
+/* How the engine that will read a type's rows merges; asked of one. */
+OG_MUST_CHECK int og__typed_reader_rule(const struct og_node_type *t, int io, struct og_budget *b,
+                                        struct og_read_rule *out, struct og_err *err);
 size_t og__typed_reader_bytes(const struct og_typed *g, int io);
 size_t og__typed_staging_bytes(const struct og_typed *g, uint64_t rows);
 const char *og__typed_gather_engine(const struct og_typed_gather *g);

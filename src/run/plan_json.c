@@ -158,6 +158,28 @@ static json_t *device_json(const struct og_session *s)
         (json_int_t)d.rooms, "feature cache", (json_int_t)d.cache, "slack", (json_int_t)d.slack);
 }
 
+/* A row a type: what is kept of it, and what an epoch reads. */
+static json_t *types_json(const struct og_session *s)
+{
+    json_t *list = json_array();
+    for (uint32_t t = 0; t < s->facts.types->n_types; t++) {
+        const struct og_typed_told *told = &s->told[t];
+        const struct og_graph_type *of = &s->facts.types->type[t];
+        const uint64_t first = og__first_id(s->facts.types, t);
+        list = og__json_append(
+            list,
+            json_pack("{s:s s:I s:i s:b s:I s:I s:I s:I s:I s:I s:I s:I}", "name", of->name,
+                      "nodes", (json_int_t)(of->end - first), "width", of->dim, "learnt",
+                      of->trained, "row_bytes", (json_int_t)told->row_bytes, "cache_rows",
+                      (json_int_t)told->kept, "cache_bytes",
+                      (json_int_t)(told->kept * told->row_bytes), "rows",
+                      (json_int_t)told->epoch.rows, "hits", (json_int_t)told->epoch.hits, "misses",
+                      (json_int_t)told->epoch.misses, "reads", (json_int_t)told->epoch.reads,
+                      "bytes_read", (json_int_t)told->epoch.bytes));
+    }
+    return list;
+}
+
 json_t *og__session_plan_json(const struct og_session *s)
 {
     json_t *options = og__options_json(&s->config.opt);
@@ -172,6 +194,8 @@ json_t *og__session_plan_json(const struct og_session *s)
         s->facts.profile.measured, "memory", memory_json(&s->memory), "predicted",
         predicted_json(s), "candidates", choice_json(s), "trainers", groups_json(&s->hands),
         "executors", executors_json(s), "scratch", scratch_json(s), "device", device_json(s));
+    if (s->told && s->facts.types)
+        plan = og__json_with(plan, "types", types_json(s));
     json_decref(options);
     return plan;
 }

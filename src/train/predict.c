@@ -153,28 +153,55 @@ static void bound_topology(const struct og_data_path *d)
     }
 }
 
+static bool is_on_disk(const struct og_structure *g)
+{
+    return g->topology.disk || (g->topology.relation && g->given.way->topology == OG_TOPOLOGY_DISK);
+}
+
+/* Of an epoch, for one of the pilot's. */
+static double epoch_of(const struct og_data_path *d, const struct og_pilot *pilot)
+{
+    const struct og_schedule *schedule = &d->facts->schedule;
+    const uint64_t all = schedule->n_seeds[OG__TRAIN] / OG_MAX(schedule->share.ranks, 1u);
+    const uint64_t seen =
+        OG_MIN(schedule->n_seeds[OG__TRAIN], (uint64_t)pilot->n * d->facts->schedule.batch_size);
+    return (double)all / (double)OG_MAX(seen, (uint64_t)1);
+}
+
+struct og_plan_cost og__predict_scaled(const struct og_data_path *d, const struct og_pilot *pilot,
+                                       const struct og_plan_cost *sum)
+{
+    struct og_predicted epoch = {0};
+    const struct og_predicted seen = {.plan = *sum};
+    scale_to_epoch(&epoch, &seen, epoch_of(d, pilot));
+    return epoch.plan;
+}
+
 int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot, struct og_err *err)
 {
-    struct og_predicted sum = {0};
-    struct og_predicted topology = {0};
-    const struct og_schedule *schedule = &d->facts->schedule;
-    uint64_t all = schedule->n_seeds[OG__TRAIN] / OG_MAX(schedule->share.ranks, 1u);
-    uint64_t seen =
-        OG_MIN(schedule->n_seeds[OG__TRAIN], (uint64_t)pilot->n * d->facts->schedule.batch_size);
+    struct og_plan_cost sum = {0};
     /* what is sampled ahead is told exactly by its first superbatch, and so is what is written anew
      */
     if (!og__policy_is_static(d->way->policy) || og__samples_ahead(d->way))
         return 0;
-    int rc;
-    OG_TRY(count_pilot(d, pilot, &sum.plan, err));
+    int rc = count_pilot(d, pilot, &sum, err);
+    return rc < 0 ? rc : og__predict_from(d, pilot, &sum, err);
+}
+
+int og__predict_from(struct og_data_path *d, const struct og_pilot *pilot,
+                     const struct og_plan_cost *rows, struct og_err *err)
+{
+    struct og_predicted sum = {.plan = *rows};
+    struct og_predicted topology = {0};
+    int rc = 0;
     if (d->offline)
         sum.trace_bytes = pilot->n * og__samples_batch_bytes(d->offline->samples);
-    else if (d->structure->topology.disk)
+    else if (is_on_disk(d->structure))
         OG_TRY(count_topology(d, &topology, err));
     double share = (double)pilot->n / OG_MAX(OG_MIN(pilot->n, 2u), 1u);
     sum.topology_reads = scaled(topology.topology_reads, share);
     sum.topology_bytes = scaled(topology.topology_bytes, share);
-    scale_to_epoch(d->predicted, &sum, (double)all / (double)OG_MAX(seen, (uint64_t)1));
+    scale_to_epoch(d->predicted, &sum, epoch_of(d, pilot));
     bound_topology(d);
 out:
     return rc;

@@ -17,6 +17,7 @@
 #include "train/data_path.h"
 #include "train/hands.h"
 #include "train/learner.h"
+#include "train/typed_told.h"
 
 /* One of the ways that --policy auto compared. */
 struct og_chosen {
@@ -46,6 +47,7 @@ struct og_session {
     struct og_predicted predicted; /* one epoch */
     struct og_chosen *choice;      /* [n_choice] what --policy auto compared, the best first */
     uint32_t n_choice;
+    struct og_typed_told *told; /* [types] of a typed graph, by types; NULL: none */
     struct og_prepare_counters prepare;
     size_t baseline_rss;
     struct og_hands hands;           /* how fast samplers and trainers are */

@@ -179,11 +179,18 @@ out:
 }
 
 /* A policy that keeps the worthiest bytes of all types, and nothing prepared ahead. */
-static int plan_typed_features(struct og_session *s, struct og_err *err)
+static int plan_typed_features(struct og_session *s, const struct og_pilot *pilot,
+                               struct og_err *err)
 {
+    const struct og_typed *g = s->facts.typed;
     int rc;
+    s->told = calloc(g->n_types, sizeof(*s->told));
+    OG_TRY(s->told ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", g->nodes.path));
+    for (uint32_t t = 0; t < g->n_types; t++)
+        s->told[t].row_bytes = g->type[t].view.dim > 0 ? og__file_row_bytes(&g->type[t].view) : 0;
     OG_TRY(og__typed_cache_size(s, err));
     OG_TRY(open_policy(s, err));
+    OG_TRY(og__typed_tell(&s->path, pilot, s->told, err));
 out:
     og__session_drop_hotness(s);
     return rc;
@@ -261,7 +268,7 @@ static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_er
         OG_TRY(move_structure(s, pilot, err));
     OG_TRY(plan_fixed(s, err));
     if (s->config.want & OG__WANT_FEATURES)
-        OG_TRY(s->facts.typed ? plan_typed_features(s, err) : plan_features(s, pilot, err));
+        OG_TRY(s->facts.typed ? plan_typed_features(s, pilot, err) : plan_features(s, pilot, err));
     else
         og__memory_plan_together(&s->memory, &s->given);
 out:
@@ -311,6 +318,8 @@ static void drop_plan(struct og_session *s)
     free(s->choice);
     s->choice = NULL;
     s->n_choice = 0;
+    free(s->told);
+    s->told = NULL;
 }
 
 /* Left to the program, the structure is on disk when it does not fit in memory; and when it does,

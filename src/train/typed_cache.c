@@ -36,9 +36,9 @@ static struct og_width *widths_of(const struct og_typed *g)
     return width;
 }
 
-/* Bytes of the n worthiest rows. */
+/* Bytes of the n worthiest rows; how many are of each type, where `told` is not NULL. */
 static int count_bytes(struct og_session *s, const uint32_t *worth, uint64_t n, size_t *bytes,
-                       struct og_err *err)
+                       struct og_typed_told *told, struct og_err *err)
 {
     const struct og_typed *g = s->facts.typed;
     struct og_placement kept = {0};
@@ -49,8 +49,12 @@ static int count_bytes(struct og_session *s, const uint32_t *worth, uint64_t n, 
     for (uint32_t t = 0; t < g->n_types; t++) {
         const struct og_node_type *of = &g->type[t];
         const size_t row = og__file_row_bytes(&of->view);
+        uint64_t n_kept = 0;
         for (uint32_t v = 0; row > 0 && v < of->view.n_nodes; v++)
-            *bytes += og__placement_has(&kept, (uint32_t)of->first + v) ? row : 0;
+            n_kept += og__placement_has(&kept, (uint32_t)of->first + v);
+        *bytes += n_kept * row;
+        if (told)
+            told[t].kept = n_kept;
     }
     og__placement_release(&kept);
     return 0;
@@ -70,7 +74,7 @@ static int refuse_cache(struct og_session *s, const uint32_t *worth, uint64_t wa
 {
     char hint[128];
     size_t need = 0;
-    int rc = count_bytes(s, worth, want, &need, err);
+    int rc = count_bytes(s, worth, want, &need, NULL, err);
     if (rc < 0)
         return rc;
     suggest(s, need - OG_MIN(need, bytes), hint, sizeof(hint));
@@ -166,7 +170,7 @@ static int size_slots(struct og_session *s, uint64_t bytes, struct og_err *err)
     s->hotness = og__alloc(s->budget, ranks, "hotness", err);
     OG_TRY(s->hotness ? 0 : -ENOMEM);
     OG_TRY(rank(s, s->hotness, bytes, &fit, err));
-    OG_TRY(count_bytes(s, s->hotness, fit, &m->cache, err));
+    OG_TRY(count_bytes(s, s->hotness, fit, &m->cache, s->told, err));
     m->n_slots = (uint32_t)fit;
 out:
     return rc;
