@@ -106,6 +106,9 @@ static inline void *fixture_pairs(const struct fixture *f, uint32_t number)
     p->n_seeds = f->batch[number].n_seeds;
     p->a = fixture_u32(a);
     p->b = fixture_u32(b);
+    snprintf(name, sizeof(name), "%u.pair_relation", number);
+    const struct og_tensor *relation = og__tensors_find(&f->t, name);
+    p->relation = relation ? fixture_u32(relation) : NULL;
     return p;
 }
 
@@ -176,8 +179,10 @@ static inline void fixture_task(struct fixture *f)
     if (!task)
         return;
     f->config.task = strcmp(task, "link") == 0 ? OG_TASK_LINK : OG_TASK_REGRESSION;
-    f->config.decoder =
-        strcmp(fixture_text(f, "decoder"), "mlp") == 0 ? OG_DECODER_MLP : OG_DECODER_DOT;
+    const char *decoder = fixture_text(f, "decoder");
+    f->config.decoder = strcmp(decoder, "mlp") == 0        ? OG_DECODER_MLP
+                        : strcmp(decoder, "distmult") == 0 ? OG_DECODER_DISTMULT
+                                                           : OG_DECODER_DOT;
     for (int i = 0; og__loss_words[i]; i++)
         if (strcmp(fixture_text(f, "loss"), og__loss_words[i]) == 0)
             f->config.loss = i;
@@ -247,6 +252,7 @@ static inline void fixture_close(struct fixture *f)
         if (f->config.task == OG_TASK_LINK) {
             free(((struct og_pairs *)f->labels[i])->a);
             free(((struct og_pairs *)f->labels[i])->b);
+            free(((struct og_pairs *)f->labels[i])->relation);
         }
         free(f->labels[i]);
     }

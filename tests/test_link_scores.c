@@ -23,6 +23,51 @@ static void list_pairs(const struct og_pair_op *op, uint32_t rows, uint32_t *fir
     first[rows] = n;
 }
 
+/* DistMult: each kind weighs the elements of the product. */
+static void kinds_equal_their_reference(struct bench *b, const struct og_pair_op *plain,
+                                        const float *g, const uint32_t *first, const uint32_t *list,
+                                        uint32_t rows)
+{
+    enum { KINDS = 5 };
+    const uint32_t n = plain->n;
+    const size_t dim = (size_t)plain->dim, most = (OG_MAX(n, KINDS) + rows) * dim;
+    uint32_t *kind = calloc(n, sizeof(*kind)), *of_kind = calloc(n, sizeof(*of_kind)), at = 0;
+    uint32_t start_of[KINDS + 1];
+    float *by = random_floats(KINDS * dim), *got = random_floats(most), *want = random_floats(most);
+    for (uint32_t p = 0; p < n; p++)
+        kind[p] = og__rng_below(&rng, KINDS - 1); /* one has none */
+    for (uint32_t k = 0; k < KINDS; k++) {
+        start_of[k] = at;
+        for (uint32_t p = 0; p < n; p++)
+            if (kind[p] == k)
+                of_kind[at++] = p;
+    }
+    start_of[KINDS] = at;
+    struct og_pair_op op = *plain, ref = *plain;
+    op.kind = ref.kind = kind;
+    op.by = ref.by = by;
+    op.out = got;
+    ref.out = want;
+    assert_int_equal(og__ops_cpu.pair_dot(b->be, &op, NULL), 0);
+    assert_int_equal(og__ops_reference.pair_dot(b->be, &ref, NULL), 0);
+    assert_close("weighed", got, want, n, OG__TOLERANCE_PAIR);
+    struct og_pair_back back = {&op, g, false, rows, first, list, got}, same = back;
+    same.dh = want;
+    assert_int_equal(og__ops_cpu.pair_back(b->be, &back, NULL), 0);
+    assert_int_equal(og__ops_reference.pair_back(b->be, &same, NULL), 0);
+    assert_close("weighed back", got, want, rows * dim, OG__TOLERANCE_PAIR);
+    struct og_pair_kinds kinds = {&op, g, KINDS, start_of, of_kind, got}, alike = kinds;
+    alike.dby = want;
+    assert_int_equal(og__ops_cpu.pair_kinds(b->be, &kinds, NULL), 0);
+    assert_int_equal(og__ops_reference.pair_kinds(b->be, &alike, NULL), 0);
+    assert_close("kinds", got, want, KINDS * dim, OG__TOLERANCE_PAIR);
+    free(kind);
+    free(of_kind);
+    free(by);
+    free(got);
+    free(want);
+}
+
 static void pairs_equal_their_reference(void **state)
 {
     (void)state;
@@ -38,7 +83,7 @@ static void pairs_equal_their_reference(void **state)
             ends[i] = og__rng_below(&rng, rows);
         float *h = random_floats(rows * dim), *g = random_floats(n * dim),
               *got = random_floats((n + rows) * dim), *want = random_floats((n + rows) * dim);
-        struct og_pair_op op = {n, ends, ends + n, (int)dim, h, got}, ref = op;
+        struct og_pair_op op = {n, ends, ends + n, (int)dim, h, got, NULL, NULL}, ref = op;
         ref.out = want;
         assert_int_equal(og__ops_cpu.pair_dot(b.be, &op, NULL), 0);
         assert_int_equal(og__ops_reference.pair_dot(b.be, &ref, NULL), 0);
@@ -54,6 +99,8 @@ static void pairs_equal_their_reference(void **state)
             assert_int_equal(og__ops_reference.pair_back(b.be, &same, NULL), 0);
             assert_close("back", got, want, rows * dim, OG__TOLERANCE_PAIR);
         }
+        if (og__ops_cpu.pair_kinds) /* devices have none yet */
+            kinds_equal_their_reference(&b, &op, g, first, list, rows);
         free(ends);
         free(first);
         free(list);

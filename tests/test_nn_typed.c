@@ -35,7 +35,9 @@ static const char *const cases[] = {"typed_sage2",
                                     "typed_rgcn3",
                                     "typed_rgcn3_bases",
                                     "typed_rgcn2_batch",
-                                    "typed_rgcn1"};
+                                    "typed_rgcn1",
+                                    "typed_rgcn2_distmult",
+                                    "typed_rgcn2_margin"};
 
 enum { MOST = 8 };
 
@@ -159,6 +161,7 @@ static void typed_open(struct typed *t, const char *name)
         .n_classes = (int)strtol(fixture_text(&t->f, "classes"), NULL, 10),
         .types = &t->types};
     fixture_model(&t->f);
+    fixture_task(&t->f);
     t->f.lr = strtod(fixture_text(&t->f, "lr"), NULL);
     t->f.weight_decay = strtod(fixture_text(&t->f, "weight_decay"), NULL);
     t->f.n_batches = (uint32_t)strtoul(fixture_text(&t->f, "batches"), NULL, 10);
@@ -409,6 +412,9 @@ static void memory_is_what_was_told(void **state)
             og__count_types(&r.t.types, &r.t.f.batch[b], NULL, &counts);
             og__type_counts_include(&most, &counts);
             include_hops(&caps, &r.t.f.batch[b]);
+            if (config->task == OG_TASK_LINK)
+                caps.n_pairs = caps.n_scores =
+                    OG_MAX(caps.n_pairs, (uint64_t)((struct og_pairs *)r.t.f.labels[b])->n);
         }
         const size_t told = og__model_bytes(&og__ops_cpu, config, OG_OPTIMIZER_ADAM) +
                             og__model_workspace_bytes(&og__ops_cpu, config, &caps, true, 2);

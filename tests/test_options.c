@@ -254,7 +254,7 @@ static void what_options_decide(void **state)
     }
     /* what a run must have been started with to go on */
     json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
-    assert_int_equal(json_object_size(numbers), 39);
+    assert_int_equal(json_object_size(numbers), 40);
     assert_null(json_object_get(numbers, "epochs"));
     assert_null(json_object_get(numbers, "init"));
     assert_null(json_object_get(numbers, "memory"));
@@ -442,6 +442,7 @@ static const char *const away[][2] = {
     {"decoder", "mlp"},
     {"loss", "margin"},
     {"edge-split", "70/10/20"},
+    {"relation", "cites"},
     {"negatives", "5"},
     {"negative", "batch"},
     {"eval-negatives", "20"},

@@ -73,7 +73,7 @@ static const struct given {
     {"device", "virtual", CHANGES},    {"embedding", "6", CHANGES},
     {"device-memory", "9M", CHANGES},  {"device-policy", "lru", BOUNDS},
     {"victim", "pvp:depth=4", BOUNDS}, {"sample-on", "device", BOUNDS},
-    {"bases", "2", CHANGES},
+    {"bases", "2", CHANGES},           {"relation", "cites", BOUNDS},
 };
 enum { GIVEN = OG_COUNT(given) };
 

@@ -72,7 +72,7 @@ enum og_sampler_kind {
  * NeighborLoader): then the edges of a hop are the first ones of the next, in the same order. */
 enum og_draw_kind { OG_DRAW_EACH, OG_DRAW_ONCE };
 enum og_task_kind { OG_TASK_NODE, OG_TASK_LINK, OG_TASK_REGRESSION };
-enum og_decoder_kind { OG_DECODER_DOT, OG_DECODER_MLP };
+enum og_decoder_kind { OG_DECODER_DOT, OG_DECODER_MLP, OG_DECODER_DISTMULT };
 enum og_loss_kind {
     OG_LOSS_AUTO,
     OG_LOSS_BCE,
@@ -162,6 +162,7 @@ struct og_options {
     int loss;    /* enum og_loss_kind */
     /* batches */
     char *edge_split; /* of link: "85/5/10", "dataset", or NULL = the dataset's, else the former */
+    char *relation;   /* of link, in a typed graph: whose edges; NULL = those of all relations */
     int negatives;    /* an edge, in training */
     int negative;     /* enum og_negative_kind */
     int eval_negatives;

@@ -7,6 +7,11 @@ size_t og__split_bytes(const struct og_facts *f, const struct og_split *split)
     return (size_t)split->n * (f->seeds.edges ? 8 : 4);
 }
 
+size_t og__split_relation_bytes(const struct og_split *split)
+{
+    return split->relation ? (size_t)split->n * sizeof(*split->relation) : 0;
+}
+
 size_t og__logits_bytes(const struct og_facts *f)
 {
     return f->schedule.batch_size * (size_t)f->shape.n_classes * sizeof(float);

@@ -10,9 +10,11 @@
 #include "sample/seeds.h"
 #include "sample/together.h"
 #include "sample/trace.h"
+#include "sample/triples.h"
 
 struct og_split {
-    uint32_t *ids; /* [n] nodes, or [2 n] ends of edges */
+    uint32_t *ids;      /* [n] nodes, or [2 n] ends of edges */
+    uint32_t *relation; /* [n] of edges of several relations; NULL: of one */
     int64_t n;
     void *labels; /* in the order of ids */
 };
@@ -29,6 +31,7 @@ struct og_facts {
     struct og_typed *typed;        /* NULL: of one type */
     struct og_graph_types *types;  /* as a model reads it; NULL: none does */
     struct og_type_counts by_type; /* batches are no larger, by types */
+    struct og_triples triples;     /* of links: the edges of all splits */
     struct og_split split[OG__SPLITS];
     struct og_schedule schedule;
     struct og_seed_source seeds;
@@ -103,6 +106,7 @@ static inline const struct og_disk_profile *og__packs_profile(const struct og_fa
 }
 
 size_t og__split_bytes(const struct og_facts *f, const struct og_split *split); /* its ids */
+size_t og__split_relation_bytes(const struct og_split *split);                  /* its relations */
 /* Labels of a batch, gathered; 0 for links, whose targets are the batch's pairs. */
 size_t og__targets_bytes(const struct og_facts *f);
 size_t og__logits_bytes(const struct og_facts *f); /* of a batch's seeds */

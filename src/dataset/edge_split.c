@@ -3,17 +3,14 @@
 #include "base/hex.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "dataset/edge_walk.h"
 #include "dataset/meta.h"
-#include "dataset/stream.h"
 #include "dataset/writer.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { NODES = 4096, PIECE = 64 * 1024 };
-static const char part[] = "edge split";
 
 /* ---- which part ---- */
 
@@ -60,15 +57,12 @@ enum og__split og__edge_split_of(const struct og_edge_split *s, uint32_t u, uint
     return at < s->percent[OG__TEST] + s->percent[OG__VALID] ? OG__VALID : OG__TRAIN;
 }
 
-/* ---- every edge once, list by list ---- */
+/* ---- what is written ---- */
 
 struct splitter {
+    struct og_edge_walk walk;
     const struct og_dataset *ds;
     const struct og_edge_split *split;
-    struct og_budget *budget;
-    int64_t *ptr;        /* [NODES + 1] */
-    int64_t *src;        /* [PIECE] */
-    float *weight;       /* [PIECE] or NULL */
     uint64_t one, other; /* sums that are equal if the graph is symmetric */
     bool symmetric;
     int64_t kept; /* edges that stay in the graph */
@@ -76,71 +70,16 @@ struct splitter {
     json_t *checksums;
 };
 
-/* Sources src[from .. to) of node dst; more of the same node may follow. */
-typedef int visit_fn(struct splitter *w, uint32_t dst, size_t from, size_t to, struct og_err *err);
-
-static int read_piece(struct splitter *w, int64_t first, int64_t n, struct og_err *err)
-{
-    const struct og_dataset *ds = w->ds;
-    int rc;
-    OG_TRY(og__npy_read_int64(&ds->indices, first, n, w->src, err));
-    if (w->weight)
-        OG_TRY(og__npy_read(&ds->weights, first, n, w->weight, err));
-    for (int64_t i = 0; i < n; i++)
-        if (w->src[i] < 0 || w->src[i] >= ds->n_nodes)
-            OG_TRY(og__bad_index(ds, first + i, w->src[i], err));
-out:
-    return rc;
-}
-
-/* The lists of nodes [node, node + n), whose ends are in ptr. `end` comes after each list. */
-static int walk_nodes(struct splitter *w, int64_t node, int64_t n, visit_fn *visit, visit_fn *end,
-                      struct og_err *err)
-{
-    int rc = 0;
-    int64_t first = w->ptr[0], filled = 0; /* edges [first, first + filled) are in src */
-    for (int64_t v = 0; v < n; v++) {
-        for (int64_t at = w->ptr[v], to; at < w->ptr[v + 1]; at = to) {
-            if (at == first + filled) {
-                first = at;
-                filled = OG_MIN(w->ptr[n] - at, (int64_t)PIECE);
-                OG_TRY(read_piece(w, first, filled, err));
-            }
-            to = OG_MIN(w->ptr[v + 1], first + filled);
-            OG_TRY(visit(w, (uint32_t)(node + v), (size_t)(at - first), (size_t)(to - first), err));
-        }
-        if (end)
-            OG_TRY(end(w, (uint32_t)(node + v), 0, 0, err));
-    }
-out:
-    return rc;
-}
-
-static int walk(struct splitter *w, visit_fn *visit, visit_fn *end, struct og_err *err)
-{
-    const struct og_dataset *ds = w->ds;
-    struct og_indptr_check check = {.ds = ds};
-    int rc = 0;
-    for (int64_t node = 0, n; node < ds->n_nodes; node += n) {
-        n = OG_MIN(ds->n_nodes - node, (int64_t)NODES);
-        OG_TRY(og__npy_read_int64(&ds->indptr, node, n + 1, w->ptr, err));
-        OG_TRY(og__check_indptr(&check, w->ptr, node, (size_t)n + 1, err));
-        OG_TRY(walk_nodes(w, node, n, visit, end, err));
-    }
-    rc = og__check_indptr_end(&check, err);
-out:
-    return rc;
-}
-
 /* ---- is every edge there in both directions? ---- */
 
-static int add_fingerprints(struct splitter *w, uint32_t dst, size_t from, size_t to,
-                            struct og_err *err)
+static int add_fingerprints(void *arg, const struct og_edge_walk *walk, uint32_t dst, size_t from,
+                            size_t to, struct og_err *err)
 {
+    struct splitter *w = arg;
     (void)err;
     for (size_t i = from; i < to; i++) {
-        w->one += og__edge_fingerprint((uint64_t)w->src[i], dst);
-        w->other += og__edge_fingerprint(dst, (uint64_t)w->src[i]);
+        w->one += og__edge_fingerprint((uint64_t)walk->src[i], dst);
+        w->other += og__edge_fingerprint(dst, (uint64_t)walk->src[i]);
     }
     return 0;
 }
@@ -161,22 +100,25 @@ static int put_edge(struct splitter *w, enum og__split to, uint32_t src, uint32_
 
 static int keep_edge(struct splitter *w, size_t i, struct og_err *err)
 {
-    int32_t narrow = (int32_t)w->src[i];
-    const void *id = w->ds->indices.type == OG__NPY_I32 ? (const void *)&narrow : &w->src[i];
+    const int64_t *src = w->walk.src;
+    int32_t narrow = (int32_t)src[i];
+    const void *id = w->ds->indices.type == OG__NPY_I32 ? (const void *)&narrow : &src[i];
     int rc;
     OG_TRY(og__npy_append(w->indices, id, 1, err));
     if (w->weights)
-        OG_TRY(og__npy_append(w->weights, &w->weight[i], 1, err));
+        OG_TRY(og__npy_append(w->weights, &w->walk.weight[i], 1, err));
 out:
     w->kept++;
     return rc;
 }
 
-static int split_list(struct splitter *w, uint32_t dst, size_t from, size_t to, struct og_err *err)
+static int split_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, size_t from,
+                      size_t to, struct og_err *err)
 {
+    struct splitter *w = arg;
     int rc = 0;
     for (size_t i = from; i < to; i++) {
-        uint32_t src = (uint32_t)w->src[i];
+        uint32_t src = (uint32_t)walk->src[i];
         enum og__split of = src == dst ? OG__TRAIN : og__edge_split_of(w->split, src, dst);
         if (of == OG__TRAIN)
             OG_TRY(keep_edge(w, i, err));
@@ -186,9 +128,11 @@ out:
     return rc;
 }
 
-static int end_list(struct splitter *w, uint32_t dst, size_t from, size_t to, struct og_err *err)
+static int end_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, size_t from,
+                    size_t to, struct og_err *err)
 {
-    (void)dst, (void)from, (void)to;
+    struct splitter *w = arg;
+    (void)walk, (void)dst, (void)from, (void)to;
     return og__npy_append(w->indptr, &w->kept, 1, err);
 }
 
@@ -197,40 +141,16 @@ static int end_list(struct splitter *w, uint32_t dst, size_t from, size_t to, st
 static const char *const edge_files[OG__SPLITS] = {"train_edges.npy", "valid_edges.npy",
                                                    "test_edges.npy"};
 
-static int create(struct og_npy_writer **out, const char *folder, const char *name,
-                  enum og__npy_type type, int ndim, int64_t row, struct og_err *err)
-{
-    char *path = og__path_join(folder, name);
-    int rc = path ? og__npy_create(out, path, type, ndim, row, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
-    free(path);
-    return rc;
-}
-
 static int create_all(struct splitter *w, const char *folder, struct og_err *err)
 {
     const struct og_dataset *ds = w->ds;
     int rc;
-    OG_TRY(create(&w->indptr, folder, "indptr.npy", OG__NPY_I64, 1, 1, err));
-    OG_TRY(create(&w->indices, folder, "indices.npy", ds->indices.type, 1, 1, err));
-    if (w->weight)
-        OG_TRY(create(&w->weights, folder, "weights.npy", OG__NPY_F32, 1, 1, err));
+    OG_TRY(og__split_create(&w->indptr, folder, "indptr.npy", OG__NPY_I64, 1, 1, err));
+    OG_TRY(og__split_create(&w->indices, folder, "indices.npy", ds->indices.type, 1, 1, err));
+    if (w->walk.weight)
+        OG_TRY(og__split_create(&w->weights, folder, "weights.npy", OG__NPY_F32, 1, 1, err));
     for (int s = 0; s < OG__SPLITS; s++)
-        OG_TRY(create(&w->edges[s], folder, edge_files[s], ds->indices.type, 2, 2, err));
-out:
-    return rc;
-}
-
-static int finish(struct splitter *w, struct og_npy_writer **writer, const char *name,
-                  struct og_err *err)
-{
-    uint64_t checksum;
-    struct og_npy_writer *it = *writer;
-    *writer = NULL;
-    int rc;
-    OG_TRY(it ? og__npy_finish(it, &checksum, err) : 0);
-    if (it)
-        OG_TRY(og__meta_set_checksum(w->checksums, name, checksum, err));
+        OG_TRY(og__split_create(&w->edges[s], folder, edge_files[s], ds->indices.type, 2, 2, err));
 out:
     return rc;
 }
@@ -238,11 +158,11 @@ out:
 static int finish_all(struct splitter *w, struct og_err *err)
 {
     int rc;
-    OG_TRY(finish(w, &w->indptr, "indptr.npy", err));
-    OG_TRY(finish(w, &w->indices, "indices.npy", err));
-    OG_TRY(finish(w, &w->weights, "weights.npy", err));
+    OG_TRY(og__split_finish(&w->indptr, "indptr.npy", w->checksums, err));
+    OG_TRY(og__split_finish(&w->indices, "indices.npy", w->checksums, err));
+    OG_TRY(og__split_finish(&w->weights, "weights.npy", w->checksums, err));
     for (int s = 0; s < OG__SPLITS; s++)
-        OG_TRY(finish(w, &w->edges[s], edge_files[s], err));
+        OG_TRY(og__split_finish(&w->edges[s], edge_files[s], w->checksums, err));
 out:
     return rc;
 }
@@ -269,16 +189,7 @@ static int parts_json(const struct og_dataset *ds, json_t **out, struct og_err *
 /* The features where they are. */
 static int features_json(const struct og_dataset *ds, json_t **out, struct og_err *err)
 {
-    if (ds->features.parts)
-        return parts_json(ds, out, err);
-    char *path = realpath(ds->features.path, NULL);
-    if (!path)
-        return og__fail_errno(err, -errno, NULL, "%s", ds->features.path);
-    *out = json_pack("{s:s s:s s:[I, I] s:I}", "path", path, "dtype",
-                     og__npy_name(ds->features.type), "shape", (json_int_t)ds->features.shape[0],
-                     (json_int_t)ds->features.shape[1], "offset", (json_int_t)ds->features.offset);
-    free(path);
-    return *out ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
+    return ds->features.parts ? parts_json(ds, out, err) : og__file_json(&ds->features, out, err);
 }
 
 static int write_meta(struct splitter *w, const char *folder, struct og_err *err)
@@ -300,15 +211,11 @@ static int write_meta(struct splitter *w, const char *folder, struct og_err *err
     return og__meta_write(folder, root, err);
 }
 
-static int open_splitter(struct splitter *w, struct og_err *err)
+static int open_splitter(struct splitter *w, struct og_budget *b, struct og_err *err)
 {
-    w->ptr = og__alloc(w->budget, (NODES + 1) * sizeof(*w->ptr), part, err);
-    w->src = og__alloc(w->budget, PIECE * sizeof(*w->src), part, err);
-    if (w->ds->weights.fd >= 0)
-        w->weight = og__alloc(w->budget, PIECE * sizeof(*w->weight), part, err);
+    int rc = og__edge_walk_open(&w->walk, w->ds, b, err);
     w->checksums = json_object();
-    bool there = w->ptr && w->src && (w->weight || w->ds->weights.fd < 0) && w->checksums;
-    return there ? 0 : og__fail_errno(err, -ENOMEM, NULL, part);
+    return rc < 0 || w->checksums ? rc : og__fail_errno(err, -ENOMEM, NULL, "edge split");
 }
 
 static void close_splitter(struct splitter *w)
@@ -318,23 +225,21 @@ static void close_splitter(struct splitter *w)
                                              w->edges[OG__VALID], w->edges[OG__TEST]};
     for (size_t i = 0; i < OG_COUNT(writers); i++)
         og__npy_discard(writers[i]);
-    og__release(w->budget, w->ptr, (NODES + 1) * sizeof(*w->ptr), part);
-    og__release(w->budget, w->src, PIECE * sizeof(*w->src), part);
-    og__release(w->budget, w->weight, PIECE * sizeof(*w->weight), part);
+    og__edge_walk_close(&w->walk);
     json_decref(w->checksums);
 }
 
 int og__edge_split_write(const struct og_dataset *ds, const struct og_edge_split *s,
                          const char *folder, struct og_budget *b, struct og_err *err)
 {
-    struct splitter w = {.ds = ds, .split = s, .budget = b};
+    struct splitter w = {.ds = ds, .split = s};
     int rc;
-    OG_TRY(open_splitter(&w, err));
-    OG_TRY(walk(&w, add_fingerprints, NULL, err));
+    OG_TRY(open_splitter(&w, b, err));
+    OG_TRY(og__edge_walk(&w.walk, add_fingerprints, NULL, &w, err));
     w.symmetric = w.one == w.other;
     OG_TRY(create_all(&w, folder, err));
     OG_TRY(og__npy_append(w.indptr, &w.kept, 1, err));
-    OG_TRY(walk(&w, split_list, end_list, err));
+    OG_TRY(og__edge_walk(&w.walk, split_list, end_list, &w, err));
     OG_TRY(finish_all(&w, err));
     if (w.kept == 0)
         OG_TRY(og__fail(err, -EINVAL, "hold out less with --edge-split",

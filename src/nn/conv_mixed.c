@@ -95,7 +95,6 @@ static int average(struct og_model *m, int l, struct og_rows sources, struct og_
 /* The lists of each destination, in their order: as a matrix that adds them up. */
 static int list_by_destination(struct og_model *m, int l, struct og_sparse *out, struct og_err *err)
 {
-    enum { PIECE = 1024 };
     const struct og_mixing *at = &m->at.mixing;
     const struct og_block *b = m->at.work[l].block;
     const struct og_block one_each = {.n_dst = b->n_lists,
@@ -104,18 +103,9 @@ static int list_by_destination(struct og_model *m, int l, struct og_sparse *out,
                                       .indptr = at->number,
                                       .src = b->dst};
     const struct og_transpose op = {&one_each, at->first, at->list, NULL};
-    uint32_t piece[PIECE];
-    int rc = 0;
-    for (uint32_t first = 0, n; first <= b->n_lists; first += n) {
-        n = OG_MIN(b->n_lists + 1 - first, (uint32_t)PIECE);
-        for (uint32_t i = 0; i < n; i++)
-            piece[i] = first + i;
-        OG_TRY(og__model_push(m, at->number + first, piece, n * sizeof(*piece), err));
-    }
     *out = (struct og_sparse){.n_rows = b->n_dst, .indptr = at->first, .col = at->list};
-    rc = m->ops->transpose(m->backend, &op, err);
-out:
-    return rc;
+    int rc = og__number(m, at->number, b->n_lists + 1, err);
+    return rc < 0 ? rc : m->ops->transpose(m->backend, &op, err);
 }
 
 /* ==== the matrices of relations ==== */

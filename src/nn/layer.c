@@ -37,6 +37,21 @@ out:
     return rc;
 }
 
+int og__number(struct og_model *m, uint32_t *there, uint32_t n, struct og_err *err)
+{
+    enum { PIECE = 1024 };
+    uint32_t piece[PIECE];
+    int rc = 0;
+    for (uint32_t first = 0, some; first < n; first += some) {
+        some = OG_MIN(n - first, (uint32_t)PIECE);
+        for (uint32_t i = 0; i < some; i++)
+            piece[i] = first + i;
+        OG_TRY(og__model_push(m, there + first, piece, some * sizeof(*piece), err));
+    }
+out:
+    return rc;
+}
+
 int og__clear_grad(struct og_model *m, const struct og_param *p, struct og_err *err)
 {
     return p->grad ? og__clear(m, p->grad, og__param_count(p) * sizeof(*p->grad), err) : 0;

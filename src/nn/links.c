@@ -3,6 +3,7 @@
  *
  *   dot   score = h[a] . h[b]
  *   mlp   score = W1 relu(W0 (h[a] h[b]) + b0) + b1, the product by element
+ *   distmult   score = sum of h[a] R[r] h[b] by element, r the relation of the pair
  *
  * In training all pairs of a batch are scored at once and kept for the way back; in evaluation
  * there are many more, which pass through a window. */
@@ -28,11 +29,20 @@ static int perceive(struct og_model *m, uint32_t n, float *scores, struct og_err
     return rc < 0 ? rc : m->ops->affine(m->backend, &last, err);
 }
 
+static void weigh_by_relation(const struct og_model *m, const struct og_pairs *pairs,
+                              uint32_t first, struct og_pair_op *op)
+{
+    if (!m->decoder.relations)
+        return;
+    op->kind = pairs->relation + first;
+    op->by = m->decoder.relations->value;
+}
+
 static int score_pairs(struct og_model *m, const struct og_pairs *pairs, uint32_t window,
                        struct og_err *err)
 {
     int rc = 0;
-    bool dot = m->config.decoder == OG_DECODER_DOT;
+    const bool dot = m->config.decoder != OG_DECODER_MLP;
     for (uint32_t first = 0, n; first < pairs->n; first += n) {
         n = OG_MIN(pairs->n - first, window);
         struct og_pair_op op = {.n = n,
@@ -41,6 +51,7 @@ static int score_pairs(struct og_model *m, const struct og_pairs *pairs, uint32_
                                 .dim = m->config.n_classes,
                                 .h = og__model_logits(m),
                                 .out = dot ? m->at.scores + first : m->at.pair_in};
+        weigh_by_relation(m, pairs, first, &op);
         OG_TRY((dot ? m->ops->pair_dot : m->ops->pair_product)(m->backend, &op, err));
         if (!dot)
             OG_TRY(perceive(m, n, m->at.scores + first, err));
@@ -116,6 +127,32 @@ out:
     return rc;
 }
 
+/* Of DistMult's vectors. */
+static int relation_gradients(struct og_model *m, const struct og_pair_op *forward,
+                              struct og_err *err)
+{
+    const struct og_workspace *at = &m->at;
+    const struct og_param *p = m->decoder.relations;
+    const struct og_block one_each = {.n_dst = forward->n,
+                                      .n_src = (uint32_t)p->shape[0],
+                                      .n_edges = forward->n,
+                                      .indptr = at->kind_number,
+                                      .src = (uint32_t *)forward->kind};
+    const struct og_transpose by_kind = {&one_each, at->kind_first, at->kind_list, NULL};
+    const struct og_pair_kinds op = {.forward = forward,
+                                     .g = at->dscores,
+                                     .n_kinds = one_each.n_src,
+                                     .first = at->kind_first,
+                                     .pair = at->kind_list,
+                                     .dby = p->grad};
+    int rc;
+    OG_TRY(og__number(m, at->kind_number, forward->n + 1, err));
+    OG_TRY(m->ops->transpose(m->backend, &by_kind, err));
+    rc = m->ops->pair_kinds(m->backend, &op, err);
+out:
+    return rc;
+}
+
 int og__links_gradients(struct og_model *m, const struct og_pairs *pairs, struct og_metrics *out,
                         struct og_err *err)
 {
@@ -138,6 +175,9 @@ int og__links_gradients(struct og_model *m, const struct og_pairs *pairs, struct
                                  .b = pairs->b,
                                  .dim = m->config.n_classes,
                                  .h = og__model_logits(m)};
+    weigh_by_relation(m, pairs, 0, &forward);
+    if (m->decoder.relations)
+        OG_TRY(relation_gradients(m, &forward, err));
     struct og_pair_back op = {.forward = &forward,
                               .g = mlp ? at->pair_in : at->dscores,
                               .wide = mlp,

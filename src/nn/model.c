@@ -96,6 +96,18 @@ static struct og_specs layer_specs(const struct og_model_config *c, int l, bool 
     return s;
 }
 
+/* DistMult's vectors, one of each relation; PyTorch Geometric's DistMult. */
+static struct og_specs relation_specs(const struct og_model_config *c)
+{
+    struct og_specs s = {.n = 0};
+    const int n = c->types ? (int)c->types->n_relations : 1;
+    if (og__of_pairs(c) && c->decoder == OG_DECODER_DISTMULT)
+        og__add_matrix(&s, OG__NEIGHBOUR, "decoder.rel_emb.weight", n, c->n_classes,
+                       og__glorot(n, c->n_classes))
+            ->weight = false;
+    return s;
+}
+
 static size_t spec_count(const struct og_spec *s)
 {
     return (size_t)(s->shape[0] * s->shape[1] * s->shape[2]);
@@ -232,6 +244,8 @@ static uint64_t sum_params(const struct og_nn_ops *ops, const struct og_model_co
         s = decoder_specs(c, l);
         sum += sum_specs(ops, &s, optimizer, of);
     }
+    s = relation_specs(c);
+    sum += sum_specs(ops, &s, optimizer, of);
     for (uint32_t t = 0; t < n_types(c); t++) {
         s = embedding_specs(c, t);
         sum += sum_specs(ops, &s, optimizer, of);
@@ -459,6 +473,16 @@ out:
     return rc;
 }
 
+static int add_relation_vectors(struct og_model *m, uint64_t seed, struct og_err *err)
+{
+    const struct og_specs specs = relation_specs(&m->config);
+    if (specs.n == 0)
+        return 0;
+    struct og_param *p = m->decoder.relations = add_param(m, &specs.spec[0]);
+    snprintf(p->name, sizeof(p->name), "%s", specs.spec[0].name);
+    return draw(m, p, &specs.spec[0], OG_MAX_HOPS, seed, err);
+}
+
 static int add_embeddings(struct og_model *m, uint64_t seed, struct og_err *err)
 {
     int rc = 0;
@@ -502,6 +526,7 @@ int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
     OG_TRY(take_lists(m, config->types ? b : NULL, err));
     OG_TRY(add_layers(m, seed, err));
     OG_TRY(add_decoder(m, seed, err));
+    OG_TRY(add_relation_vectors(m, seed, err));
     OG_TRY(add_embeddings(m, seed, err));
     m->mean = og__arena_take(&m->memory, normed(config) * sizeof(float));
     m->var = og__arena_take(&m->memory, normed(config) * sizeof(float));

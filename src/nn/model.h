@@ -75,6 +75,7 @@ struct og_mixing {
 struct og_decoder {
     struct og_param *param[2], *bias[2]; /* NULL: the dot product has none */
     struct og_weight weight[2];
+    struct og_param *relations; /* DistMult: a vector of each relation */
 };
 
 struct og_workspace {
@@ -94,7 +95,8 @@ struct og_workspace {
     uint32_t pair_window;
     float *scores, *dscores;   /* [pairs] */
     float *pair_in, *pair_mid; /* [pair_window, n_classes], [.., hidden]: of the perceptron */
-    uint32_t *pair_first, *pair_list; /* see og_pair_back */
+    uint32_t *pair_first, *pair_list;               /* see og_pair_back */
+    uint32_t *kind_number, *kind_first, *kind_list; /* [n + 1] 0, 1 ...; see og_pair_kinds */
     struct og_metrics *loss_blocks;
     char *scratch;
     size_t scratch_bytes;
@@ -176,6 +178,8 @@ OG_MUST_CHECK int og__skip_gradient(struct og_model *m, int l, struct og_rows in
                                     struct og_err *err);
 /* Zeros; those of a running statistic, which has no gradient, are none. */
 OG_MUST_CHECK int og__clear(struct og_model *m, void *there, size_t bytes, struct og_err *err);
+/* 0, 1, 2 ... */
+OG_MUST_CHECK int og__number(struct og_model *m, uint32_t *there, uint32_t n, struct og_err *err);
 OG_MUST_CHECK int og__clear_grad(struct og_model *m, const struct og_param *p, struct og_err *err);
 /* Let op, the terms of the gradient of layer l's input, end in its place: the residual's term, and
  * the slope of the previous layer's end where that is a ReLU and dropout. Runs it. */

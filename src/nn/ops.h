@@ -358,13 +358,16 @@ struct og_value_loss {
 
 /* ---- pairs of rows: links ----
  *
- * Pair p is of rows a[p] and b[p] of h. */
+ * Pair p is of rows a[p] and b[p] of h. Where pairs are of kinds, each kind weighs the elements of
+ * the product: DistMult. */
 struct og_pair_op {
     uint32_t n;            /* pairs */
     const uint32_t *a, *b; /* [n] */
     int dim;
     const float *h; /* rows of dim */
     float *out;     /* pair_dot: [n], h[a] . h[b]; pair_product: [n, dim], h[a] h[b] by element */
+    const uint32_t *kind; /* [n] or NULL; of pair_dot and its way back, on processors alone */
+    const float *by;      /* rows of dim: kind k weighs by row k */
 };
 /* Which pairs each row is in, in their order: those of row r are pair[first[r]] to
  * pair[first[r + 1]], each 2 p where r is a[p] and 2 p + 1 where it is b[p]. */
@@ -387,6 +390,16 @@ struct og_pair_back {
     float *dh; /* out [n_rows, dim] */
 };
 
+/* dby[k] = sum over pairs of kind k, in their order, of g h[a] h[b] by element: those are pair[i],
+ * i from first[k] to first[k + 1]. Tolerance: as above. */
+struct og_pair_kinds {
+    const struct og_pair_op *forward;
+    const float *g; /* [n] */
+    uint32_t n_kinds;
+    const uint32_t *first, *pair;
+    float *dby; /* out [n_kinds, dim] */
+};
+
 /* Scores of n_edges edges, and behind them those of each edge's `each` negatives in turn.
  *   bce     half the mean of log(1 + exp(-s)) over edges and half that of log(1 + exp(s)) over
  *           negatives: many negatives must not drown the edges
@@ -400,8 +413,9 @@ struct og_link_loss {
     struct og_metrics *out;
 };
 
-/* Ranks of edges among their rivals (sample/pairs.h), from 1; those as high count half. A rival
- * that is an end of the edge is none. Fills ranked, reciprocal_ranks and hits. */
+/* Ranks of edges, or of both of their ends, among their rivals (sample/pairs.h), from 1; those as
+ * high count half. A rival that is an end of the edge is none. Fills ranked, reciprocal_ranks and
+ * hits. */
 struct og_rank {
     const struct og_pairs *pairs;
     const float *score;
@@ -577,6 +591,8 @@ struct og_nn_ops {
     int (*pair_product)(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err);
     int (*pair_list)(struct og_nn_backend *be, const struct og_pair_list *op, struct og_err *err);
     int (*pair_back)(struct og_nn_backend *be, const struct og_pair_back *op, struct og_err *err);
+    int (*pair_kinds)(struct og_nn_backend *be, const struct og_pair_kinds *op, /* or NULL */
+                      struct og_err *err);
     int (*link_loss)(struct og_nn_backend *be, const struct og_link_loss *op, struct og_err *err);
     int (*rank)(struct og_nn_backend *be, const struct og_rank *op, struct og_err *err);
     int (*adam)(struct og_nn_backend *be, const struct og_update *op, struct og_err *err);

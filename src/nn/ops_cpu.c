@@ -596,6 +596,7 @@ OG__NEVER_FAILS(og__cpu_value_loss, og_value_loss)
 OG__NEVER_FAILS(og__cpu_pair_dot, og_pair_op)
 OG__NEVER_FAILS(og__cpu_pair_product, og_pair_op)
 OG__NEVER_FAILS(og__cpu_pair_back, og_pair_back)
+OG__NEVER_FAILS(og__cpu_pair_kinds, og_pair_kinds)
 OG__NEVER_FAILS(og__cpu_link_loss, og_link_loss)
 OG__NEVER_FAILS(cpu_adam, og_update)
 OG__NEVER_FAILS(cpu_sgd, og_update)
@@ -639,6 +640,7 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .pair_product = og__cpu_pair_product_op,
                                       .pair_list = og__cpu_pair_list_op,
                                       .pair_back = og__cpu_pair_back_op,
+                                      .pair_kinds = og__cpu_pair_kinds_op,
                                       .link_loss = og__cpu_link_loss_op,
                                       .rank = og__cpu_rank_op,
                                       .adam = cpu_adam_op,

@@ -81,6 +81,7 @@ void og__cpu_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op);
 void og__cpu_pair_product(struct og_nn_backend *be, const struct og_pair_op *op);
 void og__cpu_pair_list(struct og_nn_backend *be, const struct og_pair_list *op);
 void og__cpu_pair_back(struct og_nn_backend *be, const struct og_pair_back *op);
+void og__cpu_pair_kinds(struct og_nn_backend *be, const struct og_pair_kinds *op);
 void og__cpu_link_loss(struct og_nn_backend *be, const struct og_link_loss *op);
 void og__cpu_rank(struct og_nn_backend *be, const struct og_rank *op);
 

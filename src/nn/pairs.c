@@ -15,6 +15,20 @@ OG_CLONES static float dot(const float *a, const float *b, size_t n)
     return og__dot_product(a, b, n);
 }
 
+/* The sum of a b w, by element. */
+OG_CLONES static float weighted_dot(const float *a, const float *b, const float *w, size_t n)
+{
+    og__lanes acc = {0};
+    size_t j = 0;
+    for (; j + OG__LANES <= n; j += OG__LANES)
+        acc +=
+            *(const og__lanes *)(a + j) * *(const og__lanes *)(b + j) * *(const og__lanes *)(w + j);
+    float sum = og__sum_lanes(&acc);
+    for (; j < n; j++)
+        sum += a[j] * b[j] * w[j];
+    return sum;
+}
+
 static void dot_block(void *arg, size_t block, int thread)
 {
     (void)thread;
@@ -22,8 +36,11 @@ static void dot_block(void *arg, size_t block, int thread)
     size_t dim = (size_t)op->dim;
     uint32_t p = (uint32_t)block * OG__BLOCK_ROWS;
     uint32_t end = p + og__rows_in_block(op->n, block);
-    for (; p < end; p++)
-        op->out[p] = dot(op->h + op->a[p] * dim, op->h + op->b[p] * dim, dim);
+    for (; p < end; p++) {
+        const float *a = op->h + op->a[p] * dim, *b = op->h + op->b[p] * dim;
+        op->out[p] =
+            op->kind ? weighted_dot(a, b, op->by + op->kind[p] * dim, dim) : dot(a, b, dim);
+    }
 }
 
 void og__cpu_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op)
@@ -56,6 +73,14 @@ void og__cpu_pair_product(struct og_nn_backend *be, const struct og_pair_op *op)
 
 /* ==== back ==== */
 
+/* y += g a b, by element */
+OG_CLONES static void add_scaled_product(float *restrict y, float g, const float *restrict a,
+                                         const float *restrict b, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] += g * (a[j] * b[j]);
+}
+
 static void back_row(const struct og_pair_back *op, uint32_t r)
 {
     const struct og_pair_op *f = op->forward;
@@ -65,7 +90,9 @@ static void back_row(const struct og_pair_back *op, uint32_t r)
     for (uint32_t i = op->first[r]; i < op->first[r + 1]; i++) {
         uint32_t p = op->pair[i] >> 1;
         const float *other = f->h + (op->pair[i] & 1 ? f->a[p] : f->b[p]) * dim;
-        if (op->wide)
+        if (f->kind)
+            add_scaled_product(dh, op->g[p], other, f->by + f->kind[p] * dim, dim);
+        else if (op->wide)
             og__add_product(dh, op->g + p * dim, other, dim);
         else
             og__add_scaled(dh, op->g[p], other, dim);
@@ -87,6 +114,25 @@ void og__cpu_pair_back(struct og_nn_backend *be, const struct og_pair_back *op)
     og__pool_run(be->pool, og__n_blocks(op->n_rows), back_block, (void *)op);
 }
 
+static void kind_back(void *arg, size_t k, int thread)
+{
+    (void)thread;
+    const struct og_pair_kinds *op = arg;
+    const struct og_pair_op *f = op->forward;
+    const size_t dim = (size_t)f->dim;
+    float *dby = op->dby + k * dim;
+    memset(dby, 0, dim * sizeof(*dby));
+    for (uint32_t i = op->first[k]; i < op->first[k + 1]; i++) {
+        const uint32_t p = op->pair[i];
+        add_scaled_product(dby, op->g[p], f->h + f->a[p] * dim, f->h + f->b[p] * dim, dim);
+    }
+}
+
+void og__cpu_pair_kinds(struct og_nn_backend *be, const struct og_pair_kinds *op)
+{
+    og__pool_run(be->pool, op->n_kinds, kind_back, (void *)op);
+}
+
 /* ==== losses ==== */
 
 void og__cpu_link_loss(struct og_nn_backend *be, const struct og_link_loss *op)
@@ -105,9 +151,11 @@ void og__cpu_link_loss(struct og_nn_backend *be, const struct og_link_loss *op)
 
 /* ==== ranks ==== */
 
-static double rank_edge(const struct og_pairs *p, const float *scores, uint32_t i)
+/* turn: of all edges and then, where both ends are ranked, of all again. */
+static double rank_edge(const struct og_pairs *p, const float *scores, uint32_t turn)
 {
-    uint32_t first = p->n_edges + p->n_negatives + i * p->n_rivals;
+    const uint32_t i = turn % p->n_edges;
+    uint32_t first = p->n_edges + p->n_negatives + turn * p->n_rivals;
     uint32_t above = 0, equal = 0;
     bool compares = !isnan(scores[i]);
     for (uint32_t r = first; r < first + p->n_rivals; r++) {
@@ -123,7 +171,8 @@ void og__cpu_rank(struct og_nn_backend *be, const struct og_rank *op)
 {
     (void)be;
     struct og_metrics *out = op->out;
-    for (uint32_t i = 0; i < op->pairs->n_edges; i++) {
+    const uint32_t turns = op->pairs->n_edges * (op->pairs->both_ends ? 2 : 1);
+    for (uint32_t i = 0; i < turns; i++) {
         double rank = rank_edge(op->pairs, op->score, i);
         out->ranked++;
         out->reciprocal_ranks += 1 / rank;

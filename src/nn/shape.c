@@ -1,5 +1,6 @@
 #include "nn/joined.h"
 #include "nn/relational.h"
+#include "nn/tasks.h"
 
 #include <string.h>
 
@@ -48,7 +49,7 @@ static int check_choices(const struct og_model_config *c, struct og_err *err)
     if (!kinds[c->kind]->by_aggregator && c->aggregator != OG_AGGREGATOR_MEAN)
         return og__fail(err, -EINVAL, "only the model sage has a choice",
                         "--aggregator: this model has one of its own");
-    if (!og__is_task(c->task) || c->decoder < OG_DECODER_DOT || c->decoder > OG_DECODER_MLP)
+    if (!og__is_task(c->task) || c->decoder < OG_DECODER_DOT || c->decoder > OG_DECODER_DISTMULT)
         return og__fail(err, -EINVAL, NULL, "model: task %d with decoder %d is unknown", c->task,
                         c->decoder);
     const struct og_conv *conv = og__conv_of(c);
@@ -77,6 +78,14 @@ int og__model_check(const struct og_model_config *c, struct og_err *err)
 
 int og__model_check_graph(const struct og_model_config *c, struct og_err *err)
 {
+    if (og__of_pairs(c) && og__in_parts(c))
+        return og__fail(err, -ENOTSUP, "use --model rgcn",
+                        "--task link of a graph with types: --model %s does not learn it yet",
+                        og__model_words[c->kind]);
+    if (og__of_pairs(c) && c->decoder == OG_DECODER_DISTMULT && !c->types)
+        return og__fail(err, -EINVAL, "use --decoder dot or mlp",
+                        "--decoder distmult: it has a vector of each relation, and this graph has "
+                        "none");
     if (!og__conv_of(c)->joins || c->types)
         return 0;
     return og__fail(err, -EINVAL, "use --model sage, or a graph with types of nodes and relations",

@@ -64,7 +64,7 @@ static int score(const void *targets, size_t i, const float *made, float *out)
     return i < ((const struct og_pairs *)targets)->n_edges;
 }
 
-static const char *const parameters[] = {"decoder",  "edge-split",     "negatives",
+static const char *const parameters[] = {"decoder",  "edge-split",     "relation", "negatives",
                                          "negative", "eval-negatives", NULL};
 
 const struct og_task og__task_link = {

@@ -209,6 +209,12 @@ static void carve_pairs(const struct og_model_config *c, const struct og_batch *
     out->pair_first =
         og__carve(arena, ((size_t)batch->hop[0].n_dst + 1) * sizeof(*out->pair_first));
     out->pair_list = og__carve(arena, 2 * kept * sizeof(*out->pair_list));
+    if (c->decoder != OG_DECODER_DISTMULT)
+        return;
+    out->kind_number = og__carve(arena, (kept + 1) * sizeof(*out->kind_number));
+    out->kind_first =
+        og__carve(arena, ((size_t)c->types->n_relations + 1) * sizeof(*out->kind_first));
+    out->kind_list = og__carve(arena, kept * sizeof(*out->kind_list));
 }
 
 /* What the host has of a batch. */

@@ -1,6 +1,7 @@
 #include "sample/pairs.h"
 
 #include "base/random.h"
+#include "dataset/typed_meta.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,16 @@ static const char part[] = "batches";
 
 /* ---- sizes ---- */
 
+/* For a batch, whatever its edges. */
+static uint64_t rivals_drawn(const struct og_pair_rule *rule)
+{
+    return rule->rivals * (uint64_t)(rule->of ? rule->of->types->n_types : 1);
+}
+
 uint32_t og__pairs_most_seeds(const struct og_pair_rule *rule, uint32_t edges)
 {
     uint64_t training = (uint64_t)edges * (2 + (rule->in_batch ? 0 : rule->negatives));
-    uint64_t evaluation = (uint64_t)edges * 4 + rule->rivals;
+    uint64_t evaluation = (uint64_t)edges * 4 + rivals_drawn(rule);
     uint64_t alone = 2 + (uint64_t)rule->negatives; /* one edge draws from all nodes */
     uint64_t most = OG_MAX(OG_MAX(training, evaluation), alone);
     return (uint32_t)OG_MIN(most, (uint64_t)rule->n_nodes);
@@ -20,8 +27,8 @@ uint32_t og__pairs_most_seeds(const struct og_pair_rule *rule, uint32_t edges)
 
 uint64_t og__pairs_most(const struct og_pair_rule *rule, uint32_t edges, bool training)
 {
-    return (uint64_t)edges *
-           (training ? 1 + (uint64_t)rule->negatives : 2 + (uint64_t)rule->rivals);
+    return (uint64_t)edges * (training ? 1 + (uint64_t)rule->negatives
+                                       : 2 + (uint64_t)rule->rivals * (rule->of ? 2 : 1));
 }
 
 static struct og_pair_sizes sizes_for(const struct og_pair_rule *rule, uint32_t edges)
@@ -30,6 +37,8 @@ static struct og_pair_sizes sizes_for(const struct og_pair_rule *rule, uint32_t 
                                  .banned = 2 * (size_t)edges};
     size.pairs = OG_MAX(og__pairs_most(rule, edges, true), og__pairs_most(rule, edges, false));
     size.table = og__id_table_size(size.seeds);
+    size.relations = rule->of ? size.pairs : 0;
+    size.drawn = rule->of ? rivals_drawn(rule) : 0;
     return size;
 }
 
@@ -37,7 +46,8 @@ size_t og__pairs_bytes(const struct og_pair_rule *rule, uint32_t edges)
 {
     struct og_pair_sizes size = sizes_for(rule, edges);
     return 2 * size.pairs * sizeof(uint32_t) + size.seeds * sizeof(uint32_t) +
-           size.table * sizeof(struct og_id_place) + size.banned * sizeof(uint64_t);
+           size.table * sizeof(struct og_id_place) + size.banned * sizeof(uint64_t) +
+           (size.relations + size.drawn) * sizeof(uint32_t);
 }
 
 int og__pairs_open(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t edges,
@@ -53,7 +63,11 @@ int og__pairs_open(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t
     p->b = og__alloc(b, size.pairs * sizeof(*p->b), part, err);
     p->seeds = og__alloc(b, size.seeds * sizeof(*p->seeds), part, err);
     p->banned = og__alloc(b, size.banned * sizeof(*p->banned), part, err);
-    if (!p->a || !p->b || !p->seeds || !p->banned)
+    if (rule->of) {
+        p->relation = og__alloc(b, size.relations * sizeof(*p->relation), part, err);
+        p->drawn = og__alloc(b, size.drawn * sizeof(*p->drawn), part, err);
+    }
+    if (!p->a || !p->b || !p->seeds || !p->banned || (rule->of && (!p->relation || !p->drawn)))
         return -ENOMEM;
     return og__id_table_open(&p->table, size.table, sizeof(struct og_id_place), b, part, err);
 }
@@ -65,6 +79,8 @@ void og__pairs_close(struct og_pairs *p)
     og__release(p->budget, p->seeds, p->size.seeds * sizeof(*p->seeds), part);
     og__id_table_close(&p->table, sizeof(struct og_id_place), p->budget, part);
     og__release(p->budget, p->banned, p->size.banned * sizeof(*p->banned), part);
+    og__release(p->budget, p->relation, p->size.relations * sizeof(*p->relation), part);
+    og__release(p->budget, p->drawn, p->size.drawn * sizeof(*p->drawn), part);
     *p = (struct og_pairs){0};
 }
 
@@ -156,12 +172,163 @@ static void add_rivals(struct og_pairs *p, const struct og_pair_rule *rule,
     p->n += p->n_edges * rule->rivals;
 }
 
+/* ---- of several relations ---- */
+
+/* Which end of an edge. */
+enum end { SOURCE, DESTINATION };
+
+static uint32_t type_of_end(const struct og_pair_rule *rule, uint32_t relation, enum end end)
+{
+    const struct og_graph_relation *r = &rule->of->types->relation[relation];
+    return end == SOURCE ? r->source : r->destination;
+}
+
+static uint32_t count_type(const struct og_pair_rule *rule, uint32_t type)
+{
+    return rule->of->types->type[type].end - og__first_id(rule->of->types, type);
+}
+
+static uint32_t draw_of_type(const struct og_pair_rule *rule, uint32_t type, struct og_rng *rng)
+{
+    return og__first_id(rule->of->types, type) + og__rng_below(rng, count_type(rule, type));
+}
+
+/* In the place of that end: of the batch's other edges where the rule says so, and they have ends
+ * of the type. */
+static uint32_t draw_other(const struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
+                           enum end end, struct og_rng *rng)
+{
+    const uint32_t type = type_of_end(rule, p->relation[i], end);
+    const uint32_t *ends = end == SOURCE ? p->a : p->b;
+    for (int n = 0; rule->in_batch && p->n_edges > 1 && n < TRIES; n++) {
+        const uint32_t other = og__rng_below(rng, p->n_edges - 1);
+        const uint32_t node = p->seeds[ends[other + (other >= i)]];
+        if (og__graph_type(rule->of->types, node) == type)
+            return node;
+    }
+    return draw_of_type(rule, type, rng);
+}
+
+static void add_triple(struct og_pairs *p, uint32_t a, uint32_t relation, uint32_t b)
+{
+    p->relation[p->n] = relation;
+    add_pair(p, a, b);
+}
+
+static void add_false_triples(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
+                              const struct og_pair_key *key)
+{
+    struct og_rng rng;
+    const uint32_t a = p->seeds[p->a[i]], b = p->seeds[p->b[i]];
+    key_rng(&rng, rule, key, ENDS, i);
+    for (uint32_t k = 0; k < rule->negatives; k++) {
+        const enum end end = og__rng_u32(&rng) >> 31 ? SOURCE : DESTINATION;
+        uint32_t node = draw_other(p, rule, i, end, &rng);
+        for (int n = 0; (node == a || node == b) && n < TRIES; n++)
+            node = draw_other(p, rule, i, end, &rng);
+        add_triple(p, end == SOURCE ? node : a, p->relation[i], end == SOURCE ? b : node);
+    }
+}
+
+static void add_strange_triple(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
+                               const struct og_pair_key *key)
+{
+    struct og_rng rng;
+    const uint32_t r = p->relation[i];
+    key_rng(&rng, rule, key, ENDS, i);
+    const uint32_t a = draw_of_type(rule, type_of_end(rule, r, SOURCE), &rng);
+    uint32_t b = draw_of_type(rule, type_of_end(rule, r, DESTINATION), &rng);
+    for (int n = 0; a == b && n < TRIES; n++)
+        b = draw_of_type(rule, type_of_end(rule, r, DESTINATION), &rng);
+    add_triple(p, a, r, b);
+}
+
+/* A type's rivals: drawn, or all of its nodes where they are no more; NOBODY where they are fewer.
+ */
+enum { NOBODY = UINT32_MAX };
+static void draw_rivals(struct og_pairs *p, const struct og_pair_rule *rule,
+                        const struct og_pair_key *key, uint32_t type)
+{
+    const uint32_t n = count_type(rule, type);
+    uint32_t *out = p->drawn + type * (size_t)rule->rivals;
+    for (uint32_t r = 0; r < rule->rivals; r++) {
+        struct og_rng rng;
+        key_rng(&rng, rule, key, RIVALS, r);
+        const uint32_t node = rule->rivals < n ? draw_of_type(rule, type, &rng)
+                                               : og__first_id(rule->of->types, type) + r;
+        out[r] = rule->rivals < n || r < n ? position_of(p, node) : NOBODY;
+    }
+}
+
+/* Is there an edge, were the rival that end of edge i? */
+static bool is_edge(const struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
+                    enum end end, uint32_t rival)
+{
+    const uint32_t a = p->seeds[p->a[i]], b = p->seeds[p->b[i]], node = p->seeds[rival];
+    return end == SOURCE ? og__triples_has(rule->of, node, p->relation[i], b)
+                         : og__triples_has(rule->of, a, p->relation[i], node);
+}
+
+static void rank_end(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i, enum end end)
+{
+    const uint32_t kept = end == SOURCE ? p->b[i] : p->a[i];
+    const uint32_t own = end == SOURCE ? p->a[i] : p->b[i];
+    const uint32_t *drawn =
+        p->drawn + type_of_end(rule, p->relation[i], end) * (size_t)rule->rivals;
+    for (uint32_t r = 0; r < rule->rivals; r++) {
+        const bool counts = drawn[r] != NOBODY && !is_edge(p, rule, i, end, drawn[r]);
+        p->relation[p->n] = p->relation[i];
+        p->a[p->n] = kept;
+        p->b[p->n++] = counts ? drawn[r] : own;
+    }
+}
+
+static void add_rivals_of_types(struct og_pairs *p, const struct og_pair_rule *rule,
+                                const struct og_pair_key *key)
+{
+    bool asked[OG_MOST_TYPES] = {false};
+    p->n_rivals = rule->rivals;
+    p->both_ends = true;
+    for (uint32_t i = 0; i < p->n_edges; i++)
+        for (enum end end = SOURCE; end <= DESTINATION; end++)
+            asked[type_of_end(rule, p->relation[i], end)] = true;
+    for (uint32_t t = 0; t < rule->of->types->n_types; t++)
+        if (asked[t])
+            draw_rivals(p, rule, key, t);
+    for (uint32_t i = 0; i < p->n_edges; i++)
+        rank_end(p, rule, i, DESTINATION);
+    for (uint32_t i = 0; i < p->n_edges; i++)
+        rank_end(p, rule, i, SOURCE);
+}
+
+static void make_triples(struct og_pairs *p, const struct og_pair_rule *rule, const uint32_t *ends,
+                         const uint64_t *place, const struct og_pair_key *key)
+{
+    const uint32_t *relation = rule->of->split[key->split].relation;
+    for (uint32_t i = 0; i < p->n_edges; i++)
+        add_triple(p, ends[2 * place[i]], relation[place[i]], ends[2 * place[i] + 1]);
+    for (uint32_t i = 0; i < p->n_edges; i++) {
+        if (key->training)
+            add_false_triples(p, rule, i, key);
+        else
+            add_strange_triple(p, rule, i, key);
+    }
+    p->n_negatives = p->n - p->n_edges;
+    if (!key->training)
+        add_rivals_of_types(p, rule, key);
+}
+
 void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const uint32_t *ends,
                     const uint64_t *place, uint32_t n_edges, const struct og_pair_key *key)
 {
     p->n = p->n_seeds = p->n_rivals = 0;
     p->n_edges = n_edges;
+    p->both_ends = false;
     og__id_table_clear(&p->table, sizeof(struct og_id_place));
+    if (rule->of) {
+        make_triples(p, rule, ends, place, key);
+        return;
+    }
     for (uint32_t i = 0; i < n_edges; i++)
         add_pair(p, ends[2 * place[i]], ends[2 * place[i] + 1]);
     for (uint32_t i = 0; i < n_edges; i++) {
@@ -246,6 +413,33 @@ static void thin_block(const struct og_pairs *p, size_t n_banned, struct og_bloc
     b->n_edges -= begin - to;
 }
 
+/* Lists of seeds, in the block of a typed graph, where those without edges are left out. */
+static void thin_lists(const struct og_pairs *p, size_t n_banned, struct og_block *b)
+{
+    uint64_t to = 0;
+    uint32_t lists = 0, begin = b->indptr[0], list = 0;
+    for (uint32_t r = 0; r < b->n_relations; r++) {
+        const uint32_t end_list = b->relation[r + 1];
+        b->relation[r] = lists;
+        for (; list < end_list; list++) {
+            const uint32_t v = b->dst[list], end = b->indptr[list + 1];
+            const uint64_t first = to;
+            for (uint32_t e = begin; e < end; e++)
+                if (v >= p->n_seeds ||
+                    !is_banned(p->banned, n_banned, (uint64_t)v << 32 | b->src[e]))
+                    move_edges(b, to++, e, 1);
+            begin = end;
+            if (to == first)
+                continue;
+            b->dst[lists] = v;
+            b->indptr[lists++] = (uint32_t)first;
+        }
+    }
+    b->relation[b->n_relations] = b->n_lists = lists;
+    b->indptr[lists] = (uint32_t)to;
+    b->n_edges = to;
+}
+
 void og__pairs_exclude(struct og_pairs *p, struct og_batch *batch)
 {
     size_t n = list_banned(p);
@@ -253,7 +447,7 @@ void og__pairs_exclude(struct og_pairs *p, struct og_batch *batch)
     const bool nested =
         batch->hop[0].indptr == last->indptr; /* then all are thinned with the last */
     for (struct og_block *b = nested ? last : batch->hop; b <= last; b++)
-        thin_block(p, n, b);
+        (b->relation ? thin_lists : thin_block)(p, n, b);
     for (struct og_block *b = batch->hop; nested && b < last; b++)
         b->n_edges = b->indptr[b->n_dst];
 }

@@ -15,6 +15,14 @@
  * once for the batch, so that a batch of B edges needs n_rivals more seeds, not B * n_rivals. A
  * pair drawn may happen to be an edge; none is a node with itself where that can be helped.
  *
+ * Where edges are of several relations, nodes have types and an edge a direction: what is drawn for
+ * an end is of the type of that end, and a pair is of its edge's relation. A training negative
+ * keeps either end. An edge is ranked twice, among n_rivals pairs that keep its src and behind all
+ * of these among as many that keep its dst (written dst -> rival: a score has no direction); a
+ * rival that is an edge itself gives way to the edge's own end, which is none:
+ *
+ *   pair   | edges | negatives | rivals for each dst | rivals for each src |
+ *
  * All is a pure function of (rule, edges, split, epoch, batch). */
 #ifndef OG_SAMPLE_PAIRS_H
 #define OG_SAMPLE_PAIRS_H
@@ -22,26 +30,31 @@
 #include "base/id_table.h"
 #include "base/memory.h"
 #include "sample/batch.h"
+#include "sample/triples.h"
 
 struct og_pair_rule {
     uint64_t seed; /* of the run */
     uint32_t n_nodes;
-    bool symmetric;     /* an edge has no direction */
-    bool in_batch;      /* training negatives are made of the batch's own nodes */
-    uint32_t negatives; /* an edge, in training */
-    uint32_t rivals;    /* an edge, in evaluation */
+    bool symmetric;              /* an edge has no direction */
+    bool in_batch;               /* training negatives are made of the batch's own nodes */
+    uint32_t negatives;          /* an edge, in training */
+    uint32_t rivals;             /* an edge, in evaluation; of each end, of several relations */
+    const struct og_triples *of; /* edges are of several relations; NULL: of one; borrowed */
 };
 
 struct og_pairs {
     uint32_t n_edges, n_negatives, n_rivals, n; /* n_negatives in all, n_rivals an edge */
     uint32_t *a, *b;                            /* [n] positions among the seeds: a -> b */
+    uint32_t *relation;                         /* [n] of several relations; NULL: there is one */
+    bool both_ends;                             /* are ranked: n_rivals each */
     uint32_t *seeds;                            /* [n_seeds] distinct, in the order met */
     uint32_t n_seeds;
     /* memory, for batches up to `most` edges */
     struct og_budget *budget;
     struct og_pair_sizes {
-        size_t pairs, seeds, table, banned;
+        size_t pairs, seeds, table, banned, relations, drawn;
     } size;
+    uint32_t *drawn; /* [types][rivals] of several relations: positions of rivals, by types */
     struct og_id_table table; /* of og_id_place: node -> position */
     uint64_t *banned;         /* dst << 32 | src, ascending: edges that a block must not have */
 };

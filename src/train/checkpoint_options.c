@@ -10,7 +10,7 @@
 /* ---- saying them ---- */
 
 /* What decides which edges a run of links holds out. */
-static const char *const edge_options[] = {"seed", "edge-split"};
+static const char *const edge_options[] = {"seed", "edge-split", "relation"};
 
 /* The sampler and its parameters, named and written as on the command line. */
 enum { MOST_SAMPLER_OPTIONS = OG__SAID_OPTIONS - OG_COUNT(edge_options) };
@@ -55,8 +55,9 @@ void og__checkpoint_say_options(struct og_tensors *t, const struct og_options *t
     const char *sampler[MOST_SAMPLER_OPTIONS];
     const size_t n = said_sampler_options(trained, sampler);
     say_options(t, trained, sampler, n, texts->text);
-    if (links)
-        say_options(t, trained, edge_options, OG_COUNT(edge_options), texts->text + n);
+    if (links) /* a relation only where there is one */
+        say_options(t, trained, edge_options, OG_COUNT(edge_options) - !trained->relation,
+                    texts->text + n);
 }
 
 /* ---- the sampler ---- */

@@ -107,11 +107,14 @@ static void find_task(const struct og_tensors *t, struct og_model_config *config
     const struct og_tensor *w = layer_tensor(t, "decoder.lins", 0, "weight");
     config->task = og__option_choice("task", og__tensors_said(t, "task"));
     config->loss = OG_MAX(og__option_choice("loss", og__tensors_said(t, "loss")), 0);
-    if (!w || w->ndim != 2)
+    const bool weighed = og__tensors_find(t, "decoder.rel_emb.weight");
+    if (!weighed && (!w || w->ndim != 2))
         return;
     for (config->task = 0; !og__task_takes(config->task, "decoder");)
         config->task++;
-    config->decoder = OG_DECODER_MLP;
+    config->decoder = weighed ? OG_DECODER_DISTMULT : OG_DECODER_MLP;
+    if (weighed)
+        return;
     config->hidden = (int)w->shape[0];
 }
 

@@ -29,8 +29,8 @@ static const char *read_part(const char *p, size_t *name, int *n, int number[OG_
 
 /* ---- of a graph ---- */
 
-static bool is_named(const struct og_typed *g, const struct og_relation *r, const char *name,
-                     size_t len)
+bool og__relation_is_named(const struct og_typed *g, const struct og_relation *r, const char *name,
+                           size_t len)
 {
     char whole[4 * (OG__TYPE_NAME_MAX + 1)];
     snprintf(whole, sizeof(whole), "%s__%s__%s", g->type[r->source].name, r->name,
@@ -68,12 +68,13 @@ static void list_names(const struct og_typed *g, char *out, size_t size)
         snprintf(out + used, size - used, " and %u more", left);
 }
 
-static int refuse_name(const struct og_typed *g, const char *name, size_t len, struct og_err *err)
+int og__refuse_relation(const struct og_typed *g, const char *option, const char *name, size_t len,
+                        struct og_err *err)
 {
     char hint[200];
     list_names(g, hint, sizeof(hint));
-    return og__fail(err, -EINVAL, hint, "--relation-fanout: %s has no relation '%.*s'",
-                    g->nodes.path, (int)OG_MIN(len, (size_t)100), name);
+    return og__fail(err, -EINVAL, hint, "--%s: %s has no relation '%.*s'", option, g->nodes.path,
+                    (int)OG_MIN(len, (size_t)100), name);
 }
 
 /* Numbers of relations so far. */
@@ -90,7 +91,7 @@ static int settle(const struct fanouts *f, const char *name, size_t len, const i
 {
     bool found = false;
     for (uint32_t r = 0; r < f->g->n_relations; r++) {
-        if (!is_named(f->g, &f->g->relation[r], name, len))
+        if (!og__relation_is_named(f->g, &f->g->relation[r], name, len))
             continue;
         if (f->settled[r])
             return og__fail(err, -EINVAL, "name each relation once",
@@ -99,7 +100,7 @@ static int settle(const struct fanouts *f, const char *name, size_t len, const i
         memcpy(f->number + r * (size_t)f->n_hops, number, (size_t)f->n_hops * sizeof(*number));
         f->settled[r] = found = true;
     }
-    return found ? 0 : refuse_name(f->g, name, len, err);
+    return found ? 0 : og__refuse_relation(f->g, "relation-fanout", name, len, err);
 }
 
 static int take_part(const struct fanouts *f, const char **p, struct og_err *err)

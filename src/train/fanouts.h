@@ -10,4 +10,10 @@
 OG_MUST_CHECK int og__fanouts_of_relations(const struct og_options *opt, const struct og_typed *g,
                                            int **out, struct og_err *err);
 
+/* Is NAME, or SOURCE__NAME__DESTINATION, what it is called? -EINVAL, saying which there are. */
+bool og__relation_is_named(const struct og_typed *g, const struct og_relation *r, const char *name,
+                           size_t len);
+int og__refuse_relation(const struct og_typed *g, const char *option, const char *name, size_t len,
+                        struct og_err *err);
+
 #endif

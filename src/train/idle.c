@@ -136,6 +136,7 @@ static const struct need needs[] = {
     {0, "walk-restart", "walk-length", NULL, steps_again, NULL, "the first step is always taken"},
     {0, "fanout", "sampler", NULL, counts_hops, NULL,
      "a hop keeps --neighbors; only how many numbers there are counts"},
+    {0, "relation", NULL, NULL, has_relations, NULL, "the graph has no relations"},
     {0, "relation-fanout", NULL, NULL, has_relations, NULL, "the graph has no relations"},
     {0, "draw", "fanout", NULL, draws_in_hops, NULL,
      "there is one hop, or all neighbours are taken"},

@@ -89,8 +89,9 @@ static const struct og_option table[] = {
      "nodes have an edge (docs/tasks.md)",
      og__task_words, OG_OPTION_CHOICE, FIELD(task), 0, 0, ALL},
     {"decoder", "KIND", "dot", numbers, NUMBERS,
-     "what the task link makes of two nodes: the product of their embeddings, or a perceptron over it",
-     NAMES("dot", "mlp"), OG_OPTION_CHOICE, FIELD(decoder), 0, 0, OF("task")},
+     "what the task link makes of two nodes: the product of their embeddings, a perceptron over it, or "
+     "the product weighed by a vector of their relation, of typed graphs",
+     NAMES("dot", "mlp", "distmult"), OG_OPTION_CHOICE, FIELD(decoder), 0, 0, OF("task")},
     {"loss", "KIND", "auto", numbers, NUMBERS,
      "loss of a task that has a choice (docs/tasks.md says which it takes), unless given the first "
      "of its own",
@@ -99,6 +100,9 @@ static const struct og_option table[] = {
      "percent of the edges that the task link trains, validates and tests on; unless given, the "
      "dataset's own lists of edges (which `dataset` asks for), else 85/5/10",
      NULL, OG_OPTION_TEXT, FIELD(edge_split), 0, 0, OF("task")},
+    {"relation", "NAME", "", sampling, BATCHES,
+     "of a typed graph: the relation whose edges the task link learns; unless given, those of all",
+     NULL, OG_OPTION_TEXT, FIELD(relation), 0, 0, OF("task")},
     {"negatives", "K", "1", sampling, BATCHES,
      "pairs without an edge for each edge that the task link trains on",
      NULL, OG_OPTION_INT, FIELD(negatives), 1, 1 << 16, OF("task")},

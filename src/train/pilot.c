@@ -352,7 +352,7 @@ int og__types_with_margin(struct og_type_counts *out, const struct og_type_count
         uint64_t *edges = out->edges + (size_t)h * g->n_relations;
         for (uint32_t t = 0; t < g->n_types; t++)
             nodes[t] = with_margin(og__nodes_of(seen, h, t), g->type[t].end - og__first_id(g, t));
-        if (h == 0) /* nothing but seeds */
+        if (h == 0 && !f->seeds.edges) /* nothing but seeds */
             for (uint32_t t = 0; t < g->n_types; t++)
                 nodes[t] = t == g->target ? f->schedule.batch_size : 0;
         for (uint32_t r = 0; h < seen->n_hops && r < g->n_relations; r++)

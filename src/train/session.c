@@ -301,6 +301,7 @@ void og__session_close(struct og_session *s)
     for (int i = 0; i < OG__SPLITS; i++) {
         struct og_split *split = &s->facts.split[i];
         og__release(s->budget, split->ids, og__split_bytes(&s->facts, split), "seeds");
+        og__release(s->budget, split->relation, og__split_relation_bytes(split), "seeds");
         if (split->labels)
             og__release(s->budget, split->labels, og__labels_bytes(s->facts.ds, split->n),
                         "labels");

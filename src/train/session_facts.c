@@ -108,10 +108,11 @@ void og__know_splits(struct og_facts *f, unsigned want)
 {
     for (int i = 0; i < OG__SPLITS; i++) {
         const struct og_split *split = &f->split[i];
-        f->bytes.seeds += og__split_bytes(f, split);
+        f->bytes.seeds += og__split_bytes(f, split) + og__split_relation_bytes(split);
         if (split->labels)
             f->bytes.labels += og__labels_bytes(f->ds, split->n);
     }
+    f->bytes.seeds += f->triples.size * sizeof(*f->triples.table);
     if (want & OG__WANT_MODEL)
         f->bytes.scores = og__most_scores(f) * sizeof(float);
 }

@@ -18,6 +18,10 @@ OG_MUST_CHECK int og__session_check_types(struct og_session *s, struct og_err *e
 OG_MUST_CHECK int og__session_know_types(struct og_session *s, const struct og_model_config *model,
                                          struct og_err *err); /* model: a checkpoint's, or NULL */
 void og__session_drop_types(struct og_session *s);
+/* Hold edges of relations out, into the folder: the graph that is left is the dataset from then on.
+ */
+OG_MUST_CHECK int og__session_hold_out_types(struct og_session *s, const char *folder,
+                                             struct og_err *err);
 
 /* Of a cache on a device: what it takes, and does not take, of the other options; its own as
  * options. */

@@ -1,6 +1,6 @@
 /* What a session learns from: splits, labels or edges, and what the task makes of them. */
 #include "base/file.h"
-#include "dataset/edge_split.h"
+#include "dataset/typed_split.h"
 #include "nn/tasks.h"
 #include "train/options.h"
 #include "train/session_parts.h"
@@ -48,23 +48,32 @@ static uint64_t bytes_of_graph(const struct og_dataset *ds)
     return bytes;
 }
 
+/* For what is written, under `where`. */
+static int make_folder(struct og_session *s, const char *where, struct og_err *err)
+{
+    const struct og_typed *typed = s->facts.typed;
+    uint64_t bytes = typed ? og__typed_split_bytes(typed) : og__edge_split_bytes(s->facts.ds);
+    const uint64_t room = og__whole_room(&s->config);
+    char size[32];
+    char allowed[32];
+    if (bytes > room)
+        return og__fail(
+            err, -ENOSPC,
+            s->config.whole.times > 0 ? "give more --disk, or a --scratch DIR with more room"
+                                      : "give a --scratch DIR with more room",
+            "--edge-split: writes up to %s into %s, which may have %s",
+            og__human_bytes(size, (double)bytes), where, og__human_bytes(allowed, (double)room));
+    return og__scratch_open(&s->held_out, OG__ONE_PLACE(where), err);
+}
+
 /* The dataset without what is held out, in a folder of its own under `where`. */
 static int write_left(struct og_session *s, const char *where, struct og_dataset **left,
                       struct og_err *err)
 {
     struct og_edge_split split = {.seed = (uint64_t)s->config.opt.seed};
-    const uint64_t bytes = og__edge_split_bytes(s->facts.ds);
-    const uint64_t room = og__whole_room(&s->config);
-    char size[32];
-    char allowed[32];
     int rc;
     OG_TRY(og__edge_split_parse(&split, s->config.opt.edge_split, err));
-    if (bytes > room)
-        OG_TRY(og__fail(err, -ENOSPC, "give more --disk, or a --scratch DIR with more room",
-                        "--edge-split: writes up to %s into %s, which may have %s",
-                        og__human_bytes(size, (double)bytes), where,
-                        og__human_bytes(allowed, (double)room)));
-    OG_TRY(og__scratch_open(&s->held_out, OG__ONE_PLACE(where), err));
+    OG_TRY(make_folder(s, where, err));
     OG_TRY(
         og__edge_split_write(s->facts.ds, &split, og__scratch_path(s->held_out), s->budget, err));
 out:
@@ -74,7 +83,8 @@ out:
 /* Whose lists of edges: from here on the option says it, and so do checkpoints. */
 static int settle_edges(struct og_session *s, struct og_err *err)
 {
-    bool has = s->facts.ds->edges[OG__TRAIN].fd >= 0;
+    /* of a typed graph they do not say which relation an edge is of */
+    bool has = !s->facts.typed && s->facts.ds->edges[OG__TRAIN].fd >= 0;
     if (!s->config.opt.edge_split)
         s->config.opt.edge_split = strdup(has ? OG__OWN_EDGES : "85/5/10");
     if (!s->config.opt.edge_split)
@@ -82,27 +92,17 @@ static int settle_edges(struct og_session *s, struct og_err *err)
     if (has || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) != 0)
         return 0;
     return og__fail(err, -EINVAL, "give percentages, such as 85/5/10",
-                    "--edge-split " OG__OWN_EDGES ": %s has no lists of edges", s->facts.ds->path);
+                    "--edge-split " OG__OWN_EDGES ": %s has no lists of edges%s", s->facts.ds->path,
+                    s->facts.typed ? " with their relations" : "");
 }
 
-/* Hold edges out, unless the dataset says which: the graph that is left is the dataset from then
- * on. */
-int og__session_hold_out(struct og_session *s, struct og_err *err)
+/* What is left follows from the dataset and the options; to the user it is the dataset. */
+static int replace_dataset(struct og_session *s, const char *where, struct og_err *err)
 {
     struct og_dataset *left = NULL;
-    int rc = of_pairs(s) ? settle_edges(s, err) : 0;
-    if (rc < 0 || !of_pairs(s) || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0)
-        return rc;
-    char *own;
-    rc = og__scratch_first(&own, &s->config.opt, NULL, err);
+    int rc = write_left(s, where, &left, err);
     if (rc < 0)
         return rc;
-    rc = own ? write_left(s, own, &left, err)
-             : og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out in");
-    free(own);
-    if (rc < 0)
-        return rc;
-    /* what is left follows from the dataset and the options; to the user it is the dataset */
     left->identity = s->facts.ds->identity;
     char *path = left->path;
     left->path = s->facts.ds->path;
@@ -110,10 +110,39 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
     og__dataset_close(s->facts.ds);
     s->facts.ds = left;
     s->prepare.bytes_written = bytes_of_graph(left);
+    return 0;
+}
+
+static int replace_typed(struct og_session *s, const char *where, struct og_err *err)
+{
+    int rc;
+    OG_TRY(make_folder(s, where, err));
+    OG_TRY(og__session_hold_out_types(s, og__scratch_path(s->held_out), err));
+    s->prepare.bytes_written = og__typed_split_written(og__scratch_path(s->held_out));
+out:
+    return rc;
+}
+
+/* Hold edges out, unless the dataset says which: the graph that is left is the dataset from then
+ * on. */
+int og__session_hold_out(struct og_session *s, struct og_err *err)
+{
+    int rc = of_pairs(s) ? settle_edges(s, err) : 0;
+    if (rc < 0 || !of_pairs(s) || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0)
+        return rc;
+    char *own;
+    rc = og__scratch_first(&own, &s->config.opt, NULL, err);
+    if (rc < 0)
+        return rc;
+    if (!own)
+        rc = og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out in");
+    else
+        rc = s->facts.typed ? replace_typed(s, own, err) : replace_dataset(s, own, err);
+    free(own);
     /* as long as the session */
     s->config.disk -= OG_MIN(s->config.disk, og__whole_takes(&s->config, s->prepare.bytes_written));
     s->config.whole.room -= OG_MIN(s->config.whole.room, s->prepare.bytes_written);
-    return 0;
+    return rc;
 }
 
 /* ---- seeds ---- */
@@ -139,8 +168,18 @@ static int load_edges(struct og_session *s, enum og__split which, struct og_err 
     if (other && to->seeds)
         return og__fail(err, -EINVAL, "leave --task link, or the seeds",
                         "seeds of the caller's own are nodes, those of --task link are edges");
-    return og__dataset_edges(s->facts.ds, other ? to->split : which, s->budget, &split->ids,
-                             &split->n, err);
+    int rc;
+    OG_TRY(og__dataset_edges(s->facts.ds, other ? to->split : which, s->budget, &split->ids,
+                             &split->n, err));
+    if (!s->facts.typed || split->n == 0)
+        return 0;
+    split->relation =
+        og__alloc(s->budget, (size_t)split->n * sizeof(*split->relation), "seeds", err);
+    OG_TRY(split->relation ? 0 : -ENOMEM);
+    rc = og__typed_split_relations(og__scratch_path(s->held_out), which, split->n, split->relation,
+                                   err);
+out:
+    return rc;
 }
 
 /* Batches that leave the session have labels where there are any. */

@@ -1,11 +1,14 @@
 /* What a session has where nodes have types: what of it a model reads, and what is refused. */
+#include "dataset/typed_split.h"
 #include "nn/tasks.h"
 #include "sample/sample.h"
+#include "train/fanouts.h"
 #include "train/options.h"
 #include "train/session_parts.h"
 #include "train/typed_cache.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- what there is not yet ---- */
 
@@ -24,10 +27,12 @@ static int check_sampling(const struct og_session *s, struct og_err *err)
         return og__fail(err, -ENOTSUP, "use uniform, weighted or labor",
                         "--sampler %s: it does not draw from the relations of %s one by one",
                         og__sampler_words[kind], path);
-    return og__task(s->config.opt.task)->targets == OG__OF_PAIRS
-               ? og__fail(err, -ENOTSUP, "use --task node",
-                          "--task link: edges of %s are of several relations", path)
-               : 0;
+    return 0;
+}
+
+static bool of_pairs(const struct og_session *s)
+{
+    return og__task(s->config.opt.task)->targets == OG__OF_PAIRS;
 }
 
 static int check_training(const struct og_session *s, struct og_err *err)
@@ -55,8 +60,12 @@ int og__session_check_types(struct og_session *s, struct og_err *err)
 {
     struct og_options *opt = &s->config.opt;
     int rc = check_sampling(s, err);
-    if (rc < 0 || !(s->config.want & OG__WANT_TYPES))
+    if (rc < 0)
         return rc;
+    if (!(s->config.want & OG__WANT_TYPES))
+        return of_pairs(s) ? refuse(s, "--task link", "sample with --task node", err) : 0;
+    if (of_pairs(s) && s->config.want & OG__WANT_EVERY)
+        return refuse(s, "predict of a model of links", "use eval", err);
     OG_TRY(check_training(s, err));
     if (opt->policy == OG_POLICY_AUTO)
         opt->policy = OG_POLICY_DEGREE;
@@ -65,6 +74,52 @@ int og__session_check_types(struct og_session *s, struct og_err *err)
     opt->trainers = 1;
 out:
     return rc;
+}
+
+/* ---- links ---- */
+
+/* Whose edges are learnt. */
+static int ask_relations(const struct og_session *s, bool *asked, struct og_err *err)
+{
+    const struct og_typed *g = s->facts.typed;
+    const char *name = s->config.opt.relation;
+    bool any = false;
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        asked[r] = !name || og__relation_is_named(g, &g->relation[r], name, strlen(name));
+        any |= asked[r];
+    }
+    return any ? 0 : og__refuse_relation(g, "relation", name, strlen(name), err);
+}
+
+int og__session_hold_out_types(struct og_session *s, const char *folder, struct og_err *err)
+{
+    struct og_edge_split split = {.seed = (uint64_t)s->config.opt.seed};
+    bool asked[OG_MOST_RELATIONS];
+    struct og_typed *left = NULL;
+    int rc;
+    OG_TRY(og__edge_split_parse(&split, s->config.opt.edge_split, err));
+    OG_TRY(ask_relations(s, asked, err));
+    OG_TRY(og__typed_split_write(s->facts.typed, &split, asked, folder, s->budget, err));
+    OG_TRY(og__typed_open(folder, &left, err));
+    left->nodes.identity = s->facts.typed->nodes.identity; /* as that of graphs without types */
+    left->contents = s->facts.typed->contents;
+    og__typed_close(s->facts.typed);
+    s->facts.typed = left;
+    s->facts.ds = &left->nodes;
+out:
+    return rc;
+}
+
+/* Edges have relations, and those drawn against them types. */
+static int know_triples(struct og_session *s, struct og_err *err)
+{
+    struct og_triples *t = &s->facts.triples;
+    t->types = s->facts.types;
+    for (int i = 0; i < OG__SPLITS; i++)
+        t->split[i] = (struct og_triple_list){s->facts.split[i].ids, s->facts.split[i].relation,
+                                              (uint64_t)s->facts.split[i].n};
+    s->facts.seeds.rule.of = t;
+    return og__triples_open(t, s->budget, err);
 }
 
 /* ---- what a model reads ---- */
@@ -157,7 +212,7 @@ int og__session_know_types(struct og_session *s, const struct og_model_config *m
     struct og_graph_types *g = s->facts.types = types_of(s->facts.typed);
     if (!g || !g->type || !g->relation)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", s->facts.ds->path);
-    OG_TRY(find_target(s, err));
+    OG_TRY(s->facts.seeds.edges ? know_triples(s, err) : find_target(s, err));
     OG_TRY(settle_embeddings(s, model, err));
     if (s->config.want & OG__WANT_EVERY)
         OG_TRY(take_every_node(s, err));
@@ -168,6 +223,7 @@ out:
 void og__session_drop_types(struct og_session *s)
 {
     struct og_graph_types *g = s->facts.types;
+    og__triples_close(&s->facts.triples);
     og__type_counts_release(&s->facts.by_type);
     if (g) {
         free(g->type);

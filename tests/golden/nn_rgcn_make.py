@@ -46,7 +46,24 @@ def forward(layers, p, x, hops, norm="none", residual=False, stats=None, trainin
     return x
 
 
-def make(case, fanout, dim, hidden, classes, bases=0, trained=(), n_batches=4, seeds=12, norm="none", residual=False):
+def draw_pairs(rng, seeds, edges, each):
+    """Edges among the seeds, and behind them the negatives of each in turn, which keep one of its ends: ends, and relations."""
+    a, b, r = rng.integers(0, seeds, edges), rng.integers(0, seeds, edges), rng.integers(0, len(RELATIONS), edges)
+    swap = rng.random((edges, each)) < 0.5
+    other = rng.integers(0, seeds, (edges, each))
+    return (np.concatenate([a, np.where(swap, other, a[:, None]).ravel()]), np.concatenate([b, np.where(swap, b[:, None], other).ravel()]),
+            np.concatenate([r, np.repeat(r, each)]))
+
+
+def link_loss(h, p, a, b, r, edges, kind):
+    """DistMult (Yang et al. 2015), and the losses that nn_make.py has."""
+    score = (h[a] * p["decoder.rel_emb.weight"][r] * h[b]).sum(1)
+    if kind == "margin":
+        return (1 - score[:edges, None] + score[edges:].reshape(edges, -1)).relu().mean()
+    return (torch.nn.functional.softplus(-score[:edges]).mean() + torch.nn.functional.softplus(score[edges:]).mean()) / 2
+
+
+def make(case, fanout, dim, hidden, classes, bases=0, trained=(), n_batches=4, seeds=12, norm="none", residual=False, loss_kind=None, edges=9, each=2):
     rng, gen = np.random.default_rng(len(case) * 100 + hidden), torch.Generator().manual_seed(hidden)
     graph, layers = make_graph(rng), len(fanout)
     draw = lambda shape, bound: ((torch.rand(*shape, generator=gen) * 2 - 1) * bound).requires_grad_()
@@ -68,6 +85,8 @@ def make(case, fanout, dim, hidden, classes, bases=0, trained=(), n_batches=4, s
         if norm == "batch" and l < layers - 1:
             stats |= {f"norms.{l}.running_mean": torch.zeros(o), f"norms.{l}.running_var": torch.ones(o),
                       f"norms.{l}.num_batches_tracked": torch.zeros(())}
+    if loss_kind:
+        p["decoder.rel_emb.weight"] = draw((len(RELATIONS), classes), 1)
     for name, _ in TYPES:
         if name in trained:
             p[f"embeddings.{name}.weight"] = draw((COUNT[name], dim), 0.5)
@@ -76,9 +95,13 @@ def make(case, fanout, dim, hidden, classes, bases=0, trained=(), n_batches=4, s
             out["features." + name] = features[name]
     batches = []
     for b in range(n_batches):
-        ids, hops = sample(graph, rng.permutation(COUNT[TARGET])[:seeds] + FIRST[TARGET], fanout, rng)
+        every = sum(n for _, n in TYPES)  # ends of edges are of any type
+        drawn = rng.permutation(every)[:seeds] if loss_kind else rng.permutation(COUNT[TARGET])[:seeds] + FIRST[TARGET]
+        ids, hops = sample(graph, drawn, fanout, rng)
         hops = [(sorted(lists, key=lambda x: x[0]), n_dst, n_src) for lists, n_dst, n_src in hops]
-        batches.append((ids, hops))
+        pairs = draw_pairs(rng, seeds, edges, each) if loss_kind else ()
+        out.update({f"{b}.pair_{what}": ends.astype(np.int64) for what, ends in zip(("a", "b", "relation"), pairs)})
+        batches.append((ids, hops, [torch.from_numpy(ends) for ends in pairs]))
         out[f"{b}.ids"] = ids
         for h, (lists, n_dst, n_src) in enumerate(hops):
             of = np.array([r for r, _, _ in lists], np.int64)
@@ -90,15 +113,18 @@ def make(case, fanout, dim, hidden, classes, bases=0, trained=(), n_batches=4, s
     init = {k: v.detach().numpy().copy() for k, v in p.items()}
     optimizer, losses = torch.optim.Adam(p.values(), lr=LR, weight_decay=WEIGHT_DECAY), []
     for step in range(STEPS):
-        ids, hops = batches[step % n_batches]
+        ids, hops, pairs = batches[step % n_batches]
         optimizer.zero_grad()
         x = torch.stack([p[f"embeddings.{t}.weight"][v - FIRST[t]] if t in trained else torch.from_numpy(features[t])[v - FIRST[t]]
                          for v, t in ((v, type_of(v)) for v in ids)])
         if step == 0 and norm == "batch":
             out["forward"] = forward(layers, p, x, hops, norm, residual, stats, False).detach().numpy().copy()
         logits = forward(layers, p, x, hops, norm, residual, stats)
-        y = torch.from_numpy(labels[ids[:seeds] - FIRST[TARGET]])
-        loss = torch.nn.functional.cross_entropy(logits, y, ignore_index=-1)
+        if loss_kind:
+            loss = link_loss(logits, p, *pairs, edges, loss_kind)
+        else:
+            y = torch.from_numpy(labels[ids[:seeds] - FIRST[TARGET]])
+            loss = torch.nn.functional.cross_entropy(logits, y, ignore_index=-1)
         loss.backward()
         if step == 0:
             out["logits"] = logits.detach().numpy().copy()
@@ -115,6 +141,7 @@ def make(case, fanout, dim, hidden, classes, bases=0, trained=(), n_batches=4, s
                     relations=" ".join(" ".join(r) for r in RELATIONS))
     metadata |= {"norm": norm} if norm != "none" else {}
     metadata |= {"residual": "true"} if residual else {}
+    metadata |= dict(task="link", decoder="distmult", loss=loss_kind, edges=edges) if loss_kind else {}
     write_safetensors(f"nn_typed_{case}.safetensors", out, {k: str(v) for k, v in metadata.items()})
     print(case, losses[0], losses[-1])
 
@@ -125,4 +152,6 @@ if __name__ == "__main__":
     make("rgcn3", [2, 2, 2], 12, 8, 4, trained=("author", "venue"), residual=True)
     make("rgcn3_bases", [2, 2, 2], 8, 8, 4, bases=4, norm="layer", residual=True)
     make("rgcn2_batch", [-1, -1], 6, 7, 4, bases=3, trained=("paper", "author", "venue"), norm="batch", n_batches=2)
+    make("rgcn2_distmult", [3, 3], 8, 9, 9, bases=2, trained=("author",), loss_kind="bce")
+    make("rgcn2_margin", [3, 3], 6, 7, 7, trained=("paper", "author", "venue"), loss_kind="margin", each=3)
     make("rgcn1", [-1], 9, 9, 5, bases=1)

@@ -387,7 +387,8 @@ static void ref_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op)
     for (uint32_t p = 0; p < op->n; p++) {
         double sum = 0;
         for (size_t j = 0; j < dim; j++)
-            sum += (double)op->h[op->a[p] * dim + j] * (double)op->h[op->b[p] * dim + j];
+            sum += (double)op->h[op->a[p] * dim + j] * (double)op->h[op->b[p] * dim + j] *
+                   (op->kind ? (double)op->by[op->kind[p] * dim + j] : 1);
         op->out[p] = (float)sum;
     }
 }
@@ -412,10 +413,11 @@ static void ref_rank(struct og_nn_backend *be, const struct og_rank *op)
 {
     (void)be;
     const struct og_pairs *p = op->pairs;
-    for (uint32_t i = 0; i < p->n_edges; i++) {
+    for (uint32_t turn = 0; turn < p->n_edges * (p->both_ends ? 2 : 1); turn++) {
+        const uint32_t i = turn % p->n_edges;
         double rank = isnan(op->score[i]) ? NAN : 1;
         for (uint32_t k = 0; k < p->n_rivals; k++) {
-            uint32_t r = p->n_edges + p->n_negatives + i * p->n_rivals + k;
+            uint32_t r = p->n_edges + p->n_negatives + turn * p->n_rivals + k;
             if (p->b[r] != p->a[i] && p->b[r] != p->b[i])
                 rank += isnan(op->score[r])            ? NAN
                         : op->score[r] > op->score[i]  ? 1
@@ -438,12 +440,29 @@ static void ref_pair_back(struct og_nn_backend *be, const struct og_pair_back *o
     for (uint32_t p = 0; p < f->n; p++)
         for (size_t j = 0; j < dim; j++) {
             double g = (double)(op->wide ? op->g[p * dim + j] : op->g[p]);
+            g *= f->kind ? (double)f->by[f->kind[p] * dim + j] : 1;
             sum[f->a[p] * dim + j] += g * (double)f->h[f->b[p] * dim + j];
             sum[f->b[p] * dim + j] += g * (double)f->h[f->a[p] * dim + j];
         }
     for (size_t i = 0; i < n; i++)
         op->dh[i] = (float)sum[i];
     free(sum);
+}
+
+static void ref_pair_kinds(struct og_nn_backend *be, const struct og_pair_kinds *op)
+{
+    (void)be;
+    const struct og_pair_op *f = op->forward;
+    const size_t dim = (size_t)f->dim;
+    for (uint32_t k = 0; k < op->n_kinds; k++)
+        for (size_t j = 0; j < dim; j++) {
+            double sum = 0;
+            for (uint32_t p = 0; p < f->n; p++)
+                if (f->kind[p] == k)
+                    sum += (double)op->g[p] * (double)f->h[f->a[p] * dim + j] *
+                           (double)f->h[f->b[p] * dim + j];
+            op->dby[k * dim + j] = (float)sum;
+        }
 }
 
 static void ref_link_loss(struct og_nn_backend *be, const struct og_link_loss *op)
@@ -523,6 +542,7 @@ OG__NEVER_FAILS(ref_value_loss, og_value_loss)
 OG__NEVER_FAILS(ref_pair_dot, og_pair_op)
 OG__NEVER_FAILS(ref_pair_product, og_pair_op)
 OG__NEVER_FAILS(ref_pair_back, og_pair_back)
+OG__NEVER_FAILS(ref_pair_kinds, og_pair_kinds)
 OG__NEVER_FAILS(ref_link_loss, og_link_loss)
 OG__NEVER_FAILS(ref_adam, og_update)
 OG__NEVER_FAILS(ref_sgd, og_update)
@@ -554,6 +574,7 @@ const struct og_nn_ops og__ops_reference = {.name = "reference",
                                             .pair_product = ref_pair_product_op,
                                             .pair_list = ref_pair_list_op,
                                             .pair_back = ref_pair_back_op,
+                                            .pair_kinds = ref_pair_kinds_op,
                                             .link_loss = ref_link_loss_op,
                                             .rank = ref_rank_op,
                                             .adam = ref_adam_op,

@@ -1,0 +1,121 @@
+#include "dataset/edge_walk.h"
+
+#include "base/json.h"
+#include "dataset/meta.h"
+#include "dataset/stream.h"
+#include "dataset/writer.h"
+
+#include <stdlib.h>
+
+enum { NODES = 4096, PIECE = 64 * 1024 };
+static const char part[] = "edge split";
+
+int og__edge_walk_open(struct og_edge_walk *w, const struct og_dataset *ds, struct og_budget *b,
+                       struct og_err *err)
+{
+    *w = (struct og_edge_walk){.ds = ds, .budget = b};
+    w->ptr = og__alloc(b, (NODES + 1) * sizeof(*w->ptr), part, err);
+    w->src = og__alloc(b, PIECE * sizeof(*w->src), part, err);
+    if (ds->weights.fd >= 0)
+        w->weight = og__alloc(b, PIECE * sizeof(*w->weight), part, err);
+    return w->ptr && w->src && (w->weight || ds->weights.fd < 0) ? 0 : -ENOMEM;
+}
+
+void og__edge_walk_close(struct og_edge_walk *w)
+{
+    og__release(w->budget, w->ptr, (NODES + 1) * sizeof(*w->ptr), part);
+    og__release(w->budget, w->src, PIECE * sizeof(*w->src), part);
+    og__release(w->budget, w->weight, PIECE * sizeof(*w->weight), part);
+    *w = (struct og_edge_walk){0};
+}
+
+static int read_piece(struct og_edge_walk *w, int64_t first, int64_t n, struct og_err *err)
+{
+    const struct og_dataset *ds = w->ds;
+    int rc;
+    OG_TRY(og__npy_read_int64(&ds->indices, first, n, w->src, err));
+    if (w->weight)
+        OG_TRY(og__npy_read(&ds->weights, first, n, w->weight, err));
+    for (int64_t i = 0; i < n; i++)
+        if (w->src[i] < 0 || w->src[i] >= ds->n_sources)
+            OG_TRY(og__bad_index(ds, first + i, w->src[i], err));
+out:
+    return rc;
+}
+
+/* The lists of nodes [node, node + n), whose ends are in ptr. `end` comes after each list. */
+static int walk_nodes(struct og_edge_walk *w, int64_t node, int64_t n, og_edge_visit *visit,
+                      og_edge_visit *end, void *arg, struct og_err *err)
+{
+    int rc = 0;
+    int64_t first = w->ptr[0], filled = 0; /* edges [first, first + filled) are in src */
+    for (int64_t v = 0; v < n; v++) {
+        for (int64_t at = w->ptr[v], to; at < w->ptr[v + 1]; at = to) {
+            if (at == first + filled) {
+                first = at;
+                filled = OG_MIN(w->ptr[n] - at, (int64_t)PIECE);
+                OG_TRY(read_piece(w, first, filled, err));
+            }
+            to = OG_MIN(w->ptr[v + 1], first + filled);
+            OG_TRY(visit(arg, w, (uint32_t)(node + v), (size_t)(at - first), (size_t)(to - first),
+                         err));
+        }
+        if (end)
+            OG_TRY(end(arg, w, (uint32_t)(node + v), 0, 0, err));
+    }
+out:
+    return rc;
+}
+
+int og__edge_walk(struct og_edge_walk *w, og_edge_visit *visit, og_edge_visit *end, void *arg,
+                  struct og_err *err)
+{
+    const struct og_dataset *ds = w->ds;
+    struct og_indptr_check check = {.ds = ds};
+    int rc = 0;
+    for (int64_t node = 0, n; node < ds->n_nodes; node += n) {
+        n = OG_MIN(ds->n_nodes - node, (int64_t)NODES);
+        OG_TRY(og__npy_read_int64(&ds->indptr, node, n + 1, w->ptr, err));
+        OG_TRY(og__check_indptr(&check, w->ptr, node, (size_t)n + 1, err));
+        OG_TRY(walk_nodes(w, node, n, visit, end, arg, err));
+    }
+    rc = og__check_indptr_end(&check, err);
+out:
+    return rc;
+}
+
+int og__split_create(struct og_npy_writer **out, const char *folder, const char *name,
+                     enum og__npy_type type, int ndim, int64_t row, struct og_err *err)
+{
+    char *path = og__path_join(folder, name);
+    int rc = path ? og__npy_create(out, path, type, ndim, row, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    free(path);
+    return rc;
+}
+
+int og__split_finish(struct og_npy_writer **writer, const char *name, json_t *checksums,
+                     struct og_err *err)
+{
+    uint64_t checksum;
+    struct og_npy_writer *it = *writer;
+    *writer = NULL;
+    int rc;
+    OG_TRY(it ? og__npy_finish(it, &checksum, err) : 0);
+    if (it)
+        OG_TRY(og__meta_set_checksum(checksums, name, checksum, err));
+out:
+    return rc;
+}
+
+int og__file_json(const struct og_npy *a, json_t **out, struct og_err *err)
+{
+    char *path = realpath(a->path, NULL);
+    if (!path)
+        return og__fail_errno(err, -errno, NULL, "%s", a->path);
+    *out = json_pack("{s:s s:s s:[I, I] s:I}", "path", path, "dtype", og__npy_name(a->type),
+                     "shape", (json_int_t)a->shape[0], (json_int_t)a->shape[1], "offset",
+                     (json_int_t)a->offset);
+    free(path);
+    return *out ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", a->path);
+}

@@ -1,0 +1,40 @@
+/* Every edge of a graph once, list by list, through buffers of a fixed size: what holding edges out
+ * goes by (edge_split.c, typed_split.c). */
+#ifndef OG_DATASET_EDGE_WALK_H
+#define OG_DATASET_EDGE_WALK_H
+
+#include "base/json.h"
+#include "dataset/dataset.h"
+
+struct og_edge_walk {
+    const struct og_dataset *ds; /* may be a relation's */
+    int64_t *src;                /* of a piece of a list */
+    float *weight;               /* the same; NULL: edges have none */
+    int64_t *ptr;
+    struct og_budget *budget;
+};
+
+/* Sources w->src[from .. to) of node dst; more of the same node may follow. */
+typedef int og_edge_visit(void *arg, const struct og_edge_walk *w, uint32_t dst, size_t from,
+                          size_t to, struct og_err *err);
+
+/* Buffers come from the budget as "edge split". */
+OG_MUST_CHECK int og__edge_walk_open(struct og_edge_walk *w, const struct og_dataset *ds,
+                                     struct og_budget *b, struct og_err *err);
+void og__edge_walk_close(struct og_edge_walk *w); /* also a zeroed one */
+/* `end`, or NULL, comes after each list. */
+OG_MUST_CHECK int og__edge_walk(struct og_edge_walk *w, og_edge_visit *visit, og_edge_visit *end,
+                                void *arg, struct og_err *err);
+
+/* An array of the folder, to be written; and finished, with its checksum among `checksums`. NULL is
+ * left alone. */
+struct og_npy_writer;
+OG_MUST_CHECK int og__split_create(struct og_npy_writer **out, const char *folder, const char *name,
+                                   enum og__npy_type type, int ndim, int64_t row,
+                                   struct og_err *err);
+OG_MUST_CHECK int og__split_finish(struct og_npy_writer **writer, const char *name,
+                                   json_t *checksums, struct og_err *err);
+/* An array where it lies, as "files" of meta.json has it. */
+OG_MUST_CHECK int og__file_json(const struct og_npy *a, json_t **out, struct og_err *err);
+
+#endif

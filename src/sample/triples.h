@@ -1,0 +1,34 @@
+/* Edges of several relations, as triples (source, relation, destination): what each edge of a split
+ * is of, and which triples there are, whatever their split. So a pair that is drawn to stand
+ * against an edge can be told from one that is an edge too (the filtered setting of Bordes et al.
+ * 2013, section 4.1). */
+#ifndef OG_SAMPLE_TRIPLES_H
+#define OG_SAMPLE_TRIPLES_H
+
+#include "base/memory.h"
+#include "dataset/dataset.h"
+#include "sample/by_type.h"
+
+struct og_triples {
+    const struct og_graph_types *types; /* borrowed, as are those of the splits */
+    struct og_triple_list {
+        const uint32_t *ends;     /* [2 n] source and destination, one after another */
+        const uint32_t *relation; /* [n] */
+        uint64_t n;
+    } split[OG__SPLITS];
+    /* numbers of triples, one split behind another, from 1; 0: a free place */
+    uint32_t *table;
+    size_t size; /* a power of two */
+    struct og_budget *budget;
+};
+
+/* Of types and splits that are filled in. Memory: "seeds", og__triples_bytes. -EOVERFLOW for 2^31
+ * of them. */
+OG_MUST_CHECK int og__triples_open(struct og_triples *t, struct og_budget *b, struct og_err *err);
+void og__triples_close(struct og_triples *t); /* also a zeroed one */
+size_t og__triples_bytes(uint64_t n);
+
+bool og__triples_has(const struct og_triples *t, uint32_t source, uint32_t relation,
+                     uint32_t destination);
+
+#endif

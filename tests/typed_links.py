@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Links of typed graphs: which edges are held out, and what R-GCN with DistMult makes of them, by NumPy; the same bits however rows and lists come.
+
+The oracle draws the split itself (Philox, from its definition), computes the model with all neighbours of what is left, and ranks each held-out
+edge's both ends among all nodes of their type that do not make another edge: mean reciprocal rank and hits of `eval` are these.
+
+    typed_links.py OUTGROW      exits 77 where there is no NumPy
+"""
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError:
+    sys.exit(77)
+
+OUTGROW = os.path.abspath(sys.argv[1])
+TYPES = {"drug": (90, 0), "gene": (140, 0), "side": (60, 0)}
+RELATIONS = [("drug", "binds", "gene", 4), ("gene", "rev.binds", "drug", 5), ("drug", "causes", "side", 3), ("gene", "near", "gene", 4), ("drug", "like", "drug", 3)]
+FIRST = dict(zip(TYPES, np.cumsum([0, *[n for n, _ in TYPES.values()]])))
+NODES = sum(n for n, _ in TYPES.values())
+RUN = ["--task", "link", "--model", "rgcn", "--epochs", 4, "--batch", 60, "--fanout", "3,3", "--hidden", 10, "--embedding", 8, "--threads", 2, "--memory", "120M",
+       "--lr", 0.03, "--dropout", 0.1, "--edge-split", "70/10/20"]
+
+
+def outgrow(*args):
+    return subprocess.run([OUTGROW, *map(str, args), "--quiet"], capture_output=True, text=True)
+
+
+def run(*args):
+    done = outgrow(*args)
+    assert done.returncode == 0, (args, done.stderr)
+    return done.stdout
+
+
+def refused(*args):
+    done = outgrow(*args)
+    assert done.returncode == 1 and "hint: " in done.stderr, (args, done.returncode, done.stderr)
+    return done.stderr
+
+
+def tensors(path):
+    data = pathlib.Path(path).read_bytes()
+    n, = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + n])
+    header.pop("__metadata__")
+    return {name: np.frombuffer(data[8 + n + t["data_offsets"][0]:8 + n + t["data_offsets"][1]], np.float32).reshape(t["shape"]).astype(np.float64)
+            for name, t in header.items()}
+
+
+# ---- which edges are held out ----
+
+def philox(counter, key):
+    """Philox 4x32-10 (Salmon et al. 2011), its first word; counter [n, 4]."""
+    c, k = counter.astype(np.uint64), [np.uint64(key & 0xffffffff), np.uint64(key >> 32)]
+    low = np.uint64(0xffffffff)
+    for i in range(10):
+        a, b = c[:, 0] * np.uint64(0xD2511F53), c[:, 2] * np.uint64(0xCD9E8D57)
+        c = np.stack([(b >> np.uint64(32)) ^ c[:, 1] ^ k[0], b & low, (a >> np.uint64(32)) ^ c[:, 3] ^ k[1], a & low], 1)
+        k = [(k[0] + np.uint64(0x9E3779B9)) & low, (k[1] + np.uint64(0xBB67AE85)) & low]
+    return c[:, 0]
+
+
+def part_of(u, v, seed, percent=(70, 10, 20)):
+    """0, 1 or 2: to train, to validate, to test; by both ends whatever their order."""
+    high, low = np.maximum(u, v), np.minimum(u, v)
+    at = philox(np.stack([low, high, np.zeros_like(u), np.full_like(u, 20 << 24)], 1), seed) * 100 / 2**32
+    return np.where(at < percent[2], 2, np.where(at < percent[2] + percent[1], 1, 0))
+
+
+def edges_of(folder):
+    """For each relation its sources and destinations, as nodes of the whole."""
+    out = []
+    for r, (s, _, d, _) in enumerate(RELATIONS):
+        indptr, src = np.load(f"{folder}/rel{r}_indptr.npy"), np.load(f"{folder}/rel{r}_indices.npy")
+        out.append((src.astype(np.int64) + FIRST[s], np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)) + FIRST[d]))
+    return out
+
+
+def split(folder, seed, asked):
+    """Edges that are left of each relation; triples of each part. A relation between the types of one that is asked for loses edges as well."""
+    pairs = [{RELATIONS[r][0], RELATIONS[r][2]} for r in asked]
+    left, triples = [], [[], [], []]
+    for r, (src, dst) in enumerate(edges_of(folder)):
+        part = np.where(src == dst, 0, part_of(src, dst, seed))
+        loses = {RELATIONS[r][0], RELATIONS[r][2]} in pairs
+        left.append((src[part == 0], dst[part == 0]) if loses else (src, dst))
+        for k in range(3) if r in asked else ():
+            mine = (part == k) & (src != dst)
+            triples[k] += zip(src[mine].tolist(), [r] * int(mine.sum()), dst[mine].tolist())
+    return left, triples
+
+
+# ---- the model ----
+
+def embed(p, left, layers=2):
+    x = np.concatenate([p[f"embeddings.{name}.weight"] for name in TYPES])
+    for l in range(layers):
+        weight = p[f"convs.{l}.weight"]
+        if f"convs.{l}.comp" in p:
+            weight = np.einsum("rb,bio->rio", p[f"convs.{l}.comp"], weight)
+        y = x @ p[f"convs.{l}.root"] + p[f"convs.{l}.bias"]
+        for r, (src, dst) in enumerate(left):
+            total = np.zeros_like(x)
+            np.add.at(total, dst, x[src])
+            y += total / np.maximum(np.bincount(dst, minlength=NODES), 1)[:, None] @ weight[r]
+        x = y if l == layers - 1 else np.maximum(y, 0)
+    return x
+
+
+def ranks(p, h, triples, known):
+    """Of both ends of each triple, in the filtered setting."""
+    weigh = p.get("decoder.rel_emb.weight", np.ones((len(RELATIONS), h.shape[1])))
+    out = []
+    for s, r, o in triples:
+        nodes = {end: np.arange(FIRST[name], FIRST[name] + TYPES[name][0]) for end, name in (("s", RELATIONS[r][0]), ("o", RELATIONS[r][2]))}
+        own = (h[s] * weigh[r] * h[o]).sum()
+        for end in "so":
+            kept = o if end == "s" else s
+            other = [n for n in nodes[end] if n not in (s, o) and ((n, r, o) if end == "s" else (s, r, n)) not in known]
+            score = (h[kept] * weigh[r]) @ h[other].T
+            close = np.isclose(score, own, rtol=0, atol=2e-6 * np.abs(score).max())
+            out.append((1 + (score > own).sum(), int(close.sum())))
+    return out
+
+
+def check_ranks(graph, run_name, asked, seed, *more):
+    left, triples = split(graph, seed, asked)
+    p = tensors(f"{run_name}/best.safetensors")
+    h = embed(p, left)
+    known = set(triples[0]) | set(triples[1]) | set(triples[2])
+    for part, name in ((1, "valid"), (2, "test")):
+        got = json.loads(run("eval", graph, "--checkpoint", f"{run_name}/best.safetensors", "--fanout", "-1,-1", "--eval-negatives", NODES, "--split", name,
+                             "--batch", 37, "--memory", "200M", "--json", *more))["metrics"]
+        want = ranks(p, h, triples[part], known)
+        slack = sum(close for _, close in want) / len(want) + 1e-6  # ranks that rounding may change
+        rank = np.array([r for r, _ in want])
+        assert len(want) == 2 * len(triples[part]) and slack < 0.05, (slack, len(want))
+        assert abs(got["mrr"] - (1 / rank).mean()) <= slack, (name, got["mrr"], (1 / rank).mean())
+        for k in (1, 3, 10):
+            assert abs(got[f"hits@{k}"] - (rank <= k).mean()) <= slack, (name, k, got, (rank <= k).mean())
+    return triples
+
+
+# ---- tests ----
+
+DISTMULT = ["--decoder", "distmult", "--bases", 2]
+WAYS = {"disk": ["--topology", "disk"], "one": ["--topology", "disk", "--pipeline", "none", "--io", "pread", "--threads", 1]}
+
+
+def all_relations_at_once():
+    run("train", "graph", *RUN, *DISTMULT, "--negatives", 2, "--run", "all")
+    p = tensors("all/best.safetensors")
+    assert p["decoder.rel_emb.weight"].shape == (len(RELATIONS), 10)
+    triples = check_ranks("graph", "all", range(len(RELATIONS)), 1)
+    summary = json.loads(pathlib.Path("all/summary.json").read_text())
+    assert summary["epochs"][-1]["loss"] < summary["epochs"][0]["loss"] and set(summary["test_metrics"]) >= {"auc", "ap", "mrr", "hits@1", "hits@3", "hits@10"}
+    assert {r for _, r, _ in triples[2]} == set(range(len(RELATIONS)))
+    for name, way in WAYS.items():
+        run("train", "graph", *RUN, *DISTMULT, "--negatives", 2, *way, "--run", name)
+        assert pathlib.Path(name, "checkpoint.safetensors").read_bytes() == pathlib.Path("all/checkpoint.safetensors").read_bytes(), name
+    run("train", "graph", *RUN, *DISTMULT, "--negatives", 2, "--epochs", 1, "--run", "part")
+    run("train", "graph", *RUN, *DISTMULT, "--negatives", 2, "--run", "part", "--resume")
+    assert pathlib.Path("part/checkpoint.safetensors").read_bytes() == pathlib.Path("all/checkpoint.safetensors").read_bytes()
+    again = json.loads(run("eval", "graph", "--checkpoint", "all/best.safetensors", "--fanout", "3,3", "--batch", 60, "--memory", "120M", "--json"))
+    assert again["metrics"] == summary["test_metrics"]
+
+
+def one_relation():
+    """Negatives of the types of its ends; the reverse relation is thinned with it."""
+    for i, (relation, decoder) in enumerate((("binds", ["--decoder", "distmult"]), ("like", ["--decoder", "dot", "--loss", "margin"]))):
+        asked = [r for r, (_, name, _, _) in enumerate(RELATIONS) if name == relation]
+        run("train", "graph", *RUN, *decoder, "--relation", relation, "--seed", 5, "--negative", ["uniform", "batch"][i], "--run", relation)
+        check_ranks("graph", relation, asked, 5)  # the checkpoint says the relation, the seed and the split
+    run("train", "graph", *RUN, "--decoder", "mlp", "--relation", "drug__causes__side", "--run", "causes")
+    assert "seed" in refused("eval", "graph", "--checkpoint", "like/best.safetensors", "--seed", 4)
+
+
+def what_there_is_not_says_so():
+    assert "binds" in refused("train", "graph", *RUN, "--relation", "cures", "--run", "no")
+    assert "rgcn" in refused("train", "graph", *RUN[:3], "sage", *RUN[4:], "--run", "no")
+    assert "percentages" in refused("train", "graph", *RUN, "--edge-split", "dataset", "--run", "no")
+    assert "eval" in refused("predict", "graph", "--checkpoint", "all/best.safetensors", "--out", "no")
+    refused("train", "plain", "--task", "link", "--decoder", "distmult", "--epochs", 1, "--run", "no")
+    assert not os.path.exists("no")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        os.environ["XDG_CACHE_HOME"] = folder + "/cache"
+        run("generate", "graph", "--types", ",".join(f"{name}:{n}" for name, (n, _) in TYPES.items()), "--relations",
+            ",".join(f"{s}:{name}:{d}:{n}" for s, name, d, n in RELATIONS), "--classes", 4, "--train-fraction", 0.1)
+        run("generate", "plain", "--nodes", 300, "--degree", 5, "--dim", 6)
+        for test in (all_relations_at_once, one_relation, what_there_is_not_says_so):
+            test()
+            print("ok", test.__name__)
+
+
+main()
