@@ -172,6 +172,8 @@ def check_evaluation(folder, checkpoint, layers, residual=False):
     got = json.loads(run("eval", folder, "--checkpoint", checkpoint, "--fanout", ",".join(["-1"] * layers), "--memory", "200M", "--json"))
     assert abs(got["loss"] / loss.mean() - 1) < 1e-5, (got["loss"], loss.mean())
     assert abs(got["acc"] - (logits.argmax(1) == labels[nodes]).mean()) < 1.5 / len(nodes), got["acc"]
+    full = json.loads(run("eval", folder, "--checkpoint", checkpoint, "--full", "--batch", 64, "--memory", "200M", "--json"))
+    assert abs(full["loss"] / loss.mean() - 1) < 1e-5 and full["labelled"] == len(nodes) and full["metrics"]["acc"] == full["acc"], full
 
 
 def check_predictions(folder, checkpoint, layers, name, *way, residual=False):
@@ -346,7 +348,7 @@ def what_there_is_not_says_so():
                    ["--accumulate", 2, "--trainers", 2], ["--memory", "20M"]):
         refused("train", "full", *RUN, *option, "--run", "no")
         assert not os.path.exists("no"), option
-    refused("eval", "full", "--checkpoint", "two/best.safetensors", "--full")
+    assert "all neighbours" in refused("eval", "full", "--checkpoint", "two/best.safetensors", "--full", "--relation-fanout", "cites=2,2")
     said = refused("eval", "bare", "--checkpoint", "two/best.safetensors")  # of another graph
     assert "no learnt rows" in said and "--embedding" not in said, said
 

@@ -3,6 +3,7 @@
 #include "dataset/features.h"
 #include "dataset/typed.h"
 #include "infer/infer.h"
+#include "infer/typed_eval.h"
 #include "infer/typed_predict.h"
 #include "nn/tasks.h"
 #include "train/checkpoint.h"
@@ -333,7 +334,11 @@ int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
         *out = NULL;
     if (which == OG__TEST && strcmp(split, "test") != 0)
         return og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", split);
+    bool typed = false;
     int rc;
+    OG_TRY(og__is_typed(dataset, &typed, err));
+    if (typed)
+        return og__typed_eval_full(dataset, checkpoint, which, opt, seen, out, err);
     OG_TRY(open_inference(&f, dataset, checkpoint, opt, err));
     if (og__of_pairs(&f.config))
         OG_TRY(og__fail(err, -EINVAL,
