@@ -266,12 +266,37 @@ static void blocks_do_not_tell(void **state)
     free_known(k);
 }
 
+/* Where no other edge of the batch has an end of the type, negatives are drawn, each a node more.
+ */
+static void a_lonely_relation_fits_in_its_batch(void **state)
+{
+    (void)state;
+    enum { EACH = 5000, NEGATIVES = 1000, EDGES = 2 };
+    struct og_graph_type large[] = {{"left", EACH, 4, true}, {"right", 2 * EACH, 4, true}};
+    struct og_graph_relation within[] = {{"near", 0, 0}, {"far", 1, 1}};
+    const struct og_graph_types both = {2, 2, 0, large, within};
+    const uint32_t ends[] = {1, 2, EACH + 1, EACH + 2}, number[] = {0, 1};
+    const uint64_t place[] = {0, 1};
+    struct og_triples triples = {.types = &both, .split[OG__TRAIN] = {ends, number, EDGES}};
+    const struct og_pair_rule rule = {
+        .n_nodes = 2 * EACH, .negatives = NEGATIVES, .in_batch = true, .of = &triples};
+    const struct og_pair_key key = {true, OG__TRAIN, 1, 0};
+    struct og_pairs p;
+    assert_int_equal(og__triples_open(&triples, NULL, NULL), 0);
+    assert_int_equal(og__pairs_open(&p, &rule, EDGES, NULL, NULL), 0);
+    og__pairs_make(&p, &rule, ends, place, EDGES, &key);
+    assert_true(p.n_seeds > NEGATIVES && p.n_seeds <= og__pairs_most_seeds(&rule, EDGES));
+    og__pairs_close(&p);
+    og__triples_close(&triples);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(triples_are_found),
         cmocka_unit_test(negatives_are_of_the_type),
         cmocka_unit_test(rivals_are_no_edges),
+        cmocka_unit_test(a_lonely_relation_fits_in_its_batch),
         cmocka_unit_test(blocks_do_not_tell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -459,7 +459,7 @@ def check_words(graph):
     assert "relation-fanout: 'cites='" in refused("sample", "graph", "--out", "x", "--fanout", "3,2;cites=")
     assert "--sampler ladies" in refused("sample", "graph", "--out", "x", "--sampler", "ladies")
     assert "--task link" in refused("sample", "graph", "--out", "x", "--task", "link")
-    assert "not taken here yet" in refused("plan", "graph")
+    assert "two types to learn from" in refused("plan", "graph")
     assert "widths of their own" in refused("simulate", said.folder, "--policy", "lru", "--cache", "10%")
     for topology in "memory", "disk":
         for sampler in "uniform", "weighted", "labor":

@@ -304,6 +304,10 @@ def relations_share_bases():
         check_evaluation("relations", f"rgcn-{name}/best.safetensors", 2, residual=name == "bases")
         check_predictions("relations", f"rgcn-{name}/best.safetensors", 2, f"rgcn-{name}.npy", residual=name == "bases")
         run("train", "relations", *RUN, "--model", "rgcn", *more, "--embedding", 20, "--init", f"rgcn-{name}/best.safetensors", "--run", f"rgcn-further-{name}")
+    # so many seeds that threads share the gradients of a matrix that is higher than wide
+    run("generate", "wide", "--types", "paper:18000:40,venue:30:40", "--relations", "paper:cites:paper:2,paper:at:venue:5", "--train-fraction", 0.3, "--classes", 3)
+    of = [train("wide", f"wide{n}", "--model", "rgcn", "--fanout", "3", "--batch", 5000, "--epochs", 1, "--threads", n)["epochs"][0]["loss"] for n in (1, 3)]
+    assert of[0] == of[1], of
     assert "width" in refused("train", "full", *RUN, "--model", "rgcn", "--run", "no")
     assert "relations" in refused("train", "plain", *RUN, "--model", "rgcn", "--run", "no")
     assert not os.path.exists("no")

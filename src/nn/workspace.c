@@ -120,6 +120,8 @@ size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_conf
     most = OG_MAX(most, ops->partial_bytes(s, mid, n_in));
     most = OG_MAX(most, ops->partial_bytes(d, mid, n_in));
     most = OG_MAX(most, ops->partial_bytes(d, out, n_mid));
+    if (og__conv_of(c)->joins) /* matrices that lie as PyTorch Geometric has them: by inputs */
+        most = OG_MAX(most, ops->partial_bytes(s, in, (uint64_t)out));
     if (og__has_self(c)) {
         most = OG_MAX(most, ops->partial_bytes(d, out, (og__pools(c) ? n_mid : n_in) + n_own));
         most = OG_MAX(most, ops->partial_bytes(d, mid, n_own)); /* multiplied before the sum */

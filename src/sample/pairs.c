@@ -16,9 +16,16 @@ static uint64_t rivals_drawn(const struct og_pair_rule *rule)
     return rule->rivals * (uint64_t)(rule->of ? rule->of->types->n_types : 1);
 }
 
+/* Are negatives ends of the batch's other edges, always? Of a type that none of those has, they are
+ * drawn. */
+static bool others_alone(const struct og_pair_rule *rule)
+{
+    return rule->in_batch && !rule->of;
+}
+
 uint32_t og__pairs_most_seeds(const struct og_pair_rule *rule, uint32_t edges)
 {
-    uint64_t training = (uint64_t)edges * (2 + (rule->in_batch ? 0 : rule->negatives));
+    uint64_t training = edges * (uint64_t)(2 + (others_alone(rule) ? 0 : rule->negatives));
     uint64_t evaluation = (uint64_t)edges * 4 + rivals_drawn(rule);
     uint64_t alone = 2 + (uint64_t)rule->negatives; /* one edge draws from all nodes */
     uint64_t most = OG_MAX(OG_MAX(training, evaluation), alone);

@@ -140,6 +140,8 @@ static int check_edges(const struct og_options *opt, const struct og_options *sa
     bool own = said->edge_split && strcmp(said->edge_split, OG__OWN_EDGES) == 0;
     if (differ(opt, said, "edge-split"))
         return refuse_edges(opt, said, "edge-split", path, err);
+    if (differ(opt, said, "relation")) /* of another all were in the structure */
+        return refuse_edges(opt, said, "relation", path, err);
     return own || !differ(opt, said, "seed") ? 0 : refuse_edges(opt, said, "seed", path, err);
 }
 

@@ -44,9 +44,14 @@ static int know_scratch(struct og_facts *f, const struct og_options *opt, struct
 
 int og__know_disks(struct og_facts *f, const struct og_options *opt, struct og_err *err)
 {
-    if (f->typed) { /* all of its files lie in one folder, and nothing is prepared */
+    if (f->typed) { /* edges may have been held out of its lists, on another disk; nothing is
+                       prepared */
         og__profile_load(lists_path(f), &f->lists);
-        f->profile = f->away = f->lists;
+        f->profile = f->lists;
+        for (uint32_t t = f->typed->n_types; t-- > 0;)
+            if (f->typed->type[t].view.dim > 0)
+                og__features_profile(&f->typed->type[t].view, &f->profile);
+        f->away = f->profile;
         f->scratch_disks = 1;
         return 0;
     }
