@@ -3,6 +3,9 @@
  * else every rank ends with a message, at most one of them has it to tell, and one process goes on
  * from what is there to the same bytes.
  *
+ * The same with rows that ranks send one another (--exchange), under policies that look ahead or do
+ * not.
+ *
  * Each rank is a process of its own, before it has threads. send and recv of this program are
  * wrapped (CMakeLists.txt): one rank has a plan for its k-th call of one of the two. */
 #include "testing.h"
@@ -131,7 +134,8 @@ struct end {
     struct og_err err;
     long sends, recvs;
 };
-static struct end *ends; /* [RANKS] */
+static struct end *ends;      /* [RANKS] */
+static const char *exchanged; /* the policy under which rows are exchanged; NULL: none are */
 
 static void options_of(struct og_options *opt, const char *run)
 {
@@ -143,6 +147,12 @@ static void options_of(struct og_options *opt, const char *run)
     test_set(opt, "epochs", "2");
     test_set(opt, "memory", "256M");
     test_set(opt, "checkpoint-every", "0");
+    if (!exchanged)
+        return;
+    test_set(opt, "exchange", "true");
+    test_set(opt, "cache", "5%");
+    test_set(opt, "policy", exchanged);
+    test_set(opt, "superbatch", "4");
 }
 
 static void train(struct end *end, const char *run, bool resume)
@@ -334,9 +344,8 @@ static void late_and_short_calls_change_nothing(void **state)
 }
 
 /* From the first call to the last, more of them at the ends, where ranks begin and part. */
-static void every_failure_ends_all(void **state)
+static void fail_at_all(void)
 {
-    (void)state;
     run_all(NOTHING, ALL, 0);
     test_shell("rm -r %s", among);
     long sends = ends[0].sends; /* of whoever has the fewest */
@@ -352,6 +361,25 @@ static void every_failure_ends_all(void **state)
         for (size_t i = 0; i < OG_COUNT(at); i++)
             suffer(fault, turn++ % RANKS, at[i]);
     }
+}
+
+static void every_failure_ends_all(void **state)
+{
+    (void)state;
+    fail_at_all();
+}
+
+static void so_do_those_of_rows(void **state)
+{
+    static const char *const policies[] = {"lru", "belady"};
+    (void)state;
+    for (size_t i = 0; i < OG_COUNT(policies); i++) {
+        exchanged = policies[i];
+        suffer(HALVES, ALL, 0);
+        suffer(LATE, (int)i, ends[i].sends / 2);
+        fail_at_all();
+    }
+    exchanged = NULL;
 }
 
 /* ---- its folder ---- */
@@ -385,6 +413,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(late_and_short_calls_change_nothing),
         cmocka_unit_test(every_failure_ends_all),
+        cmocka_unit_test(so_do_those_of_rows),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -263,6 +263,51 @@ static void replayed_batches_have_their_seeds(void **state)
     og__superbatch_close(batches);
 }
 
+/* A consumer that looks two works ahead, where there are so many: they are those that it is called
+ * with later, and what it saw of them stays. */
+struct looking {
+    struct seen seen;
+    struct og_upcoming upcoming;
+    struct og_work *ahead[3];
+    uint32_t n_ids[3];
+    uint64_t seen_until, last;
+};
+
+static int look_on(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct looking *l = arg;
+    if (l->seen_until > w->item) {
+        assert_ptr_equal(l->ahead[w->item % 3], w);
+        assert_int_equal(l->n_ids[w->item % 3], w->sampled.batch.n_ids);
+    }
+    while (l->seen_until < OG_MIN(w->item + 3, l->last)) {
+        struct og_work *next;
+        assert_int_equal(og__upcoming_next(&l->upcoming, &next), 0);
+        assert_int_equal(next->item, l->seen_until);
+        l->ahead[l->seen_until % 3] = next;
+        l->n_ids[l->seen_until++ % 3] = next->sampled.batch.n_ids;
+    }
+    return look(&l->seen, w, err);
+}
+
+static void a_consumer_may_look_ahead(void **state)
+{
+    struct fixture *f = *state;
+    alarm(60); /* works that went astray are waited for */
+    for (int samplers = 1; samplers <= MOST_SAMPLERS; samplers++) {
+        struct looking l = {.seen = {.schedule = &f->schedule, .fail_at = UINT64_MAX}, .last = 50};
+        struct og_work *none;
+        use_samplers(f, samplers);
+        f->flow.n_works = samplers + 3;
+        f->flow.upcoming = &l.upcoming;
+        assert_int_equal(og__upcoming_next(&l.upcoming, &none), OG__GIVEN_UP);
+        assert_int_equal(run(f, items_of(f, OG__SPLITS, 0, 50), look_on, &l, NULL), 0);
+        assert_int_equal(l.seen.next, 50);
+        assert_null(l.upcoming.run);
+    }
+    alarm(0);
+}
+
 /* A source of its own: no graph, no sampler. */
 struct numbers {
     int of_thread[3]; /* batches that it made */
@@ -326,6 +371,7 @@ int main(void)
         FLOW_TEST(batches_come_in_order_and_the_same_from_any_sampler),
         FLOW_TEST(a_run_may_start_anywhere),
         FLOW_TEST(a_pass_visits_one_split),
+        FLOW_TEST(a_consumer_may_look_ahead),
         FLOW_TEST(the_first_error_ends_it),
         FLOW_TEST(a_cancelled_read_is_a_failure),
         FLOW_TEST(a_stage_that_fails_ends_it),

@@ -493,6 +493,7 @@ static const char *const away[][2] = {
     {"trainers", "2"},
     {"executors", "2:3"},
     {"workers", "4"},
+    {"exchange", "true"},
     {"staleness", "2"},
     {"device", "virtual"},
     {"sample-on", "device"},

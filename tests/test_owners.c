@@ -4,7 +4,7 @@
 
 #include "oracles/exchange.h"
 #include "plan/dealt.h"
-#include "plan/owners.h"
+#include "plan/demand.h"
 
 enum { MOST_ROUNDS = 60, NODES = 90 };
 
@@ -35,27 +35,61 @@ static void list_rounds(struct rounds *r, uint32_t epoch)
     }
 }
 
+/* The owner's nodes of a mini-batch, in its order. Returns how many. */
+static uint32_t list_owned(const struct rounds *r, uint32_t owner, struct og_asking *a,
+                           uint32_t *nodes)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (og__owner_of(r->owners, a->ids[i]) == owner)
+            nodes[n++] = a->ids[i];
+    return n;
+}
+
+static void ask_round(struct rounds *r, struct og_demand *d, uint32_t k)
+{
+    static uint32_t lists[OG__MOST_OWNERS][NODES];
+    const uint32_t *nodes[OG__MOST_OWNERS];
+    uint32_t n[OG__MOST_OWNERS] = {0};
+    uint64_t rows = d->at_ptr[d->n];
+    for (uint32_t i = 0; i < r->owners; i++) {
+        nodes[i] = lists[i];
+        if (i < r->size[k])
+            n[i] = list_owned(r, d->owner.owner, &r->asking[r->first[k] + i], lists[i]);
+        rows += n[i];
+    }
+    assert_int_equal(og__demand_reserve(d, d->n + 1, rows, NULL), 0);
+    og__demand_add(d, nodes, n);
+}
+
+/* By what an owner keeps of it when rows are exchanged (plan/demand.h). */
 static void ask_owner(struct rounds *r, uint32_t owner, uint64_t n_nodes, uint32_t **at)
 {
     struct trace *t = &r->of[owner];
-    struct og_owner o;
+    struct og_demand d;
+    assert_int_equal(og__demand_open(&d, r->owners, owner, n_nodes, NULL, NULL), 0);
+    for (uint32_t k = 0; k < r->n; k++)
+        ask_round(r, &d, k);
+    const struct og_trace all = og__demand_trace(&d);
     t->ptr = calloc(r->n + 1, sizeof(*t->ptr));
-    t->ids = calloc(r->all->ptr[r->all->n_batches] + 1, sizeof(*t->ids));
-    assert_int_equal(og__owner_open(&o, r->owners, owner, n_nodes, NULL, NULL), 0);
-    for (uint32_t k = 0; k < r->n; k++) {
-        og__owner_begin(&o, t->ids + t->ptr[k]);
-        for (uint32_t b = r->first[k]; b < r->first[k] + r->size[k]; b++) {
-            struct og_asking *a = &r->asking[b];
-            a->ids = r->all->ids + r->all->ptr[b];
-            a->n = (uint32_t)(r->all->ptr[b + 1] - r->all->ptr[b]);
-            a->at[owner] = *at;
-            a->n_at[owner] = og__owner_ask(&o, a->ids, a->n, *at);
-            *at += a->n_at[owner];
-        }
-        t->ptr[k + 1] = t->ptr[k] + o.n;
-    }
-    og__owner_close(&o);
+    t->ids = calloc(all.ptr[r->n] + 1, sizeof(*t->ids));
+    memcpy(t->ptr, all.ptr, (r->n + 1) * sizeof(*t->ptr));
+    memcpy(t->ids, all.ids, all.ptr[r->n] * sizeof(*t->ids));
     t->view = (struct og_trace){r->n, t->ptr, t->ids};
+    for (uint32_t k = 0; k < r->n; k++) {
+        const struct og_demanded asked = og__demand_of(&d, k);
+        const uint32_t *from = asked.at;
+        assert_int_equal(asked.n, all.ptr[k + 1] - all.ptr[k]);
+        for (uint32_t i = 0; i < r->size[k]; i++) {
+            struct og_asking *a = &r->asking[r->first[k] + i];
+            a->at[owner] = memcpy(*at, from, asked.counts[i] * sizeof(**at));
+            a->n_at[owner] = asked.counts[i];
+            *at += asked.counts[i];
+            from += asked.counts[i];
+        }
+        assert_ptr_equal(from, asked.at + asked.n_at);
+    }
+    og__demand_close(&d);
 }
 
 static struct rounds make_rounds(const struct og_trace *all, uint32_t owners, uint32_t epoch,
@@ -64,6 +98,10 @@ static struct rounds make_rounds(const struct og_trace *all, uint32_t owners, ui
     struct rounds r = {.all = all, .owners = owners};
     list_rounds(&r, epoch);
     r.asking = calloc(all->n_batches, sizeof(*r.asking));
+    for (uint32_t b = 0; b < all->n_batches; b++) {
+        r.asking[b].ids = all->ids + all->ptr[b];
+        r.asking[b].n = (uint32_t)(all->ptr[b + 1] - all->ptr[b]);
+    }
     r.at = calloc(all->ptr[all->n_batches] + 1, sizeof(*r.at));
     uint32_t *at = r.at;
     for (uint32_t o = 0; o < owners; o++)

@@ -391,4 +391,5 @@ def main():
             print(f"{test.__name__}: {time.monotonic() - began:.1f} s", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

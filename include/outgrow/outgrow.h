@@ -183,10 +183,12 @@ struct og_options {
     int pack_dtype;     /* enum og_pack_dtype_kind: of rows in memory and in packs */
     /* resources: these move bytes, never values */
     struct og_amount memory, cache;
-    int threads;  /* 0 = all */
-    int trainers; /* groups of threads that each compute a mini-batch; 0 = auto */
-    int workers;  /* processes that train together, one of them this (og_workers_run); calls that
-                     neither train nor tell of training take 1 alone */
+    int threads;   /* 0 = all */
+    int trainers;  /* groups of threads that each compute a mini-batch; 0 = auto */
+    int workers;   /* processes that train together, one of them this (og_workers_run); calls that
+                      neither train nor tell of training take 1 alone */
+    bool exchange; /* each of them keeps the rows of a part of the nodes, and sends them to the rest
+                    */
     struct og_executor_split executors; /* who samples and who trains; no samplers = auto */
     int topology;                       /* enum og_topology_kind */
     struct og_amount neighbor_cache;

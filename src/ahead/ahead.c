@@ -1,6 +1,7 @@
 #include "ahead/ahead.h"
 
 #include "ahead/ahead_parts.h"
+#include "train/exchange.h"
 
 #include <stdlib.h>
 
@@ -34,6 +35,8 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
                      uint32_t *codes, struct og_err *err)
 {
     struct og_data_path *d = a->path;
+    struct og_exchange *x = d->exchange;
+    struct og_plan *scratch = x ? og__exchange_scratch(x) : &d->works[0].plan;
     int rc;
     OG_TRY(og__fill_windows_begin(&a->windows, trace->n_batches, d->budget, err));
     a->prediction = (struct og_prediction){0};
@@ -41,13 +44,16 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
         const uint32_t *ids = trace->ids + trace->ptr[b];
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
         OG_TRY(og__filling_put(&a->windows, d->policy, b, d->stores.codes, list, err));
-        OG_TRY(og__policy_code(d->policy, ids, n, &d->works[0].plan, codes, err));
-        a->sampled[b].codes_at = og__spill_size(d->stores.codes);
+        OG_TRY(og__policy_code(d->policy, ids, n, scratch, codes, err));
+        if (x)
+            og__exchange_planned(x, b, og__spill_size(d->stores.codes));
+        else
+            a->sampled[b].codes_at = og__spill_size(d->stores.codes);
         if (og__packs(d->way))
             OG_TRY(og__packing_add(&a->packing, ids, codes, n, err));
         OG_TRY(og__spill_append(d->stores.codes, codes, n * sizeof(*codes), err));
         OG_TRY(og__ahead_within_disk(a, err));
-        if (og__ahead_predicts(a, b))
+        if (!x && og__ahead_predicts(a, b))
             OG_TRY(og__ahead_predict_batch(a, b, ids, err));
     }
     if (d->way->layout != OG_LAYOUT_SEGMENTED)
@@ -56,24 +62,40 @@ out:
     return rc;
 }
 
-/* What the cache is to hold: as the packs made beforehand have it, else as the policy finds. */
-static int prepare(struct og_ahead *a, struct og_io_counts *read, struct og_err *err)
+/* What the policy sees, and *own: of which the batches are planned. */
+static int find_traces(struct og_ahead *a, struct og_trace *all, struct og_trace *own,
+                       struct og_err *err)
 {
     struct og_data_path *d = a->path;
-    const struct og_trace all = og__superbatch_trace(d->stores.superbatch);
+    const struct og_trace sampled = og__superbatch_trace(d->stores.superbatch);
+    *all = sampled;
+    *own = og__ahead_own(a);
+    if (!d->exchange)
+        return 0;
+    int rc = og__exchange_hear(d->exchange, &sampled, a->first, all, &own->n_batches, err);
+    own->ptr = all->ptr;
+    own->ids = all->ids;
+    return rc;
+}
+
+/* What the cache is to hold: as the packs made beforehand have it, else as the policy finds. */
+static int prepare(struct og_ahead *a, const struct og_trace *all, struct og_io_counts *read,
+                   struct og_err *err)
+{
+    struct og_data_path *d = a->path;
     struct og_err why = {0};
     uint32_t *nodes = NULL;
     uint32_t n = 0;
     uint32_t ignored = 0;
     if (!a->by_draw || !d->stores.packs || d->way->layout != OG_LAYOUT_PACKED)
-        return og__policy_prepare(d->policy, &all, &ignored, err);
+        return og__policy_prepare(d->policy, all, &ignored, err);
     const struct og_io_counts before = og__io_made();
     int rc = og__packs_cached(d->stores.packs, og__ahead_draw(a), (uint64_t)d->facts->ds->n_nodes,
                               d->budget, &nodes, &n, &why);
     og__io_add_since(read, before);
     if (rc < 0) {
         og__ahead_lose_packs(d, &why);
-        return og__policy_prepare(d->policy, &all, &ignored, err);
+        return og__policy_prepare(d->policy, all, &ignored, err);
     }
     rc = og__policy_adopt(d->policy, nodes, n, &ignored, err);
     og__release(d->budget, nodes, n * sizeof(*nodes), "policy");
@@ -83,13 +105,16 @@ static int prepare(struct og_ahead *a, struct og_io_counts *read, struct og_err 
 static int plan_ahead(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_data_path *d = a->path;
-    const struct og_trace trace = og__ahead_own(a);
+    struct og_trace all;
+    struct og_trace trace;
+    int rc = find_traces(a, &all, &trace, err);
+    if (rc < 0)
+        return rc;
     const size_t list = (size_t)2 * OG__FILL_ROWS;
     const size_t bytes = (list + og__ahead_longest(&trace)) * sizeof(uint32_t);
     double start = og__now();
     uint32_t *buffer = og__alloc(d->budget, bytes, "trace", err);
-    int rc;
-    OG_TRY(buffer ? prepare(a, &done->read, err) : -ENOMEM);
+    OG_TRY(buffer ? prepare(a, &all, &done->read, err) : -ENOMEM);
     if (og__packs(d->way))
         OG_TRY(og__ahead_begin_packing(a, &trace, err));
     OG_TRY(put_plans(a, &trace, buffer, buffer + list, err));
@@ -176,6 +201,19 @@ out:
     return rc;
 }
 
+/* Rows come with the rounds of all ranks. */
+static int run_rounds(struct og_exchange *x, struct og_pipeline *p, struct og_filling *filling,
+                      og_consumer *consumer, void *arg, struct og_err *err)
+{
+    og__pipeline_look_on(p, og__exchange_upcoming(x));
+    og__exchange_fill(x, filling);
+    int rc = og__pipeline_run(p, consumer, arg, err);
+    if (rc == 0)
+        rc = og__exchange_pass(x, err);
+    og__exchange_fill(x, NULL);
+    return rc;
+}
+
 static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t first, uint64_t last,
                           uint64_t end, og_consumer *consumer, void *arg, struct og_err *err)
 {
@@ -192,6 +230,7 @@ static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t firs
     const struct og_filling_options fill = {.windows = &a->windows,
                                             .from = d->stores.codes,
                                             .gather = d->gather,
+                                            .config = d->config,
                                             .stop = og__stop_flag(d->config),
                                             .timeline = d->timeline,
                                             .on_demand = d->way->one_by_one};
@@ -201,7 +240,8 @@ static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t firs
     if (rc < 0)
         return rc;
     og__pipeline_replay(&p, d, &from, filling);
-    rc = og__pipeline_run(&p, consumer, arg, err);
+    rc = d->exchange ? run_rounds(d->exchange, &p, filling, consumer, arg, err)
+                     : og__pipeline_run(&p, consumer, arg, err);
     og__filling_end(filling);
     return rc;
 }
@@ -225,6 +265,12 @@ static int open_stores(struct og_data_path *d, struct og_err *err)
     return rc < 0 ? rc : og__spill_open(&d->stores.codes, &codes, d->budget, err);
 }
 
+/* With others, also where none of this rank's batches are left. */
+static bool goes_on(const struct og_data_path *d, uint64_t at, uint64_t last)
+{
+    return d->exchange ? og__exchange_goes_on(d->exchange) : at < last;
+}
+
 static int run_superbatches(struct og_data_path *d, const struct og_items *items,
                             og_consumer *consumer, void *arg, struct og_err *err)
 {
@@ -234,8 +280,10 @@ static int run_superbatches(struct og_data_path *d, const struct og_items *items
         return -ENOMEM;
     int rc;
     OG_TRY(open_stores(d, err));
-    for (uint64_t end, at = items->first; at < items->last; at = end) {
-        end = og__superbatch_end(d, items->pass, at, items->last);
+    for (uint64_t end, at = items->first; goes_on(d, at, items->last); at = end) {
+        end = at < items->last ? og__superbatch_end(d, items->pass, at, items->last) : at;
+        if (d->exchange)
+            OG_TRY(og__exchange_bound(d->exchange, &end, err));
         OG_TRY(run_superbatch(&a, items->pass, at, end, items->last, consumer, arg, err));
         if (end < items->last && og__asked(og__stop_flag(d->config)))
             OG_TRY(og__fail(err, OG_INTERRUPTED, NULL, "interrupted"));
@@ -263,9 +311,11 @@ int og__run_batches(struct og_data_path *d, enum og__split pass, uint64_t first,
     if ((d->gather || d->tiers) && og__samples_ahead(d->way))
         return run_superbatches(d, &items, consumer, arg, err);
     struct og_pipeline p;
-    if (d->rows.begin)
+    if (d->rows.begin && !d->exchange)
         og__pipeline_train(&p, d, items);
     else
         og__pipeline_sample(&p, d, items, false);
+    if (d->exchange)
+        og__pipeline_look_on(&p, og__exchange_upcoming(d->exchange));
     return og__pipeline_run(&p, consumer, arg, err);
 }

@@ -6,6 +6,7 @@
 
 #include "dataset/dataset.h"
 #include "io/io.h"
+#include "plan/owners.h"
 #include "plan/policy.h"
 #include "sample/sample.h"
 #include "sample/schedule.h"
@@ -99,6 +100,27 @@ OG_MUST_CHECK int og__victim_read(struct og_victim_asked *v, const char *text, s
 struct og_victim_setup;
 struct og_victim_setup og__victim_setup(const struct og_victim_asked *v,
                                         const struct og_options *device);
+
+/* Does each rank own a part of the nodes, and send their rows to the others (train/exchange.h)? */
+static inline bool og__exchanges(const struct og_config *config)
+{
+    return config->opt.exchange && config->share.ranks > 1;
+}
+
+/* Nodes that this rank's policy knows: all, or those that it owns. */
+static inline uint64_t og__nodes_known(const struct og_config *config, uint64_t n_nodes)
+{
+    return og__exchanges(config) ? og__owned_nodes(config->share.ranks, config->share.rank, n_nodes)
+                                 : n_nodes;
+}
+
+/* The policy's numbers of nodes become rows of the feature file, in the same order. */
+static inline void og__rows_of_own(const struct og_config *config, uint32_t *nodes, uint32_t n)
+{
+    const struct og_share *own = &config->share;
+    for (uint32_t i = 0; og__exchanges(config) && i < n; i++)
+        nodes[i] = og__owned_node(own->ranks, own->rank, nodes[i]);
+}
 
 /* Rows that an amount of cache holds of a graph: all where it says nothing. */
 uint64_t og__cache_rows(const struct og_amount *amount, uint64_t n_nodes, size_t row_bytes);

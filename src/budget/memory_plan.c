@@ -2,6 +2,7 @@
 #include "budget/device_plan.h"
 #include "budget/memory_plan_parts.h"
 
+#include "plan/demand.h"
 #include "sample/spilled.h"
 
 #include <string.h>
@@ -12,7 +13,8 @@ enum { LEAST_SWEEP = 32 * OG_MIB, SWEEP_SHARE = 16 };
 
 struct og_policy_setup og__premised_policy(const struct og_premises *p)
 {
-    return og__policy_setup(&p->config->opt, p->way->policy, p->facts->n_nodes);
+    return og__policy_setup(&p->config->opt, p->way->policy,
+                            og__nodes_known(p->config, p->facts->n_nodes));
 }
 
 size_t og__premised_tables(const struct og_premises *p, uint64_t n_slots,
@@ -86,6 +88,19 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
     m->activations = of->activations + of->targets;
 }
 
+/* Rows of a batch twice, of one that is trained and of the next; as many that others asked for. */
+static void plan_exchange(struct og_memory_plan *m, const struct og_premises *p)
+{
+    enum { ROWS = 3, LISTS = 5 };
+    const struct og_facts *f = p->facts;
+    const uint64_t rows = og__input_rows(f);
+    if (!og__exchanges(p->config))
+        return;
+    m->exchange = ROWS * og__input_bytes(f) + LISTS * rows * sizeof(uint32_t) +
+                  og__plan_bytes(rows, og__policy_admits(p->way->policy) ? rows : 0) +
+                  og__demand_bytes(p->config->share.ranks, f->n_nodes, 1, rows);
+}
+
 /* Planning and reading, but for staging and cache. */
 static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
 {
@@ -99,7 +114,9 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     const struct og_reader_options made = {.io = p->config->opt.io, .profile = f->made};
     const size_t of_made = f->made.depth > 0 ? og__reader_bytes(&made) : 0;
     const size_t of_packs = OG_MAX(og__reader_bytes(&own), of_made);
-    m->plans = (size_t)og__works(p->way) * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
+    const int plans = og__exchanges(p->config) ? 0 : og__works(p->way);
+    m->plans = (size_t)plans * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
+    plan_exchange(m, p);
     if (p->way->tiers) {
         const struct og_tiers_setup tiers = og__premised_tiers(p, 1);
         m->plans = (size_t)og__works(p->way) * og__tiers_plan_bytes(&tiers, rows) +
@@ -176,6 +193,7 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
                  {"batches", m->batches + m->plans + m->sampler},
                  {"batches handed over", m->handed},
                  {"model", m->model},
+                 {"exchange", m->exchange},
                  {"samples", m->record},
                  {"seeds and labels", m->seeds + m->labels},
                  {"read buffers", m->reader},

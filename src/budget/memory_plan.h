@@ -53,10 +53,11 @@ struct og_memory_plan {
     size_t victims;                  /* rings of rows that left a device's cache */
     size_t policy, policy_slots;     /* its tables while it plans, and what the slots add to them */
     size_t policy_training, policy_training_slots; /* the same once it has planned */
-    size_t spill;          /* buffers through which batches are spilled while they are sampled */
-    size_t record;         /* the same, of samples that are made for others */
-    size_t handed;         /* batches that a caller holds, or is about to get */
-    bool alternates;       /* topology, trace and tables have gone when the cache is there */
+    size_t spill;    /* buffers through which batches are spilled while they are sampled */
+    size_t exchange; /* rows and lists that go from rank to rank, and the plan of those asked for */
+    size_t record;   /* the same, of samples that are made for others */
+    size_t handed;   /* batches that a caller holds, or is about to get */
+    bool alternates; /* topology, trace and tables have gone when the cache is there */
     uint32_t staging_rows; /* misses of one batch */
     int n_staging;         /* batches being read or trained */
     uint32_t n_slots;      /* rows in the host cache */

@@ -6,6 +6,7 @@
  *                                                                                   that fits */
 #include "budget/memory_plan_parts.h"
 
+#include "plan/demand.h"
 #include "plan/packing.h"
 #include "plan/segments.h"
 #include "sample/superbatch.h"
@@ -120,6 +121,9 @@ static void size_ahead(struct og_memory_plan *m, const struct og_premises *p,
     m->trace = og__superbatch_bytes(p->config->opt.n_fanout, all, all * rows) +
                all * OG__SAMPLED_AHEAD_BYTES + batches * OG__FILL_WINDOW_BYTES + rows * 4 +
                OG__FILL_LIST;
+    if (og__exchanges(p->config)) /* what this rank is asked for, and tables of how much that is */
+        m->trace += og__demand_bytes(p->config->share.ranks, p->facts->n_nodes, all, all * rows) +
+                    all * (2 * p->config->share.ranks * sizeof(uint32_t) + sizeof(uint64_t));
     m->spill = og__trace_writer_bytes(&form);
     if (og__packs(p->way)) /* at worst every row is missed */
         m->packing = og__packing_bytes(p->facts->n_nodes, batches * rows, batches, rows);

@@ -117,8 +117,8 @@ static bool takes_whole(struct og_memory_plan *m, const struct og_premises *p, u
 {
     const struct og_sharers *with = &p->config->sharers;
     const uint64_t n = p->facts->n_nodes;
-    if (!with->common || !og__policy_is_static(p->way->policy) || og__samples_ahead(p->way) ||
-        limit < n || n > UINT32_MAX)
+    if (!with->common || og__exchanges(p->config) || !og__policy_is_static(p->way->policy) ||
+        og__samples_ahead(p->way) || limit < n || n > UINT32_MAX)
         return false;
     og__memory_plan_slots(m, p, n);
     const size_t slots = m->alternates ? m->policy_training_slots : m->policy_slots;
@@ -145,7 +145,9 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
     const size_t spare = OG_MIN(free - OG_MIN(free, need), before);
     m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, spare);
     const size_t room = free - m->slack;
-    const uint64_t limit = og__policy_caches(p->way->policy) ? p->facts->cache_rows : 0;
+    const uint64_t most = og__nodes_known(p->config, p->facts->n_nodes);
+    const uint64_t limit =
+        og__policy_caches(p->way->policy) ? OG_MIN(p->facts->cache_rows, most) : 0;
     enum { LEAST = 1, MOST = OG__MOST_STAGING };
     if (takes_whole(m, p, limit, room))
         return 0;
@@ -158,7 +160,8 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
     for (int round = 0; round < 6; round++) {
         uint64_t two = rows_left(m, p, room, staging * MOST * row, limit);
         uint64_t one = rows_left(m, p, room, staging * LEAST * row, limit);
-        bool fits_two = staging * MOST <= room / row && two >= slots &&
+        /* rows that are exchanged leave it before the next are read */
+        bool fits_two = !og__exchanges(p->config) && staging * MOST <= room / row && two >= slots &&
                         left_before(m, p, staging * MOST * row, two) >= m->slack;
         uint64_t next = fits_two ? two : one;
         if (round > 0 && next <= slots && fits_two == (n_staging == MOST))

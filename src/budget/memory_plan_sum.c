@@ -22,7 +22,8 @@
 static size_t always(const struct og_memory_plan *m)
 {
     return m->process + m->samples + m->record + m->handed + m->seeds + m->labels + m->sampler +
-           m->batches + m->plans + m->reader + m->model + m->activations + m->victims + m->staging;
+           m->batches + m->plans + m->reader + m->model + m->activations + m->victims +
+           m->exchange + m->staging;
 }
 
 /* What a run takes beside it without turns, with no row cached. */

@@ -30,7 +30,9 @@
     X(bytes_written, uint64_t)                                                         \
     X(prepare_reads, uint64_t) /* what working ahead asked meanwhile */                \
     X(prepare_bytes_read, uint64_t)                                                    \
-    X(checkpoint_bytes_written, uint64_t)
+    X(checkpoint_bytes_written, uint64_t)                                              \
+    X(rows_exchanged, uint64_t) /* that came from another worker, with --exchange */   \
+    X(exchange_seconds, double) /* that messages of rows took, waiting included */
 
 /* Of runs with a cache on a device; not told of others. */
 #define OG_TIER_COUNTERS(X)                                                  \

@@ -22,7 +22,7 @@ static double predicted_seconds(const struct og_session *s)
 static json_t *memory_json(const struct og_memory_plan *m)
 {
     return json_pack(
-        "{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
+        "{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
         "limit", (json_int_t)m->limit, "smallest", (json_int_t)m->smallest, "process",
         (json_int_t)m->process, "samples", (json_int_t)m->samples, "topology",
         (json_int_t)m->topology, "neighbour cache", (json_int_t)m->neighbors, "seeds",
@@ -33,8 +33,9 @@ static json_t *memory_json(const struct og_memory_plan *m)
         "batches", (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
         (json_int_t)m->reader, "model", (json_int_t)m->model, "activations",
         (json_int_t)m->activations, "batches handed over", (json_int_t)m->handed, "victims",
-        (json_int_t)m->victims, "staging", (json_int_t)m->staging, "feature cache",
-        (json_int_t)m->cache, "slack", (json_int_t)m->slack);
+        (json_int_t)m->victims, "exchange", (json_int_t)m->exchange, "staging",
+        (json_int_t)m->staging, "feature cache", (json_int_t)m->cache, "slack",
+        (json_int_t)m->slack);
 }
 
 static json_t *predicted_json(const struct og_session *s)

@@ -275,7 +275,8 @@ int og__ranks_compare(struct og_ranks *r, const struct og_beginning *own, struct
         if (all[i].contents != all[0].contents)
             rc = og__fail(err, code, "copy one dataset to all machines",
                           "worker %d has another dataset than worker 0", i);
-        else if (all[i].numbers != all[0].numbers)
+        else if (all[i].numbers != all[0].numbers || all[i].exchanges != all[0].exchanges ||
+                 all[i].ahead != all[0].ahead)
             rc = og__fail(err, code, "start all workers with one command line",
                           "worker %d has other options than worker 0", i);
         else if (!shares_alike(r, all, i))
@@ -391,10 +392,12 @@ uint64_t og__ranks_sent(struct og_ranks *r)
 void og__ranks_count(struct og_ranks *r, int rank, const struct og_told *part)
 {
     struct og_rank_did *d = &r->did[rank];
-    d->batches++;
+    d->batches += part->what == OG__HAS_PART;
     d->rows += part->counters.rows;
     d->hits += part->counters.hits;
     d->misses += part->counters.misses;
+    d->rows_sent += part->rows_sent;
+    d->rows_received += part->counters.rows_exchanged;
     d->bytes_read += part->counters.bytes_read;
     d->seconds += part->counters.train_seconds;
 }
@@ -424,13 +427,13 @@ json_t *og__ranks_json(const struct og_ranks *r)
     json_t *list = json_array();
     for (int i = 0; i < r->comm->n; i++) {
         const struct og_rank_did *d = &r->did[i];
-        list = og__json_append(list,
-                               json_pack("{s:i s:s s:I s:I s:I s:I s:i s:i s:I s:f s:I}", "rank", i,
-                                         "host", d->host, "batches", (json_int_t)d->batches, "rows",
-                                         (json_int_t)d->rows, "hits", (json_int_t)d->hits, "misses",
-                                         (json_int_t)d->misses, "rows_sent", 0, "rows_received", 0,
-                                         "bytes_read", (json_int_t)d->bytes_read, "seconds",
-                                         d->seconds, "peak_rss_bytes", (json_int_t)d->peak_rss));
+        list = og__json_append(
+            list, json_pack("{s:i s:s s:I s:I s:I s:I s:I s:I s:I s:f s:I}", "rank", i, "host",
+                            d->host, "batches", (json_int_t)d->batches, "rows", (json_int_t)d->rows,
+                            "hits", (json_int_t)d->hits, "misses", (json_int_t)d->misses,
+                            "rows_sent", (json_int_t)d->rows_sent, "rows_received",
+                            (json_int_t)d->rows_received, "bytes_read", (json_int_t)d->bytes_read,
+                            "seconds", d->seconds, "peak_rss_bytes", (json_int_t)d->peak_rss));
     }
     return list;
 }

@@ -19,13 +19,14 @@ struct og_told {
     struct og_metrics metrics;         /* of a part; */
     struct og_epoch_counters counters; /* and what was counted of it */
     struct og_err why;                 /* OG__FAILS */
+    uint64_t rows_sent;                /* with --exchange, to others in the round */
     uint64_t sent;                     /* bytes so far */
 };
 
 /* What summary.json tells of a rank. */
 struct og_rank_did {
     char host[OG__HOST_NAME];
-    uint64_t batches, rows, hits, misses, bytes_read;
+    uint64_t batches, rows, hits, misses, rows_sent, rows_received, bytes_read;
     double seconds; /* of training on its mini-batches */
     uint64_t peak_rss;
 };
@@ -71,6 +72,7 @@ void og__ranks_write(struct og_ranks *r, bool on);
 struct og_beginning {
     uint64_t next_item, contents, numbers;
     bool structure, features; /* that it shares with all on its machine */
+    bool exchanges, ahead;    /* rows with others; in superbatches */
 };
 /* -EINVAL, or of ranks above 0 -ECONNABORTED, where one has others. NULL: it works alone. */
 OG_MUST_CHECK int og__ranks_compare(struct og_ranks *r, const struct og_beginning *own,

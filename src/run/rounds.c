@@ -1,5 +1,7 @@
 #include "run/rounds.h"
 
+#include "train/exchange.h"
+
 #include <stdlib.h>
 
 static const char *const stages[OG__SPLITS] = {"train", "valid", "test"};
@@ -197,6 +199,19 @@ out:
     return rc;
 }
 
+/* What ranks did that have no mini-batch in the round, for those that have. */
+static void take_idle(struct og_trainer *t, const struct og_descriptor *d, uint32_t n)
+{
+    const uint32_t first = d->batch % og__rounds_ranks(t);
+    for (uint32_t i = 0; t->ranks && i < og__rounds_ranks(t); i++) {
+        if (i >= first && i < first + n)
+            continue;
+        og__epoch_counters_add(&t->state.counters, &t->ranks->told[i].counters);
+        if (d->split == OG__TRAIN)
+            og__ranks_count(t->ranks, (int)i, &t->ranks->told[i]);
+    }
+}
+
 /* epoch: whose model it is. */
 static int check_figures(const struct og_metrics *part, uint32_t epoch,
                          const struct og_descriptor *descriptor, struct og_err *err)
@@ -241,10 +256,18 @@ static int meet(struct og_trainer *t, struct og_told *own, struct og_err *err)
 {
     if (!t->ranks)
         return 0;
+    if (t->s->path.exchange)
+        own->rows_sent = og__exchange_count(t->s->path.exchange, &own->counters);
     own->saves = og__now() - t->saved >= t->s->config.opt.checkpoint_every;
     int rc = og__ranks_meet(t->ranks, own, err);
     t->saves = rc == 0 && t->ranks->told[0].saves && !t->testing;
     return rc;
+}
+
+int og__round_begin(struct og_trainer *t, struct og_err *err)
+{
+    struct og_exchange *x = t->s->path.exchange;
+    return x ? og__exchange_reach(x, err) : 0;
 }
 
 /* own: what this rank brings; made: the model that has its gradients, of training. */
@@ -258,6 +281,7 @@ int og__round_take(struct og_trainer *t, struct og_told *own, struct og_model *m
     int rc;
     OG_TRY(meet(t, own, err));
     OG_TRY(check_round(t, &first, n, own, err));
+    take_idle(t, &first, n);
     if (trains)
         OG_TRY(take_gradients(t, &first, n, own, made, err));
     else if (t->ranks && ends)
@@ -283,6 +307,7 @@ int og__rounds_pass(struct og_trainer *t, uint64_t item, struct og_err *err)
     int rc = 0;
     while (position(t) < item && position(t) + round_size(t) <= item) {
         struct og_told none = {.what = OG__HAS_NONE};
+        OG_TRY(og__round_begin(t, err));
         OG_TRY(og__round_take(t, &none, NULL, err));
     }
 out:

@@ -16,6 +16,9 @@
 /* 1 where it works alone. */
 uint32_t og__rounds_ranks(const struct og_trainer *t);
 
+/* The next round begins: with --exchange its rows come to all ranks. Before what this rank has of
+ * it is computed. */
+OG_MUST_CHECK int og__round_begin(struct og_trainer *t, struct og_err *err);
 /* The next round. own: what this rank brings; made: the model that has its gradients, of training.
  */
 OG_MUST_CHECK int og__round_take(struct og_trainer *t, struct og_told *own, struct og_model *made,

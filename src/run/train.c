@@ -2,11 +2,32 @@
 #include "ahead/ahead.h"
 #include "base/file.h"
 #include "run/rounds.h"
+#include "train/exchange.h"
 #include "train/options.h"
 #include "train/targets.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- rows of other ranks ---- */
+
+static int agree(void *arg, int rc, struct og_err *err)
+{
+    const struct og_trainer *t = arg;
+    return og__ranks_agree(t->ranks, rc, err);
+}
+
+static int pass_rounds(void *arg, uint64_t item, struct og_err *err)
+{
+    return og__rounds_pass(arg, item, err);
+}
+
+/* Batches of the run, or of the test, are next; item: of all ranks. */
+static void start_exchange(struct og_trainer *t, enum og__split pass, uint64_t item)
+{
+    if (t->s->path.exchange)
+        og__exchange_start(t->s->path.exchange, pass, item);
+}
 
 /* ---- a mini-batch ---- */
 
@@ -28,6 +49,7 @@ static int train_batch(struct og_trainer *t, const struct og_work *w, struct og_
     struct og_part part = {.work = w, .model = s->learner.model};
     int rc;
     OG_TRY(og__rounds_pass(t, og__round_item(t, &w->descriptor), err));
+    OG_TRY(og__round_begin(t, err));
     const double start = og__now();
     OG_TRY(og__steps_part(&t->steps, &w->sampled.batch, w->rows,
                           og__work_targets(&s->facts, w, t->labels), &key, &part.metrics, err));
@@ -88,6 +110,7 @@ static int evaluate_batch(struct og_trainer *t, const struct og_work *w, struct 
     int rc;
     OG_TRY(take_rest(t, err));
     OG_TRY(og__rounds_pass(t, og__round_item(t, &w->descriptor), err));
+    OG_TRY(og__round_begin(t, err));
     OG_TRY(og__model_forward(t->s->learner.model, &w->sampled.batch, w->rows, targets,
                              &told.metrics, err));
     OG_TRY(og__scores_add(&t->scores, &w->sampled.batch, targets, err));
@@ -105,6 +128,14 @@ static int save(struct og_trainer *t, struct og_err *err)
     return rc < 0 ? rc : og__run_save(t, err);
 }
 
+/* Or of the batches that were prepared together. */
+static uint64_t epoch_end(const struct og_trainer *t, uint32_t epoch)
+{
+    const uint64_t end = og__schedule_start(&t->whole, epoch + 1);
+    const struct og_exchange *x = t->s->path.exchange;
+    return x ? OG_MIN(end, og__exchange_limit(x)) : end;
+}
+
 static int train_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct og_trainer *t = arg;
@@ -115,7 +146,7 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
         OG_TRY(t->trainers ? give_batch(t, w, err) : train_batch(t, w, err));
     if (w->descriptor.last_of_epoch) {
         OG_TRY(take_rest(t, err));
-        OG_TRY(og__rounds_pass(t, og__schedule_start(&t->whole, w->descriptor.epoch + 1), err));
+        OG_TRY(og__rounds_pass(t, epoch_end(t, w->descriptor.epoch), err));
     }
     if (!t->ranks && og__now() - t->saved >= t->s->config.opt.checkpoint_every)
         OG_TRY(save(t, err));
@@ -159,6 +190,7 @@ static int test_best(struct og_trainer *t, struct og_test_result *found, struct 
     og__scores_clear(&t->scores);
     double start = og__now();
     t->testing = true;
+    start_exchange(t, OG__TEST, 0);
     rc = og__run_batches(&s->path, OG__TEST, 0, og__schedule_batches(&s->facts.schedule, OG__TEST),
                          test_sink, t, err);
     if (rc == 0)
@@ -173,6 +205,12 @@ static int test_best(struct og_trainer *t, struct og_test_result *found, struct 
 }
 
 /* ---- the run ---- */
+
+static int open_exchange(struct og_trainer *t, struct og_err *err)
+{
+    const struct og_exchange_with with = {t->ranks->comm, agree, pass_rounds, t};
+    return og__exchange_open(&t->s->path, &with, err);
+}
 
 static int start_run(struct og_trainer *t, struct og_err *err)
 {
@@ -196,6 +234,8 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     OG_TRY(og__steps_open(&t->steps, s->learner.model, &s->config.opt, s->budget, err));
     if (t->ranks)
         OG_TRY(og__shares_open(&t->shares, t->ranks->comm, &t->steps, s->budget, err));
+    if (t->ranks && og__exchanges(&s->config))
+        OG_TRY(open_exchange(t, err));
     if (s->config.opt.resume)
         OG_TRY(og__run_resume(t, err));
     if (og__trainers_all(&setup) > 0) {
@@ -281,6 +321,7 @@ static int run_training(struct og_trainer *t, char **summary, struct og_err *err
 {
     struct og_session *s = t->s;
     t->lap = og__now();
+    start_exchange(t, OG__SPLITS, t->state.next_item);
     int rc = og__run_batches(&s->path, OG__SPLITS,
                              og__share_item(&s->facts.schedule, t->state.next_item),
                              og__schedule_items(&s->facts.schedule), train_sink, t, err);
@@ -304,7 +345,9 @@ static int compare_beginnings(const struct og_trainer *t, struct og_err *err)
     struct og_beginning own = {.next_item = t->state.next_item,
                                .contents = t->s->facts.ds->identity.contents,
                                .structure = t->s->structure.topology.shared.of != NULL,
-                               .features = t->s->memory.whole};
+                               .features = t->s->memory.whole,
+                               .exchanges = t->s->path.exchange != NULL,
+                               .ahead = t->s->path.exchange && og__samples_ahead(&t->s->way)};
     if (!t->ranks)
         return 0;
     int rc = og__ranks_agree(t->ranks, og__resume_numbers(&t->goes_on, &own.numbers, err), err);

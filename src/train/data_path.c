@@ -1,6 +1,7 @@
 #include "train/data_path.h"
 
 #include "base/scratch.h"
+#include "train/exchange.h"
 
 #include <stdlib.h>
 
@@ -76,7 +77,7 @@ static int open_works(struct og_data_path *d, unsigned want, struct og_err *err)
         OG_TRY(og__batch_reserve(&w->sampled, &f->caps, f->trace.extras, err));
         if (d->way->tiers)
             OG_TRY(reserve_tiers(d, w, rows, err));
-        else if ((want & OG__WANT_FEATURES))
+        else if ((want & OG__WANT_FEATURES) && !og__exchanges(d->config))
             OG_TRY(og__plan_reserve(&w->plan, rows, changes, err));
         if ((want & OG__WANT_FEATURES) && f->types)
             OG_TRY(og__planned_ids_reserve(&w->planned, rows, err));
@@ -98,9 +99,11 @@ static void close_work(const struct og_data_path *d, struct og_work *w)
 
 /* ---- features ---- */
 
-static int fill_piece(struct og_data_path *d, const uint32_t *nodes, const uint32_t *slots,
-                      uint32_t n, struct og_io_counts *counted, struct og_err *err)
+/* Nodes by the policy's numbers. */
+static int fill_piece(struct og_data_path *d, uint32_t *nodes, const uint32_t *slots, uint32_t n,
+                      struct og_io_counts *counted, struct og_err *err)
 {
+    og__rows_of_own(d->config, nodes, n);
     return d->gather ? og__gather_fill(d->gather, nodes, slots, n, counted, err)
                      : og__typed_gather_fill(d->typed_gather, nodes, n, counted, err);
 }
@@ -265,6 +268,7 @@ out:
 
 void og__data_path_close(struct og_data_path *d)
 {
+    og__exchange_close(d->exchange);
     og__stores_close(&d->stores); /* first: what a pack is reading goes to a staging area */
     og__gather_close(d->gather);
     og__device_rows_close(d->device_rows);

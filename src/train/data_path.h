@@ -70,6 +70,7 @@ struct og_data_path {
     struct og_device_rows *device_rows;   /* those come to a device */
     struct og_row_source rows;            /* of whichever it is */
     struct og_stores stores;
+    struct og_exchange *exchange; /* with whom rows come from other ranks; NULL: they do not */
 };
 
 /* Samplers and works; with OG__WANT_FEATURES in `want` also the cache, which is filled now unless

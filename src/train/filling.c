@@ -142,8 +142,10 @@ static bool await_demand(struct og_filling *f, uint32_t window)
 
 static int fill_piece(struct og_filling *f, struct og_err *err)
 {
-    const struct og_fill_piece *p = &f->piece;
+    struct og_fill_piece *p = &f->piece;
     double start = og__now();
+    if (f->opt.config)
+        og__rows_of_own(f->opt.config, p->nodes, p->head.n);
     int rc = p->head.n > 0
                  ? og__gather_fill(f->opt.gather, p->nodes, p->slots, p->head.n, &f->now.read, err)
                  : 0;

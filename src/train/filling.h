@@ -10,6 +10,7 @@
 #define OG_FILLING_H
 
 #include "base/spill.h"
+#include "budget/config.h"
 #include "gather/gather.h"
 #include "plan/policy.h"
 #include "report/timeline.h"
@@ -57,6 +58,7 @@ struct og_filling_options {
     const struct og_fill_windows *windows;
     struct og_spill *from;
     struct og_gather *gather;
+    const struct og_config *config;    /* whose policy has planned; NULL: its nodes are rows */
     const volatile sig_atomic_t *stop; /* may be NULL */
     struct og_timeline *timeline;      /* may be NULL */
     bool on_demand;                    /* no window is begun before a batch waits for it */

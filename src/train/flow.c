@@ -4,17 +4,22 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 /* ---- one run of the flow ---- */
 
 enum { SAMPLED, PLANNED, LOADED, QUEUES }; /* named after what is in them */
 
-struct run {
+struct og_flow_run {
     const struct og_flow *flow;
     atomic_uint_fast64_t next; /* the item that the next free thread of the source takes */
     atomic_uint_fast64_t made; /* batches */
     struct og_shelf works, staging;
     struct og_queue *queue[QUEUES];
+    struct og_queue *ready; /* what the consumer takes from */
+    struct og_work *seen[OG__MOST_WORKS];
+    struct og_work *unseen; /* what the consumer is called with, if it has not looked at it */
+    int n_seen; /* works that the consumer has looked at before their turn, the oldest first */
     pthread_mutex_t lock;
     /* guarded by lock */
     int rc;
@@ -24,13 +29,13 @@ struct run {
 /* A thread of a stage. Its body goes on until there is nothing more to do (0), the queues are shut
  * (OG__GIVEN_UP), or it fails. */
 struct worker {
-    struct run *run;
+    struct og_flow_run *run;
     int (*body)(const struct worker *own, struct og_err *err);
     int number; /* among the threads of the batch source */
     pthread_t thread;
 };
 
-static void shut_all(struct run *r)
+static void shut_all(struct og_flow_run *r)
 {
     for (int i = 0; i < QUEUES; i++)
         og__queue_shut(r->queue[i]);
@@ -40,7 +45,7 @@ static void shut_all(struct run *r)
 }
 
 /* The first failure is the flow's; later ones are its echoes. */
-static void fail_run(struct run *r, int rc, const struct og_err *err)
+static void fail_run(struct og_flow_run *r, int rc, const struct og_err *err)
 {
     pthread_mutex_lock(&r->lock);
     if (r->rc == 0) {
@@ -61,12 +66,12 @@ static void *run_worker(void *arg)
     return NULL;
 }
 
-static int hand_on(struct run *r, int queue, struct og_work *w)
+static int hand_on(struct og_flow_run *r, int queue, struct og_work *w)
 {
     return og__queue_push(r->queue[queue], w->item, w) ? 0 : OG__GIVEN_UP;
 }
 
-static void span(struct run *r, const char *stage, const struct og_work *w, double start)
+static void span(struct og_flow_run *r, const char *stage, const struct og_work *w, double start)
 {
     og__timeline_add(r->flow->timeline, stage, w->descriptor.batch, start, og__now());
 }
@@ -110,7 +115,7 @@ static int make_batch(const struct worker *own, uint64_t item, struct og_work *w
 /* A free work; while there is none the thread is at rest. -1: the flow ends. */
 static int take_work(const struct worker *own)
 {
-    struct run *r = own->run;
+    struct og_flow_run *r = own->run;
     const struct og_shift *shift = r->flow->shift;
     int i = og__shelf_take(&r->works, !shift);
     if (!shift)
@@ -125,7 +130,7 @@ static int take_work(const struct worker *own)
 
 static int make_batches(const struct worker *own, struct og_err *err)
 {
-    struct run *r = own->run;
+    struct og_flow_run *r = own->run;
     for (;;) {
         /* the work first, the number second: see base/thread.h on queues */
         int i = take_work(own);
@@ -159,7 +164,7 @@ static int run_source(const struct worker *own, struct og_err *err)
 
 static int plan_batches(const struct worker *own, struct og_err *err)
 {
-    struct run *r = own->run;
+    struct og_flow_run *r = own->run;
     const struct og_plan_source *plans = &r->flow->plans;
     int rc = 0;
     for (void *popped; og__queue_pop(r->queue[SAMPLED], &popped);) {
@@ -184,7 +189,7 @@ struct loading {
     double start;
 };
 
-static int finish_loading(struct run *r, struct loading *l, struct og_err *err)
+static int finish_loading(struct og_flow_run *r, struct loading *l, struct og_err *err)
 {
     struct og_work *w = l->work;
     if (!w)
@@ -199,7 +204,8 @@ static int finish_loading(struct run *r, struct loading *l, struct og_err *err)
 
 /* All that the batch has in the cache is there. The one before must be handed over first: filling
  * may wait for it to be trained. */
-static int await_cache(struct run *r, struct loading *l, struct og_work *w, struct og_err *err)
+static int await_cache(struct og_flow_run *r, struct loading *l, struct og_work *w,
+                       struct og_err *err)
 {
     struct og_filling *filling = r->flow->filling;
     struct og_filled filled = {0};
@@ -215,7 +221,8 @@ out:
 
 /* When there is no staging area to be had at once, the batch before must be handed over first: it
  * may hold the only one. */
-static int take_staging(struct run *r, struct loading *l, struct og_work *w, struct og_err *err)
+static int take_staging(struct og_flow_run *r, struct loading *l, struct og_work *w,
+                        struct og_err *err)
 {
     w->staging = og__shelf_take(&r->staging, false);
     if (w->staging >= 0)
@@ -227,7 +234,8 @@ out:
     return rc < 0 ? rc : w->staging < 0 ? OG__GIVEN_UP : 0;
 }
 
-static int begin_loading(struct run *r, struct loading *l, struct og_work *w, struct og_err *err)
+static int begin_loading(struct og_flow_run *r, struct loading *l, struct og_work *w,
+                         struct og_err *err)
 {
     int rc;
     OG_TRY(await_cache(r, l, w, err));
@@ -245,7 +253,7 @@ out:
 
 static int load_batches(const struct worker *own, struct og_err *err)
 {
-    struct run *r = own->run;
+    struct og_flow_run *r = own->run;
     struct loading l = {0};
     int rc;
     for (void *popped;;) {
@@ -263,7 +271,7 @@ out:
 /* ---- the consumer, in the caller's thread ---- */
 
 /* Rows that the batch read go to their slots, and all that it held is free. */
-static void end_work(struct run *r, struct og_work *w)
+static void end_work(struct og_flow_run *r, struct og_work *w)
 {
     const struct og_flow *f = r->flow;
     if (w->staging >= 0) {
@@ -275,26 +283,61 @@ static void end_work(struct run *r, struct og_work *w)
 }
 
 /* Batches that are made beforehand wait all. */
-static uint64_t behind(struct run *r, uint64_t item)
+static uint64_t behind(struct og_flow_run *r, uint64_t item)
 {
     const struct og_items *items = &r->flow->items;
     return r->flow->shift ? atomic_load(&r->made) - (item - items->first) - 1
                           : items->last - item - 1;
 }
 
-static int consume_batches(struct run *r, struct og_queue *ready, og_consumer *consumer, void *arg,
+static int pop_work(struct og_flow_run *r, struct og_work **out)
+{
+    const double start = og__now();
+    void *popped;
+    if (!og__queue_pop(r->ready, &popped))
+        return OG__GIVEN_UP;
+    *out = popped;
+    (*out)->stall_seconds = og__now() - start;
+    return 0;
+}
+
+int og__upcoming_next(struct og_upcoming *u, struct og_work **out)
+{
+    struct og_flow_run *r = u->run;
+    if (r && r->unseen) {
+        *out = r->unseen;
+        r->unseen = NULL;
+        return 0;
+    }
+    int rc = r ? pop_work(r, out) : OG__GIVEN_UP;
+    if (rc == 0)
+        r->seen[r->n_seen++] = *out;
+    return rc;
+}
+
+static int next_work(struct og_flow_run *r, struct og_work **out)
+{
+    r->unseen = NULL;
+    if (r->n_seen == 0) {
+        int rc = pop_work(r, out);
+        r->unseen = rc == 0 ? *out : NULL;
+        return rc;
+    }
+    *out = r->seen[0];
+    memmove(r->seen, r->seen + 1, (size_t)--r->n_seen * sizeof(r->seen[0]));
+    return 0;
+}
+
+static int consume_batches(struct og_flow_run *r, og_consumer *consumer, void *arg,
                            struct og_err *err)
 {
     const struct og_flow *f = r->flow;
     for (uint64_t item = f->items.first; item < f->items.last; item++) {
-        void *popped;
-        double start = og__now();
-        if (!og__queue_pop(ready, &popped))
+        struct og_work *w;
+        if (next_work(r, &w) < 0)
             return OG__GIVEN_UP;
-        struct og_work *w = popped;
-        w->stall_seconds = og__now() - start;
         w->behind = behind(r, item);
-        start = og__now();
+        const double start = og__now();
         int rc = consumer(arg, w, err);
         span(r, f->use, w, start);
         end_work(r, w);
@@ -306,9 +349,22 @@ static int consume_batches(struct run *r, struct og_queue *ready, og_consumer *c
     return 0;
 }
 
+static int consume_ready(struct og_flow_run *r, struct og_queue *ready, og_consumer *consumer,
+                         void *arg, struct og_err *err)
+{
+    struct og_upcoming *upcoming = r->flow->upcoming;
+    r->ready = ready;
+    if (upcoming)
+        upcoming->run = r;
+    int rc = consume_batches(r, consumer, arg, err);
+    if (upcoming)
+        upcoming->run = NULL;
+    return rc;
+}
+
 /* ---- all of it ---- */
 
-static int open_run(struct run *r, struct og_err *err)
+static int open_run(struct og_flow_run *r, struct og_err *err)
 {
     const struct og_flow *f = r->flow;
     int rc = 0;
@@ -323,7 +379,7 @@ out:
     return rc;
 }
 
-static void close_run(struct run *r)
+static void close_run(struct og_flow_run *r)
 {
     for (int i = 0; i < QUEUES; i++)
         og__queue_free(r->queue[i]);
@@ -335,7 +391,8 @@ static void close_run(struct run *r)
 enum { STAGES = QUEUES - 1, MOST_WORKERS = OG__MOST_SAMPLERS + STAGES };
 
 /* 0, or what pthread_create says. */
-static int start_workers(struct run *r, int n_stages, struct worker worker[MOST_WORKERS], int *n)
+static int start_workers(struct og_flow_run *r, int n_stages, struct worker worker[MOST_WORKERS],
+                         int *n)
 {
     static int (*const stages[STAGES])(const struct worker *, struct og_err *) = {plan_batches,
                                                                                   load_batches};
@@ -352,7 +409,7 @@ static int start_workers(struct run *r, int n_stages, struct worker worker[MOST_
     return 0;
 }
 
-static void run_all(struct run *r, og_consumer *consumer, void *arg)
+static void run_all(struct og_flow_run *r, og_consumer *consumer, void *arg)
 {
     struct worker worker[MOST_WORKERS];
     const int n_stages = r->flow->plans.make ? STAGES : 0; /* what is not planned is not loaded */
@@ -362,7 +419,7 @@ static void run_all(struct run *r, og_consumer *consumer, void *arg)
     if (rc < 0)
         og__fail_errno(&err, rc, "lower --threads", "cannot start a thread");
     else
-        rc = consume_batches(r, r->queue[n_stages], consumer, arg, &err);
+        rc = consume_ready(r, r->queue[n_stages], consumer, arg, &err);
     if (rc < 0 && rc != OG__GIVEN_UP)
         fail_run(r, rc, &err);
     shut_all(r);
@@ -372,7 +429,7 @@ static void run_all(struct run *r, og_consumer *consumer, void *arg)
 
 int og__flow_run(const struct og_flow *flow, og_consumer *consumer, void *arg, struct og_err *err)
 {
-    struct run run = {.flow = flow};
+    struct og_flow_run run = {.flow = flow};
     int rc;
     OG_TRY(open_run(&run, err));
     if (flow->items.first < flow->items.last)

@@ -101,6 +101,16 @@ struct og_row_source {
     void (*end)(void *self, struct og_work *w); /* by the consumer, once it has used them */
 };
 
+/* A consumer may look at works before it is called with them: in their order, each once, from
+ * within a call. They stay as they are until the call that has them ends; while some are looked at
+ * no more are made than there are others. The flow sets `run`. */
+struct og_upcoming {
+    struct og_flow_run *run; /* NULL: no flow runs */
+};
+/* The next that was not looked at; the first may be that of the call itself. OG__GIVEN_UP: the flow
+ * ends. The consumer's thread. */
+OG_MUST_CHECK int og__upcoming_next(struct og_upcoming *u, struct og_work **out);
+
 /* What the stages work with: all set before the flow starts. */
 struct og_flow {
     struct og_items items;
@@ -110,7 +120,8 @@ struct og_flow {
     struct og_plan_source plans;  /* make NULL: nothing is planned or loaded */
     struct og_row_source rows;
     int n_staging;
-    struct og_filling *filling; /* fills the cache meanwhile; NULL: it is filled */
+    struct og_filling *filling;   /* fills the cache meanwhile; NULL: it is filled */
+    struct og_upcoming *upcoming; /* NULL: the consumer looks at nothing before its turn */
     struct og_work *works;
     int n_works; /* 1: one batch after another; more than batches.n_threads: side by side; at most
                     OG__MOST_WORKS */

@@ -104,6 +104,11 @@ static bool keeps_rows_there(const struct og_premises *p)
     return og__has_tiers(p->config);
 }
 
+static bool has_others(const struct og_premises *p)
+{
+    return p->config->share.ranks > 1;
+}
+
 static bool has_no_packs(const struct og_premises *p)
 {
     return !p->way->whole_draws;
@@ -151,6 +156,8 @@ static const struct need needs[] = {
      "samples of a typed graph are the same for all models"},
 
     {FEATURES | ROWS, "cache", "policy", NULL, caches, NULL, "nothing is cached"},
+    {FEATURES, "exchange", "workers", NULL, has_others, NULL,
+     "there is no other worker to have rows from"},
     {FEATURES, "window", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
     {FEATURES, "update", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
     {FEATURES, "threshold", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},

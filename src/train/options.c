@@ -205,6 +205,11 @@ static const struct og_option table[] = {
      "processes on this machine that train together, each on its share of a step's mini-batches; they "
      "share --memory, and --accumulate is N unless given (docs/cluster.md)",
      NULL, OG_OPTION_INT, FIELD(workers), 1, 64, ALL},
+    {"exchange", NULL, "false", resources, NOTHING,
+     "each worker caches and reads the rows of the nodes alone whose number is its own modulo the workers, "
+     "and sends them to the others, so that their caches act as one and each disk reads its share "
+     "(docs/cluster.md)",
+     NULL, OG_OPTION_FLAG, FIELD(exchange), 0, 0, ALL},
     {"executors", "S:T", "auto", resources, NOTHING,
      "S threads that sample and T trainers among the others; a sampler without work stands in as a "
      "trainer; 1:0 = one that does both in turn (docs/executors.md)",

@@ -126,6 +126,15 @@ void og__pipeline_train(struct og_pipeline *p, struct og_data_path *d, struct og
     load_rows(&p->flow, d);
 }
 
+void og__pipeline_look_on(struct og_pipeline *p, struct og_upcoming *upcoming)
+{
+    p->flow.plans = (struct og_plan_source){0};
+    p->flow.rows = (struct og_row_source){0};
+    p->flow.filling = NULL;
+    p->flow.n_staging = 0;
+    p->flow.upcoming = upcoming;
+}
+
 void og__pipeline_replay(struct og_pipeline *p, struct og_data_path *d,
                          const struct og_replayed_source *batches, struct og_filling *filling)
 {

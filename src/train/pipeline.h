@@ -33,6 +33,8 @@ void og__pipeline_sample(struct og_pipeline *p, struct og_data_path *d, struct o
                          bool ids_only);
 /* The same batches, planned by the policy as they come, and loaded. */
 void og__pipeline_train(struct og_pipeline *p, struct og_data_path *d, struct og_items items);
+/* Neither planned nor loaded, but by the consumer, which looks at batches before their turn. */
+void og__pipeline_look_on(struct og_pipeline *p, struct og_upcoming *upcoming);
 /* Batches and plans of the superbatch in its stores. */
 void og__pipeline_replay(struct og_pipeline *p, struct og_data_path *d,
                          const struct og_replayed_source *batches, struct og_filling *filling);

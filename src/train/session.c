@@ -108,6 +108,37 @@ out:
     return rc;
 }
 
+/* What rows that go from worker to worker do not work with so far. */
+static int settle_exchange(struct og_config *c, struct og_err *err)
+{
+    struct og_options *opt = &c->opt;
+    if (!og__exchanges(c))
+        return 0;
+    if (opt->policy == OG_POLICY_AUTO) {
+        opt->policy = OG_POLICY_DEGREE;
+        og__say(&c->log, OG__INFO, "--exchange: --policy degree, unless another one is given");
+    }
+    if (opt->layout == OG_LAYOUT_AUTO)
+        opt->layout = OG_LAYOUT_RAW;
+    if (og__policy_fills_beside(opt->policy))
+        return og__fail(err, -EINVAL, "give --policy belady, or another one",
+                        "--exchange: not with --policy %s", og__option_word("policy", opt->policy));
+    if (opt->layout != OG_LAYOUT_RAW)
+        return og__fail(err, -EINVAL, "leave --layout at raw", "--exchange: not with --layout %s",
+                        og__option_word("layout", opt->layout));
+    if (opt->alternate)
+        return og__fail(err, -EINVAL, "leave one of the two out",
+                        "--exchange: not with --alternate");
+    if (opt->pipeline == OG_PIPELINE_NONE)
+        return og__fail(err, -EINVAL, "leave one of the two out",
+                        "--exchange: not with --pipeline none");
+    if (opt->trainers > 1 || opt->executors.samplers > 0)
+        return og__fail(err, -EINVAL, "leave --trainers and --executors out: start more workers",
+                        "--exchange: a worker trains one mini-batch at a time");
+    opt->trainers = 1;
+    return 0;
+}
+
 /* The model of a checkpoint comes with its options settled. */
 static int settle_options(struct og_session *s, const struct og_options *opt,
                           const struct og_model_config *model, struct og_err *err)
@@ -122,6 +153,7 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     const struct og_option_set given = c->opt.given;
     c->asked = og__options_set_apart(opt);
     OG_TRY(og__options_resolve(&c->opt, &c->log, err));
+    OG_TRY(settle_exchange(c, err));
     c->preset_asked = og__options_set_apart(&c->opt);
     og__option_set_keep(&c->preset_asked, &c->opt.given, &given);
     c->layout_open = c->opt.layout == OG_LAYOUT_AUTO;
@@ -156,6 +188,10 @@ static int open_dataset(struct og_session *s, const char *dataset, struct og_err
                         "--device-memory: a device keeps no rows of typed graphs yet");
     OG_TRY(og__typed_open(dataset, &s->facts.typed, err));
     s->facts.ds = &s->facts.typed->nodes;
+    if (og__exchanges(&s->config))
+        OG_TRY(og__fail(err, -EINVAL, "leave --exchange out",
+                        "--exchange: %s has types of nodes, whose rows workers do not exchange",
+                        dataset));
     OG_TRY(og__session_check_types(s, err));
 out:
     return rc;

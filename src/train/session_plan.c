@@ -54,6 +54,20 @@ void og__session_drop_hotness(struct og_session *s)
     drop_device_hotness(s);
 }
 
+/* An owner is asked for about as many rows as a batch has, and misses what a batch would with a
+ * cache of all owners' size. */
+struct owned_misses {
+    struct og_misses of_batch;
+    uint64_t n_nodes;
+    uint32_t owners;
+};
+
+static int worst_owned(const void *arg, uint64_t n_slots, uint64_t *rows, struct og_err *err)
+{
+    const struct owned_misses *o = arg;
+    return o->of_batch.worst(o->of_batch.arg, OG_MIN(n_slots * o->owners, o->n_nodes), rows, err);
+}
+
 static int size_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
     struct og_pilot_cache cache = {.pilot = pilot,
@@ -64,7 +78,10 @@ static int size_cache(struct og_session *s, const struct og_pilot *pilot, struct
     int rc = s->memory.hotness ? rank_nodes(s, pilot, &cache.from, err) : 0;
     if (og__policy_prefills(s->way.policy)) /* hybrid knows its misses, but starts empty */
         cache.hotness = s->hotness;
-    const struct og_misses misses = og__pilot_misses(&cache);
+    const struct owned_misses owned = {og__pilot_misses(&cache), s->facts.n_nodes,
+                                       s->config.share.ranks};
+    const struct og_misses misses =
+        og__exchanges(&s->config) ? (struct og_misses){worst_owned, &owned} : owned.of_batch;
     return rc < 0 ? rc : og__memory_plan_cache(&s->memory, &s->given, &misses, err);
 }
 
@@ -72,8 +89,11 @@ static int open_policy(struct og_session *s, struct og_err *err)
 {
     if (s->way.tiers)
         return og__session_open_tiers(s, err);
-    struct og_policy_setup setup =
-        og__policy_setup(&s->config.opt, s->way.policy, s->facts.n_nodes);
+    struct og_policy_setup setup = og__policy_setup(&s->config.opt, s->way.policy,
+                                                    og__nodes_known(&s->config, s->facts.n_nodes));
+    for (uint64_t i = 0; og__exchanges(&s->config) && s->hotness && i < setup.n_nodes; i++)
+        s->hotness[i] =
+            s->hotness[og__owned_node(s->config.share.ranks, s->config.share.rank, (uint32_t)i)];
     setup.n_slots = s->memory.n_slots;
     setup.hotness = s->hotness;
     return og__policy_open(&s->path.policy, &setup, s->budget, err);

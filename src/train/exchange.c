@@ -1,0 +1,493 @@
+#include "train/exchange_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "exchange";
+
+static struct og_turn *turn_of(struct og_exchange *x, uint64_t round)
+{
+    return &x->turn[round % OG__TURNS];
+}
+
+/* ---- in step with others ---- */
+
+int og__exchange_agree(struct og_exchange *x, int rc, struct og_err *err)
+{
+    const double start = og__now();
+    rc = x->with.agree(x->with.arg, rc, err);
+    x->waited += og__now() - start;
+    return rc;
+}
+
+int og__exchange_swap(struct og_exchange *x, const struct og_message *send,
+                      const struct og_message *receive, struct og_err *err)
+{
+    const double start = og__now();
+    int rc = og__comm_exchange(x->with.comm, send, receive, err);
+    x->waited += og__now() - start;
+    return rc;
+}
+
+/* ---- memory ---- */
+
+int og__exchange_room(struct og_exchange *x, struct og_room *r, size_t bytes, struct og_err *err)
+{
+    struct og_budget *b = x->path->budget;
+    if (bytes <= r->bytes)
+        return 0;
+    og__release(b, r->at, r->bytes, part);
+    *r = (struct og_room){og__alloc(b, bytes, part, err), bytes};
+    if (r->at)
+        return 0;
+    r->bytes = 0;
+    return -ENOMEM;
+}
+
+static void give_room(struct og_exchange *x, struct og_room *r)
+{
+    og__release(x->path->budget, r->at, r->bytes, part);
+    *r = (struct og_room){0};
+}
+
+/* ---- opening and closing ---- */
+
+/* For the largest batch; an owner that is asked for more than one has grows. */
+static int open_rooms(struct og_exchange *x, struct og_err *err)
+{
+    const size_t rows = og__input_rows(x->path->facts);
+    const size_t list = rows * sizeof(uint32_t);
+    int rc = 0;
+    for (int i = 0; i < OG__TURNS; i++)
+        OG_TRY(og__exchange_room(x, &x->turn[i].place, list, err));
+    for (int i = 0; i < OG__RECEIVED; i++)
+        OG_TRY(og__exchange_room(x, &x->received[i], rows * x->row_bytes, err));
+    OG_TRY(og__exchange_room(x, &x->sent, rows * x->row_bytes, err));
+    OG_TRY(og__exchange_room(x, &x->spoken, list, err));
+    OG_TRY(og__exchange_room(x, &x->heard, list, err));
+out:
+    return rc;
+}
+
+int og__exchange_open(struct og_data_path *path, const struct og_exchange_with *with,
+                      struct og_err *err)
+{
+    struct og_exchange *x = calloc(1, sizeof(*x));
+    if (!x)
+        return og__fail_errno(err, -ENOMEM, NULL, "exchange");
+    x->path = path;
+    x->with = *with;
+    x->rank = (uint32_t)with->comm->rank;
+    x->ranks = (uint32_t)with->comm->n;
+    x->row_bytes = path->facts->row_bytes;
+    x->whole = og__schedule_whole(&path->facts->schedule);
+    og__plan_init(&x->plan, path->budget);
+    int rc;
+    OG_TRY(og__demand_open(&x->demand, x->ranks, x->rank, path->facts->n_nodes, path->budget, err));
+    OG_TRY(open_rooms(x, err));
+    path->exchange = x;
+    return 0;
+out:
+    og__exchange_close(x);
+    return rc;
+}
+
+/* Reads that nobody waits for must end before their memory does. */
+static void stop_reading(struct og_exchange *x)
+{
+    if (x->reading)
+        og__gather_give_up(x->path->gather, 0);
+    x->reading = false;
+}
+
+void og__exchange_close(struct og_exchange *x)
+{
+    if (!x)
+        return;
+    stop_reading(x);
+    for (int i = 0; i < OG__TURNS; i++)
+        give_room(x, &x->turn[i].place);
+    for (int i = 0; i < OG__RECEIVED; i++)
+        give_room(x, &x->received[i]);
+    give_room(x, &x->sent);
+    give_room(x, &x->spoken);
+    give_room(x, &x->heard);
+    give_room(x, &x->codes_at);
+    give_room(x, &x->asks);
+    og__plan_release(&x->plan);
+    og__demand_close(&x->demand);
+    free(x);
+}
+
+void og__exchange_start(struct og_exchange *x, enum og__split pass, uint64_t item)
+{
+    stop_reading(x);
+    x->pass = pass;
+    x->item = item;
+    x->known = false;
+    x->limit = x->end =
+        pass == OG__SPLITS ? og__schedule_items(&x->whole) : og__schedule_batches(&x->whole, pass);
+    x->reached = x->here = x->begun = 0;
+}
+
+struct og_upcoming *og__exchange_upcoming(struct og_exchange *x)
+{
+    return &x->upcoming;
+}
+
+/* ---- what this rank asks for ---- */
+
+struct og_round_of og__exchange_round(const struct og_exchange *x, uint64_t item)
+{
+    const struct og_items items = {&x->whole, x->pass, 0, x->end};
+    const struct og_descriptor d = og__item_at(&items, item);
+    const uint64_t left = og__schedule_batches(&x->whole, d.split) - d.batch;
+    const uint32_t first = d.batch % x->ranks;
+    const uint32_t n = (uint32_t)OG_MIN(left, (uint64_t)(x->ranks - first));
+    return (struct og_round_of){.after = item + n,
+                                .has = x->rank >= first && x->rank < first + n,
+                                .trains = d.split == OG__TRAIN};
+}
+
+void og__exchange_sort(struct og_exchange *x, const uint32_t *ids, uint32_t n, uint32_t *first,
+                       uint32_t *place)
+{
+    uint32_t at[OG__MOST_RANKS];
+    uint32_t *spoken = x->spoken.at;
+    memset(first, 0, (x->ranks + 1) * sizeof(*first));
+    for (uint32_t i = 0; i < n; i++)
+        first[og__owner_of(x->ranks, ids[i]) + 1]++;
+    for (uint32_t o = 0; o < x->ranks; o++) {
+        first[o + 1] += first[o];
+        at[o] = first[o];
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = at[og__owner_of(x->ranks, ids[i])]++;
+        spoken[k] = ids[i];
+        if (place)
+            place[i] = k;
+    }
+}
+
+static uint32_t asks_of(const struct og_turn *t, uint32_t owner)
+{
+    return t->first[owner + 1] - t->first[owner];
+}
+
+/* The round that is begun next: its batch, and whose rows that has. */
+static int look_ahead(struct og_exchange *x, struct og_err *err)
+{
+    struct og_turn *t = turn_of(x, x->begun);
+    const struct og_round_of round = og__exchange_round(x, x->item);
+    const uint32_t *ids = NULL;
+    uint32_t n = 0;
+    int rc = 0;
+    *t = (struct og_turn){.place = t->place, .trains = round.trains};
+    if (round.has) {
+        OG_TRY(og__upcoming_next(&x->upcoming, &t->work));
+        ids = t->work->sampled.batch.ids;
+        n = t->work->sampled.batch.n_ids;
+    }
+    x->item = round.after;
+    OG_TRY(og__exchange_room(x, &t->place, n * sizeof(uint32_t), err));
+    OG_TRY(og__exchange_room(x, &x->spoken, n * sizeof(uint32_t), err));
+    og__exchange_sort(x, ids, n, t->first, t->place.at);
+out:
+    return rc;
+}
+
+/* ---- telling one another what is wanted ---- */
+
+/* counts[i]: rows that rank i asks for. */
+static int tell_counts(struct og_exchange *x, uint32_t *counts, struct og_err *err)
+{
+    struct og_message send[OG__MOST_RANKS];
+    struct og_message receive[OG__MOST_RANKS];
+    uint32_t asks[OG__MOST_RANKS];
+    const struct og_turn *t = turn_of(x, x->begun);
+    for (uint32_t i = 0; i < x->ranks; i++) {
+        asks[i] = asks_of(t, i);
+        send[i] = (struct og_message){&asks[i], sizeof(asks[i])};
+        receive[i] = (struct og_message){&counts[i], sizeof(counts[i])};
+    }
+    counts[x->rank] = asks[x->rank];
+    return og__exchange_swap(x, send, receive, err);
+}
+
+static int room_for_lists(struct og_exchange *x, const uint32_t *counts, struct og_err *err)
+{
+    uint64_t rows = 0;
+    int rc;
+    for (uint32_t i = 0; i < x->ranks; i++)
+        rows += counts[i];
+    OG_TRY(og__exchange_room(x, &x->heard, rows * sizeof(uint32_t), err));
+    og__demand_clear(&x->demand);
+    OG_TRY(og__demand_reserve(&x->demand, 1, rows, err));
+out:
+    return rc;
+}
+
+static int check_list(const struct og_exchange *x, uint32_t from, const uint32_t *nodes, uint32_t n,
+                      struct og_err *err)
+{
+    bool fits = true;
+    for (uint32_t i = 0; i < n; i++)
+        fits &= nodes[i] < x->path->facts->n_nodes && og__owner_of(x->ranks, nodes[i]) == x->rank;
+    return fits ? 0
+                : og__fail(err, -EPROTO, "start all workers from the same version",
+                           "worker %u asks for rows that worker %u does not own", from, x->rank);
+}
+
+int og__exchange_lists(struct og_exchange *x, const uint32_t *first, const uint32_t *counts,
+                       struct og_err *err)
+{
+    struct og_message send[OG__MOST_RANKS];
+    struct og_message receive[OG__MOST_RANKS];
+    const uint32_t *nodes[OG__MOST_RANKS];
+    uint32_t *spoken = x->spoken.at;
+    uint32_t *heard = x->heard.at;
+    for (uint32_t i = 0; i < x->ranks; i++) {
+        send[i] =
+            (struct og_message){spoken + first[i], (first[i + 1] - first[i]) * sizeof(*spoken)};
+        receive[i] = (struct og_message){heard, counts[i] * sizeof(*heard)};
+        nodes[i] = i == x->rank ? spoken + first[i] : heard;
+        heard += i == x->rank ? 0 : counts[i];
+    }
+    int rc;
+    OG_TRY(og__exchange_swap(x, send, receive, err));
+    for (uint32_t i = 0; i < x->ranks; i++)
+        OG_TRY(check_list(x, i, nodes[i], counts[i], err));
+    og__demand_add(&x->demand, nodes, counts);
+out:
+    return rc;
+}
+
+/* ---- as an owner: planned, read, sent ---- */
+
+/* What is asked for in the round whose reading was begun last. */
+static struct og_demanded asked_last(const struct og_exchange *x)
+{
+    return og__demand_of(&x->demand, x->known ? x->planned - 1 : 0);
+}
+
+/* A plan that was made with the superbatch's. */
+static int read_plan(struct og_exchange *x, const struct og_demanded *asked,
+                     struct og_io_counts *read, struct og_err *err)
+{
+    const struct og_data_path *d = x->path;
+    const uint64_t *at = x->codes_at.at;
+    const uint32_t n_slots = d->memory->n_slots;
+    uint64_t bytes = 0;
+    int rc;
+    OG_TRY(og__plan_reserve(&x->plan, asked->n, OG_MIN(asked->n, n_slots), err));
+    OG_TRY(og__spill_read(d->stores.codes, at[x->planned - 1], x->plan.place,
+                          asked->n * sizeof(*x->plan.place), &bytes, err));
+    read->reads += bytes > 0;
+    read->bytes += bytes;
+    OG_TRY(og__plan_decode(&x->path->planner, x->plan.place, asked->ids, asked->n, n_slots,
+                           &x->plan, err));
+out:
+    return rc;
+}
+
+/* And all that it finds in the cache is there. */
+static int plan_known(struct og_exchange *x, struct og_turn *t, const struct og_demanded *asked,
+                      struct og_err *err)
+{
+    struct og_filled filled = {0};
+    int rc;
+    OG_TRY(read_plan(x, asked, &t->plan_read, err));
+    rc = og__filling_await(x->filling, x->planned - 1, &filled, err);
+    t->filled = filled.read;
+    t->fill_seconds = filled.seconds;
+out:
+    return rc;
+}
+
+static int begin_reading(struct og_exchange *x, struct og_err *err)
+{
+    const struct og_data_path *d = x->path;
+    struct og_turn *t = turn_of(x, x->begun);
+    x->planned++;
+    const struct og_demanded asked = asked_last(x);
+    const double start = og__now();
+    int rc;
+    OG_TRY(x->known
+               ? plan_known(x, t, &asked, err)
+               : og__policy_plan(d->policy, &x->path->planner, asked.ids, asked.n, &x->plan, err));
+    og__rows_of_own(d->config, x->plan.misses, x->plan.n_misses);
+    t->asked = asked.n_at;
+    t->sent = asked.n_at - asked.counts[x->rank];
+    t->misses = x->plan.n_misses;
+    t->plan_seconds = og__now() - start;
+    OG_TRY(og__gather_begin(d->gather, 0, &x->plan, 0, err));
+    x->reading = true;
+    x->begun++;
+out:
+    t->gather_seconds += og__now() - start - t->plan_seconds;
+    return rc;
+}
+
+/* Rows that others asked for lie behind one another, by who did; own ones where they are used. */
+static void copy_rows(struct og_exchange *x, const struct og_rows *rows, uint64_t round)
+{
+    enum { AHEAD = 8 };
+    const struct og_demanded asked = asked_last(x);
+    const struct og_turn *t = turn_of(x, round);
+    char *own = (char *)x->received[round % OG__RECEIVED].at + t->first[x->rank] * x->row_bytes;
+    char *others = x->sent.at;
+    for (uint32_t i = 0, k = 0; i < x->ranks; i++) {
+        char **to = i == x->rank ? &own : &others;
+        for (uint32_t n = asked.counts[i]; n > 0; n--, k++, *to += x->row_bytes) {
+            if (k + AHEAD < asked.n_at)
+                __builtin_prefetch(og__row(rows, asked.at[k + AHEAD]));
+            memcpy(*to, og__row(rows, asked.at[k]), x->row_bytes);
+        }
+    }
+}
+
+/* What was read for the round is there, and lies as it is sent. */
+static int pack_rows(struct og_exchange *x, uint64_t round, struct og_err *err)
+{
+    struct og_turn *t = turn_of(x, round);
+    struct og_gather *g = x->path->gather;
+    struct og_room *received = &x->received[round % OG__RECEIVED];
+    const double start = og__now();
+    struct og_rows rows;
+    int rc;
+    x->reading = false; /* it ends, whatever comes */
+    OG_TRY(og__gather_finish(g, 0, &rows, &t->read, err));
+    OG_TRY(og__exchange_room(x, &x->sent, t->sent * x->row_bytes, err));
+    OG_TRY(og__exchange_room(x, received, t->first[x->ranks] * x->row_bytes, err));
+    copy_rows(x, &rows, round);
+    og__gather_change(g, &x->plan, &rows);
+    og__filling_done(x->filling, x->planned);
+out:
+    t->gather_seconds += og__now() - start;
+    return rc;
+}
+
+static int send_rows(struct og_exchange *x, uint64_t round, const uint32_t *counts,
+                     struct og_err *err)
+{
+    struct og_message send[OG__MOST_RANKS];
+    struct og_message receive[OG__MOST_RANKS];
+    const struct og_turn *t = turn_of(x, round);
+    char *from = x->sent.at;
+    char *to = x->received[round % OG__RECEIVED].at;
+    for (uint32_t i = 0; i < x->ranks; i++) {
+        send[i] = (struct og_message){from, counts[i] * x->row_bytes};
+        receive[i] =
+            (struct og_message){to + t->first[i] * x->row_bytes, asks_of(t, i) * x->row_bytes};
+        from += i == x->rank ? 0 : counts[i] * x->row_bytes;
+    }
+    return og__exchange_swap(x, send, receive, err);
+}
+
+/* The batch has its rows. */
+static void show_rows(struct og_exchange *x, uint64_t round)
+{
+    const struct og_dataset *ds = x->path->facts->ds;
+    const struct og_turn *t = turn_of(x, round);
+    struct og_work *w = t->work;
+    if (!w)
+        return;
+    w->view = (struct og_rows){.base = x->received[round % OG__RECEIVED].at,
+                               .index = t->place.at,
+                               .stride = x->row_bytes,
+                               .n = w->sampled.batch.n_ids,
+                               .dim = ds->dim,
+                               .dtype = ds->kept};
+    w->rows = &w->view;
+}
+
+/* ---- a step: rows of one round come, and the next one is begun ---- */
+
+/* What all ask for in the round that is begun, and before that whether all go on. counts: by rank.
+ */
+static int hear_counts(struct og_exchange *x, uint32_t *counts, struct og_err *err)
+{
+    int rc = og__exchange_agree(x, 0, err);
+    return rc < 0 ? rc : tell_counts(x, counts, err);
+}
+
+/* All that may fail in one rank alone before messages of a length that others know. sends: rows
+ * that go to each. */
+static int prepare(struct og_exchange *x, bool hears, bool brings, const uint32_t *counts,
+                   uint32_t *sends, struct og_err *err)
+{
+    int rc = 0;
+    if (brings) {
+        memcpy(sends, asked_last(x).counts, x->ranks * sizeof(*sends));
+        OG_TRY(pack_rows(x, x->here, err));
+    }
+    if (hears)
+        OG_TRY(room_for_lists(x, counts, err));
+out:
+    return rc;
+}
+
+static int step(struct og_exchange *x, bool begins, bool brings, struct og_err *err)
+{
+    uint32_t counts[OG__MOST_RANKS] = {0}; /* rows asked for in the round that is begun */
+    uint32_t sends[OG__MOST_RANKS] = {0};
+    const bool hears = begins && !x->known;
+    int rc = 0;
+    if (begins)
+        OG_TRY(look_ahead(x, err));
+    if (hears)
+        OG_TRY(hear_counts(x, counts, err));
+    rc = prepare(x, hears, brings, counts, sends, err);
+    OG_TRY(og__exchange_agree(x, rc, err));
+    if (hears)
+        OG_TRY(og__exchange_lists(x, turn_of(x, x->begun)->first, counts, err));
+    if (brings) {
+        OG_TRY(send_rows(x, x->here, sends, err));
+        show_rows(x, x->here++);
+    }
+    if (begins)
+        OG_TRY(begin_reading(x, err));
+out:
+    return rc;
+}
+
+int og__exchange_reach(struct og_exchange *x, struct og_err *err)
+{
+    int rc = 0;
+    x->reached++;
+    x->waited = 0;
+    for (;;) {
+        const bool begins = x->item < x->limit && x->begun < x->reached + OG__TURNS - 1;
+        const bool brings = x->here < x->begun && x->here < x->reached + OG__RECEIVED - 1;
+        if (!begins && !brings)
+            break;
+        OG_TRY(step(x, begins, brings, err));
+    }
+out:
+    turn_of(x, x->reached - 1)->exchange_seconds = x->waited;
+    return rc;
+}
+
+uint64_t og__exchange_count(const struct og_exchange *x, struct og_epoch_counters *c)
+{
+    const struct og_turn *t = &x->turn[(x->reached - 1) % OG__TURNS];
+    const uint64_t bytes = t->read.bytes + t->plan_read.bytes;
+    c->plan_seconds += t->plan_seconds;
+    c->gather_seconds += t->gather_seconds + t->fill_seconds;
+    c->exchange_seconds += t->exchange_seconds;
+    c->prepare_reads += t->filled.reads;
+    c->prepare_bytes_read += t->filled.bytes;
+    if (!t->trains) {
+        c->eval_bytes_read += bytes;
+        return 0;
+    }
+    c->rows += t->asked;
+    c->misses += t->misses;
+    c->hits += t->asked - t->misses;
+    c->reads += t->read.reads + t->plan_read.reads;
+    c->bytes_read += bytes;
+    c->feature_bytes_read += t->read.bytes;
+    c->trace_bytes_read += t->plan_read.bytes;
+    c->rows_exchanged += t->first[x->ranks] - asks_of(t, x->rank);
+    return t->sent;
+}

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Workers that own nodes and send one another rows (--exchange): the same losses and bytes of checkpoints as one process has, under every
+policy, whatever is trained; hits, misses and rows that travel as `simulate --workers` tells them; stopped, killed, and gone on with by
+another number of workers, or without.
+
+    rows_exchanged.py OUTGROW [MPIRUN TEST_COMM]     as workers.py
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import workers
+from workers import BASE, KINDS, OUTGROW, assert_same, leftovers, metrics, summary, train, trained
+
+EXCHANGE = ["--exchange"]
+POLICIES = [["--policy", "degree", "--cache", "5%"],
+            ["--policy", "belady", "--cache", "5%", "--superbatch", "3"],
+            ["--policy", "lru", "--cache", "3%"],
+            ["--policy", "hybrid:window=6,update=2", "--cache", "5%", "--superbatch", "2"],
+            ["--policy", "rr", "--cache", "5%", "--io", "pread"],
+            ["--policy", "belady", "--cache", "4%"],
+            ["--policy", "frequency", "--cache", "5%", "--topology", "disk"],
+            ["--policy", "none"],
+            ["--policy", "sieve", "--cache", "2%", "--pack-dtype", "f32"],
+            ["--policy", "presc", "--cache", "100%"]]
+
+
+def the_same_under_every_policy():
+    turn = 0
+    for kind in ("sage with batch norm", "gat with dropout", "links", "gcn, late")[:workers.MOST]:
+        trained("one", 1, KINDS[kind])
+        for n in (2, 4, 2)[workers.MOST or 0:]:
+            move = POLICIES[turn % len(POLICIES)]
+            turn += 1
+            trained("many", n, KINDS[kind], move, EXCHANGE)
+            assert_same("one", "many", (kind, n, move))
+            assert not leftovers("many"), leftovers("many")
+            told, rows = summary("many")["workers"], sum(e["rows"] for e in summary("many")["epochs"])
+            assert sum(w["rows"] for w in told) == rows == sum(e["rows"] for e in summary("one")["epochs"]), (kind, told)
+            assert sum(w["rows_sent"] for w in told) == sum(w["rows_received"] for w in told) > rows * (n - 1) / n * 0.9, (kind, told)
+
+
+def figures_are_those_of_simulate():
+    words = ["--epochs", "3", "--eval-every", "0", "--model", "sage", "--accumulate", "4"]
+    policies = ["degree", "belady", "lru", "rr", "hybrid", "presc", "frequency", "clock"]
+    row_bytes = 20 * 4
+    for n in (2, 4):
+        options = [*BASE[:-2], *words[:2]]
+        done = subprocess.run([OUTGROW, "simulate", "graph", "--workers", str(n), "--policy", ",".join(policies), "--cache", "4%", "--json", "-",
+                               *options], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        for one in told["results"]:
+            trained("many", n, words, ["--policy", one["policy"], "--cache", "4%", "--superbatch", "all"], EXCHANGE)
+            epochs = summary("many")["epochs"]
+            sums = {key: sum(e[key] for e in epochs) for key in ("rows", "hits", "misses", "rows_exchanged", "prefill")}
+            shared = one["exchanged"]
+            for key in ("hits", "misses"):
+                assert sums[key] == shared[key], (n, one["policy"], key, sums, shared)
+            assert sums["rows_exchanged"] == told["rows_exchanged"], (n, one["policy"], sums, told["rows_exchanged"])
+            assert sums["rows_exchanged"] * (row_bytes + 4) == told["exchanged_bytes"], (sums, told["exchanged_bytes"])
+            assert sum(e["exchanged_bytes"] for e in epochs) > told["exchanged_bytes"]  # and lists' lengths, gradients, meetings
+
+
+def stopped_and_gone_on_with():
+    stopped = 0
+    words = KINDS["sage with batch norm"]
+    trained("whole", 1, words)
+    for first, second, after, move in ((2, 4, 5, POLICIES[0]), (4, 1, 9, POLICIES[1]), (4, 2, 13, POLICIES[3])):
+        for _ in range(20):
+            shutil.rmtree("cut", ignore_errors=True)
+            if workers.stop_after("cut", first, after, words, move, EXCHANGE):
+                stopped += 1
+                break
+        done = train("cut", second, words, POLICIES[2], EXCHANGE, ["--resume"])
+        assert done.returncode == 0, done.stderr
+        assert_same("whole", "cut", (first, second, after, move))
+    assert stopped >= 2, stopped
+
+
+def one_that_is_killed_ends_all():
+    for move in POLICIES[:2]:
+        words = ["--accumulate", "4", "--epochs", "200", *move, *EXCHANGE]
+        shutil.rmtree("dead", ignore_errors=True)
+        job = workers.begin("dead", 4, words)
+        workers.wait_for(job, "dead", 12)
+        ranks = workers.workers_of(job)
+        assert len(ranks) == 4, ranks
+        os.kill(ranks[1], signal.SIGKILL)
+        _, said = job.communicate(timeout=workers.PATIENCE)
+        assert job.returncode == 1 and "worker 1 was ended by signal 9 (SIGKILL)" in said, (job.returncode, said)
+        assert workers.have_ended(ranks.values())
+        epochs = ["--accumulate", "4", "--epochs", str(metrics("dead")[-1][0] + 1)]
+        done = train("dead", 2, epochs, ["--resume"], EXCHANGE, POLICIES[4])
+        assert done.returncode == 0 and not leftovers("dead"), (done.stderr, leftovers("dead"))
+        trained("whole", 1, epochs)
+        assert_same("whole", "dead", ("killed", move))
+
+
+def what_it_does_not_take_is_refused():
+    refused = ((["--policy", "sweep"], "--policy sweep"), (["--layout", "packed", "--policy", "belady"], "--layout packed"),
+               (["--policy", "belady", "--alternate"], "--alternate"), (["--pipeline", "none"], "--pipeline none"), (["--trainers", "2", "--accumulate", "4"], "one mini-batch"))
+    for words, says in refused:
+        done = train("refused", 2, words, EXCHANGE)
+        assert done.returncode == 1 and done.stderr.count(says) == 1 and done.stderr.count("hint:") == 1, (words, done.stderr)
+        assert not os.path.exists("refused")
+    done = train("refused", 2, ["--memory", "1M"], EXCHANGE)
+    assert done.returncode == 1 and "smallest that would do" in done.stderr, done.stderr
+    smallest = done.stderr.split("smallest that would do is --memory ")[1].split("M")[0]
+    trained("least", 2, ["--memory", f"{smallest}M"], EXCHANGE)
+    alone = trained("alone", 1, EXCHANGE)
+    assert "--exchange has no effect" in alone.stderr, alone.stderr
+    assert "--policy degree, unless" in trained("given", 2, EXCHANGE).stderr
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        os.environ["XDG_CACHE_HOME"] = folder
+        subprocess.run([OUTGROW, "generate", "graph", "--nodes", "3000", "--degree", "8", "--dim", "20", "--classes", "5",
+                        "--train-fraction", "0.2", "--threads", "1", "--quiet"], check=True)
+        tests = (the_same_under_every_policy, figures_are_those_of_simulate, stopped_and_gone_on_with, one_that_is_killed_ends_all,
+                     what_it_does_not_take_is_refused)
+        for test in tests[:1] if workers.MPIRUN else tests:
+            began = time.monotonic()
+            test()
+            print(f"{test.__name__}: {time.monotonic() - began:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
