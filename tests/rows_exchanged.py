@@ -117,6 +117,31 @@ def what_it_does_not_take_is_refused():
     assert "--policy degree, unless" in trained("given", 2, EXCHANGE).stderr
 
 
+def each_machine_has_its_rows():
+    """Folders for two workers, who read features of those alone."""
+    for part in (0, 1):
+        shutil.rmtree(f"part-{part}", ignore_errors=True)
+        subprocess.run([OUTGROW, "stripe", "graph", f"part-{part}", "--parts", "2", "--part", str(part), "--quiet"], check=True)
+    size = [os.path.getsize(f"{folder}/features.npy") for folder in ("graph", "part-0", "part-1")]
+    assert size[1] == size[2] == 4096 + (size[0] - 4096) // 2, size
+    same = ["--accumulate", "2", "--exchange", "--cache", "5%"]
+    for move in (["--policy", "degree"], ["--policy", "belady", "--superbatch", "4"]):
+        trained("one", 1, same[:2], move)
+        shutil.rmtree("apart", ignore_errors=True)
+        told = workers.by_hand(*(["part-%d" % rank, "--run", "apart", *same, *move] for rank in (0, 1)))
+        assert [status for _, status in told] == [0, 0], told
+        assert_same("one", "apart", ("parts", move))
+    told = workers.by_hand(*(["part-%d" % rank, "--run", "links", "--task", "link", *same] for rank in (0, 1)))
+    assert [status for _, status in told] == [1, 1] and "not held out" in told[0][0], told
+    for words, says in ((["train", "part-0", "--epochs", "1"], "alone"), (["export", "npy", "part-0", "out"], "alone"),
+                        (["verify", "part-0"], "alone"), (["train", "part-0", "--epochs", "1", "--batch", "60", "--workers", "2", "--exchange"], "this is worker 1"),
+                        (["stripe", "graph", "more", "--parts", "2", "--part", "2"], "part 2 of 2"),
+                        (["stripe", "graph", "more", "--parts", "2"], "go together")):
+        done = subprocess.run([OUTGROW, *words], capture_output=True, text=True)
+        assert done.returncode in (1, 2) and says in done.stdout + done.stderr, (words, done.stdout, done.stderr)
+        assert not os.path.exists("more") and not os.path.exists("out")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -124,7 +149,7 @@ def main():
         subprocess.run([OUTGROW, "generate", "graph", "--nodes", "3000", "--degree", "8", "--dim", "20", "--classes", "5",
                         "--train-fraction", "0.2", "--threads", "1", "--quiet"], check=True)
         tests = (the_same_under_every_policy, figures_are_those_of_simulate, stopped_and_gone_on_with, one_that_is_killed_ends_all,
-                     what_it_does_not_take_is_refused)
+                     each_machine_has_its_rows, what_it_does_not_take_is_refused)
         for test in tests[:1] if workers.MPIRUN else tests:
             began = time.monotonic()
             test()

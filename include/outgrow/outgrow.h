@@ -691,6 +691,14 @@ OG_EXPORT OG_MUST_CHECK int og_import(const char *format, const char *src, const
 OG_EXPORT OG_MUST_CHECK int og_export(const char *format, const char *dataset, const char *out,
                                       const struct og_observer *seen, struct og_err *err);
 
+/* Make dataset folder `out` for worker `part` of `parts`, numbered from 0, of machines that train
+ * with opt->exchange: all of `dataset`, but of features the rows of those nodes alone that this
+ * worker owns, whose number is `part` modulo `parts`. Nothing but og_train on all of them takes it.
+ * Nothing is left at `out` on failure. */
+OG_EXPORT OG_MUST_CHECK int og_stripe_part(const char *dataset, const char *out, int parts,
+                                           int part, const struct og_observer *seen,
+                                           struct og_err *err);
+
 /* Put the features of `dataset` in parts into the folders `over`, "DIR,DIR[,...]", each on a disk
  * of its own as a rule, from which they are then read side by side: units of about 1 MiB of whole
  * rows, in turn. The dataset is what it was until all parts are written and checked; then the file

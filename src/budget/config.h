@@ -62,6 +62,7 @@ struct og_config {
     struct og_option_set preset_asked; /* and those that a preset did */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     struct og_handover handover;
+    bool own_rows;             /* the feature file has those of this rank's nodes alone */
     struct og_share share;     /* of the batches, among ranks that train together */
     int here;                  /* ranks on this machine, which share --memory; 0 counts as 1 */
     struct og_sharers sharers; /* of its structure in memory; common NULL: it has one of its own */
@@ -118,7 +119,7 @@ static inline uint64_t og__nodes_known(const struct og_config *config, uint64_t 
 static inline void og__rows_of_own(const struct og_config *config, uint32_t *nodes, uint32_t n)
 {
     const struct og_share *own = &config->share;
-    for (uint32_t i = 0; og__exchanges(config) && i < n; i++)
+    for (uint32_t i = 0; og__exchanges(config) && !config->own_rows && i < n; i++)
         nodes[i] = og__owned_node(own->ranks, own->rank, nodes[i]);
 }
 

@@ -220,11 +220,13 @@ static int features_dtype(struct og_dataset *ds, int said, struct og_err *err)
 int og__check_features(struct og_dataset *ds, int64_t dim, int dtype, struct og_err *err)
 {
     const struct og_npy *f = &ds->features;
+    const int64_t rows =
+        ds->workers ? (ds->n_nodes + ds->workers - 1 - ds->worker) / ds->workers : ds->n_nodes;
     int rc = features_dtype(ds, dtype, err);
     if (rc < 0)
         return rc;
-    if (f->shape[0] != ds->n_nodes)
-        return disagree(ds, "rows of features.npy", ds->n_nodes, f->shape[0], err);
+    if (f->shape[0] != rows)
+        return disagree(ds, "rows of features.npy", rows, f->shape[0], err);
     if (dim >= 0 && dim != f->shape[1])
         return disagree(ds, "feature_dim and columns of features.npy", dim, f->shape[1], err);
     if (f->shape[1] < 1 || f->shape[1] > INT32_MAX / 8)
@@ -333,7 +335,7 @@ void og__dataset_blank(struct og_dataset *ds)
         og__array_of(ds, a)->fd = -1;
 }
 
-int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *err)
+int og__dataset_open_share(const char *path, struct og_dataset **out, struct og_err *err)
 {
     *out = NULL;
     struct og_meta m = {0};
@@ -350,6 +352,8 @@ int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *e
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
         OG_TRY(open_array(ds, &m, a, err));
     OG_TRY(check_topology(ds, &m, err));
+    ds->workers = m.file[OG__FEATURES].workers;
+    ds->worker = m.file[OG__FEATURES].worker;
     OG_TRY(og__check_features(ds, m.dim, m.dtype, err));
     OG_TRY(og__check_labels(ds, &m, err));
     OG_TRY(og__check_splits(ds, err));
@@ -360,6 +364,20 @@ out:
     og__meta_release(&m);
     if (rc < 0)
         og__dataset_close(ds);
+    return rc;
+}
+
+int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *err)
+{
+    int rc = og__dataset_open_share(path, out, err);
+    if (rc < 0 || !(*out)->workers)
+        return rc;
+    rc = og__fail(err, -EINVAL,
+                  "give the whole dataset, or train on all parts with --exchange (docs/cluster.md)",
+                  "%s: has the feature rows of worker %u of %u alone", path, (*out)->worker,
+                  (*out)->workers);
+    og__dataset_close(*out);
+    *out = NULL;
     return rc;
 }
 

@@ -174,6 +174,8 @@ struct og_dataset {
     enum og_dtype dtype; /* of features, in the file */
     enum og_dtype kept;  /* of their rows in memory and in packs (dataset/features.h) */
     struct og_npy indptr, indices, weights, features, labels, split[OG__SPLITS];
+    uint32_t workers,
+        worker; /* features has rows of the nodes that this one of them owns: 0: all */
     struct og_npy edges[OG__SPLITS]; /* of link prediction; those held out are not in the graph */
     struct og_identity identity;
 };
@@ -182,6 +184,9 @@ struct og_npy *og__array_of(struct og_dataset *ds, enum og__array array);
 
 /* -EINVAL for a typed one (dataset/typed.h). */
 OG_MUST_CHECK int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *err);
+/* The same, but it may be a worker's share (ds->workers), which that refuses. */
+OG_MUST_CHECK int og__dataset_open_share(const char *path, struct og_dataset **out,
+                                         struct og_err *err);
 void og__dataset_close(struct og_dataset *ds);
 /* Refuses an output that is one of the dataset's own files. NULL, and what is not there yet, may be
  * written. */

@@ -71,7 +71,7 @@ static int open_rows(struct og_reader **out, const struct og_dataset *ds,
         .stripes = ds->features.parts ? ds->features.parts->stripes : (struct og_stripes){0},
         .offset = (uint64_t)ds->features.offset,
         .row_bytes = og__file_row_bytes(ds),
-        .n_rows = (uint64_t)ds->n_nodes,
+        .n_rows = (uint64_t)ds->features.shape[0],
     };
     own.recode = recode;
     return og__reader_open_parts(out, &rows, &own, b, err);

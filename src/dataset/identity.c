@@ -188,7 +188,7 @@ int og__dataset_identify(struct og_dataset *ds, const struct og_meta *m, struct 
             continue;
         OG_TRY(look_at(array, buffer, &s->contents, err));
         OG_TRY(look_at_file(array, &m->file[a], s, err));
-        s->contents = declared(m, a, s->contents);
+        s->contents = m->file[a].workers ? m->file[a].contents : declared(m, a, s->contents);
     }
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
         id->contents = mix(id->contents, &id->array[a].contents, sizeof(uint64_t));

@@ -145,6 +145,24 @@ struct og_meta_part og__meta_part(const struct og_meta_file *f, uint32_t part)
     return found;
 }
 
+/* Features alone are so large that machines have a share each. */
+static int get_share(json_t *object, struct og_meta_file *f, const char *name, struct og_err *err)
+{
+    int64_t workers = 0;
+    int64_t worker = 0;
+    int rc;
+    OG_TRY(get_count(object, "workers", OG_MOST_PARTS, &workers, name, err));
+    OG_TRY(get_count(object, "worker", OG_MOST_PARTS, &worker, name, err));
+    if (workers < 2 || worker >= workers)
+        OG_TRY(wrong(name, "workers", "2 to 64, and \"worker\" below it", err));
+    if (!og__json_hex_get(json_object_get(object, "contents"), &f->contents))
+        OG_TRY(wrong(name, "contents", "16 hexadecimal digits", err));
+    f->workers = (uint32_t)workers;
+    f->worker = (uint32_t)worker;
+out:
+    return rc;
+}
+
 static int get_file(json_t *files, const char *key, bool in_parts, struct og_meta_file *f,
                     const char *name, struct og_err *err)
 {
@@ -157,6 +175,8 @@ static int get_file(json_t *files, const char *key, bool in_parts, struct og_met
         return wrong(name, key, "an object", err);
     if (in_parts && json_object_get(object, "parts"))
         return get_parts(object, f, name, err);
+    if (in_parts && json_object_get(object, "workers"))
+        OG_TRY(get_share(object, f, name, err));
     OG_TRY(get_text(object, "path", &f->path, name, err));
     OG_TRY(get_text(object, "dtype", &dtype, name, err));
     OG_TRY(get_count(object, "offset", INT64_MAX / 2, &f->offset, name, err));

@@ -6,7 +6,9 @@
  *    "checksums": {"indptr.npy": "16 hex digits: XXH3-64 of the file", ...},
  *    "files": {"features": {"path": "/big/paper.npy"},              any .npy, or in parts:
  *              "features": {"unit": 2048, "parts": [{"path": "/disk1/p.npy", "checksum": ...,
- *                                                    "contents": ...}, ...]},   or headerless:
+ *                                                    "contents": ...}, ...]},
+ *              "features": {"path": "features.npy", "workers": 4, "worker": 0,   rows of own nodes
+ *                           "contents": ...},                                or headerless:
  *              "labels":   {"path": "labels.bin", "dtype": "int64", "shape": [N], "offset": 0}},
  *    "provenance": {...}}
  *
@@ -26,7 +28,10 @@ struct og_meta_file {
     struct og_stripes stripes; /* parts > 0: it has parts, og__meta_part tells which, and no path */
     const json_t *parts;       /* [stripes.parts] */
     int64_t whole;             /* bytes of the one file that these were, its header included; -1 */
-    bool raw;                  /* headerless: the rest is filled */
+    uint32_t workers,
+        worker;        /* of features: rows of the nodes that this one of them owns; else 0 */
+    uint64_t contents; /* and of those of all nodes, as of an array */
+    bool raw;          /* headerless: the rest is filled */
     enum og__npy_type type;
     int ndim;
     int64_t shape[2], offset;

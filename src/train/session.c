@@ -173,6 +173,22 @@ static int check_timeline(const struct og_session *s, struct og_err *err)
     return rc < 0 || !path || s->config.opt.resume ? rc : og__check_absent(path, err);
 }
 
+/* Its features may be the rows of this rank's nodes alone. */
+static int open_share(struct og_session *s, const char *dataset, struct og_err *err)
+{
+    const struct og_share *own = &s->config.share;
+    int rc = og__dataset_open_share(dataset, &s->facts.ds, err);
+    const struct og_dataset *ds = s->facts.ds;
+    if (rc < 0 || !ds->workers)
+        return rc;
+    s->config.own_rows = true;
+    return ds->workers == own->ranks && ds->worker == own->rank
+               ? 0
+               : og__fail(err, -EINVAL, "start as many workers as there are parts, in their order",
+                          "%s: has the feature rows of worker %u of %u, this is worker %u of %u",
+                          dataset, ds->worker, ds->workers, own->rank, own->ranks);
+}
+
 /* Others say of a typed one that they do not take it. */
 static int open_dataset(struct og_session *s, const char *dataset, struct og_err *err)
 {
@@ -182,7 +198,8 @@ static int open_dataset(struct og_session *s, const char *dataset, struct og_err
     int rc;
     OG_TRY(may_be ? og__is_typed(dataset, &typed, err) : 0);
     if (!typed)
-        return og__dataset_open(dataset, &s->facts.ds, err);
+        return og__exchanges(&s->config) ? open_share(s, dataset, err)
+                                         : og__dataset_open(dataset, &s->facts.ds, err);
     if (og__has_tiers(&s->config))
         return og__fail(err, -ENOTSUP, "leave --device-memory out",
                         "--device-memory: a device keeps no rows of typed graphs yet");

@@ -130,6 +130,10 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
     int rc = of_pairs(s) ? settle_edges(s, err) : 0;
     if (rc < 0 || !of_pairs(s) || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0)
         return rc;
+    if (s->facts.ds->workers)
+        return og__fail(err, -EINVAL,
+                        "stripe a dataset that has lists of edges: --edge-split " OG__OWN_EDGES,
+                        "%s: edges are not held out of a worker's share", s->facts.ds->path);
     char *own;
     rc = og__scratch_first(&own, &s->config.opt, NULL, err);
     if (rc < 0)

@@ -1,0 +1,169 @@
+/* og_stripe_part: a dataset for one of several machines whose workers send one another rows.
+ *
+ *   DATASET   indptr  indices  labels  ...   features  0 1 2 3 4 5 6 7 8      rows
+ *                │       │       │                     │       │       │
+ *   part 0 of 4  indptr  indices  labels  ...  features 0       4       8     1/4 of them
+ *
+ * All that is small beside features is copied; of those it has the rows of the nodes that worker
+ * `part` owns (plan/owners.h). It is the same dataset: its contents are those of the whole. */
+#include "base/file.h"
+#include "base/hex.h"
+#include "dataset/identity.h"
+#include "dataset/writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 4 * 1024 * 1024 };
+
+struct parter {
+    struct og_dataset *ds;
+    struct og_newdir dir;
+    const struct og_observer *seen;
+    uint32_t parts, part;
+    json_t *meta, *checksums;
+    char *buffer;
+    size_t bytes; /* of it: a row at least */
+    int64_t done, total;
+};
+
+static int no_memory(const struct parter *p, struct og_err *err)
+{
+    return og__fail_errno(err, -ENOMEM, NULL, "%s: part", p->ds->path);
+}
+
+/* Rows of the piece to the writer: all of them, or every parts-th. */
+static int put_rows(const struct parter *p, struct og_npy_writer *w, int64_t first, int64_t n,
+                    size_t row, bool own, struct og_err *err)
+{
+    const int64_t parts = p->parts;
+    int rc = 0;
+    if (!own)
+        return og__npy_append(w, p->buffer, n, err);
+    for (int64_t i = (p->part + parts - first % parts) % parts; i < n; i += parts)
+        OG_TRY(og__npy_append(w, p->buffer + (size_t)i * row, 1, err));
+out:
+    return rc;
+}
+
+static int copy_rows(struct parter *p, const struct og_npy *a, struct og_npy_writer *w, bool own,
+                     struct og_err *err)
+{
+    const size_t row = og__npy_size(a->type) * (size_t)a->shape[1];
+    const int64_t most = (int64_t)(p->bytes / OG_MAX(row, (size_t)1));
+    int rc = 0;
+    for (int64_t at = 0; at < a->shape[0]; at += most) {
+        const int64_t n = OG_MIN(most, a->shape[0] - at);
+        OG_TRY(og__npy_read(a, at, n, p->buffer, err));
+        OG_TRY(put_rows(p, w, at, n, row, own, err));
+        p->done += n * (int64_t)row;
+        OG_TRY(og__writing_goes_on(p->seen, "stripe", "bytes", p->done, p->total, err));
+    }
+out:
+    return rc;
+}
+
+static int copy_array(struct parter *p, enum og__array which, struct og_err *err)
+{
+    const struct og_npy *a = og__array_of(p->ds, which);
+    char name[32];
+    struct og_npy_writer *w = NULL;
+    uint64_t checksum;
+    snprintf(name, sizeof(name), "%s.npy", og__array_name(which));
+    char *path = og__path_join(p->dir.temporary, name);
+    int rc;
+    OG_TRY(path ? og__npy_create(&w, path, a->type, a->ndim, a->shape[1], err) : no_memory(p, err));
+    OG_TRY(copy_rows(p, a, w, which == OG__FEATURES, err));
+    rc = og__npy_finish(w, &checksum, err);
+    w = NULL;
+    OG_TRY(rc);
+    OG_TRY(og__meta_set_checksum(p->checksums, name, checksum, err));
+out:
+    og__npy_discard(w);
+    free(path);
+    return rc;
+}
+
+static int copy_arrays(struct parter *p, struct og_err *err)
+{
+    size_t row = 8;
+    int rc = 0;
+    for (enum og__array a = 0; a < OG__ARRAYS; a++) {
+        const struct og_npy *array = og__array_of(p->ds, a);
+        if (!og__npy_there(array))
+            continue;
+        p->total += array->bytes;
+        row = OG_MAX(row, og__npy_size(array->type) * (size_t)array->shape[1]);
+    }
+    p->bytes = OG_MAX(row, (size_t)PIECE);
+    p->buffer = malloc(p->bytes);
+    OG_TRY(p->buffer ? 0 : no_memory(p, err));
+    for (enum og__array a = 0; a < OG__ARRAYS; a++)
+        if (og__npy_there(og__array_of(p->ds, a)))
+            OG_TRY(copy_array(p, a, err));
+out:
+    return rc;
+}
+
+/* What it says of itself, but where arrays lie. */
+static int read_meta(struct parter *p, struct og_err *err)
+{
+    char *path = og__path_join(p->ds->path, "meta.json");
+    char *text = NULL;
+    size_t len = 0;
+    int rc;
+    OG_TRY(path ? og__read_text(path, OG__META_MAX, &text, &len, err) : no_memory(p, err));
+    OG_TRY(og__json_parse(&p->meta, text, len, path, NULL, err));
+    json_object_del(p->meta, "files");
+    p->checksums = json_object();
+    if (!p->checksums)
+        rc = no_memory(p, err);
+out:
+    free(text);
+    free(path);
+    return rc;
+}
+
+static int write_meta(struct parter *p, struct og_err *err)
+{
+    json_t *own = og__json_with(json_object(), "path", json_string("features.npy"));
+    own = og__json_with(own, "workers", json_integer(p->parts));
+    own = og__json_with(own, "worker", json_integer(p->part));
+    own =
+        og__json_with(own, "contents", og__json_hex(p->ds->identity.array[OG__FEATURES].contents));
+    json_t *files = og__json_with(json_object(), "features", own);
+    p->meta = og__json_with(p->meta, "files", files);
+    p->meta = og__json_with(p->meta, "checksums", json_incref(p->checksums));
+    return og__meta_write(p->dir.temporary, json_incref(p->meta), err);
+}
+
+static int write_part(struct parter *p, struct og_err *err)
+{
+    int rc;
+    OG_TRY(read_meta(p, err));
+    OG_TRY(copy_arrays(p, err));
+    OG_TRY(write_meta(p, err));
+    OG_TRY(og__newdir_commit(&p->dir, err));
+out:
+    return rc;
+}
+
+int og_stripe_part(const char *dataset, const char *out, int parts, int part,
+                   const struct og_observer *seen, struct og_err *err)
+{
+    struct parter p = {.seen = seen, .parts = (uint32_t)parts, .part = (uint32_t)part};
+    int rc;
+    if (parts < 2 || parts > OG_MOST_PARTS || part < 0 || part >= parts)
+        return og__fail(err, -EINVAL, "parts are numbered from 0: --parts 4 --part 0 to --part 3",
+                        "part %d of %d", part, parts);
+    OG_TRY(og__dataset_open(dataset, &p.ds, err));
+    OG_TRY(og__newdir_begin(&p.dir, out, err));
+    OG_TRY(write_part(&p, err));
+out:
+    og__newdir_abandon(&p.dir);
+    json_decref(p.meta);
+    json_decref(p.checksums);
+    free(p.buffer);
+    og__dataset_close(p.ds);
+    return rc;
+}
