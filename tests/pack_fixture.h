@@ -74,13 +74,14 @@ static inline unsigned char *write_features(const char *path, size_t size, off_t
 static inline struct og_dataset features_alone(char *dir, char *features, int64_t n_nodes,
                                                size_t row_bytes, off_t offset)
 {
-    return (struct og_dataset){.path = dir,
-                               .n_nodes = n_nodes,
-                               .dim = (int)row_bytes,
-                               .dtype = OG_U8,
-                               .kept = OG_U8,
-                               .identity.contents = 0x1234567890ull,
-                               .features = {.fd = -1, .path = features, .offset = offset}};
+    return (struct og_dataset){
+        .path = dir,
+        .n_nodes = n_nodes,
+        .dim = (int)row_bytes,
+        .dtype = OG_U8,
+        .kept = OG_U8,
+        .identity.contents = 0x1234567890ull,
+        .features = {.fd = -1, .path = features, .offset = offset, .shape = {n_nodes}}};
 }
 
 static inline int files_in(const char *dir)

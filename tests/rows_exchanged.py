@@ -115,6 +115,9 @@ def what_it_does_not_take_is_refused():
     alone = trained("alone", 1, EXCHANGE)
     assert "--exchange has no effect" in alone.stderr, alone.stderr
     assert "--policy degree, unless" in trained("given", 2, EXCHANGE).stderr
+    for policy in ("degree", "belady", "lru"):  # whose cache knows but its own nodes
+        done = subprocess.run([OUTGROW, "plan", "graph", "--workers", "2", "--exchange", "--policy", policy, "--cache", "5%", "--batch", "50", "--json"], capture_output=True, text=True)
+        assert done.returncode == 0 and json.loads(done.stdout)["predicted"] is None, (policy, done.stderr)
 
 
 def each_machine_has_its_rows():

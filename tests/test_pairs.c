@@ -79,7 +79,7 @@ enum { GIVEN = OG_COUNT(given) };
 
 /* Those that no pair is needed of: two name the folder of all that is seen here, and one is for
  * processes that were started together (workers.py). */
-static const char *const apart[] = {"run", "resume", "workers"};
+static const char *const apart[] = {"run", "resume", "workers", "exchange"};
 
 static bool has_value(const char *name)
 {

@@ -193,7 +193,7 @@ int og__predict_run(struct og_data_path *d, struct og_err *err)
 {
     uint64_t items = og__schedule_items(&d->facts->schedule);
     uint64_t epoch = og__schedule_start(&d->facts->schedule, 2);
-    if (items == 0)
+    if (items == 0 || og__exchanges(d->config)) /* its policy knows but own nodes */
         return 0;
     if (d->predicted->known)
         return d->predicted->bound ? predict_group(d, items, err) : 0;

@@ -29,12 +29,17 @@ static void release_rounds(struct og_demand *d)
     og__release(d->budget, d->ptr, n * sizeof(*d->ptr), part);
     og__release(d->budget, d->at_ptr, n * sizeof(*d->at_ptr), part);
     og__release(d->budget, d->counts, n * d->owner.owners * sizeof(*d->counts), part);
+    d->ptr = d->at_ptr = NULL;
+    d->counts = NULL;
+    d->most = 0;
 }
 
 static void release_rows(struct og_demand *d)
 {
     og__release(d->budget, d->ids, d->room * sizeof(*d->ids), part);
     og__release(d->budget, d->at, d->room * sizeof(*d->at), part);
+    d->ids = d->at = NULL;
+    d->room = 0;
 }
 
 void og__demand_close(struct og_demand *d)
@@ -51,8 +56,12 @@ void og__demand_clear(struct og_demand *d)
     d->n = 0;
 }
 
+/* Where there is nothing to keep, the old arrays go before there are new ones: both at a time are
+ * not in the memory plan. */
 static int grow_rounds(struct og_demand *d, uint32_t rounds, struct og_err *err)
 {
+    if (d->n == 0)
+        release_rounds(d);
     const size_t n = (size_t)rounds + 1;
     const uint32_t owners = d->owner.owners;
     struct og_demand more = {.owner.owners = owners, .most = rounds, .budget = d->budget};
@@ -64,6 +73,7 @@ static int grow_rounds(struct og_demand *d, uint32_t rounds, struct og_err *err)
         release_rounds(&more);
         return -ENOMEM;
     }
+    more.ptr[0] = more.at_ptr[0] = 0;
     if (d->ptr) {
         memcpy(more.ptr, d->ptr, ((size_t)d->n + 1) * sizeof(*d->ptr));
         memcpy(more.at_ptr, d->at_ptr, ((size_t)d->n + 1) * sizeof(*d->at_ptr));
@@ -79,6 +89,8 @@ static int grow_rounds(struct og_demand *d, uint32_t rounds, struct og_err *err)
 
 static int grow_rows(struct og_demand *d, uint64_t rows, struct og_err *err)
 {
+    if (d->n == 0)
+        release_rows(d);
     struct og_demand more = {.room = rows, .budget = d->budget};
     more.ids = og__alloc(d->budget, rows * sizeof(*more.ids), part, err);
     more.at = more.ids ? og__alloc(d->budget, rows * sizeof(*more.at), part, err) : NULL;
