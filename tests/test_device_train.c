@@ -447,7 +447,11 @@ static void a_call_that_fails_ends_the_run(void **state)
     og__virtual_become(&v);
     struct og_options opt;
     common(&opt, way);
+    char path[400], *whole, *some;
+    size_t bytes, n;
+    snprintf(path, sizeof(path), "%s/checkpoint.safetensors", run_path);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
+    assert_int_equal(og__read_text(path, 1 << 24, &whole, &bytes, NULL), 0);
     og__remove_tree(run_path);
     const uint64_t calls = og__virtual_calls();
     assert_true(calls > 1000);
@@ -458,8 +462,15 @@ static void a_call_that_fails_ends_the_run(void **state)
         const int rc = og_train(dataset, &opt, NULL, NULL, &err);
         if ((rc < 0) != (err.code < 0) || (rc < 0 && !strstr(err.message, "was to fail")))
             fail_msg("call %llu: %d, '%s'", (unsigned long long)v.fail, rc, err.message);
+        if (rc == 0) { /* nothing that counts hung on it */
+            assert_int_equal(og__read_text(path, 1 << 24, &some, &n, NULL), 0);
+            assert_int_equal(n, bytes);
+            assert_memory_equal(some, whole, bytes);
+            free(some);
+        }
         og__remove_tree(run_path);
     }
+    free(whole);
     og__virtual_become(&og__virtual_usual);
     og_options_release(&opt);
 }

@@ -16,6 +16,7 @@ int og__device_sampling_check(const struct og_config *config, struct og_err *err
         {opt->topology == OG_TOPOLOGY_DISK, "the structure goes there from memory",
          "give --topology memory"},
         {opt->alternate, "the structure stays there", "leave --alternate out"},
+        {opt->samples, "samples are read, not drawn", "leave --samples out"},
     };
     for (size_t i = 0; opt->sample_on == OG_SAMPLE_ON_DEVICE && i < OG_COUNT(others); i++)
         if (others[i].given)

@@ -31,7 +31,8 @@ struct og_device_sampler {
     uint64_t n_nodes, n_edges;
     bool wide; /* 64 bits an index */
     pthread_mutex_t lock;
-    struct room room; /* guarded by lock */
+    struct room room; /* guarded by lock; */
+    uint32_t n_ids;   /* as well: a copy that a failure leaves under way ends here */
 };
 
 /* ---- memory ---- */
@@ -296,18 +297,17 @@ static int fetch_hop(struct og_device_sampler *d, struct og_hop *h, uint32_t n, 
     const struct room *r = &d->room;
     const uint32_t before = (uint32_t)block->n_edges;
     const uint32_t parts = (b->n_ids + n_edges + OG__SCAN_PART - 1) / OG__SCAN_PART;
-    uint32_t n_ids;
     int rc;
-    OG_TRY(fetch(d, &n_ids, r->part + parts, 1, err));
+    OG_TRY(fetch(d, &d->n_ids, r->part + parts, 1, err));
     OG_TRY(fetch(d, block->indptr + h->first, r->start, n, err));
     OG_TRY(fetch(d, block->src + before, r->key, n_edges, err));
     OG_TRY(d->be->ops->finish(d->stream, err));
-    OG_TRY(fetch(d, h->ids + b->n_ids, r->ids + b->n_ids, n_ids - b->n_ids, err));
+    OG_TRY(fetch(d, h->ids + b->n_ids, r->ids + b->n_ids, d->n_ids - b->n_ids, err));
     OG_TRY(d->be->ops->finish(d->stream, err));
     for (uint32_t i = 0; i < n && before > 0; i++)
         block->indptr[h->first + i] += before;
     block->n_edges += n_edges;
-    b->n_ids = n_ids;
+    b->n_ids = d->n_ids;
 out:
     return rc;
 }
