@@ -17,7 +17,7 @@
 enum { FOLDERS = 3, OUTPUTS = 2 };
 
 static char root[TEST_PATH];
-static char graph[TEST_PATH + 32], checkpoint[TEST_PATH + 32];
+static char graph[TEST_PATH + 32], checkpoint[TEST_PATH + 64];
 static char output[OUTPUTS][TEST_PATH + 32];
 static char folder[FOLDERS][TEST_PATH + 32];
 
@@ -95,13 +95,15 @@ static void hear_message(void *arg, int level, const char *text)
 
 static int predict(int folders, bool resume, struct heard *h, struct og_err *err)
 {
-    char list[FOLDERS * sizeof(folder[0])] = "";
+    char list[FOLDERS * (sizeof(folder[0]) + 1)] = "";
     const struct og_observer seen = {
         .message = hear_message, .progress = hear_progress, .arg = h, .stop = &h->stop};
     struct og_options opt;
     for (int i = 0; i < folders; i++) {
         const size_t n = strlen(list);
-        snprintf(list + n, sizeof(list) - n, "%s%s", i ? "," : "", folder[i]);
+        if (i > 0)
+            list[n] = ',';
+        memcpy(list + n + (i > 0), folder[i], strlen(folder[i]) + 1);
     }
     og_options_init(&opt);
     test_set(&opt, "memory", "40M");

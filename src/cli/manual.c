@@ -44,6 +44,14 @@ static void roff_option(const struct shown_option *o)
     roff_line("", o->help);
 }
 
+static void print_training(const struct command *c)
+{
+    fputs(".PP\nTakes the options of train too", stdout);
+    for (size_t i = 0; c->without && c->without[i]; i++)
+        printf("%s\n.BR \\-\\-%s ", i ? "," : " but", c->without[i]);
+    fputs(";\nthose without bearing on it are ignored.\n", stdout);
+}
+
 /* Training options are told once, under train. */
 static void roff_command(const struct command *c)
 {
@@ -73,8 +81,7 @@ static void roff_command(const struct command *c)
         roff_option(&list[i]);
     }
     if (c->training && !tells)
-        fputs(".PP\nTakes the options of train too; those without bearing on it are ignored.\n",
-              stdout);
+        print_training(c);
     free(list);
 }
 

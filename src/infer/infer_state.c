@@ -310,8 +310,11 @@ static json_t *checksums_json(const struct og_infer_state *s)
 static json_t *folders_json(const struct og_infer_state *s)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < s->n_homes; i++)
-        list = og__json_append(list, og__json_text(s->path[i]));
+    for (uint32_t i = 0; i < s->n_homes; i++) { /* by one name, however they were called */
+        char *whole = realpath(s->path[i], NULL);
+        list = og__json_append(list, og__json_text(whole ? whole : s->path[i]));
+        free(whole);
+    }
     return list;
 }
 

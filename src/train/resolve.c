@@ -209,7 +209,8 @@ int og__alone(const struct og_options *opt, struct og_err *err)
 {
     return opt->workers <= 1
                ? 0
-               : og__fail(err, -EINVAL, "leave --workers out: several can train, no more",
+               : og__fail(err, -EINVAL,
+                          "leave --workers out: train, plan and simulate alone take it",
                           "--workers %d: this is the work of one process", opt->workers);
 }
 

@@ -65,11 +65,14 @@ int og__know_disks(struct og_facts *f, const struct og_options *opt, struct og_e
 int og__know_whole(struct og_config *c, struct og_err *err)
 {
     struct og_places folders;
+    const char *here = c->want & OG__WANT_TRAINING ? "." : NULL; /* a run's folder is made there */
+    const char *run = c->opt.run ? c->opt.run : here;
     int rc = og__scratch_folders(&folders, &c->opt, NULL, err);
     c->whole = (struct og_whole_files){.times = OG_MAX(folders.n, 1u)};
-    if (rc == 0 && !c->opt.scratch && c->opt.run && folders.n > 0 &&
-        !og__same_file_system(folders.path[0], c->opt.run))
-        c->whole = (struct og_whole_files){.room = og__disk_free(folders.path[0]) / 10 * 9};
+    if (rc == 0 && !c->opt.scratch && run && folders.n > 0 &&
+        !og__same_file_system(folders.path[0], run))
+        c->whole = (struct og_whole_files){.room = og__disk_free(folders.path[0]) / 10 * 9 /
+                                                   (uint64_t)OG_MAX(c->here, 1)};
     og__places_free(&folders);
     return rc;
 }
@@ -183,14 +186,17 @@ static void know_typed_rows(struct og_session *s)
                                 og__file_row_bytes(&f->typed->type[t].view);
 }
 
-/* Of --device-memory; the largest hop is the last. */
+/* Of --device-memory: there is one hop at a time. */
 static void know_sampling(struct og_session *s)
 {
     struct og_facts *f = &s->facts;
+    uint64_t most = 0;
+    for (uint32_t h = 0; h < f->caps.n_hops; h++)
+        most = OG_MAX(most, f->caps.hop[h].n_edges);
     f->bytes.there_sampling = 0;
     if (og__has_tiers(&s->config) && s->config.opt.sample_on == OG_SAMPLE_ON_DEVICE)
-        f->bytes.there_sampling = s->learner.ops->samplers->bytes(
-            &s->structure.topology, og__input_rows(f), f->caps.hop[f->caps.n_hops - 1].n_edges);
+        f->bytes.there_sampling =
+            s->learner.ops->samplers->bytes(&s->structure.topology, og__input_rows(f), most);
 }
 
 int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
