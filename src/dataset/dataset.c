@@ -128,7 +128,8 @@ static int open_parts(struct og_dataset *ds, struct og_npy *whole, const struct 
     whole->shape[1] = first->shape[1];
     whole->offset = first->offset;
     whole->bytes = whole->shape[0] * whole->shape[1] * (int64_t)og__npy_size(whole->type);
-    if (!(whole->path = strdup(first->path)))
+    whole->path = first->path ? strdup(first->path) : NULL;
+    if (!whole->path)
         rc = og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
 out:
     return rc;
