@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """bench/cluster.py OUTGROW: hosts that are network namespaces, with links of a given rate, train together by MPI: the same bytes as one
-process, seconds and what went over the links; then a link is cut, and the run goes on with others.
+process, seconds and what went over the links, each with a cache of its own and with --exchange; then a link is cut, and the run goes on
+with others.
 
     bench/cluster.py build/release/outgrow --hosts 2,4 --rate 1gbit
 
@@ -18,6 +19,8 @@ import tempfile
 import time
 
 BRIDGE = "ogbridge"
+DIM = 128
+ROW = 4 * DIM + 4  # and its number, asked for
 AGENT = """#!/bin/sh
 # in the place of ssh: HOST COMMAND...
 host=$1; shift
@@ -74,21 +77,23 @@ def checkpoint(run):
     return pathlib.Path(run, "checkpoint.safetensors").read_bytes()
 
 
-def compare(train, n, agent):
+def compare(train, n, agent, *how):
     shutil.rmtree("one", ignore_errors=True)
     shutil.rmtree("all", ignore_errors=True)
     subprocess.run([*train, "--accumulate", str(n), "--run", "one"], check=True, stdout=subprocess.DEVNULL)
     before = [sent(host) for host in range(1, n + 1)]
-    done = subprocess.run(by_mpi(n, agent, *train, "--run", "all"), capture_output=True, text=True)
+    done = subprocess.run(by_mpi(n, agent, *train, *how, "--run", "all"), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert checkpoint("one") == checkpoint("all"), "other bytes than one process"
     one, told = (json.loads(pathlib.Path(run, "summary.json").read_text()) for run in ("one", "all"))
     assert sorted(w["host"] for w in told["workers"]) == [f"ogh{i}" for i in range(1, n + 1)], told["workers"]
     over = sum(sent(host) - before[host - 1] for host in range(1, n + 1))
     steps = sum(-(-sum(w["batches"] for w in told["workers"]) // len(told["epochs"]) // n) for _ in told["epochs"])
-    print(f"{n} hosts: the same bytes; {told['seconds']:.1f} s, one process with --accumulate {n} {one['seconds']:.1f} s; over the links "
+    rows = sum(e["rows_exchanged"] for e in told["epochs"])
+    print(f"{n} hosts{' with ' + how[0] if how else ''}: the same bytes; {told['seconds']:.1f} s, one process with --accumulate {n} {one['seconds']:.1f} s; over the links "
           f"{over / 1e6:.1f} MB, {over / n / steps / (4 * told['parameters']):.2f} vectors of the model a host and step; read by a host "
-          f"{max(w['bytes_read'] for w in told['workers']) / 1e6:.1f} MB, by one process {sum(e['bytes_read'] for e in one['epochs']) / 1e6:.1f} MB")
+          f"{max(w['bytes_read'] for w in told['workers']) / 1e6:.1f} MB, by one process {sum(e['bytes_read'] for e in one['epochs']) / 1e6:.1f} MB"
+          + (f"; {rows * ROW / 1e6:.1f} MB of rows and their numbers exchanged" if how else ""))
 
 
 def cut(train, n, agent):
@@ -130,14 +135,15 @@ def main():
         agent = pathlib.Path(folder, "agent")
         agent.write_text(AGENT)
         agent.chmod(0o755)
-        subprocess.run([args.outgrow, "generate", "graph", "--nodes", args.nodes, "--degree", "10", "--dim", "128", "--quiet"], check=True)
+        subprocess.run([args.outgrow, "generate", "graph", "--nodes", args.nodes, "--degree", "10", "--dim", str(DIM), "--quiet"], check=True)
         train = [args.outgrow, "train", os.path.abspath("graph"), "--fanout", "5,5", "--hidden", "128", "--epochs", "2", "--memory",
                  args.memory, "--policy", "degree", "--cache", "10%", "--threads", "1", "--quiet"]
         for n in map(int, args.hosts.split(",")):
             disconnect(n)
             try:
                 connect(n, args.rate)
-                compare(train, n, str(agent))
+                for how in (), ("--exchange",):
+                    compare(train, n, str(agent), *how)
                 cut(train, n, str(agent))
             finally:
                 disconnect(n)
