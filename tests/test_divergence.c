@@ -180,7 +180,7 @@ static void a_checkpoint_that_cannot_be_judged_is_told_of(void **state)
 
 struct watch {
     const char *stage;
-    sig_atomic_t stop;
+    volatile sig_atomic_t stop;
     int steps; /* after the signal */
 };
 
@@ -189,7 +189,7 @@ static void on_progress(void *arg, const struct og_progress *p)
     struct watch *w = arg;
     w->steps += w->stop;
     if (strcmp(p->stage, w->stage) == 0)
-        w->stop = 1;
+        test_ask_stop(&w->stop);
 }
 
 static struct og_observer observer(struct watch *w)

@@ -12,6 +12,7 @@
  * kind alone. */
 #include "faults_calls.h"
 #include "faults_sources.h"
+#include "support/runs.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
@@ -471,7 +472,7 @@ static void every_call_survives_every_failure(void **state)
 static void stop_at_once(void *arg, const struct og_progress *p)
 {
     (void)p;
-    *(volatile sig_atomic_t *)arg = 1;
+    test_ask_stop(arg);
 }
 
 static uint64_t hash_of(const char *name)

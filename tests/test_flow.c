@@ -2,6 +2,7 @@
  */
 #include "testing.h"
 
+#include "support/runs.h"
 #include "train/source.h"
 
 #include <stdlib.h>
@@ -117,7 +118,7 @@ static int look(void *arg, struct og_work *w, struct og_err *err)
     if (s->next == s->fail_at)
         return og__fail(err, s->fail_with ? s->fail_with : -EDOM, "a hint", "the sink fails");
     if (s->stop && s->next == s->stop_at)
-        *s->stop = 1;
+        test_ask_stop(s->stop);
     s->next++;
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/temporary.h"
+#include "support/runs.h"
 
 #include <dirent.h>
 #include <outgrow/outgrow.h>
@@ -173,18 +174,6 @@ static void an_import_that_does_not_fit_leaves_nothing(void **state)
 
 /* ---- training ---- */
 
-struct stopper {
-    volatile sig_atomic_t stop;
-    int batches;
-};
-
-static void stop_after_four(void *arg, const struct og_progress *p)
-{
-    struct stopper *s = arg;
-    (void)p;
-    s->stop = ++s->batches == 4;
-}
-
 static void set_options(struct og_options *opt, const char *run)
 {
     static const char *const pairs[][2] = {
@@ -214,8 +203,8 @@ static void a_checkpoint_that_does_not_fit_leaves_the_one_before(void **state)
     assert_int_equal(og_train(graph, &opt, NULL, NULL, NULL), 0);
     og_options_release(&opt);
 
-    struct stopper s = {0};
-    const struct og_observer seen = {.arg = &s, .progress = stop_after_four, .stop = &s.stop};
+    struct test_stopper s = {.at = 4};
+    const struct og_observer seen = {.arg = &s, .progress = test_count_batch, .stop = &s.stop};
     set_options(&opt, run_dir);
     assert_int_equal(og_train(graph, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
     char *before, *after;

@@ -84,7 +84,8 @@ static void hear_progress(void *arg, const struct og_progress *p)
     struct heard *h = arg;
     for (int i = 0; i < FOLDERS; i++)
         h->most[i] = OG_MAX(h->most[i], test_bytes_under(folder[i]));
-    h->stop |= p->epoch == h->stop_layer && p->done > p->total / 2;
+    if (p->epoch == h->stop_layer && p->done > p->total / 2)
+        test_ask_stop(&h->stop);
 }
 
 static void hear_message(void *arg, int level, const char *text)

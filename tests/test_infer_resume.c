@@ -52,7 +52,8 @@ static void hear_progress(void *arg, const struct og_progress *p)
         b->others = make_the_same(b->elsewhere);
     if (b->blocks == b->kill_at)
         raise(SIGKILL);
-    b->stop |= p->epoch == b->stop_layer && strcmp(p->stage, "walk") != 0;
+    if (p->epoch == b->stop_layer && strcmp(p->stage, "walk") != 0)
+        test_ask_stop(&b->stop);
 }
 
 static void hear_message(void *arg, int level, const char *text)

@@ -2,6 +2,7 @@
 #include "loader_fixture.h"
 
 #include "loader/loader.h"
+#include "support/runs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -871,7 +872,7 @@ static void a_flag_stops_it(void **state)
     assert_int_equal(og_loader_open(&l, graph, &opt, NULL, &seen, NULL), 0);
     start_epoch(l, 1);
     og_minibatch_release(next_batch(l));
-    stop = 1;
+    test_ask_stop(&stop);
     assert_int_equal(og_loader_next(l, -1, &b, NULL), OG_INTERRUPTED);
     stop = 0;
     b = next_batch(l);

@@ -8,6 +8,7 @@
 #include "dataset/convert.h"
 #include "support/files.h"
 #include "support/folder.h"
+#include "support/runs.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -560,22 +561,10 @@ static void what_does_not_fit_is_named(void **state)
 
 /* ---- interrupted ---- */
 
-struct stopper {
-    volatile sig_atomic_t stop;
-    int batches;
-};
-
-static void stop_soon(void *arg, const struct og_progress *p)
-{
-    struct stopper *s = arg;
-    (void)p;
-    s->stop = ++s->batches == 7;
-}
-
 static void cut(pairs_t pairs, const char *dtype)
 {
-    struct stopper s = {0};
-    const struct og_observer seen = {.arg = &s, .progress = stop_soon, .stop = &s.stop};
+    struct test_stopper s = {.at = 7};
+    const struct og_observer seen = {.arg = &s, .progress = test_count_batch, .stop = &s.stop};
     struct og_options opt;
     set_options(&opt, pairs, dtype);
     assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);

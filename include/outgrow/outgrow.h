@@ -317,7 +317,9 @@ struct og_observer {
     void (*message)(void *arg, int level, const char *text); /* 0 warning, 1 info, 2 debug */
     void (*progress)(void *arg, const struct og_progress *p);
     void (*epoch)(void *arg, const char *epoch_json); /* after each epoch, as in summary.json */
-    const volatile sig_atomic_t *stop; /* non-zero = end at the next batch, resumable */
+    /* Non-zero = end at the next batch, resumable. Set by a signal handler or, as the call's own
+     * threads read it, with an atomic store. */
+    const volatile sig_atomic_t *stop;
 };
 
 /* Train on the dataset in folder `dataset`. Writes the run folder (summary.json, checkpoints).

@@ -1,6 +1,8 @@
 /* A run: its files, its call, and what must hold of its counts and numbers. */
 #include "one.h"
 
+#include "../support/runs.h"
+
 #include <ftw.h>
 #include <jansson.h>
 #include <signal.h>
@@ -85,7 +87,7 @@ static void count_batch(void *arg, const struct og_progress *p)
     struct stopper *s = arg;
     s->training += strcmp(p->stage, "train") == 0;
     if (++s->batches == s->at)
-        s->stop = 1;
+        test_ask_stop(&s->stop);
 }
 
 static json_t *numbers_of(const json_t *summary)

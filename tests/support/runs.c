@@ -16,7 +16,7 @@ void test_count_batch(void *stopper, const struct og_progress *p)
     struct test_stopper *s = stopper;
     (void)p;
     if (++s->batches == s->at)
-        s->stop = 1;
+        test_ask_stop(&s->stop);
 }
 
 void test_note_message(void *said, int level, const char *text)

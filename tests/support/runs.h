@@ -7,6 +7,12 @@
 /* Fails the test, with the message, where the option refuses the value. */
 void test_set(struct og_options *opt, const char *name, const char *value);
 
+/* Sets an observer's stop flag while the run's threads read it. */
+static inline void test_ask_stop(volatile sig_atomic_t *flag)
+{
+    __atomic_store_n(flag, 1, __ATOMIC_RELAXED);
+}
+
 /* An observer's progress: stops the run behind its batch number `at`. */
 struct test_stopper {
     volatile sig_atomic_t stop;
