@@ -65,8 +65,8 @@ struct splitter {
     const struct og_edge_split *split;
     uint64_t one, other; /* sums that are equal if the graph is symmetric */
     bool symmetric;
-    int64_t kept; /* edges that stay in the graph */
-    struct og_npy_writer *indptr, *indices, *weights, *edges[OG__SPLITS];
+    struct og_thinned left; /* what stays in the graph */
+    struct og_npy_writer *edges[OG__SPLITS];
     json_t *checksums;
 };
 
@@ -98,20 +98,6 @@ static int put_edge(struct splitter *w, enum og__split to, uint32_t src, uint32_
     return og__npy_append(w->edges[to], is_narrow ? (const void *)narrow : wide, 1, err);
 }
 
-static int keep_edge(struct splitter *w, size_t i, struct og_err *err)
-{
-    const int64_t *src = w->walk.src;
-    int32_t narrow = (int32_t)src[i];
-    const void *id = w->ds->indices.type == OG__NPY_I32 ? (const void *)&narrow : &src[i];
-    int rc;
-    OG_TRY(og__npy_append(w->indices, id, 1, err));
-    if (w->weights)
-        OG_TRY(og__npy_append(w->weights, &w->walk.weight[i], 1, err));
-out:
-    w->kept++;
-    return rc;
-}
-
 static int split_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, size_t from,
                       size_t to, struct og_err *err)
 {
@@ -121,7 +107,7 @@ static int split_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, 
         uint32_t src = (uint32_t)walk->src[i];
         enum og__split of = src == dst ? OG__TRAIN : og__edge_split_of(w->split, src, dst);
         if (of == OG__TRAIN)
-            OG_TRY(keep_edge(w, i, err));
+            OG_TRY(og__thinned_keep(&w->left, walk, i, err));
         OG_TRY(put_edge(w, of, src, dst, err));
     }
 out:
@@ -133,24 +119,21 @@ static int end_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, si
 {
     struct splitter *w = arg;
     (void)walk, (void)dst, (void)from, (void)to;
-    return og__npy_append(w->indptr, &w->kept, 1, err);
+    return og__thinned_end_list(&w->left, err);
 }
 
 /* ---- the files ---- */
 
-static const char *const edge_files[OG__SPLITS] = {"train_edges.npy", "valid_edges.npy",
-                                                   "test_edges.npy"};
+static const struct og_thinned_files files = {"indptr.npy", "indices.npy", "weights.npy"};
 
 static int create_all(struct splitter *w, const char *folder, struct og_err *err)
 {
     const struct og_dataset *ds = w->ds;
     int rc;
-    OG_TRY(og__split_create(&w->indptr, folder, "indptr.npy", OG__NPY_I64, 1, 1, err));
-    OG_TRY(og__split_create(&w->indices, folder, "indices.npy", ds->indices.type, 1, 1, err));
-    if (w->walk.weight)
-        OG_TRY(og__split_create(&w->weights, folder, "weights.npy", OG__NPY_F32, 1, 1, err));
+    OG_TRY(og__thinned_create(&w->left, &w->walk, folder, &files, err));
     for (int s = 0; s < OG__SPLITS; s++)
-        OG_TRY(og__split_create(&w->edges[s], folder, edge_files[s], ds->indices.type, 2, 2, err));
+        OG_TRY(
+            og__split_create(&w->edges[s], folder, og__edge_files[s], ds->indices.type, 2, 2, err));
 out:
     return rc;
 }
@@ -158,11 +141,9 @@ out:
 static int finish_all(struct splitter *w, struct og_err *err)
 {
     int rc;
-    OG_TRY(og__split_finish(&w->indptr, "indptr.npy", w->checksums, err));
-    OG_TRY(og__split_finish(&w->indices, "indices.npy", w->checksums, err));
-    OG_TRY(og__split_finish(&w->weights, "weights.npy", w->checksums, err));
+    OG_TRY(og__thinned_finish(&w->left, &files, w->checksums, err));
     for (int s = 0; s < OG__SPLITS; s++)
-        OG_TRY(og__split_finish(&w->edges[s], edge_files[s], w->checksums, err));
+        OG_TRY(og__split_finish(&w->edges[s], og__edge_files[s], w->checksums, err));
 out:
     return rc;
 }
@@ -202,11 +183,11 @@ static int write_meta(struct splitter *w, const char *folder, struct og_err *err
         return rc;
     json_t *root = json_pack(
         "{s:i s:s s:I s:I s:i s:s s:i s:s s:b s:O s:{s:o} s:{s:s s:[f, f, f] s:I}}", "format", 1,
-        "name", ds->name, "num_nodes", (json_int_t)ds->n_nodes, "num_edges", (json_int_t)w->kept,
-        "feature_dim", ds->dim, "feature_dtype", og__dtype_name(ds->dtype), "num_classes",
-        ds->n_classes, "task", "link prediction", "symmetric", w->symmetric, "checksums",
-        w->checksums, "files", "features", features, "edge_split", "of",
-        og__hex(ds->identity.contents).digits, "percent", s->percent[OG__TRAIN],
+        "name", ds->name, "num_nodes", (json_int_t)ds->n_nodes, "num_edges",
+        (json_int_t)w->left.kept, "feature_dim", ds->dim, "feature_dtype",
+        og__dtype_name(ds->dtype), "num_classes", ds->n_classes, "task", "link prediction",
+        "symmetric", w->symmetric, "checksums", w->checksums, "files", "features", features,
+        "edge_split", "of", og__hex(ds->identity.contents).digits, "percent", s->percent[OG__TRAIN],
         s->percent[OG__VALID], s->percent[OG__TEST], "seed", (json_int_t)s->seed);
     return og__meta_write(folder, root, err);
 }
@@ -220,11 +201,9 @@ static int open_splitter(struct splitter *w, struct og_budget *b, struct og_err 
 
 static void close_splitter(struct splitter *w)
 {
-    struct og_npy_writer *const writers[] = {w->indptr,           w->indices,
-                                             w->weights,          w->edges[OG__TRAIN],
-                                             w->edges[OG__VALID], w->edges[OG__TEST]};
-    for (size_t i = 0; i < OG_COUNT(writers); i++)
-        og__npy_discard(writers[i]);
+    og__thinned_discard(&w->left);
+    for (int i = 0; i < OG__SPLITS; i++)
+        og__npy_discard(w->edges[i]);
     og__edge_walk_close(&w->walk);
     json_decref(w->checksums);
 }
@@ -238,10 +217,9 @@ int og__edge_split_write(const struct og_dataset *ds, const struct og_edge_split
     OG_TRY(og__edge_walk(&w.walk, add_fingerprints, NULL, &w, err));
     w.symmetric = w.one == w.other;
     OG_TRY(create_all(&w, folder, err));
-    OG_TRY(og__npy_append(w.indptr, &w.kept, 1, err));
     OG_TRY(og__edge_walk(&w.walk, split_list, end_list, &w, err));
     OG_TRY(finish_all(&w, err));
-    if (w.kept == 0)
+    if (w.left.kept == 0)
         OG_TRY(og__fail(err, -EINVAL, "hold out less with --edge-split",
                         "%s: no edge is left to train on", ds->path));
     OG_TRY(write_meta(&w, folder, err));

@@ -108,6 +108,62 @@ out:
     return rc;
 }
 
+const char *const og__edge_files[OG__SPLITS] = {"train_edges.npy", "valid_edges.npy",
+                                                "test_edges.npy"};
+
+int og__thinned_create(struct og_thinned *t, const struct og_edge_walk *w, const char *folder,
+                       const struct og_thinned_files *files, struct og_err *err)
+{
+    const enum og__npy_type id = w->ds->indices.type;
+    int rc;
+    t->kept = 0;
+    OG_TRY(og__split_create(&t->indptr, folder, files->indptr, OG__NPY_I64, 1, 1, err));
+    OG_TRY(og__split_create(&t->indices, folder, files->indices, id, 1, 1, err));
+    if (w->weight)
+        OG_TRY(og__split_create(&t->weights, folder, files->weights, OG__NPY_F32, 1, 1, err));
+    OG_TRY(og__thinned_end_list(t, err)); /* of no node: where the first begins */
+out:
+    return rc;
+}
+
+int og__thinned_keep(struct og_thinned *t, const struct og_edge_walk *w, size_t i,
+                     struct og_err *err)
+{
+    const int32_t narrow = (int32_t)w->src[i];
+    const bool is_narrow = w->ds->indices.type == OG__NPY_I32;
+    int rc;
+    OG_TRY(og__npy_append(t->indices, is_narrow ? (const void *)&narrow : &w->src[i], 1, err));
+    if (t->weights)
+        OG_TRY(og__npy_append(t->weights, &w->weight[i], 1, err));
+    t->kept++;
+out:
+    return rc;
+}
+
+int og__thinned_end_list(struct og_thinned *t, struct og_err *err)
+{
+    return og__npy_append(t->indptr, &t->kept, 1, err);
+}
+
+int og__thinned_finish(struct og_thinned *t, const struct og_thinned_files *files,
+                       json_t *checksums, struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__split_finish(&t->indptr, files->indptr, checksums, err));
+    OG_TRY(og__split_finish(&t->indices, files->indices, checksums, err));
+    OG_TRY(og__split_finish(&t->weights, files->weights, checksums, err));
+out:
+    return rc;
+}
+
+void og__thinned_discard(struct og_thinned *t)
+{
+    og__npy_discard(t->indptr);
+    og__npy_discard(t->indices);
+    og__npy_discard(t->weights);
+    *t = (struct og_thinned){0};
+}
+
 int og__file_json(const struct og_npy *a, json_t **out, struct og_err *err)
 {
     char *path = realpath(a->path, NULL);

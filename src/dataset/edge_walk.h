@@ -34,6 +34,29 @@ OG_MUST_CHECK int og__split_create(struct og_npy_writer **out, const char *folde
                                    struct og_err *err);
 OG_MUST_CHECK int og__split_finish(struct og_npy_writer **writer, const char *name,
                                    json_t *checksums, struct og_err *err);
+
+/* The lists of a graph, or of a relation, without the edges that are held out; their files. */
+struct og_thinned_files {
+    const char *indptr, *indices, *weights;
+};
+struct og_thinned {
+    struct og_npy_writer *indptr, *indices, *weights;
+    int64_t kept; /* edges so far */
+};
+/* With weights where the edges walked have them. */
+OG_MUST_CHECK int og__thinned_create(struct og_thinned *t, const struct og_edge_walk *w,
+                                     const char *folder, const struct og_thinned_files *files,
+                                     struct og_err *err);
+/* Edge w->src[i] stays, with its weight, and its id in the dtype that it was read in. */
+OG_MUST_CHECK int og__thinned_keep(struct og_thinned *t, const struct og_edge_walk *w, size_t i,
+                                   struct og_err *err);
+OG_MUST_CHECK int og__thinned_end_list(struct og_thinned *t, struct og_err *err);
+OG_MUST_CHECK int og__thinned_finish(struct og_thinned *t, const struct og_thinned_files *files,
+                                     json_t *checksums, struct og_err *err);
+void og__thinned_discard(struct og_thinned *t); /* also a finished or zeroed one */
+/* Of edges that are held out, and of those that stay, their ends, by split. */
+extern const char *const og__edge_files[OG__SPLITS];
+
 /* An array where it lies, as "files" of meta.json has it. */
 OG_MUST_CHECK int og__file_json(const struct og_npy *a, json_t **out, struct og_err *err);
 

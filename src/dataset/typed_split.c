@@ -12,8 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *const edge_files[OG__SPLITS] = {"train_edges.npy", "valid_edges.npy",
-                                                   "test_edges.npy"};
 static const char *const relation_files[OG__SPLITS] = {
     "train_edge_relations.npy", "valid_edge_relations.npy", "test_edge_relations.npy"};
 
@@ -25,9 +23,9 @@ struct splitter {
     struct og_budget *budget;
     struct og_npy_writer *edges[OG__SPLITS], *relations[OG__SPLITS];
     json_t *root, *files, *checksums;
-    int64_t kept, kept_in_all; /* of the relation at hand; */
-    uint32_t at;               /* which is this one */
-    struct og_npy_writer *indptr, *indices, *weights;
+    int64_t kept; /* edges of all relations that stay */
+    uint32_t at;  /* the relation at hand; */
+    struct og_thinned left;
 };
 
 /* Between the types of a relation that is asked for, in either direction. */
@@ -59,20 +57,6 @@ out:
     return rc;
 }
 
-static int keep_edge(struct splitter *w, const struct og_edge_walk *walk, size_t i,
-                     struct og_err *err)
-{
-    const int32_t narrow = (int32_t)walk->src[i];
-    const bool is_narrow = walk->ds->indices.type == OG__NPY_I32;
-    int rc;
-    OG_TRY(og__npy_append(w->indices, is_narrow ? (const void *)&narrow : &walk->src[i], 1, err));
-    if (w->weights)
-        OG_TRY(og__npy_append(w->weights, &walk->weight[i], 1, err));
-    w->kept++;
-out:
-    return rc;
-}
-
 static int split_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, size_t from,
                       size_t to, struct og_err *err)
 {
@@ -84,7 +68,7 @@ static int split_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, 
         const uint32_t u = (uint32_t)(w->g->type[r->source].first + walk->src[i]);
         const enum og__split of = u == v ? OG__TRAIN : og__edge_split_of(w->split, u, v);
         if (of == OG__TRAIN)
-            OG_TRY(keep_edge(w, walk, i, err));
+            OG_TRY(og__thinned_keep(&w->left, walk, i, err));
         OG_TRY(put_edge(w, of, u, v, err));
     }
 out:
@@ -96,7 +80,7 @@ static int end_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, si
 {
     struct splitter *w = arg;
     (void)walk, (void)dst, (void)from, (void)to;
-    return og__npy_append(w->indptr, &w->kept, 1, err);
+    return og__thinned_end_list(&w->left, err);
 }
 
 static void name_array(char out[48], uint32_t r, const char *what, const char *suffix)
@@ -106,24 +90,17 @@ static void name_array(char out[48], uint32_t r, const char *what, const char *s
 
 static int split_relation(struct splitter *w, struct og_err *err)
 {
-    const struct og_dataset *view = &w->g->relation[w->at].view;
     struct og_edge_walk walk;
     char indptr[48], indices[48], weights[48];
+    const struct og_thinned_files files = {indptr, indices, weights};
     int rc;
     name_array(indptr, w->at, "indptr", ".npy");
     name_array(indices, w->at, "indices", ".npy");
     name_array(weights, w->at, "weights", ".npy");
-    w->kept = 0;
-    OG_TRY(og__edge_walk_open(&walk, view, w->budget, err));
-    OG_TRY(og__split_create(&w->indptr, w->folder, indptr, OG__NPY_I64, 1, 1, err));
-    OG_TRY(og__split_create(&w->indices, w->folder, indices, view->indices.type, 1, 1, err));
-    if (walk.weight)
-        OG_TRY(og__split_create(&w->weights, w->folder, weights, OG__NPY_F32, 1, 1, err));
-    OG_TRY(og__npy_append(w->indptr, &w->kept, 1, err));
+    OG_TRY(og__edge_walk_open(&walk, &w->g->relation[w->at].view, w->budget, err));
+    OG_TRY(og__thinned_create(&w->left, &walk, w->folder, &files, err));
     OG_TRY(og__edge_walk(&walk, split_list, end_list, w, err));
-    OG_TRY(og__split_finish(&w->indptr, indptr, w->checksums, err));
-    OG_TRY(og__split_finish(&w->indices, indices, w->checksums, err));
-    OG_TRY(og__split_finish(&w->weights, weights, w->checksums, err));
+    OG_TRY(og__thinned_finish(&w->left, &files, w->checksums, err));
 out:
     og__edge_walk_close(&walk);
     return rc;
@@ -154,7 +131,7 @@ static int refer_to_relation(struct splitter *w, struct og_err *err)
         name_array(name, w->at, names[i], "");
         OG_TRY(refer_to(w, name, array[i], err));
     }
-    w->kept = view->n_edges;
+    w->left.kept = view->n_edges;
 out:
     return rc;
 }
@@ -185,9 +162,9 @@ static int split_relations(struct splitter *w, struct og_err *err)
     for (w->at = 0; w->at < w->g->n_relations; w->at++) {
         OG_TRY(loses_edges(w, w->at) ? split_relation(w, err) : refer_to_relation(w, err));
         json_t *relation = json_array_get(said, w->at);
-        if (json_object_set_new(relation, "num_edges", json_integer((json_int_t)w->kept)) < 0)
+        if (json_object_set_new(relation, "num_edges", json_integer((json_int_t)w->left.kept)) < 0)
             OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "meta.json"));
-        w->kept_in_all += w->kept;
+        w->kept += w->left.kept;
     }
 out:
     return rc;
@@ -197,7 +174,8 @@ static int create_lists(struct splitter *w, struct og_err *err)
 {
     int rc = 0;
     for (int s = 0; s < OG__SPLITS; s++) {
-        OG_TRY(og__split_create(&w->edges[s], w->folder, edge_files[s], OG__NPY_I64, 2, 2, err));
+        OG_TRY(
+            og__split_create(&w->edges[s], w->folder, og__edge_files[s], OG__NPY_I64, 2, 2, err));
         OG_TRY(og__split_create(&w->relations[s], w->folder, relation_files[s], OG__NPY_I32, 1, 1,
                                 err));
     }
@@ -209,7 +187,7 @@ static int finish_lists(struct splitter *w, struct og_err *err)
 {
     int rc = 0;
     for (int s = 0; s < OG__SPLITS; s++) {
-        OG_TRY(og__split_finish(&w->edges[s], edge_files[s], w->checksums, err));
+        OG_TRY(og__split_finish(&w->edges[s], og__edge_files[s], w->checksums, err));
         OG_TRY(og__split_finish(&w->relations[s], relation_files[s], w->checksums, err));
     }
 out:
@@ -219,7 +197,7 @@ out:
 /* What the dataset says of itself, but for what is new. */
 static int write_meta(struct splitter *w, struct og_err *err)
 {
-    json_t *edges = json_integer((json_int_t)w->kept_in_all);
+    json_t *edges = json_integer((json_int_t)w->kept);
     int bad = json_object_set_new(w->root, "num_edges", edges);
     bad |= json_object_set(w->root, "checksums", w->checksums);
     bad |= json_object_set(w->root, "files", w->files);
@@ -232,9 +210,7 @@ static int write_meta(struct splitter *w, struct og_err *err)
 
 static void close_splitter(struct splitter *w)
 {
-    struct og_npy_writer *const writers[] = {w->indptr, w->indices, w->weights};
-    for (size_t i = 0; i < OG_COUNT(writers); i++)
-        og__npy_discard(writers[i]);
+    og__thinned_discard(&w->left);
     for (int s = 0; s < OG__SPLITS; s++) {
         og__npy_discard(w->edges[s]);
         og__npy_discard(w->relations[s]);
@@ -263,7 +239,7 @@ int og__typed_split_write(const struct og_typed *g, const struct og_edge_split *
     OG_TRY(create_lists(&w, err));
     OG_TRY(split_relations(&w, err));
     OG_TRY(finish_lists(&w, err));
-    if (w.kept_in_all == 0)
+    if (w.kept == 0)
         OG_TRY(og__fail(err, -EINVAL, "hold out less with --edge-split",
                         "%s: no edge is left to train on", g->nodes.path));
     OG_TRY(write_meta(&w, err));
