@@ -3,6 +3,7 @@
  * says. */
 #include "own_folder.h"
 #include "small_run.h"
+#include "support/runs.h"
 
 #include "base/file.h"
 #include "device/virtual.h"
@@ -40,27 +41,20 @@ struct result {
     size_t bytes;
 };
 
-static void set(struct og_options *opt, const char *name, const char *value)
-{
-    struct og_err err = {0};
-    if (og_options_set(opt, name, value, &err) < 0)
-        fail_msg("%s", err.message);
-}
-
 /* way: words of options, ended by NULL. */
 static void common(struct og_options *opt, const char *const *way)
 {
     char epochs[8];
     snprintf(epochs, sizeof(epochs), "%d", EPOCHS);
     small_run(opt, run_path);
-    set(opt, "batch", "24");
-    set(opt, "epochs", epochs);
-    set(opt, "threads", "3");
-    set(opt, "eval-every", "0");
-    set(opt, "dropout", "0.3");
-    set(opt, "device", "virtual");
+    test_set(opt, "batch", "24");
+    test_set(opt, "epochs", epochs);
+    test_set(opt, "threads", "3");
+    test_set(opt, "eval-every", "0");
+    test_set(opt, "dropout", "0.3");
+    test_set(opt, "device", "virtual");
     for (; *way; way += 2)
-        set(opt, way[0], way[1]);
+        test_set(opt, way[0], way[1]);
 }
 
 static struct result train(const char *const *way)

@@ -376,13 +376,15 @@ static void go_on(struct og_device *d, struct og_stream *s, const struct og_even
     }
 }
 
+/* Where nobody listens a failure stays, for who does next. */
 static int told(struct og_device *d, struct og_err *err)
 {
     pthread_mutex_lock(&d->lock);
     const int rc = d->failed;
     const struct og_err why = d->why;
     d->counts.waits++;
-    d->failed = 0;
+    if (err)
+        d->failed = 0;
     pthread_mutex_unlock(&d->lock);
     return rc < 0 ? og__fail(err, rc, why.hint, "virtual device: %s", why.message) : 0;
 }

@@ -266,9 +266,13 @@ static int bring(struct og_device_rows *d, struct og_work *w, const struct og_ro
     OG_TRY(note_entries(d, &w->plan, &b.x, &b, err));
     d->asked = og__now();
     d->batch = w->descriptor.batch;
-    d->collected = room; /* of one that failed as well: what was asked of it goes on */
+    rc = d->setup.ops->bring(d->there, &b, &brought, err);
+    if (rc < 0) { /* some of it may have been asked: that ends before its area is another's */
+        (void)!d->setup.ops->finish(d->there, NULL);
+        return rc;
+    }
+    d->collected = room;
     d->collected_area = d->area[room];
-    OG_TRY(d->setup.ops->bring(d->there, &b, &brought, err));
     w->view = brought.rows;
     w->rows = &w->view;
     w->link_bytes = brought.link_bytes;

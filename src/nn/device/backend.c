@@ -148,6 +148,18 @@ struct og_memory og__device_memory(const struct og_nn_backend *be)
     return (struct og_memory){&kind, be->budget, (void *)be};
 }
 
+void *og__device_take(struct og_nn_backend *be, size_t bytes, const char *part, struct og_err *err)
+{
+    const struct og_memory own = og__device_memory(be);
+    return device_alloc(&own, bytes, part, err);
+}
+
+void og__device_give(struct og_nn_backend *be, void *p, size_t bytes, const char *part)
+{
+    const struct og_memory own = og__device_memory(be);
+    device_release(&own, p, bytes, part);
+}
+
 /* ==== there and back ==== */
 
 /* What is copied was made, or is not needed any more, by what operators were asked before. */

@@ -30,6 +30,9 @@ int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops,
 void og__device_close(struct og_nn_backend *be);
 size_t og__device_own_bytes(int threads);
 struct og_memory og__device_memory(const struct og_nn_backend *be);
+/* From it, and back: NULL is left alone. */
+void *og__device_take(struct og_nn_backend *be, size_t bytes, const char *part, struct og_err *err);
+void og__device_give(struct og_nn_backend *be, void *p, size_t bytes, const char *part);
 int og__device_fetch(struct og_nn_backend *be, void *host, const void *there, size_t bytes,
                      struct og_err *err);
 int og__device_push(struct og_nn_backend *be, void *there, const void *host, size_t bytes,

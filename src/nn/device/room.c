@@ -54,11 +54,10 @@ int og__device_room(struct og_nn_backend *be, size_t bytes, struct og_err *err)
     if (bytes <= OG_MAX(be->scratch_bytes, be->extra_bytes))
         return 0;
     bytes = og__round_up(bytes + bytes / 4, OG_MIB); /* the next may need a little more */
-    const struct og_memory own = og__device_memory(be);
     OG_TRY(be->ops->finish(be->work, err));
-    own.kind->release(&own, be->extra, be->extra_bytes, OG__OPERATORS);
+    og__device_give(be, be->extra, be->extra_bytes, OG__OPERATORS);
     be->extra_bytes = 0;
-    be->room = be->extra = own.kind->alloc(&own, bytes, OG__OPERATORS, err);
+    be->room = be->extra = og__device_take(be, bytes, OG__OPERATORS, err);
     OG_TRY(be->extra ? 0 : -ENOMEM);
     be->extra_bytes = bytes;
 out:

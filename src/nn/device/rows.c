@@ -55,18 +55,6 @@ static size_t host_bytes(void)
     return 2 * HALF * sizeof(uint32_t);
 }
 
-static void *take(struct og_rows_there *t, size_t n, const char *part, struct og_err *err)
-{
-    const struct og_memory own = og__device_memory(t->be);
-    return own.kind->alloc(&own, n, part, err);
-}
-
-static void give(struct og_rows_there *t, void *p, size_t n, const char *part)
-{
-    const struct og_memory own = og__device_memory(t->be);
-    own.kind->release(&own, p, n, part);
-}
-
 /* One that holds so many rows; what it held before is nobody's any more. */
 static int open_room(struct og_rows_there *t, struct room *r, uint64_t rows, struct og_err *err)
 {
@@ -75,9 +63,9 @@ static int open_room(struct og_rows_there *t, struct room *r, uint64_t rows, str
         return 0;
     int rc;
     OG_TRY(t->be->ops->finish(t->stream, err));
-    give(t, r->rows, r->bytes, ROOMS);
+    og__device_give(t->be, r->rows, r->bytes, ROOMS);
     r->bytes = need;
-    r->rows = take(t, need, ROOMS, err);
+    r->rows = og__device_take(t->be, need, ROOMS, err);
     OG_TRY(r->rows ? 0 : -ENOMEM);
 out:
     return rc;
@@ -94,7 +82,7 @@ static int open_all(struct og_rows_there *t, struct og_err *err)
     t->lists = ops->pin(d, host_bytes(), err);
     OG_TRY(t->lists ? 0 : -ENOMEM);
     if (t->setup.n_slots > 0) {
-        t->slots = take(t, slot_bytes(&t->setup), SLOTS, err);
+        t->slots = og__device_take(t->be, slot_bytes(&t->setup), SLOTS, err);
         OG_TRY(t->slots ? 0 : -ENOMEM);
     }
     for (int i = 0; i < t->setup.n_rooms; i++) {
@@ -114,11 +102,11 @@ static void close_rows(struct og_rows_there *t)
     if (t->stream) /* whether it fails or not */
         ops->finish(t->stream, NULL);
     for (int i = 0; i < OG__MOST_ROOMS; i++) {
-        give(t, t->room[i].rows, t->room[i].bytes, ROOMS);
+        og__device_give(t->be, t->room[i].rows, t->room[i].bytes, ROOMS);
         ops->end_event(t->room[i].came);
         ops->end_event(t->room[i].used);
     }
-    give(t, t->slots, slot_bytes(&t->setup), SLOTS);
+    og__device_give(t->be, t->slots, slot_bytes(&t->setup), SLOTS);
     if (t->lists)
         ops->unpin(t->be->device, t->lists, host_bytes());
     for (int i = 0; i < 2; i++)

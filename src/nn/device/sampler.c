@@ -37,18 +37,6 @@ struct og_device_sampler {
 
 /* ---- memory ---- */
 
-static void *take(struct og_device_sampler *d, size_t bytes, const char *part, struct og_err *err)
-{
-    const struct og_memory own = og__device_memory(d->be);
-    return own.kind->alloc(&own, bytes, part, err);
-}
-
-static void give(struct og_device_sampler *d, void *p, size_t bytes, const char *part)
-{
-    const struct og_memory own = og__device_memory(d->be);
-    own.kind->release(&own, p, bytes, part);
-}
-
 static size_t index_bytes(const struct og_device_sampler *d)
 {
     return (size_t)d->n_edges * (d->wide ? sizeof(int64_t) : sizeof(int32_t));
@@ -90,9 +78,9 @@ static int open_all(struct og_device_sampler *d, const struct og_topology *t, st
     const void *indices = d->wide ? (const void *)t->indices64 : t->indices32;
     int rc;
     OG_TRY(d->be->ops->stream(d->be->device, &d->stream, err));
-    d->first_edge = take(d, offsets_bytes(d), STRUCTURE, err);
+    d->first_edge = og__device_take(d->be, offsets_bytes(d), STRUCTURE, err);
     OG_TRY(d->first_edge ? 0 : -ENOMEM);
-    d->indices = take(d, index_bytes(d), STRUCTURE, err);
+    d->indices = og__device_take(d->be, index_bytes(d), STRUCTURE, err);
     OG_TRY(d->indices ? 0 : -ENOMEM);
     OG_TRY(push_offsets(d, t, err));
     OG_TRY(push(d, d->indices, indices, index_bytes(d), err));
@@ -104,27 +92,27 @@ static void release_places(struct og_device_sampler *d)
 {
     struct room *r = &d->room;
     const size_t bytes = r->places * sizeof(uint32_t);
-    give(d, r->key, bytes, HOPS);
-    give(d, r->value, bytes, HOPS);
-    give(d, r->sorted, bytes, HOPS);
-    give(d, r->moved, bytes, HOPS);
-    give(d, r->part, r->part_bytes, HOPS);
-    give(d, r->sort, r->sort_bytes, HOPS);
+    og__device_give(d->be, r->key, bytes, HOPS);
+    og__device_give(d->be, r->value, bytes, HOPS);
+    og__device_give(d->be, r->sorted, bytes, HOPS);
+    og__device_give(d->be, r->moved, bytes, HOPS);
+    og__device_give(d->be, r->part, r->part_bytes, HOPS);
+    og__device_give(d->be, r->sort, r->sort_bytes, HOPS);
     r->key = r->value = r->sorted = r->moved = r->part = r->sort = NULL;
     r->places = 0;
 }
 
 static void release_ids(struct og_device_sampler *d)
 {
-    give(d, d->room.ids, d->room.n_ids * sizeof(uint32_t), HOPS);
-    give(d, d->room.start, d->room.n_ids * sizeof(uint32_t), HOPS);
+    og__device_give(d->be, d->room.ids, d->room.n_ids * sizeof(uint32_t), HOPS);
+    og__device_give(d->be, d->room.start, d->room.n_ids * sizeof(uint32_t), HOPS);
     d->room.ids = d->room.start = NULL;
     d->room.n_ids = 0;
 }
 
 static uint32_t *words(struct og_device_sampler *d, uint64_t n, struct og_err *err)
 {
-    return take(d, n * sizeof(uint32_t), HOPS, err);
+    return og__device_take(d->be, n * sizeof(uint32_t), HOPS, err);
 }
 
 static size_t part_bytes(uint64_t n)
@@ -163,8 +151,8 @@ static int reserve_places(struct og_device_sampler *d, uint64_t n, struct og_err
     r->value = r->key ? words(d, n, err) : NULL;
     r->sorted = r->value ? words(d, n, err) : NULL;
     r->moved = r->sorted ? words(d, n, err) : NULL;
-    r->part = r->moved ? take(d, r->part_bytes, HOPS, err) : NULL;
-    r->sort = r->part ? take(d, r->sort_bytes, HOPS, err) : NULL;
+    r->part = r->moved ? og__device_take(d->be, r->part_bytes, HOPS, err) : NULL;
+    r->sort = r->part ? og__device_take(d->be, r->sort_bytes, HOPS, err) : NULL;
     if (r->sort)
         return 0;
     release_places(d);
@@ -375,8 +363,8 @@ void og__device_sampler_close(struct og_device_sampler *d)
         (void)!d->be->ops->finish(d->stream, NULL);
     release_places(d);
     release_ids(d);
-    give(d, d->first_edge, offsets_bytes(d), STRUCTURE);
-    give(d, d->indices, index_bytes(d), STRUCTURE);
+    og__device_give(d->be, d->first_edge, offsets_bytes(d), STRUCTURE);
+    og__device_give(d->be, d->indices, index_bytes(d), STRUCTURE);
     d->be->ops->end_stream(d->stream);
     pthread_mutex_destroy(&d->lock);
     free(d);
