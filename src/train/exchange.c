@@ -290,17 +290,13 @@ out:
     return rc;
 }
 
-/* And all that it finds in the cache is there. */
-static int plan_known(struct og_exchange *x, struct og_turn *t, const struct og_demanded *asked,
-                      struct og_err *err)
+/* All that such a plan finds in the cache is there. */
+static int await_filling(struct og_exchange *x, struct og_turn *t, struct og_err *err)
 {
     struct og_filled filled = {0};
-    int rc;
-    OG_TRY(read_plan(x, asked, &t->plan_read, err));
-    rc = og__filling_await(x->filling, x->planned - 1, &filled, err);
+    const int rc = og__filling_await(x->filling, x->planned - 1, &filled, err);
     t->filled = filled.read;
     t->fill_seconds = filled.seconds;
-out:
     return rc;
 }
 
@@ -310,21 +306,23 @@ static int begin_reading(struct og_exchange *x, struct og_err *err)
     struct og_turn *t = turn_of(x, x->begun);
     x->planned++;
     const struct og_demanded asked = asked_last(x);
-    const double start = og__now();
+    double start = og__now();
     int rc;
     OG_TRY(x->known
-               ? plan_known(x, t, &asked, err)
+               ? read_plan(x, &asked, &t->plan_read, err)
                : og__policy_plan(d->policy, &x->path->planner, asked.ids, asked.n, &x->plan, err));
+    t->plan_seconds = og__now() - start;
+    OG_TRY(x->known ? await_filling(x, t, err) : 0);
+    start = og__now(); /* who fills counts its own time */
     og__rows_of_own(d->config, x->plan.misses, x->plan.n_misses);
     t->asked = asked.n_at;
     t->sent = asked.n_at - asked.counts[x->rank];
     t->misses = x->plan.n_misses;
-    t->plan_seconds = og__now() - start;
     OG_TRY(og__gather_begin(d->gather, 0, &x->plan, 0, err));
     x->reading = true;
     x->begun++;
+    t->gather_seconds += og__now() - start;
 out:
-    t->gather_seconds += og__now() - start - t->plan_seconds;
     return rc;
 }
 
@@ -454,8 +452,7 @@ out:
 int og__exchange_reach(struct og_exchange *x, struct og_err *err)
 {
     int rc = 0;
-    x->reached++;
-    x->waited = 0;
+    x->reached++; /* what lists of a superbatch took before it is in x->waited */
     for (;;) {
         const bool begins = x->item < x->limit && x->begun < x->reached + OG__TURNS - 1;
         const bool brings = x->here < x->begun && x->here < x->reached + OG__RECEIVED - 1;
@@ -465,6 +462,7 @@ int og__exchange_reach(struct og_exchange *x, struct og_err *err)
     }
 out:
     turn_of(x, x->reached - 1)->exchange_seconds = x->waited;
+    x->waited = 0;
     return rc;
 }
 

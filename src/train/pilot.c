@@ -1,5 +1,5 @@
-/* Eight batches (OG__MARGIN_PERCENT covers what they do not show): sampled, then asked in turn for
- * sizes, growth and misses. */
+/* Eight batches (OG__MARGIN_PERCENT covers what they do not show): sampled, from a disk most of
+ * them together, then asked in turn for sizes, growth and misses. */
 #include "train/pilot.h"
 
 #include "base/bits.h"
