@@ -70,9 +70,11 @@ static int take_all(struct og_options *opt, const char *checkpoint, struct og_er
     OG_TRY(og__checkpoint_shape(checkpoint, &shape, err));
     for (int l = 0; l < shape.layers; l++)
         used += (size_t)snprintf(fanout + used, sizeof(fanout) - used, "%s-1", l ? "," : "");
-    if (og__options_given(opt, "sampler") || og__options_given(opt, "relation-fanout"))
-        return og__fail(err, -EINVAL, "leave it out",
-                        "eval --full: takes all neighbours there are");
+    static const char *const others[] = {"sampler", "fanout", "relation-fanout", "draw"};
+    for (size_t i = 0; i < OG_COUNT(others); i++)
+        if (og__options_given(opt, others[i]))
+            return og__fail(err, -EINVAL, "leave it out",
+                            "--%s: eval --full takes all neighbours there are", others[i]);
     OG_TRY(og_options_set(opt, "fanout", fanout, err));
     rc = og_options_set(opt, "sampler", "uniform", err);
 out:
