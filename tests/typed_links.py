@@ -10,38 +10,22 @@ import json
 import os
 import pathlib
 import struct
-import subprocess
 import sys
 import tempfile
+
+from typed_command import refused, run
 
 try:
     import numpy as np
 except ImportError:
     sys.exit(77)
 
-OUTGROW = os.path.abspath(sys.argv[1])
 TYPES = {"drug": (90, 0), "gene": (140, 0), "side": (60, 0)}
 RELATIONS = [("drug", "binds", "gene", 4), ("gene", "rev.binds", "drug", 5), ("drug", "causes", "side", 3), ("gene", "near", "gene", 4), ("drug", "like", "drug", 3)]
 FIRST = dict(zip(TYPES, np.cumsum([0, *[n for n, _ in TYPES.values()]])))
 NODES = sum(n for n, _ in TYPES.values())
 RUN = ["--task", "link", "--model", "rgcn", "--epochs", 4, "--batch", 60, "--fanout", "3,3", "--hidden", 10, "--embedding", 8, "--threads", 2, "--memory", "120M",
        "--lr", 0.03, "--dropout", 0.1, "--edge-split", "70/10/20"]
-
-
-def outgrow(*args):
-    return subprocess.run([OUTGROW, *map(str, args), "--quiet"], capture_output=True, text=True)
-
-
-def run(*args):
-    done = outgrow(*args)
-    assert done.returncode == 0, (args, done.stderr)
-    return done.stdout
-
-
-def refused(*args):
-    done = outgrow(*args)
-    assert done.returncode == 1 and "hint: " in done.stderr, (args, done.returncode, done.stderr)
-    return done.stderr
 
 
 def tensors(path):

@@ -20,30 +20,21 @@ import sys
 import tempfile
 import time
 
+from typed_command import OUTGROW, SANITIZED, outgrow, run
+
 try:
     import numpy as np
 except ImportError:
     sys.exit(77)
 
-OUTGROW = os.path.abspath(sys.argv[1])
 SOURCE = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
-SANITIZED = any(name in pathlib.Path(OUTGROW).read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 MEMORY = ["--memory", "400M" if SOURCE else "200M", "--threads", "2"]
-
-
-def outgrow(*args):
-    return subprocess.run([OUTGROW, *map(str, args), "--quiet"], capture_output=True, text=True)
-
-
-def run(*args):
-    done = outgrow(*args)
-    assert done.returncode == 0, (args, done.stderr)
 
 
 def refused(*args):
     done = outgrow(*args)
     assert done.returncode == 1, (args, done.returncode, done.stderr)
-    return done.stderr + done.stdout
+    return done.stderr + done.stdout  # a check says on the latter what it found
 
 
 # ---- graphs ----

@@ -11,38 +11,20 @@ import os
 import pathlib
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
+
+from typed_command import SANITIZED, refused, run
 
 try:
     import numpy as np
 except ImportError:
     sys.exit(77)
 
-OUTGROW = os.path.abspath(sys.argv[1])
-SANITIZED = any(word in pathlib.Path(OUTGROW).read_bytes() for word in (b"__asan_init", b"__tsan_init"))  # which has memory of its own
 RUN = ["--epochs", 3, "--batch", 50, "--fanout", "4,3", "--hidden", 12, "--threads", 2, "--memory", "120M", "--lr", 0.01]
 FULL = ["paper:900:20", "author:700:8", "venue:30:5"]
 BARE = ["paper:900:20", "author:700", "venue:30:5"]
 RELATIONS = ["author:writes:paper:3", "paper:cites:paper:4", "paper:written.by:author:2", "venue:has:paper:1", "paper:at:venue:5"]
-
-
-def outgrow(*args):
-    return subprocess.run([OUTGROW, *map(str, args), "--quiet"], capture_output=True, text=True)
-
-
-def run(*args):
-    done = outgrow(*args)
-    assert done.returncode == 0, (args, done.stderr)
-    return done.stdout
-
-
-def refused(*args):
-    done = outgrow(*args)
-    assert done.returncode == 1, (args, done.returncode, done.stderr)
-    assert "hint: " in done.stderr, (args, done.stderr)
-    return done.stderr
 
 
 def train(graph, name, *more):

@@ -1,0 +1,25 @@
+"""The command under test, as the tests of typed graphs call it: its path is their first argument."""
+import os
+import pathlib
+import subprocess
+import sys
+
+OUTGROW = os.path.abspath(sys.argv[1])
+SANITIZED = any(word in pathlib.Path(OUTGROW).read_bytes() for word in (b"__asan_init", b"__tsan_init"))  # which has memory of its own
+
+
+def outgrow(*args):
+    return subprocess.run([OUTGROW, *map(str, args), "--quiet"], capture_output=True, text=True)
+
+
+def run(*args):
+    done = outgrow(*args)
+    assert done.returncode == 0, (args, done.stderr)
+    return done.stdout
+
+
+def refused(*args):
+    done = outgrow(*args)
+    assert done.returncode == 1, (args, done.returncode, done.stderr)
+    assert "hint: " in done.stderr, (args, done.stderr)
+    return done.stderr
