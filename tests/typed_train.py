@@ -156,6 +156,9 @@ def check_evaluation(folder, checkpoint, layers, residual=False):
     assert abs(got["acc"] - (logits.argmax(1) == labels[nodes]).mean()) < 1.5 / len(nodes), got["acc"]
     full = json.loads(run("eval", folder, "--checkpoint", checkpoint, "--full", "--batch", 64, "--memory", "200M", "--json"))
     assert abs(full["loss"] / loss.mean() - 1) < 1e-5 and full["labelled"] == len(nodes) and full["metrics"]["acc"] == full["acc"], full
+    for name, value in (("fanout", "5,5"), ("sampler", "labor"), ("draw", "once")):
+        said = refused("eval", folder, "--checkpoint", checkpoint, "--full", f"--{name}", value)
+        assert f"--{name}: eval --full takes all neighbours" in said, said
 
 
 def check_predictions(folder, checkpoint, layers, name, *way, residual=False):
