@@ -3,9 +3,12 @@
 
 #include "base/base.h"
 #include "base/file.h"
+#include "io/io.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <outgrow/outgrow.h>
+#include <unistd.h>
 
 static char dataset[300], run_path[300];
 
@@ -177,6 +180,72 @@ static void a_static_run_in_turns_is_predicted(void **state)
     drop(&r);
 }
 
+static json_t *plan_of(const char *const *pairs)
+{
+    struct og_options opt = options(pairs);
+    struct og_err err = {0};
+    char *text = NULL;
+    if (og_plan(dataset, &opt, NULL, &text, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    og_options_release(&opt);
+    json_t *plan = json_loads(text, 0, NULL);
+    assert_non_null(plan);
+    free(text);
+    return plan;
+}
+
+static double number(const json_t *of, const char *key)
+{
+    assert_true(json_is_number(json_object_get(of, key)));
+    return json_number_value(json_object_get(of, key));
+}
+
+/* Of a way that is named, the same seconds are told as of the same way where it is compared with
+ * others: on a disk so slow that it takes nearly all of them. */
+static void a_given_way_takes_as_long_as_it_does_beside_others(void **state)
+{
+    (void)state;
+    enum { EPOCHS = 2 }; /* of options() */
+    const struct og_disk_profile slow = {.iops = 500,
+                                         .bandwidth = 20e6,
+                                         .fresh = 20e6,
+                                         .write = 20e6,
+                                         .depth = 64,
+                                         .fault_threads = 8,
+                                         .measured = true};
+    char *file;
+    assert_int_equal(og__profile_save(dataset, &slow, &file, NULL), 0);
+    json_t *all = plan_of((const char *const[]){"cache", "20%", NULL});
+    const json_t *ways = json_object_get(all, "candidates");
+    size_t n = 0, i;
+    json_t *way;
+    json_array_foreach(ways, i, way)
+    {
+        const double told = number(way, "seconds") - number(way, "prepare_seconds") / EPOCHS;
+        if (!json_is_true(json_object_get(way, "possible")))
+            continue;
+        const bool turns = json_is_true(json_object_get(way, "alternates"));
+        const char *policy = json_string_value(json_object_get(way, "policy"));
+        const char *layout = json_string_value(json_object_get(way, "layout"));
+        json_t *one =
+            plan_of((const char *const[]){"cache", "20%", "policy", policy, "layout", layout,
+                                          "alternate", turns ? "true" : "false", NULL});
+        const double alone = number(json_object_get(one, "predicted"), "seconds");
+        if (alone < 0.75 * told || alone > told / 0.75)
+            fail_msg("%s, %s, %d: %.3f s, of %.3f s beside others", policy, layout, turns, alone,
+                     told);
+        json_decref(one);
+        n++;
+    }
+    assert_true(n >= 4);
+    const json_t *best = json_array_get(ways, 0);
+    const double epoch = number(best, "seconds") - number(best, "prepare_seconds") / EPOCHS;
+    assert_true(fabs(number(json_object_get(all, "predicted"), "seconds") - epoch) < 1e-6 * epoch);
+    json_decref(all);
+    unlink(file);
+    free(file);
+}
+
 /* Rows have the memory of the graph's structure while they are trained on. */
 static void turns_leave_more_to_the_rows(void **state)
 {
@@ -227,6 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(static_policies_take_turns),
         cmocka_unit_test(a_static_run_in_turns_is_predicted),
+        cmocka_unit_test(a_given_way_takes_as_long_as_it_does_beside_others),
         cmocka_unit_test(turns_leave_more_to_the_rows),
         cmocka_unit_test(no_policy_believes_in_slots_that_were_yielded),
     };

@@ -6,9 +6,12 @@
 
 #include <math.h>
 
+/* Of the way that is taken, by the model that compares them; else by what it reads and samples. */
 static double predicted_seconds(const struct og_session *s)
 {
     const struct og_predicted *p = &s->predicted;
+    if (s->estimate.possible && s->estimate.counted)
+        return s->estimate.epoch;
     double batches = (double)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     double sampling = batches * s->facts.pilot_seconds / og__samplers(&s->way);
     double reading = (double)(p->plan.reads + p->topology_reads) / s->facts.profile.iops;

@@ -468,7 +468,8 @@ static int keep_choice(struct og_session *s, const struct chooser *c, struct og_
     return 0;
 }
 
-static int compare(struct chooser *c, struct og_way *way, struct og_err *err)
+/* Candidates by how long they take, the first in front. */
+static int compare(struct chooser *c, struct og_err *err)
 {
     struct og_session *s = c->s;
     int rc;
@@ -479,37 +480,80 @@ static int compare(struct chooser *c, struct og_way *way, struct og_err *err)
     c->copy = og__copy_rate(s->budget);
     OG_TRY(og__probe_open(&c->probe, &s->facts, &s->config, s->budget, err));
     OG_TRY(compare_all(c, err));
-    prefer_staying(c);
-    OG_TRY(keep_choice(s, c, err));
-    *way = c->trial[c->number[c->out[0].candidate]].way;
+    s->estimate = c->out[0];
 out:
     og__probe_close(&c->probe, s->budget);
     return rc;
+}
+
+static void close_chooser(struct chooser *c)
+{
+    og__pilot_unrank(&c->pilot, c->s->budget);
+    og__release(c->s->budget, c->hotness, (size_t)c->s->facts.n_nodes * 4, "hotness");
+}
+
+/* With the plainest way in *way, and nothing to choose where that has room for all rows. */
+static int choose(struct chooser *c, struct og_way *way, struct og_err *err)
+{
+    struct og_session *s = c->s;
+    struct og_way ways[MOST_WAYS];
+    const int n_ways = list_ways(way, ways);
+    int rc = 0;
+    og__plainest_way(way);
+    if (!(s->config.want & OG__WANT_FEATURES))
+        return 0;
+    OG_TRY(guess_hotness(c, err));
+    if (may_move(s))
+        c->on_disk = og__facts_on_disk(s);
+    try_all(c, ways, n_ways);
+    if (c->n > 0)
+        *way = c->trial[0].way;
+    if (c->n_fit > 0 && c->trial[0].fits && c->trial[0].memory.n_slots >= s->facts.n_nodes)
+        c->n_fit = 1;
+    if (c->n_fit > 0)
+        OG_TRY(compare(c, err));
+    if (c->n_fit > 1) {
+        prefer_staying(c);
+        s->estimate = c->out[0];
+        OG_TRY(keep_choice(s, c, err));
+        *way = c->trial[c->number[c->out[0].candidate]].way;
+    }
+out:
+    return rc;
+}
+
+/* Batches of types, of devices' tiers, of rows that ranks exchange and of packs that are there come
+ * in ways that candidates do not know; and nobody asks how long an evaluation takes. */
+static bool is_told(const struct og_session *s)
+{
+    const bool trains = s->config.want & OG__WANT_TRAINING || !(s->config.want & OG__WANT_MODEL);
+    return trains && s->config.want & OG__WANT_FEATURES && !s->facts.typed && !s->way.tiers &&
+           !og__exchanges(&s->config) && !s->path.stores.packs;
+}
+
+/* How long the way takes that was given. What that would need is not worth a refusal. */
+static int tell_given(struct chooser *c, const struct og_way *way, struct og_err *err)
+{
+    int rc;
+    if (!is_told(c->s))
+        return 0;
+    OG_TRY(guess_hotness(c, err));
+    try_way(c, way);
+    if (c->n_fit > 0)
+        OG_TRY(compare(c, err));
+    return 0;
+out:
+    if (rc != -ENOMEM)
+        return rc;
+    *err = (struct og_err){0};
+    return 0;
 }
 
 int og__choose(struct og_session *s, const struct og_pilot *pilot, struct og_way *way,
                struct og_err *err)
 {
     struct chooser c = {.s = s, .pilot = *pilot, .began = og__now()};
-    struct og_way ways[MOST_WAYS];
-    if (way->policy != OG_POLICY_AUTO)
-        return 0;
-    const int n_ways = list_ways(way, ways);
-    og__plainest_way(way);
-    if (!(s->config.want & OG__WANT_FEATURES))
-        return 0;
-    int rc;
-    OG_TRY(guess_hotness(&c, err));
-    if (may_move(s))
-        c.on_disk = og__facts_on_disk(s);
-    try_all(&c, ways, n_ways);
-    if (c.n > 0)
-        *way = c.trial[0].way;
-    bool all = c.trial[0].fits && c.trial[0].memory.n_slots >= s->facts.n_nodes;
-    if (c.n_fit > 1 && !all)
-        OG_TRY(compare(&c, way, err));
-out:
-    og__pilot_unrank(&c.pilot, s->budget);
-    og__release(s->budget, c.hotness, (size_t)s->facts.n_nodes * 4, "hotness");
+    const int rc = way->policy == OG_POLICY_AUTO ? choose(&c, way, err) : tell_given(&c, way, err);
+    close_chooser(&c);
     return rc;
 }

@@ -47,7 +47,8 @@ struct og_session {
     struct og_predicted predicted; /* one epoch */
     struct og_chosen *choice;      /* [n_choice] what --policy auto compared, the best first */
     uint32_t n_choice;
-    struct og_typed_told *told; /* [types] of a typed graph, by types; NULL: none */
+    struct og_estimate estimate; /* of the way that was chosen or given, where it is counted */
+    struct og_typed_told *told;  /* [types] of a typed graph, by types; NULL: none */
     struct og_prepare_counters prepare;
     size_t baseline_rss;
     struct og_hands hands;           /* how fast samplers and trainers are */

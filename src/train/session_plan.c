@@ -338,6 +338,7 @@ static void drop_plan(struct og_session *s)
     free(s->choice);
     s->choice = NULL;
     s->n_choice = 0;
+    s->estimate = (struct og_estimate){0};
     free(s->told);
     s->told = NULL;
 }
