@@ -427,12 +427,12 @@ static void simulation_counts_what_plans_have(void **state)
         assert_int_equal(out.cost.rows, sum.rows);
         assert_int_equal(out.cost.misses, sum.misses);
         assert_int_equal(out.cost.hits, sum.rows - sum.misses);
-        assert_int_equal(out.device_hits, sum.device_hits);
-        assert_int_equal(out.host_hits, sum.host_hits);
-        assert_int_equal(out.victim_hits, sum.victim_hits);
-        assert_int_equal(out.demoted, sum.demoted);
-        assert_int_equal(out.victim_pushed, sum.pushed);
-        assert_int_equal(out.victim_dropped, sum.dropped);
+        assert_int_equal(out.tiers.device_hits, sum.device_hits);
+        assert_int_equal(out.tiers.host_hits, sum.host_hits);
+        assert_int_equal(out.tiers.victim_hits, sum.victim_hits);
+        assert_int_equal(out.tiers.demoted, sum.demoted);
+        assert_int_equal(out.tiers.victim_pushed, sum.pushed);
+        assert_int_equal(out.tiers.victim_dropped, sum.dropped);
         assert_int_equal(og__budget_used(budget), 0);
         drop_trace(&t);
     }

@@ -126,8 +126,10 @@ static int plan_tiers_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids,
     while (og__tiers_prefill(d->tiers, list, list + OG__FILL_ROWS, OG__FILL_ROWS) > 0)
         ;
     const int rc = og__tiers_plan(d->tiers, &d->planner, ids, n, plan, err);
-    if (rc == 0 && og__ahead_predicts(a, b))
+    if (rc == 0 && og__ahead_predicts(a, b)) {
         og__predict_batch(&a->prediction, d, &plan->plan, &a->sampled[b].from);
+        og__tiers_cost_add(&a->prediction.sum.tiers, plan);
+    }
     return rc;
 }
 

@@ -6,6 +6,7 @@
 #include "dataset/typed.h"
 #include "io/io.h"
 #include "nn/nn.h"
+#include "plan/link.h"
 #include "sample/by_type.h"
 #include "sample/seeds.h"
 #include "sample/together.h"
@@ -75,9 +76,10 @@ struct og_facts {
     /* of the pilot's batches */
     struct og_batch_caps caps; /* batches are no larger */
     uint32_t pilot_batches;
-    uint64_t pilot_rows;     /* of a batch, on average */
-    double pilot_seconds;    /* sampling one */
-    struct og_growth growth; /* where batches may be sampled ahead */
+    uint64_t pilot_rows;       /* of a batch, on average */
+    double pilot_seconds;      /* sampling one */
+    struct og_link_rates link; /* to a device that keeps rows, once measured */
+    struct og_growth growth;   /* where batches may be sampled ahead */
 };
 
 enum {

@@ -38,16 +38,39 @@ static bool misses_none(const json_t *plan)
     return json_is_integer(misses) && json_integer_value(misses) == 0;
 }
 
+/* Its policy; or both, the device's first. */
+static const char *name_way(char buf[SHOWN_MAX], const json_t *way)
+{
+    const bool over = json_object_get(way, "device_policy") != NULL;
+    snprintf(buf, SHOWN_MAX, "%.40s%s%.40s", over ? text_of(way, "device_policy") : "",
+             over ? " over " : "", text_of(way, "policy"));
+    return buf;
+}
+
 static void say_places(const json_t *plan)
 {
     char rows[SHOWN_MAX];
     show_value(rows, "cache_rows", json_object_get(plan, "cache_rows"));
-    if (misses_none(plan))
+    if (misses_none(plan) && !json_is_object(json_object_get(plan, "device")))
         printf("Memory holds all feature rows that are needed, %s", rows);
     else
         printf("Memory holds %s feature rows by policy %s, %s", rows, text_of(plan, "policy"),
                other_rows(plan));
     printf("; the graph's structure is %s.\n", place_of(plan));
+}
+
+/* Rows of an epoch that are there already, and what goes over the link. */
+static void say_link(const json_t *plan)
+{
+    const json_t *told = json_object_get(plan, "predicted");
+    char there[SHOWN_MAX];
+    char to[SHOWN_MAX];
+    char back[SHOWN_MAX];
+    if (json_is_object(told))
+        printf("Of an epoch's rows the device has %s; %s go over the link to it and %s back.\n",
+               show_value(there, "rows", json_object_get(told, "device_hits")),
+               show_value(to, "bytes", json_object_get(told, "link_bytes")),
+               show_value(back, "bytes", json_object_get(told, "link_bytes_back")));
 }
 
 static void say_device(const json_t *plan)
@@ -145,6 +168,7 @@ static void say_choice(const json_t *plan)
     const json_t *next = json_array_get(candidates, 1);
     char a[SHOWN_MAX];
     char b[SHOWN_MAX];
+    char policy[SHOWN_MAX];
     const size_t n = count_possible(candidates);
     if (n == 0)
         return;
@@ -159,7 +183,7 @@ static void say_choice(const json_t *plan)
                                                                  : "",
                a);
     if (n > 1 && same_place(best, next))
-        printf("; the next, %s with layout %s, takes %s (%+.0f %%)", text_of(next, "policy"),
+        printf("; the next, %s with layout %s, takes %s (%+.0f %%)", name_way(policy, next),
                text_of(next, "layout"), show_value(b, "seconds", json_object_get(next, "seconds")),
                100 * (number(next, "seconds") / number(best, "seconds") - 1));
     puts(".");
@@ -205,6 +229,8 @@ static void show_plan(const json_t *root)
     say_places(root);
     say_device(root);
     say_epoch(root);
+    if (json_is_object(json_object_get(root, "device")))
+        say_link(root);
     say_types(root);
     say_choice(root);
     say_executors(root);
@@ -229,7 +255,8 @@ static void draw_ways(struct plot *p, const json_t *plan)
     for (size_t i = 0; i < n; i++) {
         const json_t *way = json_array_get(candidates, i);
         const bool same = same_place(way, plan);
-        snprintf(name[i], SHOWN_MAX, "%.40s, %.20s%s%s%s", text_of(way, "policy"),
+        char policy[SHOWN_MAX];
+        snprintf(name[i], SHOWN_MAX, "%.80s, %.8s%s%s%s", name_way(policy, way),
                  text_of(way, "layout"),
                  json_is_true(json_object_get(way, "alternates")) ? ", in turns" : "",
                  same ? "" : ", structure ", same ? "" : place_of(way));

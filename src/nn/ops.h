@@ -501,6 +501,8 @@ struct og_rows_ops {
                  struct og_err *err);
     int (*wait)(struct og_rows_there *t, int room, struct og_err *err);
     int (*finish)(struct og_rows_there *t, struct og_err *err); /* all that was asked */
+    /* Seconds of the link so far, where they are a model's; 0: it takes what it takes. */
+    double (*link_seconds)(const struct og_rows_there *t);
     /* What the backend was asked so far is the last to look at the room. By who computes. */
     int (*used)(struct og_rows_there *t, int room, struct og_err *err);
 };

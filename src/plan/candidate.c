@@ -146,16 +146,18 @@ static uint64_t held_out_misses(const struct condensed *c, uint32_t slots)
     return c->rows - (uint64_t)OG_MIN(hits, (double)c->rows);
 }
 
-static bool suits_condensed(int policy)
+static bool suits_condensed(const struct og_candidate *c)
 {
-    return og__policy_looks_ahead(policy) && !og__policy_wants_hotness(policy);
+    const int policy = c->policy.kind;
+    return !c->tiers && og__policy_looks_ahead(policy) && !og__policy_wants_hotness(policy);
 }
 
 /* ---- passes: candidates that are counted together ---- */
 
 struct pass {
     const struct og_choice *given;
-    const struct condensed *condensed; /* NULL: the policy does not suit it */
+    const struct condensed *seen;      /* the trace's nodes */
+    const struct condensed *condensed; /* the same; NULL: the policy does not suit it */
     const struct og_candidate *candidates;
     struct og_estimate *out;
     uint32_t *member; /* [n] numbers of candidates; the first stands for all */
@@ -175,7 +177,7 @@ static const struct og_candidate *first_of(const struct pass *p)
 
 static bool counts_by_level(const struct og_candidate *c)
 {
-    return c->superbatch == 0 &&
+    return !c->tiers && c->superbatch == 0 &&
            (og__policy_is_static(c->policy.kind) || og__policy_is_stack(c->policy.kind));
 }
 
@@ -191,6 +193,8 @@ static bool same_pass(const struct og_choice *given, const struct og_candidate *
 {
     const uint32_t n =
         given->trace.n_batches; /* as long as the trace is any superbatch, or shorter */
+    if (a->tiers || b->tiers)   /* of two pairs little is the same */
+        return a == b;
     if (!same_policy(&a->policy, &b->policy))
         return false;
     if (counts_by_level(a) && counts_by_level(b))
@@ -212,7 +216,8 @@ static uint32_t form_passes(const struct og_choice *given, const struct condense
             continue;
         struct pass *p = &pass[n_passes++];
         *p = (struct pass){.given = given,
-                           .condensed = suits_condensed(c[i].policy.kind) ? condensed : NULL,
+                           .seen = condensed,
+                           .condensed = suits_condensed(&c[i]) ? condensed : NULL,
                            .candidates = c,
                            .out = out,
                            .member = members + used,
@@ -265,6 +270,12 @@ static struct og_simulation simulation_of(const struct pass *p)
                                   .stop = given->stop};
 }
 
+/* Does it hold what the coming batches visit most? */
+static bool learns(int policy)
+{
+    return og__policy_looks_ahead(policy) && og__policy_is_steady(policy);
+}
+
 static void take_counts(struct pass *p, uint32_t member, const struct og_simulated *s,
                         struct og_io_counts first_fill)
 {
@@ -273,10 +284,8 @@ static void take_counts(struct pass *p, uint32_t member, const struct og_simulat
     counts->rows = s->cost.rows;
     counts->hits = s->cost.hits;
     counts->misses = s->cost.misses;
-    const int policy = first_of(p)->policy.kind;
-    const bool learns =
-        p->condensed && og__policy_looks_ahead(policy) && og__policy_is_steady(policy);
-    counts->held_out = learns ? held_out_misses(p->condensed, slots_of(p, member)) : s->cost.misses;
+    const bool held = p->condensed && learns(first_of(p)->policy.kind);
+    counts->held_out = held ? held_out_misses(p->condensed, slots_of(p, member)) : s->cost.misses;
     counts->prefill = s->prefill;
     counts->fill = s->fill;
     counts->first_fill = first_fill;
@@ -455,6 +464,33 @@ out:
     return rc;
 }
 
+/* ---- a pass over two caches ---- */
+
+/* More slots than nodes are no use there either. */
+static struct og_tiers_setup tiers_of(const struct pass *p)
+{
+    struct og_tiers_setup tiers = *first_of(p)->tiers;
+    tiers.host = policy_of(p);
+    tiers.device.n_slots = (uint32_t)OG_MIN((uint64_t)tiers.device.n_slots, tiers.device.n_nodes);
+    return tiers;
+}
+
+static void count_tiers(struct pass *p)
+{
+    const struct og_simulation sim = simulation_of(p);
+    const struct og_tiers_setup tiers = tiers_of(p);
+    struct og_simulated_tiers s;
+    p->rc = og__simulate_tiers(&sim, &tiers, &s, &p->err);
+    if (p->rc < 0)
+        return;
+    const struct og_simulated counted = {.cost = s.cost, .prefill = s.prefill, .fill = s.fill};
+    struct og_candidate_counts *counts = &p->out[p->member[0]].counts;
+    take_counts(p, 0, &counted, s.first_fill);
+    counts->tiers = s.tiers;
+    if (learns(tiers.device.kind) && learns(tiers.host.kind))
+        counts->held_out = held_out_misses(p->seen, tiers.device.n_slots + tiers.host.n_slots);
+}
+
 static void count_misses(void *arg, size_t number, int thread)
 {
     struct pass *p = &((struct pass *)arg)[number];
@@ -463,6 +499,10 @@ static void count_misses(void *arg, size_t number, int thread)
     (void)thread;
     if (p->levels)
         return;
+    if (first_of(p)->tiers) {
+        count_tiers(p);
+        return;
+    }
     struct og_simulation sim = simulation_of(p);
     struct og_policy_setup policy = policy_of(p);
     p->rc = og__simulate_each(&sim, &policy, batch_missed, p, &counted, &first_fill, &p->err);
@@ -486,6 +526,10 @@ static size_t pass_bytes(const struct pass *p)
     const uint32_t size = slots_of(p, 0);
     sim.size = &size;
     sim.n_sizes = 1;
+    if (first_of(p)->tiers) {
+        const struct og_tiers_setup tiers = tiers_of(p);
+        return og__simulate_tiers_bytes(&sim, &tiers, rows, longest);
+    }
     const struct og_policy_setup policy = policy_of(p);
     const uint64_t distinct = OG_MIN(rows, sim.n_nodes);
     size_t packing = (3 * rows + 2 * longest) * sizeof(uint32_t) + t->n_batches * 16 +

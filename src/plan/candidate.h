@@ -10,11 +10,14 @@
 #define OG_CANDIDATE_H
 
 #include "plan/count.h"
+#include "plan/link.h"
 #include "plan/simulate.h"
 
 /* A way to do it. */
 struct og_candidate {
     struct og_policy_setup policy; /* with its cache: n_slots */
+    /* a device's cache over that one, whose policy is then `host` of these; NULL: none. Borrowed */
+    const struct og_tiers_setup *tiers;
     enum og__layout layout;
     uint32_t resample_every; /* epochs that train on the same batches, in another order; >= 1 */
     /* Batches sampled, planned and packed together before they are trained; 0 = each batch goes
@@ -75,9 +78,10 @@ struct og_choice {
     bool apart;      /* what is written lies on another disk than the features */
     bool one_by_one; /* a batch is trained before the next one is begun */
     struct og_flow_times times;
-    size_t memory_limit; /* bytes; SIZE_MAX = none */
-    uint64_t disk_limit; /* bytes of scratch; UINT64_MAX = none */
-    double disk_margin;  /* share by which batches beyond the trace may miss more than it tells */
+    struct og_link_rates link; /* of candidates with a device's cache */
+    size_t memory_limit;       /* bytes; SIZE_MAX = none */
+    uint64_t disk_limit;       /* bytes of scratch; UINT64_MAX = none */
+    double disk_margin; /* share by which batches beyond the trace may miss more than it tells */
     struct og_pool *pool;
     struct og_budget *budget;
     const volatile sig_atomic_t *stop; /* may be NULL */
@@ -98,19 +102,22 @@ struct og_candidate_counts {
     uint64_t written;                     /* containers */
     uint64_t disk;                        /* bytes on it at the same time */
     uint32_t superbatches;
-    uint32_t segment; /* segmented: batches of one, the first superbatch's */
+    uint32_t segment;           /* segmented: batches of one, the first superbatch's */
+    struct og_tiers_cost tiers; /* with a device's cache */
 };
 
 /* What an epoch is made of, each by itself, in seconds. */
 enum og__term {
     OG__SAMPLING,
     OG__PLANNING,
-    OG__SWEEPING, /* reading the file front to back: to pack, or rows of later batches */
-    OG__SPILLING, /* putting blocks and plans away */
-    OG__WRITING,  /* containers */
-    OG__COPYING,  /* rows into chunks, or from staging into the cache */
-    OG__FILLING,  /* reading what a cache begins a superbatch with */
-    OG__READING,  /* what batches read */
+    OG__SWEEPING,   /* reading the file front to back: to pack, or rows of later batches */
+    OG__SPILLING,   /* putting blocks and plans away */
+    OG__WRITING,    /* containers */
+    OG__COPYING,    /* rows into chunks, or from staging into the cache */
+    OG__FILLING,    /* reading what a cache begins a superbatch with */
+    OG__READING,    /* what batches read */
+    OG__LINKING,    /* rows to a device, and those that leave it */
+    OG__COLLECTING, /* the device's kernels put a batch's rows one behind the other */
     OG__TRAINING,
     OG__DISK,  /* all that disk does beside training */
     OG__CORES, /* all that cores do beside training, and training */
@@ -128,6 +135,8 @@ struct og_estimate {
     double seconds;         /* (prepare + all epochs) / epochs: what candidates are ranked by */
     /* of a steady epoch, topology and what is spilled included */
     uint64_t reads, bytes_read, bytes_written;
+    /* with a device's cache: hits by tier; bytes of rows to the device, and from it */
+    uint64_t device_hits, host_hits, victim_hits, link_bytes, link_bytes_back;
     size_t memory;
     char why[160]; /* what takes most of the time, or why it is not possible */
 };

@@ -118,6 +118,12 @@ static struct rates rates_of(const struct og_choice *given, const struct og_cand
     };
 }
 
+/* Of all caches. */
+static double slots_of(const struct og_candidate *c)
+{
+    return (double)c->policy.n_slots + (c->tiers ? c->tiers->device.n_slots : 0);
+}
+
 static bool writes(const struct og_candidate *c)
 {
     return c->layout == OG__PACKED || c->layout == OG__SEGMENTED;
@@ -154,7 +160,7 @@ static double unlearnt_misses(const struct og_candidate_counts *n, const struct 
 static double more_misses(const struct og_choice *given, const struct og_candidate *c,
                           const struct og_candidate_counts *n, const struct rates *r)
 {
-    const double slots = c->policy.n_slots;
+    const double slots = slots_of(c);
     if (r->longer <= 1)
         return 0;
     double shown = OG_MAX(given->distinct - slots, 0.0);
@@ -177,7 +183,7 @@ static struct io sweep_more(const struct og_choice *given, const struct og_candi
                             const struct rates *r)
 {
     const struct og_read_rule *rule = &given->rule;
-    const double slots = c->policy.n_slots;
+    const double slots = slots_of(c);
     const double shown = OG_MAX(given->distinct - slots, 0.0) * r->wider;
     const double more = OG_MAX(given->distinct * r->wider - slots, 0.0) - shown;
     const double all = (double)given->n_nodes * (double)rule->row_bytes;
@@ -217,7 +223,7 @@ static double among_others(const struct og_choice *given, double rows, double sh
 static double later_share(const struct og_choice *given, const struct og_candidate *c,
                           const struct rates *r)
 {
-    const double slots = OG_MAX(c->policy.n_slots, 1u);
+    const double slots = OG_MAX(slots_of(c), 1.0);
     const double yielded = OG_MIN(c->n_yielded, slots) / slots;
     if (og__policy_is_static(c->policy.kind))
         return yielded;
@@ -238,7 +244,7 @@ static struct io filling(const struct og_choice *given, const struct og_candidat
 {
     const struct og_io_counts later = {n->fill.reads - n->first_fill.reads,
                                        n->fill.bytes - n->first_fill.bytes};
-    const double slots = OG_MAX(c->policy.n_slots, 1u);
+    const double slots = OG_MAX(slots_of(c), 1.0);
     const double shown = OG_MIN(given->distinct, slots);
     const double grown = shown > 0 ? OG_MIN(given->distinct * r->wider, slots) / shown : 1;
     const double all = r->superbatches * r->prepared;
@@ -431,6 +437,29 @@ static double plan_row(const struct og_flow_times *t, const struct og_candidate 
     return t->plan_row + (og__policy_lists_uses(policy) ? t->prepare_row : t->count_row);
 }
 
+/* Rows that a device has not go over the link, those that its cache lets go the other way; and each
+ * batch is collected there. */
+static void set_link(const struct og_choice *given, const struct og_candidate *c,
+                     const struct rates *r, struct og_estimate *e)
+{
+    const struct og_candidate_counts *n = &e->counts;
+    const struct og_link_rates *link = &given->link;
+    const double row = (double)og__kept_row_bytes(given) * r->traces;
+    if (!c->tiers)
+        return;
+    const double to = (double)og__tiers_linked(&n->tiers, n->rows) * row;
+    const double back = (double)og__tiers_linked_back(&n->tiers) * row;
+    e->device_hits = (uint64_t)llround((double)n->tiers.device_hits * r->traces);
+    e->host_hits = (uint64_t)llround((double)n->tiers.host_hits * r->traces);
+    e->victim_hits = (uint64_t)llround((double)n->tiers.victim_hits * r->traces);
+    e->link_bytes = (uint64_t)llround(to);
+    e->link_bytes_back = (uint64_t)llround(back);
+    if (link->bandwidth <= 0)
+        return;
+    e->term[OG__LINKING] = (to + back) / link->bandwidth + r->batches * link->latency;
+    e->term[OG__COLLECTING] = (double)n->rows * row / link->collect;
+}
+
 static void set_terms(const struct og_choice *given, const struct og_candidate *c,
                       const struct rates *r, const struct bytes *b, struct og_estimate *e)
 {
@@ -453,6 +482,7 @@ static void set_terms(const struct og_choice *given, const struct og_candidate *
     term[OG__FILLING] = disk_seconds(disk, b->fill, r->bandwidth);
     term[OG__READING] =
         disk_seconds(disk, b->batches, writes(c) ? r->fresh : r->bandwidth) + read_back;
+    set_link(given, c, r, e);
     term[OG__TRAINING] = r->batches * t->model;
     term[OG__DISK] =
         topology + term[OG__SPILLING] + term[OG__SWEEPING] + term[OG__WRITING] + term[OG__READING];
@@ -482,6 +512,12 @@ static enum og__term longest(const double *term, unsigned set)
     return found;
 }
 
+/* How rows come to a device, if they do. */
+static unsigned coming(const struct og_candidate *c)
+{
+    return c->tiers ? OF(OG__LINKING) | OF(OG__COLLECTING) : 0;
+}
+
 /* Stages side by side: as long as the slowest, and the others once for the first batch of every
  * superbatch, when there is nothing yet to work on beside. */
 static double side_by_side(const struct og_choice *given, const double *term, unsigned stages,
@@ -499,7 +535,8 @@ static enum og__term straight(const struct og_choice *given, const struct og_can
 {
     const unsigned before = c->together > 1 ? OF(OG__SAMPLING) : 0;
     const unsigned stages =
-        (OF(OG__SAMPLING) | OF(OG__PLANNING) | OF(OG__READING) | OF(OG__TRAINING)) & ~before;
+        (OF(OG__SAMPLING) | OF(OG__PLANNING) | OF(OG__READING) | coming(c) | OF(OG__TRAINING)) &
+        ~before;
     const unsigned shared = given->one_by_one || before ? 0 : OF(OG__DISK) | OF(OG__CORES);
     enum og__term slowest = longest(e->term, stages | shared);
     e->epoch = sum_of(e->term, before) + side_by_side(given, e->term, stages, slowest, r);
@@ -524,7 +561,8 @@ static enum og__term ahead(const struct og_choice *given, const struct og_candid
                            const struct rates *r, struct og_estimate *e)
 {
     const double *term = e->term;
-    unsigned stages = OF(OG__TRAINING) | (writes(c) ? 0 : OF(OG__SWEEPING)) | OF(OG__READING);
+    unsigned stages =
+        OF(OG__TRAINING) | (writes(c) ? 0 : OF(OG__SWEEPING)) | OF(OG__READING) | coming(c);
     enum og__term slowest = longest(term, stages);
     unsigned before = phases(given, c, term) | OF(OG__FILLING);
     e->epoch = sum_of(term, before) + side_by_side(given, term, stages, slowest, r);
@@ -544,6 +582,8 @@ static void say_why(const struct bytes *b, enum og__term most, struct og_estimat
         [OG__COPYING] = "copying rows",
         [OG__FILLING] = "filling the cache",
         [OG__READING] = "reading what batches miss",
+        [OG__LINKING] = "the link to the device",
+        [OG__COLLECTING] = "collecting rows on the device",
         [OG__TRAINING] = "training",
         [OG__DISK] = "all that the disk does",
         [OG__CORES] = "all that the cores do",

@@ -70,12 +70,10 @@ OG_MUST_CHECK int og__simulate_each(const struct og_simulation *sim,
 
 struct og_simulated_tiers {
     struct og_plan_cost cost; /* of the misses; hits are those of all tiers */
-    uint64_t device_hits, host_hits, victim_hits;
-    uint64_t prefill;        /* rows put into either cache outside a batch */
-    uint64_t device_prefill; /* of those, the device's */
-    uint64_t demoted;        /* rows that went from the device's cache to the host's */
-    uint64_t victim_pushed;  /* or to a ring */
-    uint64_t victim_dropped; /* whose ring was full */
+    struct og_tiers_cost tiers;
+    uint64_t prefill;                     /* rows put into either cache outside a batch */
+    uint64_t device_prefill;              /* of those, the device's */
+    struct og_io_counts fill, first_fill; /* reading them; of which before the first batch */
 };
 
 /* Count one pair with its slots as they are; sim->size is not looked at. In the caller's thread. */

@@ -18,6 +18,13 @@ struct counting {
     struct og_simulated_tiers *out;
 };
 
+/* Reading so many rows that are to be put into one of the caches. */
+static struct og_io_counts read_fill(const struct counting *c, uint32_t n)
+{
+    og__sim_rows(c->sim, c->list, n);
+    return og__read_rule_predict(&c->sim->rule, c->list, n);
+}
+
 static void take_prefill(struct counting *c)
 {
     const uint32_t most = og__lot_rows(c->sim);
@@ -25,6 +32,8 @@ static void take_prefill(struct counting *c)
     uint32_t *places = c->list + most;
     for (uint32_t n; (n = og__tiers_prefill(c->tiers, c->list, places, most)) > 0;) {
         c->out->prefill += n;
+        if (c->sim->fill_rows)
+            og__add_io(&c->out->fill, read_fill(c, n));
         for (uint32_t i = 0; i < n; i++)
             c->out->device_prefill += places[i] < host;
     }
@@ -34,19 +43,17 @@ static int count_batch(struct counting *c, const uint32_t *ids, uint32_t n, stru
 {
     struct og_simulated_tiers *out = c->out;
     struct og_tiers_plan *p = &c->plan;
+    const bool first = out->cost.rows == 0;
     take_prefill(c);
+    if (first)
+        out->first_fill = out->fill;
     const int rc = og__tiers_plan(c->tiers, &c->planner, ids, n, p, err);
     if (rc < 0)
         return rc;
     for (uint32_t i = 0; i < p->plan.n_misses && c->sim->row; i++)
         p->plan.misses[i] = c->sim->row[p->plan.misses[i]];
     og__lane_count(c->sim, n, p->plan.misses, p->plan.n_misses, &out->cost);
-    out->device_hits += p->device_hits;
-    out->host_hits += p->host_hits;
-    out->victim_hits += p->victim_hits;
-    out->demoted += p->n_moves - p->n_pushed;
-    out->victim_pushed += p->n_pushed;
-    out->victim_dropped += p->n_dropped;
+    og__tiers_cost_add(&out->tiers, p);
     return 0;
 }
 

@@ -421,6 +421,16 @@ uint32_t og__tiers_prefill(struct og_tiers *t, uint32_t *nodes, uint32_t *places
 
 /* ---- a batch ---- */
 
+void og__tiers_cost_add(struct og_tiers_cost *sum, const struct og_tiers_plan *p)
+{
+    sum->device_hits += p->device_hits;
+    sum->host_hits += p->host_hits;
+    sum->victim_hits += p->victim_hits;
+    sum->demoted += p->n_moves - p->n_pushed;
+    sum->victim_pushed += p->n_pushed;
+    sum->victim_dropped += p->n_dropped;
+}
+
 void og__tiers_plan_init(struct og_tiers_plan *p, struct og_budget *b)
 {
     *p = (struct og_tiers_plan){0};

@@ -73,6 +73,22 @@ struct og_tiers_plan {
     uint32_t n_dropped;     /* rows whose ring was full */
     uint32_t move_capacity; /* of both arrays */
 };
+/* What batches cost of it, beside the plan's own. */
+struct og_tiers_cost {
+    uint64_t device_hits, host_hits, victim_hits;
+    uint64_t demoted, victim_pushed, victim_dropped;
+};
+void og__tiers_cost_add(struct og_tiers_cost *sum, const struct og_tiers_plan *p);
+/* Rows that go over the link, of so many in all; and that come back. */
+static inline uint64_t og__tiers_linked(const struct og_tiers_cost *c, uint64_t rows)
+{
+    return rows - c->device_hits;
+}
+static inline uint64_t og__tiers_linked_back(const struct og_tiers_cost *c)
+{
+    return c->demoted + c->victim_pushed;
+}
+
 void og__tiers_plan_init(struct og_tiers_plan *p, struct og_budget *b);
 void og__tiers_plan_release(struct og_tiers_plan *p);
 /* Room for batches of so many rows, and what that takes. */

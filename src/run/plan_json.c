@@ -41,32 +41,66 @@ static json_t *memory_json(const struct og_memory_plan *m)
         (json_int_t)m->slack);
 }
 
+/* Rows by tier, and bytes over the link. */
+static json_t *with_tiers(json_t *told, const struct og_tiers_cost *c, uint64_t rows, size_t row)
+{
+    const struct {
+        const char *key;
+        uint64_t n;
+    } all[] = {{"device_hits", c->device_hits},
+               {"host_hits", c->host_hits},
+               {"victim_hits", c->victim_hits},
+               {"victim_pushed", c->victim_pushed},
+               {"victim_dropped", c->victim_dropped},
+               {"demoted", c->demoted},
+               {"link_bytes", og__tiers_linked(c, rows) * row},
+               {"link_bytes_back", og__tiers_linked_back(c) * row}};
+    for (size_t i = 0; i < OG_COUNT(all); i++)
+        told = og__json_with(told, all[i].key, json_integer((json_int_t)all[i].n));
+    return told;
+}
+
 static json_t *predicted_json(const struct og_session *s)
 {
     const struct og_predicted *p = &s->predicted;
     if (!p->known)
         return json_null();
-    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:f}", "rows", (json_int_t)p->plan.rows,
-                     "hits", (json_int_t)p->plan.hits, "misses", (json_int_t)p->plan.misses,
-                     "reads", (json_int_t)(p->plan.reads + p->topology_reads), "bytes_read",
-                     (json_int_t)(p->plan.bytes + p->topology_bytes + p->trace_bytes),
-                     "feature_bytes_read", (json_int_t)p->plan.bytes, "topology_bytes_read",
-                     (json_int_t)p->topology_bytes, "topology_passes",
-                     (json_int_t)p->topology_passes, "trace_bytes_read", (json_int_t)p->trace_bytes,
-                     "seconds", predicted_seconds(s));
+    json_t *told =
+        json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:f}", "rows", (json_int_t)p->plan.rows,
+                  "hits", (json_int_t)p->plan.hits, "misses", (json_int_t)p->plan.misses, "reads",
+                  (json_int_t)(p->plan.reads + p->topology_reads), "bytes_read",
+                  (json_int_t)(p->plan.bytes + p->topology_bytes + p->trace_bytes),
+                  "feature_bytes_read", (json_int_t)p->plan.bytes, "topology_bytes_read",
+                  (json_int_t)p->topology_bytes, "topology_passes", (json_int_t)p->topology_passes,
+                  "trace_bytes_read", (json_int_t)p->trace_bytes, "seconds", predicted_seconds(s));
+    return s->way.tiers ? with_tiers(told, &p->tiers, p->plan.rows, s->facts.row_bytes) : told;
 }
 
 /* Seconds an epoch of each thing by itself. */
-static json_t *terms_json(const struct og_estimate *e)
+static json_t *terms_json(const struct og_estimate *e, bool tiers)
 {
     static const char *const names[] = {
-        [OG__SAMPLING] = "sampling", [OG__PLANNING] = "planning", [OG__SWEEPING] = "sweeping",
-        [OG__SPILLING] = "spilling", [OG__WRITING] = "writing",   [OG__COPYING] = "copying",
-        [OG__FILLING] = "filling",   [OG__READING] = "reading",   [OG__TRAINING] = "training"};
+        [OG__SAMPLING] = "sampling",     [OG__PLANNING] = "planning", [OG__SWEEPING] = "sweeping",
+        [OG__SPILLING] = "spilling",     [OG__WRITING] = "writing",   [OG__COPYING] = "copying",
+        [OG__FILLING] = "filling",       [OG__READING] = "reading",   [OG__LINKING] = "linking",
+        [OG__COLLECTING] = "collecting", [OG__TRAINING] = "training"};
     json_t *terms = json_object();
     for (size_t i = 0; i < OG_COUNT(names); i++)
-        terms = og__json_with(terms, names[i], og__json_real(e->term[i]));
+        if (tiers || (i != OG__LINKING && i != OG__COLLECTING))
+            terms = og__json_with(terms, names[i], og__json_real(e->term[i]));
     return terms;
+}
+
+/* What there is besides where a device has a cache. */
+static json_t *with_device(json_t *way, const struct og_chosen *c)
+{
+    const struct og_estimate *e = &c->estimate;
+    way = og__json_with(way, "device_policy", json_string(og__policy_word(c->device_policy)));
+    way = og__json_with(way, "device_hits", json_integer((json_int_t)e->device_hits));
+    way = og__json_with(way, "host_hits", json_integer((json_int_t)e->host_hits));
+    way = og__json_with(way, "victim_hits", json_integer((json_int_t)e->victim_hits));
+    way = og__json_with(way, "link_bytes", json_integer((json_int_t)e->link_bytes));
+    return og__json_with(way, "link_bytes_back", json_integer((json_int_t)e->link_bytes_back));
 }
 
 static json_t *choice_json(const struct og_session *s)
@@ -75,17 +109,16 @@ static json_t *choice_json(const struct og_session *s)
     for (uint32_t i = 0; i < s->n_choice; i++) {
         const struct og_chosen *c = &s->choice[i];
         const struct og_estimate *e = &c->estimate;
-        list = og__json_append(
-            list,
-            json_pack("{s:s s:s s:s s:b s:I s:b s:o s:o s:o s:I s:I s:I s:I s:s}", "policy",
-                      og__option_word("policy", c->policy), "layout",
-                      og__option_word("layout", c->layout), "topology",
-                      og__option_word("topology", c->topology), "alternates", c->alternate,
-                      "cache_rows", (json_int_t)c->n_slots, "possible", e->possible, "seconds",
-                      og__json_real(e->seconds), "prepare_seconds", og__json_real(e->prepare),
-                      "terms", terms_json(e), "reads", (json_int_t)e->reads, "bytes_read",
-                      (json_int_t)e->bytes_read, "bytes_written", (json_int_t)e->bytes_written,
-                      "memory", (json_int_t)e->memory, "why", e->why));
+        json_t *way = json_pack(
+            "{s:s s:s s:s s:b s:I s:b s:o s:o s:o s:I s:I s:I s:I s:s}", "policy",
+            og__option_word("policy", c->policy), "layout", og__option_word("layout", c->layout),
+            "topology", og__option_word("topology", c->topology), "alternates", c->alternate,
+            "cache_rows", (json_int_t)c->n_slots, "possible", e->possible, "seconds",
+            og__json_real(e->seconds), "prepare_seconds", og__json_real(e->prepare), "terms",
+            terms_json(e, s->way.tiers), "reads", (json_int_t)e->reads, "bytes_read",
+            (json_int_t)e->bytes_read, "bytes_written", (json_int_t)e->bytes_written, "memory",
+            (json_int_t)e->memory, "why", e->why);
+        list = og__json_append(list, s->way.tiers ? with_device(way, c) : way);
     }
     return list;
 }
@@ -162,6 +195,14 @@ static json_t *device_json(const struct og_session *s)
         (json_int_t)d.rooms, "feature cache", (json_int_t)d.cache, "slack", (json_int_t)d.slack);
 }
 
+/* As it was measured. */
+static json_t *link_json(const struct og_session *s)
+{
+    const struct og_link_rates *link = &s->facts.link;
+    return json_pack("{s:f s:f s:f}", "bandwidth", link->bandwidth, "latency", link->latency,
+                     "collect", link->collect);
+}
+
 /* A row a type: what is kept of it, and what an epoch reads. */
 static json_t *types_json(const struct og_session *s)
 {
@@ -198,6 +239,8 @@ json_t *og__session_plan_json(const struct og_session *s)
         s->facts.profile.measured, "memory", memory_json(&s->memory), "predicted",
         predicted_json(s), "candidates", choice_json(s), "trainers", groups_json(&s->hands),
         "executors", executors_json(s), "scratch", scratch_json(s), "device", device_json(s));
+    if (s->way.tiers)
+        plan = og__json_with(plan, "link", link_json(s));
     if (s->told && s->facts.types)
         plan = og__json_with(plan, "types", types_json(s));
     json_decref(options);

@@ -14,6 +14,7 @@ json_t *og__tiers_json(const struct og_tiers_names *names, const struct og_tiers
                        size_t row_bytes, const struct og_simulated_tiers *counted)
 {
     const struct og_plan_cost *cost = &counted->cost;
+    const struct og_tiers_cost *tiers = &counted->tiers;
     const uint64_t ring_rows = og__victim_places(&setup->victim);
     const struct {
         const char *key;
@@ -25,19 +26,19 @@ json_t *og__tiers_json(const struct og_tiers_names *names, const struct og_tiers
         {"victim_bytes", ring_rows * (row_bytes + OG__VICTIM_META_BYTES)},
         {"rows", cost->rows},
         {"hits", cost->hits},
-        {"device_hits", counted->device_hits},
-        {"host_hits", counted->host_hits},
-        {"victim_hits", counted->victim_hits},
+        {"device_hits", tiers->device_hits},
+        {"host_hits", tiers->host_hits},
+        {"victim_hits", tiers->victim_hits},
         {"misses", cost->misses},
         {"prefill", counted->prefill},
         {"device_prefill", counted->device_prefill},
         {"reads", cost->reads},
         {"bytes_read", cost->bytes},
-        {"link_bytes", (cost->rows - counted->device_hits) * row_bytes},
-        {"link_bytes_back", (counted->demoted + counted->victim_pushed) * row_bytes},
-        {"demoted", counted->demoted},
-        {"victim_pushed", counted->victim_pushed},
-        {"victim_dropped", counted->victim_dropped},
+        {"link_bytes", og__tiers_linked(tiers, cost->rows) * row_bytes},
+        {"link_bytes_back", og__tiers_linked_back(tiers) * row_bytes},
+        {"demoted", tiers->demoted},
+        {"victim_pushed", tiers->victim_pushed},
+        {"victim_dropped", tiers->victim_dropped},
     };
     json_t *row =
         json_pack("{s:s s:s s:s s:s s:s s:f s:f}", "policy", names->policy, "cache", names->cache,

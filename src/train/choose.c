@@ -37,9 +37,49 @@
 
 enum { MOST_WAYS = 32 };
 
+/* Does --policy auto compare it, with each batch straight from the feature file? */
+static bool reads_straight(int policy)
+{
+    int n;
+    const struct og_policy_way *its = og__policy_ways(policy, &n);
+    while (n > 0 && (its[n - 1].layout != OG_LAYOUT_RAW || its[n - 1].alternate))
+        n--;
+    return n > 0 && !og__policy_fills_beside(policy);
+}
+
+/* What is learnt of the coming batches is learnt of both tiers' rows, or of none. */
+static bool is_pair(int device, int host)
+{
+    const bool learnt = (og__policy_looks_ahead(device) && og__policy_is_steady(device)) ||
+                        (og__policy_looks_ahead(host) && og__policy_is_steady(host));
+    return device == host || (reads_straight(device) && !learnt);
+}
+
+/* A device's cache over the host's: the same policy twice, or one over another; where the device's
+ * was named, that over each. */
+static int list_pairs(const struct og_way *asked, struct og_way out[MOST_WAYS])
+{
+    const bool open = asked->device_policy == OG_POLICY_AUTO;
+    int n_all = 0;
+    for (int host = 0; host < OG_POLICY_AUTO; host++)
+        for (int device = 0; device < OG_POLICY_AUTO && reads_straight(host); device++) {
+            const bool fits = open ? is_pair(device, host) : device == asked->device_policy;
+            if (!fits || n_all == MOST_WAYS || (asked->has_rings && !og__policy_admits(device)))
+                continue;
+            out[n_all] = *asked;
+            out[n_all].policy = host;
+            out[n_all].device_policy = device;
+            out[n_all].layout = OG_LAYOUT_RAW;
+            out[n_all++].alternate = false;
+        }
+    return n_all;
+}
+
 /* What the table of policies has, in its order, in place of what was left open; how many. */
 static int list_ways(const struct og_way *asked, struct og_way out[MOST_WAYS])
 {
+    if (asked->tiers)
+        return list_pairs(asked, out);
     int n_all = 0;
     for (int policy = 0; policy < OG_POLICY_AUTO; policy++) {
         int n;
@@ -76,7 +116,8 @@ struct trial {
     struct og_way way;
     struct og_memory_plan memory;
     bool fits;
-    struct og_err refused; /* why not */
+    struct og_tiers_setup tiers; /* with a device's cache */
+    struct og_err refused;       /* why not */
 };
 
 /* Is the structure in memory, where it was left open whether it stays? Where workers share it, each
@@ -99,11 +140,23 @@ static double lists_cached(const struct og_session *s, const struct trial *t)
     return (double)(t->memory.neighbors - least) / (double)(most - least) / (weights ? 2 : 1);
 }
 
-static struct og_candidate candidate_of(const struct og_session *s, const struct trial *t,
+/* Both caches, as far as the device has one. */
+static const struct og_tiers_setup *tiers_of(const struct og_session *s, struct trial *t,
+                                             const uint32_t *hotness)
+{
+    const struct og_premises premises = {&s->config, &s->facts, &t->way};
+    if (!t->way.tiers)
+        return NULL;
+    t->tiers = og__premised_tiers(&premises, t->memory.n_slots);
+    t->tiers.device.hotness = t->tiers.host.hotness = hotness;
+    return &t->tiers;
+}
+
+static struct og_candidate candidate_of(const struct og_session *s, struct trial *t,
                                         const uint32_t *hotness)
 {
     const struct og_memory_plan *m = &t->memory;
-    const bool ahead = og__policy_looks_ahead(t->way.policy) || t->way.layout != OG_LAYOUT_RAW;
+    const bool ahead = og__samples_ahead(&t->way) || t->way.layout != OG_LAYOUT_RAW;
     struct og_policy_setup policy =
         og__policy_setup(&s->config.opt, t->way.policy, s->facts.n_nodes);
     policy.n_slots = m->n_slots;
@@ -118,6 +171,7 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
         superbatch = epoch;
     return (struct og_candidate){
         .policy = policy,
+        .tiers = tiers_of(s, t, hotness),
         .layout = og__layout_of(t->way.layout),
         .resample_every = (uint32_t)s->config.opt.resample_every,
         .superbatch =
@@ -174,8 +228,8 @@ static void count_together(struct og_candidate *a, struct og_candidate *b)
 {
     uint32_t less = OG_MIN(a->policy.n_slots, b->policy.n_slots);
     uint32_t more = OG_MAX(a->policy.n_slots, b->policy.n_slots);
-    if (a->policy.kind != b->policy.kind || a->superbatch == 0 || b->superbatch == 0 ||
-        more - less > more / 100)
+    if (a->tiers || b->tiers || a->policy.kind != b->policy.kind || a->superbatch == 0 ||
+        b->superbatch == 0 || more - less > more / 100)
         return;
     a->policy.n_slots = b->policy.n_slots = less;
 }
@@ -208,11 +262,13 @@ static void plan_memory(const struct chooser *c, const struct og_way *way, struc
 
 static void add_trial(struct chooser *c, const struct trial *t)
 {
+    struct trial *kept = &c->trial[c->n];
+    *kept = *t;
     if (t->fits) {
         c->number[c->n_fit] = c->n;
-        c->candidate[c->n_fit++] = candidate_of(c->s, t, c->hotness);
+        c->candidate[c->n_fit++] = candidate_of(c->s, kept, c->hotness);
     }
-    c->trial[c->n++] = *t;
+    c->n++;
 }
 
 /* What fits in memory; the others are kept with the reason why they do not. */
@@ -313,6 +369,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
                   .before = og__now() - s->opened,
                   .samplers = s->config.opt.threads,
                   .threads = s->config.opt.threads},
+        .link = s->facts.link,
         .memory_limit = s->memory.limit,
         .disk_limit = s->config.disk,
         .disk_margin = 1.0 / OG__SUM_MARGIN,
@@ -428,6 +485,7 @@ out:
 static void add_choice(struct og_session *s, const struct trial *t, const struct og_estimate *e)
 {
     s->choice[s->n_choice++] = (struct og_chosen){.policy = t->way.policy,
+                                                  .device_policy = t->way.device_policy,
                                                   .layout = t->way.layout,
                                                   .topology = t->way.topology,
                                                   .alternate = t->way.alternate,
@@ -478,6 +536,8 @@ static int compare(struct chooser *c, struct og_err *err)
     if (s->config.handover.n > 0)
         c->model = s->config.handover.step_seconds;
     c->copy = og__copy_rate(s->budget);
+    if (s->way.tiers)
+        OG_TRY(og__know_link(s, err));
     OG_TRY(og__probe_open(&c->probe, &s->facts, &s->config, s->budget, err));
     OG_TRY(compare_all(c, err));
     s->estimate = c->out[0];
@@ -522,12 +582,12 @@ out:
     return rc;
 }
 
-/* Batches of types, of devices' tiers, of rows that ranks exchange and of packs that are there come
- * in ways that candidates do not know; and nobody asks how long an evaluation takes. */
+/* Batches of types, of rows that ranks exchange and of packs that are there come in ways that
+ * candidates do not know; and nobody asks how long an evaluation takes. */
 static bool is_told(const struct og_session *s)
 {
     const bool trains = s->config.want & OG__WANT_TRAINING || !(s->config.want & OG__WANT_MODEL);
-    return trains && s->config.want & OG__WANT_FEATURES && !s->facts.typed && !s->way.tiers &&
+    return trains && s->config.want & OG__WANT_FEATURES && !s->facts.typed &&
            !og__exchanges(&s->config) && !s->path.stores.packs;
 }
 

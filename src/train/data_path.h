@@ -42,6 +42,7 @@ struct og_predicted {
     bool known; /* before the first superbatch a policy may not tell */
     bool bound; /* of the structure it is the most that there can be, until a group was sampled */
     struct og_plan_cost plan;
+    struct og_tiers_cost tiers; /* with a device's cache */
     uint64_t topology_reads, topology_bytes, topology_passes, trace_bytes;
 };
 

@@ -281,7 +281,7 @@ static const struct og_option table[] = {
      NULL, OG_OPTION_AMOUNT, FIELD(device_memory), 0, MAX_BYTES, ALL},
     {"device-policy", "KIND", "", resources, NOTHING,
      "which rows that cache keeps, as --policy says it of the host's; unless given, always the same "
-     "ones, ranked as --policy ranks them",
+     "ones, ranked as --policy ranks them, or with --policy auto those of the pair that is fastest",
      NULL, OG_OPTION_TEXT, FIELD(device_policy), 0, 0, ALL},
     {"victim", "off|pvp[:depth=N]", "", resources, NOTHING,
      "pvp: what leaves that cache waits in the host's memory, in rings of N rows [16384], for the "

@@ -39,6 +39,12 @@ static void scale_to_epoch(struct og_predicted *p, const struct og_predicted *su
     p->plan.hits = p->plan.rows - p->plan.misses;
     p->plan.reads = scaled(sum->plan.reads, scale);
     p->plan.bytes = scaled(sum->plan.bytes, scale);
+    p->tiers.device_hits = scaled(sum->tiers.device_hits, scale);
+    p->tiers.victim_hits = scaled(sum->tiers.victim_hits, scale);
+    p->tiers.host_hits = p->plan.hits - p->tiers.device_hits - p->tiers.victim_hits;
+    p->tiers.demoted = scaled(sum->tiers.demoted, scale);
+    p->tiers.victim_pushed = scaled(sum->tiers.victim_pushed, scale);
+    p->tiers.victim_dropped = scaled(sum->tiers.victim_dropped, scale);
     p->topology_reads = scaled(sum->topology_reads, scale);
     p->topology_bytes = scaled(sum->topology_bytes, scale);
     p->topology_passes = scaled(sum->topology_passes, scale);
@@ -186,15 +192,18 @@ int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot, stru
         og__exchanges(d->config))
         return 0;
     int rc = count_pilot(d, pilot, &sum, err);
-    return rc < 0 ? rc : og__predict_from(d, pilot, &sum, err);
+    return rc < 0 ? rc : og__predict_from(d, pilot, &sum, NULL, err);
 }
 
 int og__predict_from(struct og_data_path *d, const struct og_pilot *pilot,
-                     const struct og_plan_cost *rows, struct og_err *err)
+                     const struct og_plan_cost *rows, const struct og_tiers_cost *tiers,
+                     struct og_err *err)
 {
     struct og_predicted sum = {.plan = *rows};
     struct og_predicted topology = {0};
     int rc = 0;
+    if (tiers)
+        sum.tiers = *tiers;
     if (d->offline)
         sum.trace_bytes = pilot->n * og__samples_batch_bytes(d->offline->samples);
     else if (is_on_disk(d->structure))

@@ -16,9 +16,11 @@ OG_MUST_CHECK int og__learn_rule(struct og_facts *f, const struct og_config *con
 OG_MUST_CHECK int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot,
                                     struct og_err *err);
 
-/* The same, of rows that were counted already: those of all the pilot's batches. */
+/* The same, of rows that were counted already: those of all the pilot's batches; tiers: NULL
+ * without a device's cache. */
 OG_MUST_CHECK int og__predict_from(struct og_data_path *d, const struct og_pilot *pilot,
-                                   const struct og_plan_cost *rows, struct og_err *err);
+                                   const struct og_plan_cost *rows,
+                                   const struct og_tiers_cost *tiers, struct og_err *err);
 /* Such a sum, in proportion. */
 struct og_plan_cost og__predict_scaled(const struct og_data_path *d, const struct og_pilot *pilot,
                                        const struct og_plan_cost *sum);

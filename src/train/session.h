@@ -22,7 +22,8 @@
 /* One of the ways that --policy auto compared. */
 struct og_chosen {
     int policy, layout;
-    int topology; /* enum og_topology_kind */
+    int device_policy; /* of a device's cache over it, where there is one */
+    int topology;      /* enum og_topology_kind */
     bool alternate;
     uint32_t n_slots;
     struct og_estimate estimate;

@@ -9,6 +9,7 @@
 #include "gather/typed_gather.h"
 #include "gather/typed_rows.h"
 #include "nn/ops.h"
+#include "train/measure.h"
 #include "train/options.h"
 
 #include <stdlib.h>
@@ -231,4 +232,13 @@ int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct 
         og__learner_sizes(&s->learner, f, &s->config);
     know_sampling(s);
     return 0;
+}
+
+int og__know_link(struct og_session *s, struct og_err *err)
+{
+    struct og_facts *f = &s->facts;
+    return f->link.bandwidth > 0
+               ? 0
+               : og__time_link(&s->learner, f->row_bytes, (size_t)s->config.opt.device_memory.value,
+                               s->budget, &f->link, err);
 }

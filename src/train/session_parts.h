@@ -48,6 +48,8 @@ void og__know_graph(struct og_facts *f, const struct og_options *opt);
 void og__know_splits(struct og_facts *f, unsigned want);
 /* The same facts, were the structure on disk that is in memory. Of one type. */
 struct og_facts og__facts_on_disk(const struct og_session *s);
+/* Of the link to a device that is to keep rows; measured once. */
+OG_MUST_CHECK int og__know_link(struct og_session *s, struct og_err *err);
 OG_MUST_CHECK int og__know_batches(struct og_session *s, const struct og_pilot *pilot,
                                    struct og_err *err);
 
@@ -59,5 +61,9 @@ void og__session_drop_hotness(struct og_session *s);
 /* Both policies, of a cache of memory.n_slots rows over which the device's lies; s->hotness is the
  * host's. */
 OG_MUST_CHECK int og__session_open_tiers(struct og_session *s, struct og_err *err);
+/* What the pilot's batches tell of caches that stay as they are, for a run; a plan plans an epoch.
+ * And how fast the link is. */
+OG_MUST_CHECK int og__session_tell_tiers(struct og_session *s, const struct og_pilot *pilot,
+                                         struct og_err *err);
 
 #endif

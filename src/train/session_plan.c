@@ -104,6 +104,7 @@ static int decide_cache(struct og_session *s, const struct og_pilot *pilot, stru
     int rc;
     OG_TRY(size_cache(s, pilot, err));
     OG_TRY(open_policy(s, err));
+    OG_TRY(s->way.tiers ? og__session_tell_tiers(s, pilot, err) : 0);
 out:
     if (rc < 0 || !og__policy_keeps_hotness(s->way.policy)) {
         og__release(s->budget, s->hotness, hotness_bytes(s), "hotness");
@@ -191,8 +192,8 @@ static int plan_features(struct og_session *s, const struct og_pilot *pilot, str
     OG_TRY(og__memory_plan_neighbors(&s->memory, &s->given, err));
     OG_TRY(og__structure_add_neighbors(&s->structure, s->memory.neighbors, room_for_lists(s),
                                        &s->prepare.bytes_written, err));
-    OG_TRY(decide_cache(s, pilot, err));
     OG_TRY(og__learn_rule(&s->facts, &s->config, s->budget, err));
+    OG_TRY(decide_cache(s, pilot, err));
     OG_TRY(s->way.tiers ? 0 : og__predict_pilot(&s->path, pilot, err));
 out:
     return rc;
@@ -440,14 +441,18 @@ static struct og_way asked_way(const struct og_config *config)
                            .models = config->want & OG__WANT_MODEL,
                            .tiers = og__has_tiers(config),
                            .device_policy = config->above.policy,
+                           .has_rings = config->victim.depth > 0,
                            .one_by_one = opt->pipeline == OG_PIPELINE_NONE,
                            .threads = opt->threads,
                            .samplers = opt->executors.samplers};
 }
 
 /* From here on the options say what was chosen: it is told, and written down. */
-static void settle_options(struct og_options *opt, const struct og_way *way)
+static void settle_options(struct og_config *config, const struct og_way *way)
 {
+    struct og_options *opt = &config->opt;
+    if (way->tiers)
+        config->above.policy = way->device_policy;
     opt->policy = way->policy;
     opt->layout = way->layout;
     opt->topology = way->topology;
@@ -460,7 +465,7 @@ int og__session_plan(struct og_session *s, struct og_err *err)
     s->way = asked;
     int rc;
     OG_TRY(open_packs(s, &asked) ? plan_with_packs(s, &asked, err) : plan_session(s, &asked, err));
-    settle_options(&s->config.opt, &s->way);
+    settle_options(&s->config, &s->way);
 out:
     return rc;
 }

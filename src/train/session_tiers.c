@@ -3,6 +3,7 @@
 
 #include "train/hotness.h"
 #include "train/options.h"
+#include "train/predict.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,19 +38,22 @@ static int refuse_with(const struct og_config *c, struct og_err *err)
     return 0;
 }
 
-/* Unless it is named, the device's cache is static, by the ranking of the host's policy. */
+/* Unless it is named, the device's cache is static, by the ranking of the host's policy; or chosen
+ * with that. */
 static int read_policy(struct og_config *c, struct og_err *err)
 {
     const char *asked = c->opt.device_policy;
-    const int like = og__policy_ranked_like(c->opt.policy);
     int rc;
     OG_TRY(og__options_copy(&c->above, &c->opt, err));
+    if (!asked && c->opt.policy == OG_POLICY_AUTO)
+        return 0;
+    const int like = og__policy_ranked_like(c->opt.policy);
     if (!asked && like != c->opt.policy)
         asked = og__policy_word(like);
     OG_TRY(asked ? og_options_set(&c->above, "policy", asked, err) : 0);
     if (c->above.policy == OG_POLICY_AUTO)
-        OG_TRY(og__fail(err, -EINVAL, "name the one that is meant",
-                        "device-policy: auto is for the host's cache alone"));
+        OG_TRY(og__fail(err, -EINVAL, "leave it out: with --policy auto both are chosen",
+                        "device-policy: auto is not taken for the device's cache alone"));
 out:
     return rc;
 }
@@ -57,7 +61,8 @@ out:
 static int read_victims(struct og_config *c, struct og_err *err)
 {
     int rc = og__victim_read(&c->victim, c->opt.victim, err);
-    if (rc < 0 || c->victim.depth == 0 || og__policy_admits(c->above.policy))
+    const bool open = c->above.policy == OG_POLICY_AUTO;
+    if (rc < 0 || c->victim.depth == 0 || open || og__policy_admits(c->above.policy))
         return rc;
     return og__fail(err, -EINVAL, "name one that lets rows in: --device-policy hybrid",
                     "victim: nothing leaves a device's cache under %s",
@@ -73,12 +78,6 @@ int og__session_settle_tiers(struct og_config *c, struct og_err *err)
                         "--device-memory: a share of what a device has is not known yet");
     if (!og__has_tiers(c))
         return 0;
-    if (opt->policy == OG_POLICY_AUTO) {
-        opt->policy = OG_POLICY_DEGREE;
-        og__say(&c->log, OG__INFO,
-                "--policy degree: none is chosen for a device's cache over the "
-                "host's");
-    }
     if (opt->layout == OG_LAYOUT_AUTO)
         opt->layout = OG_LAYOUT_RAW;
     OG_TRY(read_policy(c, err));
@@ -112,6 +111,32 @@ int og__session_open_tiers(struct og_session *s, struct og_err *err)
     setup.host.hotness = s->hotness;
     setup.device.hotness = s->device_hotness ? s->device_hotness : s->hotness;
     OG_TRY(og__tiers_open(&s->path.tiers, &setup, s->budget, err));
+out:
+    return rc;
+}
+
+int og__session_tell_tiers(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+{
+    struct og_tiers_setup setup = og__premised_tiers(&s->given, s->memory.n_slots);
+    const bool still =
+        og__policy_is_static(setup.device.kind) && og__policy_is_static(setup.host.kind);
+    const bool plans = s->config.want & OG__WANT_PLAN_ONLY && !(s->config.want & OG__WANT_QUICK);
+    const struct og_simulation sim = {.trace = {pilot->n, pilot->ptr, pilot->ids},
+                                      .n_nodes = s->facts.n_nodes,
+                                      .superbatch = OG_MAX(pilot->n, 1u),
+                                      .rule = s->facts.read_rule,
+                                      .budget = s->budget};
+    struct og_simulated_tiers counted;
+    int rc;
+    OG_TRY(og__know_link(s, err));
+    setup.host.hotness = s->hotness;
+    setup.device.hotness = s->device_hotness ? s->device_hotness : s->hotness;
+    if (!still || plans || og__samples_ahead(&s->way) ||
+        og__simulate_tiers_bytes(&sim, &setup, pilot->rows, og__input_rows(&s->facts)) >
+            og__budget_left(s->budget))
+        return 0;
+    OG_TRY(og__simulate_tiers(&sim, &setup, &counted, err));
+    OG_TRY(og__predict_from(&s->path, pilot, &counted.cost, &counted.tiers, err));
 out:
     return rc;
 }

@@ -105,7 +105,7 @@ int og__typed_tell(struct og_data_path *d, const struct og_pilot *pilot, struct 
         told[k].epoch = og__predict_scaled(d, pilot, &t.sum[k]);
         og__plan_cost_add(&all, &t.sum[k]);
     }
-    rc = og__predict_from(d, pilot, &all, err);
+    rc = og__predict_from(d, pilot, &all, NULL, err);
 out:
     close_teller(&t);
     return rc;

@@ -300,6 +300,13 @@ static int finish(struct og_rows_there *t, struct og_err *err)
     return t->be->ops->finish(t->stream, err);
 }
 
+static double link_seconds(const struct og_rows_there *t)
+{
+    struct og_device_counts counts;
+    t->be->ops->counts(t->be->device, &counts);
+    return counts.link_seconds;
+}
+
 static int used(struct og_rows_there *t, int room, struct og_err *err)
 {
     return t->be->ops->record(t->room[room].used, t->be->work, err);
@@ -339,4 +346,5 @@ const struct og_rows_ops og__device_rows = {.open = open_rows,
                                             .bring = bring,
                                             .wait = wait,
                                             .finish = finish,
+                                            .link_seconds = link_seconds,
                                             .used = used};

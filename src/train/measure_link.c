@@ -1,0 +1,128 @@
+/* How fast rows come to a device: what a batch asks of it, timed. */
+#include "nn/ops.h"
+#include "train/measure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "probe";
+enum { MOST_ROWS = 4096, LEAST_ROWS = 64, FEWER = 8, TIMES = 3, MEMORY_SHARE = 8 };
+
+/* So many slots there and so many rows of the host, and a room. */
+struct link_probe {
+    const struct og_rows_ops *ops;
+    struct og_nn_backend *backend;
+    struct og_rows_there *there;
+    size_t row_bytes;
+    uint32_t n;
+    char *host;      /* [n] rows, pinned */
+    uint32_t *place; /* [n] */
+    struct og_budget *budget;
+};
+
+static size_t host_bytes(const struct link_probe *p)
+{
+    return p->n * (p->row_bytes + sizeof(*p->place)) + p->ops->host_bytes();
+}
+
+static int open_probe(struct link_probe *p, const struct og_nn_ops *nn, size_t limit,
+                      struct og_err *err)
+{
+    const size_t fit = limit / MEMORY_SHARE / p->row_bytes;
+    p->n = (uint32_t)OG_MIN(OG_MAX(fit, (size_t)LEAST_ROWS), (size_t)MOST_ROWS);
+    const struct og_rows_setup setup = {
+        .n_slots = p->n, .n_rooms = 1, .room_rows = p->n, .row_bytes = p->row_bytes};
+    int rc;
+    OG_TRY(og__budget_charge(p->budget, host_bytes(p), part, err));
+    p->place = calloc(p->n, sizeof(*p->place));
+    if (!p->place) {
+        og__budget_uncharge(p->budget, host_bytes(p), part);
+        return og__fail_errno(err, -ENOMEM, NULL, part);
+    }
+    OG_TRY(nn->open(&p->backend, NULL, p->budget, err));
+    OG_TRY(p->ops->open(&p->there, p->backend, &setup, err));
+    p->host = p->ops->pin(p->there, p->n * p->row_bytes, err);
+    OG_TRY(p->host ? 0 : -ENOMEM);
+    memset(p->host, 0, p->n * p->row_bytes);
+    for (uint32_t i = 0; i < p->n; i++)
+        OG_TRY(p->ops->fill(p->there, p->host, &i, 1, err));
+out:
+    return rc;
+}
+
+static void close_probe(struct link_probe *p, const struct og_nn_ops *nn)
+{
+    if (p->place) {
+        og__budget_uncharge(p->budget, host_bytes(p), part);
+        free(p->place);
+    }
+    if (p->host)
+        p->ops->unpin(p->there, p->host, p->n * p->row_bytes);
+    p->ops->close(p->there);
+    if (p->backend)
+        nn->close(p->backend);
+}
+
+/* The best of a few: n rows of places from `first` on; over the link where copies are modelled as
+ * the model has it, else as the clock does. */
+static int time_rows(struct link_probe *p, uint32_t first, uint32_t n, bool link, double *seconds,
+                     struct og_err *err)
+{
+    const struct og_rows x = {.index = p->place,
+                              .stride = p->row_bytes,
+                              .n = n,
+                              .dim = (int)p->row_bytes,
+                              .dtype = OG_U8,
+                              .n_more = 1,
+                              .more = {{.base = p->host, .first = p->n}}};
+    const struct og_bringing b = {.x = x};
+    int rc = 0;
+    for (uint32_t i = 0; i < n; i++)
+        p->place[i] = first + i;
+    for (int k = 0; k < TIMES; k++) {
+        struct og_brought ignored;
+        const double modelled = p->ops->link_seconds(p->there);
+        const double start = og__now();
+        OG_TRY(p->ops->bring(p->there, &b, &ignored, err));
+        OG_TRY(p->ops->finish(p->there, err));
+        const double clock = og__now() - start;
+        const double more = p->ops->link_seconds(p->there) - modelled;
+        const double took = link && more > 0 ? more : clock;
+        *seconds = k == 0 ? took : OG_MIN(*seconds, took);
+    }
+out:
+    return rc;
+}
+
+/* A line through two sizes. */
+static void set_rates(const struct link_probe *p, double few, double all, double there,
+                      struct og_link_rates *out)
+{
+    const double bytes = (double)p->n * (double)p->row_bytes;
+    const uint32_t n_few = p->n / FEWER;
+    const double less = (double)n_few * (double)p->row_bytes;
+    out->bandwidth = all > few ? (bytes - less) / (all - few) : bytes / OG_MAX(all, 1e-9);
+    out->latency = OG_MAX(few - less / out->bandwidth, 0.0);
+    out->collect = bytes / OG_MAX(there, 1e-9);
+}
+
+int og__time_link(const struct og_learner *l, size_t row_bytes, size_t limit, struct og_budget *b,
+                  struct og_link_rates *out, struct og_err *err)
+{
+    struct link_probe p = {.ops = l->ops->rows, .row_bytes = row_bytes, .budget = b};
+    double few = 0;
+    double all = 0;
+    double there = 0;
+    int rc;
+    *out = (struct og_link_rates){0};
+    if (!p.ops)
+        return 0;
+    OG_TRY(open_probe(&p, l->ops, limit, err));
+    OG_TRY(time_rows(&p, p.n, p.n / FEWER, true, &few, err));
+    OG_TRY(time_rows(&p, p.n, p.n, true, &all, err));
+    OG_TRY(time_rows(&p, 0, p.n, false, &there, err));
+    set_rates(&p, few, all, there, out);
+out:
+    close_probe(&p, l->ops);
+    return rc;
+}

@@ -1,0 +1,154 @@
+/* Short runs with a cache of rows on the virtual device, and what they wrote. */
+#ifndef DEVICE_RUN_H
+#define DEVICE_RUN_H
+
+#include "own_folder.h"
+#include "small_run.h"
+#include "support/runs.h"
+
+#include "base/file.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { ROW_BYTES = 96 * 4, EPOCHS = 2 };
+
+static char dataset[300], run_path[300];
+
+static inline int make_dataset(void **state)
+{
+    struct og_err err = {0};
+    if (make_folder(state) < 0)
+        return -1;
+    snprintf(dataset, sizeof(dataset), "%s/graph", folder);
+    snprintf(run_path, sizeof(run_path), "%s/run", folder);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    struct og_generate g = small_graph(OG_RMAT);
+    g.nodes = 4000;
+    g.degree = 10;
+    g.dim = ROW_BYTES / 4;
+    g.train_fraction = 0.12;
+    if (og_generate(dataset, &g, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    return 0;
+}
+
+struct result {
+    json_t *summary;
+    char *checkpoint;
+    size_t bytes;
+};
+
+/* way: words of options, ended by NULL. */
+static inline void common(struct og_options *opt, const char *const *way)
+{
+    char epochs[8];
+    snprintf(epochs, sizeof(epochs), "%d", EPOCHS);
+    small_run(opt, run_path);
+    test_set(opt, "batch", "24");
+    test_set(opt, "epochs", epochs);
+    test_set(opt, "threads", "3");
+    test_set(opt, "eval-every", "0");
+    test_set(opt, "dropout", "0.3");
+    test_set(opt, "device", "virtual");
+    for (; *way; way += 2)
+        test_set(opt, way[0], way[1]);
+}
+
+static inline struct result train(const char *const *way)
+{
+    struct result r = {0};
+    struct og_options opt;
+    struct og_err err = {0};
+    char *text = NULL, path[400];
+    common(&opt, way);
+    if (og_train(dataset, &opt, NULL, &text, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    r.summary = json_loads(text, 0, NULL);
+    assert_non_null(r.summary);
+    snprintf(path, sizeof(path), "%s/checkpoint.safetensors", run_path);
+    assert_int_equal(og__read_text(path, 1 << 24, &r.checkpoint, &r.bytes, NULL), 0);
+    og__remove_tree(run_path);
+    og_options_release(&opt);
+    free(text);
+    return r;
+}
+
+static inline void drop(struct result *r)
+{
+    json_decref(r->summary);
+    free(r->checkpoint);
+}
+
+static inline void assert_same_numbers(const struct result *a, const struct result *b)
+{
+    assert_int_equal(a->bytes, b->bytes);
+    assert_memory_equal(a->checkpoint, b->checkpoint, a->bytes);
+    for (size_t e = 0; e < EPOCHS; e++) {
+        const json_t *x = json_array_get(json_object_get(a->summary, "epochs"), e);
+        const json_t *y = json_array_get(json_object_get(b->summary, "epochs"), e);
+        assert_true(json_real_value(json_object_get(x, "loss")) ==
+                    json_real_value(json_object_get(y, "loss")));
+    }
+    assert_true(json_equal(json_object_get(a->summary, "test_acc"),
+                           json_object_get(b->summary, "test_acc")));
+}
+
+static inline long long sum(const struct result *r, const char *key)
+{
+    size_t e;
+    json_t *epoch;
+    long long n = 0;
+    json_array_foreach(json_object_get(r->summary, "epochs"), e, epoch) n +=
+        json_integer_value(json_object_get(epoch, key));
+    return n;
+}
+
+static inline const json_t *device_of(const struct result *r)
+{
+    return json_object_get(json_object_get(r->summary, "plan"), "device");
+}
+
+/* The least --device-memory, as a refusal names it; and one page less is refused. */
+static inline long smallest_memory(void)
+{
+    static const char *const little[] = {"device-memory", "1K", NULL};
+    struct og_options opt;
+    struct og_err err = {0};
+    common(&opt, little);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -ENOMEM);
+    og_options_release(&opt);
+    const char *at = strstr(err.hint, "--device-memory ");
+    if (!at)
+        fail_msg("%s: %s", err.message, err.hint);
+    assert_true(access(run_path, F_OK) < 0);
+    return strtol(at + strlen("--device-memory "), NULL, 10);
+}
+
+/* So much --device-memory that about so many rows stay there, whatever else takes. */
+static inline void memory_for(long slots, char out[32])
+{
+    static const char *const much[] = {"policy", "degree", "device-memory", "64M", NULL};
+    struct og_options opt;
+    char *text = NULL;
+    common(&opt, much);
+    assert_int_equal(og_plan(dataset, &opt, NULL, &text, NULL), 0);
+    json_t *plan = json_loads(text, 0, NULL);
+    const json_t *device = json_object_get(plan, "device");
+    const json_t *memory = json_object_get(device, "memory");
+    const double rooms = json_number_value(json_object_get(memory, "batches"));
+    const double room = rooms / json_number_value(json_object_get(device, "batches"));
+    const double fixed = json_number_value(json_object_get(memory, "model")) +
+                         json_number_value(json_object_get(memory, "activations"));
+    const double rows = (double)slots * ROW_BYTES;
+    int n = 3;
+    while (n > 1 && n * room > (n * room + rows) / 2)
+        n--;
+    snprintf(out, 32, "%.0f", (fixed + n * room + rows) * 32 / 31);
+    json_decref(plan);
+    free(text);
+    og_options_release(&opt);
+}
+
+#endif

@@ -1,0 +1,220 @@
+/* What is told of a run with a cache on the device before it begins: rows by tier, bytes over the
+ * link, seconds; and which pair of policies --policy auto takes by that. */
+#include "device_run.h"
+
+#include "device/virtual.h"
+
+#include <math.h>
+#include <string.h>
+
+static json_t *plan_of(const char *const *way)
+{
+    struct og_options opt;
+    struct og_err err = {0};
+    char *text = NULL;
+    common(&opt, way);
+    if (og_plan(dataset, &opt, NULL, &text, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    json_t *plan = json_loads(text, 0, NULL);
+    free(text);
+    og_options_release(&opt);
+    return plan;
+}
+
+static long long told(const json_t *plan, const char *key)
+{
+    const json_t *n = json_object_get(json_object_get(plan, "predicted"), key);
+    if (!json_is_integer(n))
+        fail_msg("nothing is told of %s", key);
+    return json_integer_value(n);
+}
+
+static const json_t *epoch_of(const struct result *r, size_t e)
+{
+    return json_array_get(json_object_get(r->summary, "epochs"), e);
+}
+
+static const char *const tier_keys[] = {
+    "rows",    "hits",          "misses",         "device_hits", "host_hits",      "victim_hits",
+    "demoted", "victim_pushed", "victim_dropped", "link_bytes",  "link_bytes_back"};
+
+/* Of every kind of pair: caches that stay, that change, that look ahead, that know of one another.
+ */
+static void plans_tell_rows_by_tier_and_bytes_over_the_link(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *host, *victim;
+    } pairs[] = {
+        {"degree", "degree", "off"},       {"lru", "degree", "off"},
+        {"lru", "belady", "off"},          {"belady", "belady", "off"},
+        {"frequency", "frequency", "off"}, {"hybrid:window=8,update=2", "degree", "pvp:depth=5"},
+    };
+    long long seen[OG_COUNT(tier_keys)] = {0};
+    char memory[32];
+    memory_for(300, memory);
+    for (size_t i = 0; i < OG_COUNT(pairs); i++) {
+        const char *const way[] = {"policy",     pairs[i].host,   "cache",         "10%",
+                                   "superbatch", "all",           "device-policy", pairs[i].device,
+                                   "victim",     pairs[i].victim, "device-memory", memory,
+                                   NULL};
+        struct result run = train(way);
+        json_t *plan = plan_of(way);
+        for (size_t k = 0; k < OG_COUNT(tier_keys); k++) {
+            const long long was =
+                json_integer_value(json_object_get(epoch_of(&run, 0), tier_keys[k]));
+            if (told(plan, tier_keys[k]) != was)
+                fail_msg("%s over %s: %s is %lld, told %lld", pairs[i].device, pairs[i].host,
+                         tier_keys[k], was, told(plan, tier_keys[k]));
+            seen[k] += was;
+        }
+        json_decref(plan);
+        drop(&run);
+    }
+    for (size_t k = 0; k < OG_COUNT(tier_keys); k++)
+        if (seen[k] == 0)
+            fail_msg("no %s", tier_keys[k]);
+}
+
+/* Caches that stay are told of by a run too, from its pilot's batches. */
+static void a_run_with_two_thresholds_has_a_prediction(void **state)
+{
+    (void)state;
+    char memory[32];
+    memory_for(300, memory);
+    const char *const way[] = {"policy", "degree", "cache", "10%", "device-memory", memory, NULL};
+    struct result run = train(way);
+    const json_t *plan = json_object_get(run.summary, "plan");
+    for (size_t k = 0; k < 4; k++) {
+        const double was =
+            (double)json_integer_value(json_object_get(epoch_of(&run, 0), tier_keys[k]));
+        const double said = (double)told(plan, tier_keys[k]);
+        if (fabs(said - was) > 0.1 * was) /* other batches than the pilot's */
+            fail_msg("%s is %g, told %g", tier_keys[k], was, said);
+    }
+    drop(&run);
+}
+
+static double term_of(const json_t *plan, const char *name)
+{
+    const json_t *first = json_array_get(json_object_get(plan, "candidates"), 0);
+    return json_number_value(json_object_get(json_object_get(first, "terms"), name));
+}
+
+/* The virtual link is a model: its rate is found, and seconds follow from bytes. */
+static void seconds_over_the_link_are_those_of_its_model(void **state)
+{
+    (void)state;
+    char memory[32];
+    memory_for(300, memory);
+    const char *const way[] = {"policy", "auto", "cache", "10%", "device-memory", memory, NULL};
+    double took[2];
+    for (int slow = 0; slow < 2; slow++) {
+        struct og_virtual v = og__virtual_usual;
+        v.bytes_per_second = slow ? 1e9 : 8e9;
+        v.latency = slow ? 1e-4 : 1e-6;
+        og__virtual_become(&v);
+        json_t *plan = plan_of(way);
+        const json_t *link = json_object_get(plan, "link");
+        const json_t *first = json_array_get(json_object_get(plan, "candidates"), 0);
+        const double rate = json_number_value(json_object_get(link, "bandwidth"));
+        const double latency = json_number_value(json_object_get(link, "latency"));
+        /* of rows, beside which a kernel reads where they lie */
+        const double share = (double)ROW_BYTES / (ROW_BYTES + 4);
+        assert_true(fabs(rate / (v.bytes_per_second * share) - 1) < 0.01);
+        assert_true(fabs(latency / v.latency - 1) < 0.01);
+        assert_true(json_number_value(json_object_get(link, "collect")) > 0);
+        const double bytes = json_number_value(json_object_get(first, "link_bytes")) +
+                             json_number_value(json_object_get(first, "link_bytes_back"));
+        const double batches = 4000 * 0.12 / 24;
+        took[slow] = term_of(plan, "linking");
+        assert_true(fabs(took[slow] / (bytes / rate + batches * latency) - 1) < 0.01);
+        assert_true(term_of(plan, "collecting") > 0);
+        json_decref(plan);
+    }
+    assert_true(took[1] > 7 * took[0]);
+    og__virtual_become(&og__virtual_usual);
+}
+
+/* The pair that is taken is the first of those that were compared, and what a run with its names
+ * given takes. */
+static void auto_takes_the_fastest_pair(void **state)
+{
+    (void)state;
+    static const char *const plain[] = {"policy", "degree", NULL};
+    char memory[32];
+    memory_for(300, memory);
+    const char *const way[] = {"policy", "auto", "cache", "10%", "device-memory", memory, NULL};
+    struct result without = train(plain);
+    struct result with = train(way);
+    const json_t *plan = json_object_get(with.summary, "plan");
+    const json_t *candidates = json_object_get(plan, "candidates");
+    const json_t *first = json_array_get(candidates, 0);
+    const json_t *device = json_object_get(plan, "device");
+    assert_same_numbers(&with, &without);
+    assert_true(json_array_size(candidates) >= 5);
+    assert_string_equal(json_string_value(json_object_get(first, "device_policy")),
+                        json_string_value(json_object_get(device, "policy")));
+    assert_true(json_equal(json_object_get(first, "policy"), json_object_get(plan, "policy")));
+    for (size_t i = 1; i < json_array_size(candidates); i++) {
+        const json_t *next = json_array_get(candidates, i);
+        assert_true(!json_is_true(json_object_get(next, "possible")) ||
+                    json_number_value(json_object_get(next, "seconds")) >=
+                        json_number_value(json_object_get(first, "seconds")));
+    }
+    drop(&with);
+    drop(&without);
+}
+
+/* What a system's paper has on its device. */
+static void presets_mean_their_papers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *preset, *device, *host;
+        bool rings;
+    } presets[] = {{"helios", "presc", "presc", false},
+                   {"fgnn", "presc", "presc", false},
+                   {"lsm-gnn", "hybrid", "pagerank", true}};
+    static const char *const plain[] = {"policy", "degree", NULL};
+    char memory[32];
+    memory_for(300, memory);
+    struct result without = train(plain);
+    for (size_t i = 0; i < OG_COUNT(presets); i++) {
+        const char *const way[] = {"preset",
+                                   presets[i].preset,
+                                   "cache",
+                                   "10%",
+                                   "device-memory",
+                                   memory,
+                                   presets[i].rings ? "victim" : "device",
+                                   presets[i].rings ? "pvp:depth=20" : "virtual",
+                                   NULL};
+        struct result with = train(way);
+        const json_t *plan = json_object_get(with.summary, "plan");
+        const json_t *device = json_object_get(plan, "device");
+        assert_string_equal(json_string_value(json_object_get(device, "policy")),
+                            presets[i].device);
+        assert_non_null(
+            strstr(json_string_value(json_object_get(plan, "policy")), presets[i].host));
+        assert_true((json_integer_value(json_object_get(device, "victim_rows")) > 0) ==
+                    presets[i].rings);
+        assert_true(sum(&with, "device_hits") > 0 && sum(&with, "host_hits") > 0);
+        assert_true((sum(&with, "link_bytes_back") > 0) == presets[i].rings);
+        assert_same_numbers(&with, &without);
+        drop(&with);
+    }
+    drop(&without);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_tell_rows_by_tier_and_bytes_over_the_link),
+        cmocka_unit_test(a_run_with_two_thresholds_has_a_prediction),
+        cmocka_unit_test(seconds_over_the_link_are_those_of_its_model),
+        cmocka_unit_test(auto_takes_the_fastest_pair),
+        cmocka_unit_test(presets_mean_their_papers),
+    };
+    return cmocka_run_group_tests(tests, make_dataset, remove_folder);
+}
