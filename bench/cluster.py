@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """bench/cluster.py OUTGROW: hosts that are network namespaces, with links of a given rate, train together by MPI: the same bytes as one
-process, seconds and what went over the links, each with a cache of its own and with --exchange; then a link is cut, and the run goes on
-with others.
+process, seconds and what went over the links, each with a cache of its own and with --exchange; then the job is stopped, and a link is cut, and
+the run goes on with others.
 
     bench/cluster.py build/release/outgrow --hosts 2,4 --rate 1gbit
 
@@ -21,6 +21,7 @@ import time
 BRIDGE = "ogbridge"
 DIM = 128
 ROW = 4 * DIM + 4  # and its number, asked for
+NOTICED = 5 + 3 * 1  # seconds, by the keepalive that mpirun is given
 AGENT = """#!/bin/sh
 # in the place of ssh: HOST COMMAND...
 host=$1; shift
@@ -66,8 +67,7 @@ def sent(host):
 def by_mpi(n, agent, *words):
     hosts = ",".join(f"10.77.0.{host}" for host in range(1, n + 1))
     mca = {"plm_rsh_agent": agent, "btl": "tcp,self", "btl_tcp_if_include": "eth0", "oob_tcp_if_include": "eth0",
-           "oob_tcp_keepalive_time": 5, "oob_tcp_keepalive_intvl": 1, "oob_tcp_keepalive_probes": 3, "odls_base_sigkill_timeout": 30,
-           "plm_rsh_no_tree_spawn": 1}
+           "oob_tcp_keepalive_time": 5, "oob_tcp_keepalive_intvl": 1, "oob_tcp_keepalive_probes": 3, "plm_rsh_no_tree_spawn": 1}
     flags = [word for key, value in mca.items() for word in ("--mca", key, str(value))]
     return ["ip", "netns", "exec", "ogh1", "unshare", "--uts", "sh", "-c", 'hostname ogh1; exec "$@"', "sh", "mpirun", "--allow-run-as-root",
             "--bind-to", "none", "--host", hosts, "-n", str(n), *flags, *map(str, words)]
@@ -96,27 +96,52 @@ def compare(train, n, agent, *how):
           + (f"; {rows * ROW / 1e6:.1f} MB of rows and their numbers exchanged" if how else ""))
 
 
-def cut(train, n, agent):
+def begun(train, n, agent, how):
+    """A job that has trained an epoch, and logged it."""
     shutil.rmtree("cut", ignore_errors=True)
-    job = subprocess.Popen(by_mpi(n, agent, *train, "--epochs", "500", "--checkpoint-every", "0", "--run", "cut"), stdout=subprocess.PIPE,
+    job = subprocess.Popen(by_mpi(n, agent, *train, *how, "--epochs", "500", "--checkpoint-every", "0", "--run", "cut"), stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, text=True)
-    while not os.path.exists("cut/resume.safetensors") and job.poll() is None:
+    log = pathlib.Path("cut/metrics.jsonl")
+    while not (log.exists() and log.stat().st_size > 0) and job.poll() is None:
         time.sleep(0.05)
     time.sleep(0.5)
-    ip("link", "set", f"ogv{n}", "down")
-    began = time.monotonic()
-    _, said = job.communicate(timeout=120)
-    took = time.monotonic() - began
-    assert job.returncode != 0 and "lost" in said.lower(), (job.returncode, said)
-    print(f"a cut link ended the job after {took:.0f} s: {[line for line in said.splitlines() if 'lost' in line.lower()][0].strip()}")
-    ip("link", "set", f"ogv{n}", "up")
+    return job
+
+
+def go_on(train, n):
+    """One process, from the job's last checkpoint, to the bytes of one that was not interrupted."""
     epoch = json.loads(pathlib.Path("cut/metrics.jsonl").read_text().splitlines()[-1])["epoch"] + 1
     more = ["--epochs", str(epoch), "--accumulate", str(n)]
     subprocess.run([*train, *more, "--run", "cut", "--resume"], check=True, stdout=subprocess.DEVNULL)
     shutil.rmtree("one", ignore_errors=True)
     subprocess.run([*train, *more, "--run", "one"], check=True, stdout=subprocess.DEVNULL)
     assert checkpoint("one") == checkpoint("cut")
+
+
+def cut(train, n, agent, *how):
+    job = begun(train, n, agent, how)
+    ip("link", "set", f"ogv{n}", "down")
+    began = time.monotonic()
+    _, said = job.communicate(timeout=120)
+    took = time.monotonic() - began
+    assert job.returncode != 0 and "lost" in said.lower(), (job.returncode, said)
+    assert took < NOTICED + 10, took
+    print(f"{n} hosts{' with ' + how[0] if how else ''}: a cut link ended the job after {took:.0f} s: "
+          f"{[line for line in said.splitlines() if 'lost' in line.lower()][0].strip()}")
+    ip("link", "set", f"ogv{n}", "up")
+    go_on(train, n)
     print("and one process went on with it to the same bytes")
+
+
+def stop(train, n, agent, *how):
+    """SIGUSR1 to mpirun, which all hosts are told of at once."""
+    job = begun(train, n, agent, how)
+    job.send_signal(signal.SIGUSR1)
+    began = time.monotonic()
+    _, said = job.communicate(timeout=120)
+    assert job.returncode == 130 and said.count("outgrow: interrupted") == 1, (job.returncode, said)
+    print(f"{n} hosts{' with ' + how[0] if how else ''}: SIGUSR1 stopped the job after {time.monotonic() - began:.1f} s, with a checkpoint")
+    go_on(train, n)
 
 
 def main():
@@ -144,7 +169,8 @@ def main():
                 connect(n, args.rate)
                 for how in (), ("--exchange",):
                     compare(train, n, str(agent), *how)
-                cut(train, n, str(agent))
+                    stop(train, n, str(agent), *how)
+                    cut(train, n, str(agent), *how)
             finally:
                 disconnect(n)
 

@@ -41,8 +41,7 @@ MOVES = [
 
 def by_mpi(n, *words):
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    patient = ["--mca", "odls_base_sigkill_timeout", "2"]  # between SIGTERM and SIGKILL, and it always waits so long
-    return [MPIRUN, "--oversubscribe", *root, *patient, "-n", str(n), *words]
+    return [MPIRUN, "--oversubscribe", *root, "-n", str(n), *words]
 
 
 def command(n, args):
@@ -173,9 +172,9 @@ def stop_after(run, n, lines, *lists):
     """Interrupted once so many mini-batches are logged; False: it was over already."""
     job = begin(run, n, *lists)
     wait_for(job, run, lines)
-    job.send_signal(signal.SIGTERM)
+    job.send_signal(signal.SIGUSR1 if MPIRUN or n == 4 else signal.SIGTERM)  # mpirun hands that on, and waits
     _, said = job.communicate(timeout=PATIENCE)
-    assert job.returncode in ((0, 130) if not MPIRUN else (0, 1, 130, 143)), (job.returncode, said)
+    assert job.returncode in (0, 130), (job.returncode, said)
     assert job.returncode == 0 or os.path.exists(f"{run}/resume.safetensors"), said
     assert job.returncode != 130 or said.count("interrupted") == 1, said
     return job.returncode != 0

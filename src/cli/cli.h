@@ -126,7 +126,8 @@ void print_help(const struct command *command, bool all);
 
 struct screen *screen_open(bool quiet, bool is_train);
 void screen_close(struct screen *s);
-/* What to hand to the library. From here on SIGINT and SIGTERM ask it to stop; the second kills. */
+/* What to hand to the library. From here on SIGINT, SIGTERM and SIGUSR1 ask it to stop; the
+ * second kills. */
 const struct og_observer *screen_observer(struct screen *s, int epochs);
 void say_error(const struct og_err *err);
 

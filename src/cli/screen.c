@@ -186,10 +186,11 @@ void screen_close(struct screen *s)
 const struct og_observer *screen_observer(struct screen *s, int epochs)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigaddset(&action.sa_mask, SIGINT);
-    sigaddset(&action.sa_mask, SIGTERM);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    static const int stops[] = {SIGINT, SIGTERM, SIGUSR1}; /* which mpirun hands on at once */
+    for (size_t i = 0; i < sizeof(stops) / sizeof(*stops); i++)
+        sigaddset(&action.sa_mask, stops[i]);
+    for (size_t i = 0; i < sizeof(stops) / sizeof(*stops); i++)
+        sigaction(stops[i], &action, NULL);
     s->epochs = epochs;
     return &s->observer;
 }

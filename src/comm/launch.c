@@ -221,7 +221,7 @@ static void reap(struct launch *l)
     }
 }
 
-/* What a terminal sends, it has sent to the workers, too. */
+/* What a terminal sends, it has sent to the workers, too. All three are one wish. */
 static void hand_on(struct launch *l, int number, const siginfo_t *info)
 {
     const double now = og__now();
@@ -234,7 +234,7 @@ static void hand_on(struct launch *l, int number, const siginfo_t *info)
         l->status = 130;
         kill_rest(l, true);
     } else if (info->si_code != SI_KERNEL) {
-        tell_all(l, number);
+        tell_all(l, number == SIGUSR1 ? SIGTERM : number);
     }
 }
 
@@ -263,6 +263,7 @@ static void begin(struct launch *l, int n, double grace, struct og_err *err)
     sigemptyset(&l->awaited);
     sigaddset(&l->awaited, SIGINT);
     sigaddset(&l->awaited, SIGTERM);
+    sigaddset(&l->awaited, SIGUSR1);
     sigaddset(&l->awaited, SIGCHLD);
     sigprocmask(SIG_BLOCK, &l->awaited, &l->before);
 }
