@@ -183,4 +183,10 @@ struct og_read_rule og__reader_rule(const struct og_reader *r);
 struct og_io_counts og__read_rule_predict(const struct og_read_rule *r, const uint32_t *rows,
                                           size_t n);
 
+/* The same of so many rows that lie anywhere among `all`, one as likely as another: on average. */
+struct og_io_expected {
+    double reads, bytes;
+};
+struct og_io_expected og__read_rule_expect(const struct og_read_rule *r, double rows, double all);
+
 #endif

@@ -3,6 +3,7 @@
 #include "io/span.h"
 
 #include <assert.h>
+#include <math.h>
 
 size_t og__read_request_limit(const struct og_reader_options *opt)
 {
@@ -119,4 +120,23 @@ struct og_io_counts og__read_rule_predict(const struct og_read_rule *r, const ui
         counts.bytes += s.length;
     }
     return counts;
+}
+
+/* Of the rows between two of them, as many as the rule has for a gap are read too. What is read in
+ * one piece has any length, and is cut where a request ends: between two rows, and what lies there
+ * is not read. */
+struct og_io_expected og__read_rule_expect(const struct og_read_rule *r, double rows, double all)
+{
+    const double p = OG_MIN(rows / OG_MAX(all, 1.0), 1.0);
+    const double q = 1 - p;
+    const double gap = r->never_merges_gaps ? 0 : floor((double)r->gap / (double)r->row_bytes);
+    const double between =
+        p > 0 ? q * (1 - (gap + 1) * pow(q, gap) + gap * pow(q, gap + 1)) / p : 0;
+    const double bytes = rows * (1 + between) * (double)r->row_bytes;
+    const double apart = pow(q, gap + 1);
+    const double pieces = OG_MAX(rows * apart, 1e-9);
+    const double cut = bytes > 0 ? -expm1(-pieces * (double)r->max_request / bytes) : 1;
+    const double reads = pieces / cut;
+    const double at_cut = apart < 1 ? between / (1 - apart) * (double)r->row_bytes : 0;
+    return (struct og_io_expected){reads, bytes - (reads - pieces) * at_cut};
 }

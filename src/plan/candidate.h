@@ -12,6 +12,7 @@
 #include "plan/count.h"
 #include "plan/link.h"
 #include "plan/simulate.h"
+#include "sample/together.h"
 
 /* A way to do it. */
 struct og_candidate {
@@ -65,12 +66,14 @@ struct og_choice {
      * batches it had 2^growth times fewer, with twice as many it has 2^(growth * slowing) times as
      * many, with four times as many 2^(growth * slowing^2) times as many again; slowing 0 = 1. */
     double distinct, growth, slowing;
-    double epoch_batches;         /* training batches of an epoch; 0 = those of the trace */
-    uint32_t epochs;              /* to be trained; 0 = so many that only a steady epoch counts */
-    struct og_io_counts topology; /* sampling reads in an epoch, each batch by itself */
-    uint64_t structure_bytes;     /* of its file; */
-    uint32_t hops;                /* passes over it that a group of batches takes */
-    struct og_read_rule rule;     /* how the features are read */
+    double epoch_batches;           /* training batches of an epoch; 0 = those of the trace */
+    uint32_t epochs;                /* to be trained; 0 = so many that only a steady epoch counts */
+    struct og_io_counts topology;   /* sampling reads in an epoch, each batch by itself */
+    uint64_t structure_bytes;       /* of its file; */
+    uint32_t hops;                  /* passes over it that a group of batches takes; */
+    struct og_group_wanted group;   /* what a small group wanted of it; .batches 0 = not known, */
+    struct og_read_rule lists_rule; /* and how that is read */
+    struct og_read_rule rule;       /* how the features are read */
     size_t row_bytes;   /* of a row in memory and in packs; 0 = as in the file (rule.row_bytes) */
     uint32_t fill_rows; /* put into a cache at once (OG__FILL_ROWS) */
     struct og_disk_profile disk;

@@ -29,6 +29,11 @@ static struct io times(struct og_io_counts io, double by)
     return (struct io){(double)io.reads * by, (double)io.bytes * by};
 }
 
+static struct io expected(struct og_io_expected io)
+{
+    return (struct io){io.reads, io.bytes};
+}
+
 static struct io times_io(struct io io, double by)
 {
     return (struct io){io.reads * by, io.bytes * by};
@@ -194,19 +199,10 @@ static struct io sweep_more(const struct og_choice *given, const struct og_candi
     return (struct io){all / (double)OG_MAX(rule->max_request, (size_t)1), all};
 }
 
-/* Reading so many rows that lie anywhere among all: of the rows between two of them, as many as the
- * rule has for a gap are read too. */
+/* Reading so many rows that lie anywhere among all. */
 static struct io scattered(const struct og_choice *given, double rows)
 {
-    const struct og_read_rule *rule = &given->rule;
-    const double p = OG_MIN(rows / (double)OG_MAX(given->n_nodes, (uint64_t)1), 1.0);
-    const double q = 1 - p;
-    const double gap =
-        rule->never_merges_gaps ? 0 : floor((double)rule->gap / (double)rule->row_bytes);
-    const double between =
-        p > 0 ? q * (1 - (gap + 1) * pow(q, gap) + gap * pow(q, gap + 1)) / p : 0;
-    const double bytes = rows * (1 + between) * (double)rule->row_bytes;
-    return (struct io){rows * pow(q, gap + 1) + bytes / (double)rule->max_request, bytes};
+    return expected(og__read_rule_expect(&given->rule, rows, (double)given->n_nodes));
 }
 
 /* Reading a share of so many rows anew, beside reading them all: what lies between is read too. */
@@ -316,22 +312,30 @@ static void windows_of(const struct og_choice *given, const struct og_candidate 
     b->sweep = (struct io){later.reads * rest, later.bytes * rest};
 }
 
-/* What an epoch reads of the structure, but for what lies in a cache: a group of batches reads the
- * file once a hop at most, with the largest requests. Where it was in memory so far that is all
- * that is known. */
+/* What a group of batches reads of the structure: what a smaller one tells; but where none was
+ * seen, or it was in memory so far, the file once a hop, with the largest requests. */
+static struct io group(const struct og_choice *given, const struct og_candidate *c, double batches)
+{
+    const double passes = (double)given->hops * (double)given->structure_bytes;
+    if (given->group.batches > 0 && !c->moves)
+        return expected(og__group_expect(&given->group, batches, &given->lists_rule));
+    return (struct io){passes / (double)OG_MAX(given->rule.max_request, (size_t)1), passes};
+}
+
+/* An epoch, but for what lies in a cache. */
 static struct io structure(const struct og_choice *given, const struct og_candidate *c,
                            const struct rates *r)
 {
-    const double read = 1 - c->lists_cached;
-    const struct io alone = times(given->topology, r->prepared * read);
-    const double passes = ceil(r->batches / OG_MAX(c->together, 1u)) * given->hops * r->prepared;
-    const double most = passes * (double)given->structure_bytes * read;
-    const double requests = most / (double)OG_MAX(given->rule.max_request, (size_t)1);
+    const double share = r->prepared * (1 - c->lists_cached);
+    const struct io alone = times(given->topology, share);
+    const double together = OG_MIN((double)OG_MAX(c->together, 1u), r->batches);
+    const double groups = ceil(r->batches / OG_MAX(c->together, 1u)) * share;
+    const struct io most = times_io(group(given, c, together), groups);
     if (c->moves)
-        return (struct io){requests, most};
-    if (c->together < 2 || alone.bytes <= most)
+        return most;
+    if (c->together < 2 || alone.bytes <= most.bytes)
         return alone;
-    return (struct io){OG_MIN(alone.reads, requests), most};
+    return (struct io){OG_MIN(alone.reads, most.reads), most.bytes};
 }
 
 /* The sweep that packs also fills the cache: what both want of the file is read but once. */

@@ -5,6 +5,7 @@
 #include "sample/kinds.h"
 #include "sample/runs.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static const char part[] = "sampler";
@@ -569,20 +570,23 @@ static uint64_t count_bits(struct og_pass *pass)
     return n;
 }
 
-static int sample_step(struct og_together *t, struct og_sample_reads *read, struct og_err *err)
+static int sample_step(struct og_together *t, struct og_together_counts *counts, struct og_err *err)
 {
     struct og_pass *pass = pass_at(t);
+    uint64_t n_wanted;
     int rc;
     clear_bits(pass);
     OG_TRY(run_tasks(t, want_batch, err));
     drop_runs(t, pass);
-    read->passes += count_bits(pass) > 0;
+    n_wanted = count_bits(pass);
+    counts->wanted.blocks[t->hop] += n_wanted;
+    counts->structure.passes += n_wanted > 0;
     t->ops->cut(t->topology, pass);
     pass->n_batches = t->n;
     pass->run = og__alloc(t->budget, runs_bytes(pass), part, err);
     OG_TRY(pass->run || runs_bytes(pass) == 0 ? 0 : -ENOMEM);
     if (pass->wanted.n_ranges > 0)
-        OG_TRY(read_ranges(t, pass, &read->io, err));
+        OG_TRY(read_ranges(t, pass, &counts->structure.io, err));
 out:
     return rc;
 }
@@ -598,16 +602,34 @@ int og__together_sample(struct og_together *t, struct og_together_counts *counts
                         struct og_err *err)
 {
     const uint64_t written = og__spill_written(t->store);
+    struct og_group_wanted *wanted = &counts->wanted;
     int rc = 0;
-    *counts = (struct og_together_counts){0};
+    *counts = (struct og_together_counts){.wanted = {t->n, (uint32_t)t->n_hops, {0}, 0}};
+    for (uint32_t a = 0; a < t->shape.n_arrays; a++)
+        wanted->of += t->pass[0].wanted.array[a].n_blocks * t->shape.steps;
     for (t->hop = 0; t->hop < t->n_hops; t->hop++)
         for (t->step = 0; t->step < t->shape.steps; t->step++)
-            OG_TRY(sample_step(t, &counts->structure, err));
+            OG_TRY(sample_step(t, counts, err));
 out:
     for (int i = 0; i < t->n_hands; i++)
         take_counts(&t->hand[i], &counts->drawn);
     counts->written = og__spill_written(t->store) - written;
     return rc;
+}
+
+struct og_io_expected og__group_expect(const struct og_group_wanted *seen, double batches,
+                                       const struct og_read_rule *rule)
+{
+    const double times = batches / OG_MAX(seen->batches, 1u);
+    const double all = (double)seen->of;
+    struct og_io_expected sum = {0};
+    for (uint32_t h = 0; h < seen->n_hops && all > 0; h++) {
+        const double wanted = all * (1 - pow(1 - (double)seen->blocks[h] / all, times));
+        const struct og_io_expected hop = og__read_rule_expect(rule, wanted, all);
+        sum.reads += hop.reads;
+        sum.bytes += hop.bytes;
+    }
+    return sum;
 }
 
 int og__together_take(struct og_together *t, uint32_t i, int thread, struct og_batch_memory *out,

@@ -43,9 +43,17 @@ void og__together_clear(struct og_together *t);
 OG_MUST_CHECK int og__together_add(struct og_together *t, const uint32_t *seeds, uint32_t n_seeds,
                                    const struct og_sample_key *key, struct og_err *err);
 /* All hops of all that were added. What og__sample may return, or OG_INTERRUPTED. */
+/* Blocks of the structure that a group wanted, hop by hop. */
+struct og_group_wanted {
+    uint32_t batches, n_hops;
+    uint64_t blocks[OG_MAX_HOPS];
+    uint64_t of; /* that a hop could want, in all its passes */
+};
+
 struct og_together_counts {
     struct og_sample_reads
-        structure;             /* but for where lists were: that is counted with each batch */
+        structure; /* but for where lists were: that is counted with each batch */
+    struct og_group_wanted wanted;
     struct og_io_counts drawn; /* of what had been spilled */
     uint64_t written;          /* spilled */
 };
@@ -56,6 +64,10 @@ OG_MUST_CHECK int og__together_sample(struct og_together *t, struct og_together_
 OG_MUST_CHECK int og__together_take(struct og_together *t, uint32_t i, int thread,
                                     struct og_batch_memory *out, struct og_io_counts *read,
                                     struct og_err *err);
+
+/* What a larger group reads of it, where every batch wants any block as likely as those did. */
+struct og_io_expected og__group_expect(const struct og_group_wanted *seen, double batches,
+                                       const struct og_read_rule *rule);
 
 /* ---- sizes, where batches are no larger than caps ---- */
 

@@ -357,6 +357,8 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         .one_by_one = s->way.one_by_one,
         .structure_bytes = og__together_list_bytes(together),
         .hops = (uint32_t)s->config.opt.n_fanout * OG_MAX(together->steps, 1u),
+        .group = c->pilot.group,
+        .lists_rule = og__structure_rule(&s->structure),
         .times = {.sample = batches->core_seconds / n,
                   .together = TOGETHER,
                   .plan_row = PLAN_ROW,

@@ -195,6 +195,7 @@ static int pilot_together(struct og_pilot *p, const struct og_structure *g,
     OG_TRY(og__together_open(&together, &g->topology, &opt, b, err));
     OG_TRY(add_next(p, together, g->given.facts, sizes->batches, b, err));
     OG_TRY(og__together_sample(together, &counts, err));
+    p->group = counts.wanted;
     for (uint32_t i = 0; i < sizes->batches; i++) {
         OG_TRY(og__together_take(together, i, 0, m, &counts.drawn, err));
         OG_TRY(note_batch(p, g->given.facts, &training, &m->batch, b, err));

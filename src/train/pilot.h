@@ -19,6 +19,7 @@ struct og_pilot {
     double seconds;
     double core_seconds;           /* of its thread: without waiting for the disk */
     struct og_sample_reads reads;  /* what sampling the training batches read */
+    struct og_group_wanted group;  /* of those that were sampled together, from a disk; or none */
     struct og_batch_caps caps;     /* of these and of an evaluation batch; no margin */
     struct og_type_counts by_type; /* the same by types, where a model reads them */
     /* once it is noted: */

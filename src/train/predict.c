@@ -139,9 +139,22 @@ void og__predict_structure(struct og_data_path *d, const struct og_sample_reads 
     p->bound = false;
 }
 
-/* Batches that are sampled together read the file once a pass at most: how much less, one group of
+/* What a group of so many reads: as a smaller one tells, or once the file a pass. */
+static struct og_io_expected group_of(const struct og_data_path *d, const struct og_pilot *pilot,
+                                      uint64_t batches)
+{
+    const struct og_facts *f = d->facts;
+    const struct og_read_rule rule = og__structure_rule(d->structure);
+    const double passes = (double)f->caps.n_hops * f->together.steps;
+    const double file = (double)og__together_list_bytes(&f->together);
+    if (pilot->group.batches > 0)
+        return og__group_expect(&pilot->group, (double)batches, &rule);
+    return (struct og_io_expected){passes * file / (double)rule.max_request, passes * file};
+}
+
+/* Batches that are sampled together read no more than their groups do: how much less, one group of
  * them tells. */
-static void bound_topology(const struct og_data_path *d)
+static void bound_topology(const struct og_data_path *d, const struct og_pilot *pilot)
 {
     const struct og_facts *f = d->facts;
     const uint64_t group = d->memory->group.batches;
@@ -149,12 +162,13 @@ static void bound_topology(const struct og_data_path *d)
     struct og_predicted *p = d->predicted;
     if (group < 2 || d->offline)
         return;
-    const uint64_t hops = (epoch + group - 1) / group * f->caps.n_hops;
-    const uint64_t most = hops * f->together.steps * og__together_list_bytes(&f->together);
-    p->topology_passes = hops * f->together.steps;
+    const uint64_t groups = (epoch + group - 1) / group;
+    const struct og_io_expected one = group_of(d, pilot, OG_MIN(group, epoch));
+    const uint64_t most = scaled((uint64_t)one.bytes, (double)groups);
+    p->topology_passes = groups * f->caps.n_hops * f->together.steps;
     p->bound = true;
     if (p->topology_bytes > most) {
-        p->topology_reads = scaled(p->topology_reads, (double)most / (double)p->topology_bytes);
+        p->topology_reads = OG_MIN(p->topology_reads, scaled((uint64_t)one.reads, (double)groups));
         p->topology_bytes = most;
     }
 }
@@ -212,7 +226,7 @@ int og__predict_from(struct og_data_path *d, const struct og_pilot *pilot,
     sum.topology_reads = scaled(topology.topology_reads, share);
     sum.topology_bytes = scaled(topology.topology_bytes, share);
     scale_to_epoch(d->predicted, &sum, epoch_of(d, pilot));
-    bound_topology(d);
+    bound_topology(d, pilot);
 out:
     return rc;
 }

@@ -81,6 +81,12 @@ struct og_topology_disk_options og__structure_on_disk(const struct og_structure 
         .log = &config->log};
 }
 
+struct og_read_rule og__structure_rule(const struct og_structure *g)
+{
+    const struct og_reader_options reader = og__structure_on_disk(g).reader;
+    return og__read_rule_standard(0, OG__LIST_BLOCK, OG__LIST_BLOCK, &reader);
+}
+
 /* ---- open and close ---- */
 
 static int load_related(struct og_structure *g, struct og_err *err)

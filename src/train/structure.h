@@ -33,6 +33,8 @@ OG_MUST_CHECK int og__structure_fanouts(struct og_structure *g, struct og_err *e
 size_t og__structure_bytes(const struct og_structure *g, int topology);
 /* How it is to be opened on disk, without a neighbour cache. */
 struct og_topology_disk_options og__structure_on_disk(const struct og_structure *g);
+/* How blocks of its lists are read there. */
+struct og_read_rule og__structure_rule(const struct og_structure *g);
 
 /* In memory or on disk, as the way says; on disk without a neighbour cache, whose size is not known
  * yet. */
