@@ -266,7 +266,10 @@ static void each_row_is_served_once_by_its_owner(void **state)
             .n_sizes = 1,
             .rule = {.row_bytes = 48, .align = 64, .max_request = 4096},
             .budget = budget};
-        struct og_dealt dealt = {workers, epoch, (int)og__rng_below(&rng, 4), true};
+        struct og_dealt dealt = {.workers = workers,
+                                 .epoch = epoch,
+                                 .superbatch = (int)og__rng_below(&rng, 4),
+                                 .exchange = true};
         const uint32_t s =
             dealt.superbatch > 0 ? (uint32_t)dealt.superbatch : (epoch + workers - 1) / workers;
         for (size_t i = 0; i < OG_COUNT(kinds); i++) {
@@ -305,7 +308,8 @@ static void one_worker_is_one_process(void **state)
                                 .rule = {.row_bytes = 48, .align = 64, .max_request = 4096}};
     for (size_t i = 0; i < 2 * OG_COUNT(kinds); i++) {
         const struct og_policy_setup setup = draw_setup(&rng, kinds[i / 2], NODES, 0, hotness);
-        const struct og_dealt dealt = {1, 10, 7, i % 2};
+        const struct og_dealt dealt = {
+            .workers = 1, .epoch = 10, .superbatch = 7, .exchange = i % 2};
         struct og_simulated want[OG_COUNT(sizes)];
         struct og_simulated out[OG_COUNT(sizes)];
         assert_int_equal(og__simulate(&sim, &setup, want, NULL), 0);
@@ -315,7 +319,7 @@ static void one_worker_is_one_process(void **state)
             assert_int_equal(out[k].prefill, want[k].prefill);
         }
     }
-    const struct og_dealt alone = {1, 10, 7, true};
+    const struct og_dealt alone = {.workers = 1, .epoch = 10, .superbatch = 7, .exchange = true};
     uint64_t asked[1];
     assert_int_equal(og__dealt_rows(&t.view, &alone, asked), t.ptr[20]);
     assert_int_equal(asked[0], t.ptr[20]);
@@ -336,7 +340,7 @@ static void what_owners_read_lies_where_the_file_has_it(void **state)
                                       .n_sizes = 1,
                                       .rule = {.row_bytes = 64, .align = 64, .max_request = 4096}};
     static const int kept[] = {OG_POLICY_NONE, OG_POLICY_LRU, OG_POLICY_RR, OG_POLICY_BELADY};
-    const struct og_dealt dealt = {2, 2, 0, true};
+    const struct og_dealt dealt = {.workers = 2, .epoch = 2, .exchange = true};
     for (size_t k = 0; k < OG_COUNT(kept); k++) {
         const struct og_policy_setup setup = {.kind = kept[k], .n_nodes = 8};
         struct og_simulated out;

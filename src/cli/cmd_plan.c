@@ -102,6 +102,30 @@ static void say_epoch(const json_t *plan)
                show_value(bytes, "bytes_read", json_object_get(p, "bytes_read")));
 }
 
+/* With --exchange: what goes from worker to worker, and who reads most. */
+static void say_exchange(const json_t *plan)
+{
+    const json_t *x = json_object_get(plan, "exchange");
+    const json_t *most = NULL;
+    char moved[SHOWN_MAX], bytes[SHOWN_MAX], read[SHOWN_MAX];
+    size_t i;
+    const json_t *w;
+    if (!json_is_object(x))
+        return;
+    json_array_foreach(json_object_get(x, "workers"), i, w)
+    {
+        if (!most || number(w, "feature_bytes_read") > number(most, "feature_bytes_read"))
+            most = w;
+    }
+    printf(
+        "That is the first worker, as the owner of its nodes. In an epoch %s rows, %s with their "
+        "numbers, go from worker to worker; worker %.0f reads most of its features, %s.\n",
+        show_value(moved, "rows", json_object_get(x, "rows_exchanged")),
+        show_value(bytes, "bytes_read", json_object_get(x, "exchanged_bytes")),
+        number(most, "rank"),
+        show_value(read, "bytes_read", json_object_get(most, "feature_bytes_read")));
+}
+
 /* A line a type: what memory keeps of it, and what an epoch reads. */
 static void say_types(const json_t *plan)
 {
@@ -231,6 +255,7 @@ static void show_plan(const json_t *root)
     say_epoch(root);
     if (json_is_object(json_object_get(root, "device")))
         say_link(root);
+    say_exchange(root);
     say_types(root);
     say_choice(root);
     say_executors(root);

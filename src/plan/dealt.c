@@ -17,7 +17,7 @@ uint32_t og__superbatch_of(int asked, uint32_t epoch)
 
 static uint32_t worker_of(const struct og_dealt *d, uint32_t batch)
 {
-    return batch % d->epoch % d->workers;
+    return d->worker ? d->worker[batch] : batch % d->epoch % d->workers;
 }
 
 /* Batches of an epoch that the worker has, or rounds in which its nodes are asked for. */
@@ -136,7 +136,7 @@ static int take_nodes(struct party *p, const uint32_t *hotness, struct og_budget
         if (hotness)
             p->hotness[i] = hotness[p->row[i]];
     }
-    p->sim.row = p->row;
+    p->sim.row = p->dealt->dense ? NULL : p->row;
     return 0;
 }
 
@@ -150,7 +150,8 @@ static int open_party(struct party *p, const struct og_simulation *all, const ui
     for (uint32_t k = 0; k < all->n_sizes; k++)
         p->size[k] = (uint32_t)OG_MIN((uint64_t)all->size[k], p->sim.n_nodes);
     p->sim.size = p->size;
-    p->sim.superbatch = og__superbatch_of(d->superbatch, own_epoch(d, p->worker));
+    if (all->n_ends == 0)
+        p->sim.superbatch = og__superbatch_of(d->superbatch, own_epoch(d, p->worker));
     p->room = count_rows(p, &all->trace);
     p->ptr = og__alloc(all->budget, ptr_bytes(all->trace.n_batches), part, err);
     p->ids = p->ptr ? og__alloc(all->budget, p->room * sizeof(*p->ids), part, err) : NULL;
@@ -211,6 +212,45 @@ int og__simulate_dealt(const struct og_simulation *sim, const struct og_policy_s
         out[k].cost.hits = rows - out[k].cost.misses;
     }
 out:
+    return rc;
+}
+
+/* What was counted when a round was over. */
+struct noted {
+    const struct og_simulated *counted;
+    struct og_simulated *out;
+    uint32_t rounds;
+};
+
+static int note_round(void *arg, uint32_t batch, const uint32_t *rows, uint32_t n,
+                      struct og_err *err)
+{
+    const struct noted *note = arg;
+    (void)rows;
+    (void)n;
+    (void)err;
+    if (batch + 1 == note->rounds)
+        *note->out = *note->counted;
+    return 0;
+}
+
+int og__simulate_owner(const struct og_simulation *sim, const struct og_policy_setup *setup,
+                       const struct og_dealt *dealt, uint32_t owner, uint32_t rounds,
+                       struct og_simulated *out, struct og_err *err)
+{
+    struct og_simulated counted;
+    struct og_policy_setup own = *setup;
+    struct party p = {.dealt = dealt, .worker = owner};
+    struct noted note = {&counted, out, rounds};
+    int rc;
+    *out = (struct og_simulated){0};
+    OG_TRY(open_party(&p, sim, setup->hotness, err));
+    own.n_nodes = p.sim.n_nodes;
+    own.n_slots = (uint32_t)OG_MIN((uint64_t)own.n_slots, p.sim.n_nodes);
+    own.hotness = p.hotness ? p.hotness : setup->hotness;
+    OG_TRY(og__simulate_each(&p.sim, &own, note_round, &note, &counted, NULL, err));
+out:
+    close_party(&p, sim);
     return rc;
 }
 

@@ -19,6 +19,10 @@ struct og_dealt {
     uint32_t epoch; /* batches, of all workers */
     int superbatch; /* batches that each prepares at once; 0 = of an epoch */
     bool exchange;
+    /* whose each batch is, [batches of the trace], in the order of rounds; NULL: all are of
+     * training, and each epoch begins a round */
+    const uint8_t *worker;
+    bool dense; /* an owner's file has the rows of its own nodes alone */
 };
 
 /* What each prepares of so many batches an epoch: as asked, or, as in training where memory allows
@@ -36,6 +40,13 @@ OG_MUST_CHECK int og__simulate_dealt(const struct og_simulation *sim,
 size_t og__simulate_dealt_bytes(const struct og_simulation *sim,
                                 const struct og_policy_setup *setup, const struct og_dealt *dealt,
                                 uint32_t batches, uint64_t rows, uint64_t longest);
+
+/* One owner, with setup->n_slots as it is and superbatches as `sim` says, in its rounds: what there
+ * is to tell when so many of those are over, whatever comes behind. The others may see more. */
+OG_MUST_CHECK int og__simulate_owner(const struct og_simulation *sim,
+                                     const struct og_policy_setup *setup,
+                                     const struct og_dealt *dealt, uint32_t owner, uint32_t rounds,
+                                     struct og_simulated *out, struct og_err *err);
 
 /* Rows of the trace by who owns their nodes: asked[workers] of each owner. Returns how many of all
  * the worker owns that trains on their batch; the others come from another one. */

@@ -119,11 +119,21 @@ out:
     return rc;
 }
 
-/* Batches seen behind a superbatch, at most. */
-static uint32_t tail_of(const struct og_simulation *sim, const struct og_policy_setup *setup)
+/* Batches seen behind a superbatch of so many, at most. */
+static uint32_t tail_of(uint32_t superbatch, const struct og_policy_setup *setup)
 {
-    const uint32_t room = OG__MOST_FORESEEN - OG_MIN(sim->superbatch, (uint32_t)OG__MOST_FORESEEN);
+    const uint32_t room = OG__MOST_FORESEEN - OG_MIN(superbatch, (uint32_t)OG__MOST_FORESEEN);
     return OG_MIN(og__policy_tail(setup), room);
+}
+
+/* Of the superbatch that begins with batch b. */
+static uint32_t end_of(const struct og_simulation *sim, uint32_t b)
+{
+    const uint32_t n = sim->trace.n_batches;
+    for (uint32_t i = 0; i < sim->n_ends; i++)
+        if (sim->end[i] > b)
+            return OG_MIN(sim->end[i], n);
+    return sim->n_ends > 0 ? n : b + OG_MIN(sim->superbatch, n - b);
 }
 
 static int run_policy(const struct og_simulation *sim, struct og_policy_setup setup,
@@ -137,8 +147,8 @@ static int run_policy(const struct og_simulation *sim, struct og_policy_setup se
     const uint32_t end = sim->trace.n_batches;
     uint32_t last = 0;
     for (uint32_t b = 0; b < end && !og__sim_stopped(sim); b = last) {
-        last = b + OG_MIN(sim->superbatch, end - b);
-        const uint32_t seen = last + OG_MIN(tail_of(sim, &setup), end - last);
+        last = end_of(sim, b);
+        const uint32_t seen = last + OG_MIN(tail_of(last - b, &setup), end - last);
         const struct og_trace t = slice(&sim->trace, b, seen, ptr);
         if (sim->n_yielded > 0)
             og__policy_invalidate(policy, setup.n_slots - OG_MIN(sim->n_yielded, setup.n_slots));
@@ -172,7 +182,7 @@ static size_t policy_bytes(const struct og_simulation *sim, const struct og_poli
 {
     struct og_policy_setup largest = *setup;
     largest.n_slots = sim->n_sizes ? sim->size[sim->n_sizes - 1] : 0;
-    const uint64_t batches = (uint64_t)sim->superbatch + tail_of(sim, setup);
+    const uint64_t batches = (uint64_t)sim->superbatch + tail_of(sim->superbatch, setup);
     rows = OG_MIN(rows, batches * longest);
     return og__policy_bytes(&largest, rows, batches, OG_MIN(rows, sim->n_nodes)) + RADIX_BYTES +
            og__lot_bytes(sim);

@@ -1,6 +1,8 @@
 /* The smaller commands on a session: plan and eval. */
 #include "ahead/ahead.h"
+#include "base/json.h"
 #include "nn/tasks.h"
+#include "run/plan_exchange.h"
 #include "run/plan_json.h"
 #include "train/checkpoint.h"
 #include "train/json.h"
@@ -20,6 +22,8 @@ int og__plan(const char *dataset, const struct og_options *opt, bool quick,
     if (out)
         *out = NULL;
     struct og_session *s = NULL;
+    json_t *exchange = NULL;
+    json_t *plan;
     unsigned want = OG__WANT_FEATURES | OG__WANT_PLAN_ONLY | OG__WANT_TYPES | og__learner_wants() |
                     (quick ? OG__WANT_QUICK : 0u);
     int rc;
@@ -31,7 +35,12 @@ int og__plan(const char *dataset, const struct og_options *opt, bool quick,
     OG_TRY(og__session_open_for(&s, dataset, opt, &use, seen, err));
     if (!quick || !s->predicted.known)
         OG_TRY(og__predict_run(&s->path, err));
-    OG_TRY(og__json_deliver(og__session_plan_json(s), NULL, out, err));
+    if (og__exchanges(&s->config))
+        OG_TRY(og__plan_exchange(s, &exchange, err));
+    plan = og__session_plan_json(s);
+    if (exchange)
+        plan = og__json_with(plan, "exchange", exchange);
+    OG_TRY(og__json_deliver(plan, NULL, out, err));
 out:
     og__session_close(s);
     og__common_close(use.common);

@@ -107,7 +107,10 @@ out:
 
 struct og_dealt og__simulator_dealt(const struct simulator *m, bool exchange)
 {
-    return (struct og_dealt){(uint32_t)m->workers, m->epoch, m->opt.superbatch, exchange};
+    return (struct og_dealt){.workers = (uint32_t)m->workers,
+                             .epoch = m->epoch,
+                             .superbatch = m->opt.superbatch,
+                             .exchange = exchange};
 }
 
 static int check_workers(const struct simulator *m, struct og_err *err)

@@ -159,3 +159,23 @@ void og__schedule_places(const struct og_schedule *s, const struct og_descriptor
         place[i] =
             shuffled ? og__permutation_at(&order, descriptor->first + i) : descriptor->first + i;
 }
+
+/* ---- rounds ---- */
+
+uint64_t og__round_end(const struct og_items *whole, uint32_t ranks, uint64_t item)
+{
+    const struct og_descriptor d = og__item_at(whole, item);
+    const uint64_t left = og__schedule_batches(whole->schedule, d.split) - d.batch;
+    return item + OG_MIN(left, (uint64_t)(ranks - d.batch % ranks));
+}
+
+uint64_t og__round_start(const struct og_items *share, uint64_t own)
+{
+    const struct og_descriptor d = og__item_at(share, own);
+    const struct og_schedule whole = og__schedule_whole(share->schedule);
+    const uint64_t before = d.batch - d.batch % OG_MAX(share->schedule->share.ranks, 1u);
+    if (share->pass != OG__SPLITS)
+        return before;
+    const uint64_t n_train = d.split == OG__TRAIN ? 0 : og__schedule_batches(&whole, OG__TRAIN);
+    return og__schedule_start(&whole, d.epoch) + n_train + before;
+}

@@ -64,6 +64,12 @@ struct og_items {
 };
 struct og_descriptor og__item_at(const struct og_items *items, uint64_t item);
 
+/* Rounds: a batch of each rank, of one split; whoever has none in it waits. The item behind the
+ * round of `item`, of the whole; */
+uint64_t og__round_end(const struct og_items *whole, uint32_t ranks, uint64_t item);
+/* and the item of the whole that begins the round of item `own` of a share. */
+uint64_t og__round_start(const struct og_items *share, uint64_t own);
+
 /* A single pass over one split in file order, outside the run: batch number `batch` of it, and of
  * the whole. */
 struct og_descriptor og__schedule_pass(const struct og_schedule *s, enum og__split split,

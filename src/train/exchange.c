@@ -141,11 +141,10 @@ struct og_round_of og__exchange_round(const struct og_exchange *x, uint64_t item
 {
     const struct og_items items = {&x->whole, x->pass, 0, x->end};
     const struct og_descriptor d = og__item_at(&items, item);
-    const uint64_t left = og__schedule_batches(&x->whole, d.split) - d.batch;
+    const uint64_t after = og__round_end(&items, x->ranks, item);
     const uint32_t first = d.batch % x->ranks;
-    const uint32_t n = (uint32_t)OG_MIN(left, (uint64_t)(x->ranks - first));
-    return (struct og_round_of){.after = item + n,
-                                .has = x->rank >= first && x->rank < first + n,
+    return (struct og_round_of){.after = after,
+                                .has = x->rank >= first && x->rank < first + (after - item),
                                 .trains = d.split == OG__TRAIN};
 }
 

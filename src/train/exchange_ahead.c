@@ -20,14 +20,7 @@ static uint64_t round_start(const struct og_exchange *x, uint64_t own)
     const uint64_t last =
         x->pass == OG__SPLITS ? og__schedule_items(s) : og__schedule_batches(s, x->pass);
     const struct og_items items = {s, x->pass, 0, last};
-    if (own >= last)
-        return x->end;
-    const struct og_descriptor d = og__item_at(&items, own);
-    const uint64_t before = d.batch - d.batch % x->ranks;
-    if (x->pass != OG__SPLITS)
-        return before;
-    const uint64_t n_train = d.split == OG__TRAIN ? 0 : og__schedule_batches(&x->whole, OG__TRAIN);
-    return og__schedule_start(&x->whole, d.epoch) + n_train + before;
+    return own < last ? og__round_start(&items, own) : x->end;
 }
 
 /* The first own item that is, or comes after, an item of all ranks. */

@@ -1,0 +1,15 @@
+/* What workers that exchange rows will do, told before they start: each owner's policy is counted
+ * over what all ask of it in the first epoch (plan/dealt.h), as training will ask it. */
+#ifndef OG_RUN_PLAN_EXCHANGE_H
+#define OG_RUN_PLAN_EXCHANGE_H
+
+#include "train/session.h"
+
+#include <jansson.h>
+
+/* *out: "exchange" of a plan, a new reference, and s->predicted what the first worker does; NULL,
+ * where memory has no room for counting a round. The session is that of the first worker, open with
+ * its samplers. */
+OG_MUST_CHECK int og__plan_exchange(struct og_session *s, json_t **out, struct og_err *err);
+
+#endif
