@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import time
 
+import numpy as np
 import workers
 from workers import BASE, KINDS, OUTGROW, assert_same, leftovers, metrics, summary, train, trained
 
@@ -70,6 +71,7 @@ def a_plan_tells_what_a_run_does():
     """Before training: rows, hits, misses and bytes of the first epoch, of each owner and of all."""
     words = ["--accumulate", "4", "--epochs", "2"]
     ways = [(way, more) for way in POLICIES for more in ([], ["--superbatch", "3"])[:1 if "--superbatch" in way else 2]]
+    ways.insert(11, (["--policy", "belady", "--cache", "4%"], ["--superbatch", "1"]))  # in which a worker of four may have no batch
     for turn, (way, more) in enumerate(ways):
         n = (2, 4)[turn % 2]
         options = [*words, *way, *more, *(["--eval-every", "0"] if turn % 3 == 2 else [])]
@@ -173,6 +175,33 @@ def each_machine_has_its_rows():
         assert not os.path.exists("more") and not os.path.exists("out")
 
 
+def an_owner_of_all_that_is_asked_for():
+    """Nodes of one kind have all the edges, and one worker owns them: what it is asked for is in the budget, or refused before training."""
+    n, most = 30000, 4
+    random = np.random.default_rng(1)
+    os.makedirs("source", exist_ok=True)
+    edges = np.stack([random.integers(0, n // most, n * 10) * most, random.integers(0, n, n * 10)])
+    arrays = {"edges": edges, "feat": random.standard_normal((n, 256), dtype=np.float32), "label": random.integers(0, 4, n),
+              "train": np.arange(0, n, 5), "valid": np.arange(1, n, 50), "test": np.arange(2, n, 50)}
+    for name, array in arrays.items():
+        np.save(f"source/{name}.npy", array)
+    subprocess.run([OUTGROW, "import", "source", "kinds", "--quiet"], check=True)
+    same = ["--fanout", "10,10", "--batch", "500", "--accumulate", "4", "--epochs", "1"]
+    trained("one", 1, same, graph="kinds")
+    for move in (["--policy", "degree", "--cache", "2%"], ["--policy", "belady", "--cache", "2%", "--superbatch", "3"], ["--policy", "none"]):
+        memory, refusals = "16M", 0
+        while True:
+            shutil.rmtree("least", ignore_errors=True)
+            done = train("least", most, same, move, EXCHANGE, ["--memory", memory], graph="kinds")
+            if done.returncode == 0:
+                break
+            refusals += 1
+            assert "--memory " in done.stderr.split("hint: ")[1] and not os.path.exists("least") and refusals < 5, (move, memory, done.stderr)
+            memory = done.stderr.split("hint: ")[1].split("--memory ")[1].split()[0].strip(",;")
+        assert refusals > 0
+        assert_same("one", "least", ("kinds", move, memory))
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -180,7 +209,7 @@ def main():
         subprocess.run([OUTGROW, "generate", "graph", "--nodes", "3000", "--degree", "8", "--dim", "20", "--classes", "5",
                         "--train-fraction", "0.2", "--threads", "1", "--quiet"], check=True)
         tests = (the_same_under_every_policy, figures_are_those_of_simulate, a_plan_tells_what_a_run_does, stopped_and_gone_on_with, one_that_is_killed_ends_all,
-                     each_machine_has_its_rows, what_it_does_not_take_is_refused)
+                     each_machine_has_its_rows, an_owner_of_all_that_is_asked_for, what_it_does_not_take_is_refused)
         for test in tests[:1] if workers.MPIRUN else tests:
             began = time.monotonic()
             test()

@@ -240,6 +240,8 @@ static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t firs
     if (rc < 0)
         return rc;
     og__pipeline_replay(&p, d, &from, filling);
+    if (d->exchange && first == last) /* no batch of its own could tell it */
+        og__exchange_prepared(d->exchange, &done);
     rc = d->exchange ? run_rounds(d->exchange, &p, filling, consumer, arg, err)
                      : og__pipeline_run(&p, consumer, arg, err);
     og__filling_end(filling);

@@ -80,6 +80,9 @@ struct og_facts {
     double pilot_seconds;      /* sampling one */
     struct og_link_rates link; /* to a device that keeps rows, once measured */
     struct og_growth growth;   /* where batches may be sampled ahead */
+    /* with --exchange: rows of its own nodes that all ranks ask this one for in a round, at most,
+     * and those nodes; else 0 */
+    uint64_t asked_rows, own_nodes;
 };
 
 enum {
@@ -94,7 +97,14 @@ static inline uint64_t og__input_rows(const struct og_facts *f)
     return f->caps.hop[f->caps.n_hops - 1].n_src;
 }
 
-/* The same in bytes. */
+/* Of the largest batch that is planned and read: what others ask for, each row once, may be of
+ * another size than an own batch. */
+static inline uint64_t og__read_rows(const struct og_facts *f)
+{
+    return f->asked_rows > 0 ? OG_MIN(f->asked_rows, f->own_nodes) : og__input_rows(f);
+}
+
+/* Rows of the largest batch in bytes. */
 static inline size_t og__input_bytes(const struct og_facts *f)
 {
     return f->types ? f->bytes.typed_input : (size_t)og__input_rows(f) * f->row_bytes;
@@ -105,6 +115,12 @@ static inline size_t og__input_bytes(const struct og_facts *f)
 static inline const struct og_disk_profile *og__packs_profile(const struct og_facts *f)
 {
     return f->scratch_disks > 1 ? &f->away : &f->profile;
+}
+
+/* What is read for a batch, in bytes. */
+static inline size_t og__staged_bytes(const struct og_facts *f)
+{
+    return f->types ? f->bytes.typed_input : (size_t)og__read_rows(f) * f->row_bytes;
 }
 
 size_t og__split_bytes(const struct og_facts *f, const struct og_split *split); /* its ids */

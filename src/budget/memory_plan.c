@@ -88,24 +88,26 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
     m->activations = of->activations + of->targets;
 }
 
-/* Rows of a batch twice, of one that is trained and of the next; as many that others asked for. */
+/* Rows of a batch twice, of one that is trained and of the next; what others ask for; where rows
+ * of the batches under way are, and lists from others and to them. */
 static void plan_exchange(struct og_memory_plan *m, const struct og_premises *p)
 {
-    enum { ROWS = 3, LISTS = 5 };
+    enum { ROWS = 2, LISTS = 4 };
     const struct og_facts *f = p->facts;
-    const uint64_t rows = og__input_rows(f);
+    const uint64_t read = og__read_rows(f);
     if (!og__exchanges(p->config))
         return;
-    m->exchange = ROWS * og__input_bytes(f) + LISTS * rows * sizeof(uint32_t) +
-                  og__plan_bytes(rows, og__policy_admits(p->way->policy) ? rows : 0) +
-                  og__demand_bytes(p->config->share.ranks, f->n_nodes, 1, rows);
+    m->exchange = ROWS * og__input_bytes(f) + LISTS * og__input_rows(f) * sizeof(uint32_t) +
+                  (size_t)f->asked_rows * (f->row_bytes + sizeof(uint32_t)) +
+                  og__plan_bytes(read, og__policy_admits(p->way->policy) ? read : 0) +
+                  og__demand_bytes(p->config->share.ranks, f->n_nodes, 1, f->asked_rows);
 }
 
 /* Planning and reading, but for staging and cache. */
 static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
 {
     const struct og_facts *f = p->facts;
-    const uint64_t rows = og__input_rows(f);
+    const uint64_t rows = og__read_rows(f);
     const uint64_t changes = og__policy_admits(p->way->policy) ? rows : 0;
     const struct og_reader_options opt = {.io = p->config->opt.io, .profile = f->profile};
     const size_t reader = f->types ? f->bytes.typed_reader : og__reader_bytes(&opt);
@@ -172,7 +174,7 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p
     const bool ahead = features && og__samples_ahead(p->way);
     size_t fixed = OG_MAX(og__memory_plan_sum(m), ahead ? og__memory_plan_least_ahead(m, p)
                                                         : og__memory_plan_without_rows(m));
-    size_t staged = og__input_bytes(p->facts) * (size_t)og__first_staging(p->way);
+    size_t staged = og__staged_bytes(p->facts) * (size_t)og__first_staging(p->way);
     m->smallest = fixed + (features ? staged : 0);
     m->smallest = og__round_up(OG_MAX(m->smallest, while_deciding(m, p)), OG_MIB);
     if (m->sweep) /* the more memory, the fewer partitions */

@@ -104,6 +104,15 @@ static uint64_t lot_of(uint64_t batches, uint64_t tail)
 
 /* ---- a superbatch, and a tail behind it ---- */
 
+/* Of a batch that is planned, for an own one of so many: with others an owner may be asked for
+ * more, or fewer. */
+static uint64_t asked_of(const struct og_facts *f, uint64_t rows)
+{
+    return f->asked_rows > 0
+               ? (uint64_t)((double)rows * (double)f->asked_rows / (double)og__input_rows(f)) + 1
+               : rows;
+}
+
 /* Ids, and the policy's tables for them; buffers to put the rest away. */
 static void size_ahead(struct og_memory_plan *m, const struct og_premises *p,
                        const struct growth *g, uint64_t rows, uint64_t batches, uint64_t tail)
@@ -116,13 +125,14 @@ static void size_ahead(struct og_memory_plan *m, const struct og_premises *p,
     m->tail = tail;
     m->lot = lot_of(batches, tail);
     const uint64_t all = batches + tail + m->lot;
-    const struct og_planned_size planned = {all * rows, all, distinct_nodes(g, rows, all)};
+    const uint64_t asked = asked_of(p->facts, rows);
+    const struct og_planned_size planned = {all * asked, all, distinct_nodes(g, asked, all)};
     m->policy = held + og__premised_tables(p, 0, &planned);
     m->trace = og__superbatch_bytes(p->config->opt.n_fanout, all, all * rows) +
-               all * OG__SAMPLED_AHEAD_BYTES + batches * OG__FILL_WINDOW_BYTES + rows * 4 +
+               all * OG__SAMPLED_AHEAD_BYTES + batches * OG__FILL_WINDOW_BYTES + asked * 4 +
                OG__FILL_LIST;
     if (og__exchanges(p->config)) /* what this rank is asked for, and tables of how much that is */
-        m->trace += og__demand_bytes(p->config->share.ranks, p->facts->n_nodes, all, all * rows) +
+        m->trace += og__demand_bytes(p->config->share.ranks, p->facts->n_nodes, all, all * asked) +
                     all * (2 * p->config->share.ranks * sizeof(uint32_t) + sizeof(uint64_t));
     m->spill = og__trace_writer_bytes(&form);
     if (og__packs(p->way)) /* at worst every row is missed */
@@ -233,7 +243,7 @@ size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct 
     const struct og_facts *f = p->facts;
     struct og_memory_plan least = *m;
     size_least(&least, p);
-    const size_t staging = og__input_rows(f) * f->row_bytes * (size_t)og__first_staging(p->way);
+    const size_t staging = og__staged_bytes(f) * (size_t)og__first_staging(p->way);
     for (int i = 0; least.alternates && i < ROUNDS; i++)
         og__memory_plan_slots(
             &least, p,
@@ -347,7 +357,7 @@ static void take_superbatch(struct room *r, uint64_t batches)
 static void keep_blocks(struct og_memory_plan *m, const struct og_premises *p, size_t free)
 {
     m->trace_blocks = (m->superbatch + m->tail + m->lot) * block_bytes(p->facts);
-    m->code_bytes = m->superbatch * og__input_rows(p->facts) * 4;
+    m->code_bytes = m->superbatch * og__read_rows(p->facts) * 4;
     if (m->alternates || m->trace_blocks + m->code_bytes > free / 32)
         m->trace_blocks = m->code_bytes = 0;
     m->trace += m->trace_blocks + m->code_bytes;
@@ -373,8 +383,7 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_premises *p,
     const struct growth g = growth_of(p->facts);
     if (!og__samples_ahead(p->way))
         return 0;
-    const size_t staging =
-        og__input_rows(p->facts) * p->facts->row_bytes * (size_t)og__first_staging(p->way);
+    const size_t staging = og__staged_bytes(p->facts) * (size_t)og__first_staging(p->way);
     const uint64_t rows = mean_rows(p->facts);
     if (m->alternates)
         og__memory_plan_slots(m, p, og__memory_plan_most_slots(p->facts, m->limit));

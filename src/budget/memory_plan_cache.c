@@ -79,10 +79,11 @@ static uint64_t rows_left(const struct og_memory_plan *m, const struct og_premis
 static int refuse_cache(const struct og_memory_plan *m, const struct og_premises *p, uint64_t want,
                         uint64_t have, struct og_err *err)
 {
-    size_t short_of = (size_t)(want - have) * p->facts->row_bytes;
+    const size_t short_of = (size_t)(want - have) * p->facts->row_bytes;
+    const size_t before = m->limit - m->slack + short_of; /* and slack is a share of all */
     char hint[128];
     snprintf(hint, sizeof(hint), "give --memory %zuM, or a smaller --cache",
-             og__memory_plan_all(m, m->limit + short_of) / OG_MIB + 1);
+             og__memory_plan_all(m, before + before / (OG__SLACK_SHARE - 1)) / OG_MIB + 1);
     return og__fail(err, -ENOMEM, hint, "--cache: %llu rows asked for, --memory has room for %llu",
                     (unsigned long long)want, (unsigned long long)have);
 }
@@ -139,7 +140,7 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
     og__memory_plan_slots(m, p, 0); /* known below */
     const size_t row = p->facts->row_bytes;
     const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
-    const size_t need = og__input_rows(p->facts) * row;
+    const size_t need = og__read_rows(p->facts) * row;
     /* what batches larger than the pilot's may grow into, where there is that much */
     const size_t before = left_before(m, p, need, og__memory_plan_most_slots(p->facts, m->limit));
     const size_t spare = OG_MIN(free - OG_MIN(free, need), before);
@@ -151,7 +152,7 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
     enum { LEAST = 1, MOST = OG__MOST_STAGING };
     if (takes_whole(m, p, limit, room))
         return 0;
-    uint64_t staging = og__input_rows(p->facts);
+    uint64_t staging = og__read_rows(p->facts);
     uint64_t slots = 0;
     int n_staging = LEAST;
     /* Grow the cache into what its own hits free of staging; a few rounds settle it, and a second

@@ -1,5 +1,7 @@
 #include "train/exchange_parts.h"
 
+#include "train/json.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,19 +54,21 @@ static void give_room(struct og_exchange *x, struct og_room *r)
 
 /* ---- opening and closing ---- */
 
-/* For the largest batch; an owner that is asked for more than one has grows. */
+/* For the largest batch, and as many rows as the pilot's ask for; they grow where that is too few.
+ */
 static int open_rooms(struct og_exchange *x, struct og_err *err)
 {
-    const size_t rows = og__input_rows(x->path->facts);
+    const struct og_facts *f = x->path->facts;
+    const size_t rows = og__input_rows(f);
     const size_t list = rows * sizeof(uint32_t);
     int rc = 0;
     for (int i = 0; i < OG__TURNS; i++)
         OG_TRY(og__exchange_room(x, &x->turn[i].place, list, err));
     for (int i = 0; i < OG__RECEIVED; i++)
         OG_TRY(og__exchange_room(x, &x->received[i], rows * x->row_bytes, err));
-    OG_TRY(og__exchange_room(x, &x->sent, rows * x->row_bytes, err));
+    OG_TRY(og__exchange_room(x, &x->sent, f->asked_rows * x->row_bytes, err));
     OG_TRY(og__exchange_room(x, &x->spoken, list, err));
-    OG_TRY(og__exchange_room(x, &x->heard, list, err));
+    OG_TRY(og__exchange_room(x, &x->heard, f->asked_rows * sizeof(uint32_t), err));
 out:
     return rc;
 }
@@ -465,7 +469,7 @@ out:
     return rc;
 }
 
-uint64_t og__exchange_count(const struct og_exchange *x, struct og_epoch_counters *c)
+uint64_t og__exchange_count(struct og_exchange *x, struct og_epoch_counters *c)
 {
     const struct og_turn *t = &x->turn[(x->reached - 1) % OG__TURNS];
     const uint64_t bytes = t->read.bytes + t->plan_read.bytes;
@@ -474,6 +478,8 @@ uint64_t og__exchange_count(const struct og_exchange *x, struct og_epoch_counter
     c->exchange_seconds += t->exchange_seconds;
     c->prepare_reads += t->filled.reads;
     c->prepare_bytes_read += t->filled.bytes;
+    og__count_ahead(c, &x->prepared);
+    x->prepared = (struct og_ahead_counts){0};
     if (!t->trains) {
         c->eval_bytes_read += bytes;
         return 0;

@@ -49,7 +49,7 @@ OG_MUST_CHECK int og__exchange_reach(struct og_exchange *x, struct og_err *err);
 
 /* What this rank did as an owner for that round, to what is told of its part: rows that were asked
  * of it, hits and misses of its cache. Returns how many rows it sent. */
-uint64_t og__exchange_count(const struct og_exchange *x, struct og_epoch_counters *c);
+uint64_t og__exchange_count(struct og_exchange *x, struct og_epoch_counters *c);
 
 /* Works of the flow that the path runs, as it looks at them. */
 struct og_upcoming *og__exchange_upcoming(struct og_exchange *x);
@@ -78,6 +78,9 @@ struct og_plan *og__exchange_scratch(struct og_exchange *x);
 void og__exchange_planned(struct og_exchange *x, uint32_t round, uint64_t at);
 /* Who fills the cache for the superbatch's rounds; NULL: nobody any more. */
 void og__exchange_fill(struct og_exchange *x, struct og_filling *filling);
+/* What preparing them took, of a rank that has no batch in them which could tell it: told with the
+ * next round. */
+void og__exchange_prepared(struct og_exchange *x, const struct og_ahead_counts *done);
 /* Until its end: rounds in which this rank has no batch. */
 OG_MUST_CHECK int og__exchange_pass(struct og_exchange *x, struct og_err *err);
 

@@ -212,6 +212,11 @@ void og__exchange_fill(struct og_exchange *x, struct og_filling *filling)
     x->filling = filling;
 }
 
+void og__exchange_prepared(struct og_exchange *x, const struct og_ahead_counts *done)
+{
+    x->prepared = *done;
+}
+
 int og__exchange_pass(struct og_exchange *x, struct og_err *err)
 {
     return x->with.pass(x->with.arg, x->limit, err);

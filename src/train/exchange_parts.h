@@ -40,11 +40,12 @@ struct og_exchange {
     uint32_t planned;        /* rounds of it that were begun */
     struct og_room codes_at; /* uint64_t [demand.n] where their plans are spilled */
     struct og_room asks;     /* uint32_t [2, ranks, rounds] rows that they ask for: own, of all */
-    struct og_filling *filling; /* fills the cache for them; NULL: it is filled */
-    uint64_t item, limit, end;  /* the next to be begun is that of this item; there are no more */
-    uint64_t reached;           /* rounds that were asked for; */
-    uint64_t here, begun;       /* whose rows came; whose reading was begun */
-    double waited;              /* seconds for others, for the round reached last */
+    struct og_ahead_counts prepared; /* not told yet */
+    struct og_filling *filling;      /* fills the cache for them; NULL: it is filled */
+    uint64_t item, limit, end; /* the next to be begun is that of this item; there are no more */
+    uint64_t reached;          /* rounds that were asked for; */
+    uint64_t here, begun;      /* whose rows came; whose reading was begun */
+    double waited;             /* seconds for others, for the round reached last */
     struct og_turn turn[OG__TURNS]; /* of round r: r modulo OG__TURNS */
     struct og_upcoming upcoming;
     /* what this owner is asked for, and the plan of the round begun last */

@@ -26,14 +26,14 @@ static uint64_t bytes_of(const struct og_work *w)
 }
 
 /* What working ahead took is told with the batch that waited for it, whatever that is for. */
-static void count_ahead(struct og_epoch_counters *c, const struct og_work *w)
+void og__count_ahead(struct og_epoch_counters *c, const struct og_ahead_counts *ahead)
 {
-    c->plan_seconds += w->ahead.plan_seconds;
-    c->gather_seconds += w->ahead.gather_seconds;
-    c->prefill += w->ahead.prefill;
-    c->prepare_reads += w->ahead.read.reads;
-    c->prepare_bytes_read += w->ahead.read.bytes;
-    c->bytes_written += w->ahead.bytes_written;
+    c->plan_seconds += ahead->plan_seconds;
+    c->gather_seconds += ahead->gather_seconds;
+    c->prefill += ahead->prefill;
+    c->prepare_reads += ahead->read.reads;
+    c->prepare_bytes_read += ahead->read.bytes;
+    c->bytes_written += ahead->bytes_written;
 }
 
 void og__count_tiers(struct og_tier_counters *c, const struct og_work *w)
@@ -65,11 +65,11 @@ void og__count_work(struct og_epoch_counters *c, const struct og_work *w)
     c->trace_bytes_read += w->trace_read.bytes;
     c->lists_cached += w->sampled_from.lists_cached;
     c->lists_read += w->sampled_from.lists_read;
-    count_ahead(c, w);
+    og__count_ahead(c, &w->ahead);
 }
 
 void og__count_evaluated(struct og_epoch_counters *c, const struct og_work *w)
 {
     c->eval_bytes_read += bytes_of(w);
-    count_ahead(c, w);
+    og__count_ahead(c, &w->ahead);
 }

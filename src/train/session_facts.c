@@ -12,6 +12,7 @@
 #include "train/measure.h"
 #include "train/options.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- of the disks ---- */
@@ -200,6 +201,24 @@ static void know_sampling(struct og_session *s)
             s->learner.ops->samplers->bytes(&s->structure.topology, og__input_rows(f), most);
 }
 
+/* Others ask for what this rank's batches ask of it, as many times as there are ranks, or for more:
+ * nodes of one kind may be all one rank's. */
+static void know_asked(struct og_session *s, const struct og_pilot *pilot)
+{
+    const struct og_share *own = &s->config.share;
+    struct og_facts *f = &s->facts;
+    uint64_t owned = 0;
+    f->asked_rows = f->own_nodes = 0;
+    if (!og__exchanges(&s->config))
+        return;
+    for (uint64_t i = 0; i < pilot->rows; i++)
+        owned += og__owner_of(own->ranks, pilot->ids[i]) == own->rank;
+    const double share = (double)owned / (double)OG_MAX(pilot->rows, (uint64_t)1);
+    const double times = OG_MAX(share * own->ranks, 1.0);
+    f->asked_rows = (uint64_t)ceil((double)og__input_rows(f) * times);
+    f->own_nodes = og__nodes_known(&s->config, f->n_nodes);
+}
+
 int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
     struct og_facts *f = &s->facts;
@@ -218,6 +237,7 @@ int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct 
     f->pilot_rows = pilot->rows / OG_MAX(pilot->n, 1u);
     f->pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
     f->growth = pilot->growth;
+    know_asked(s, pilot);
     f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
     f->bytes.sampler = og__sampler_bytes(&f->caps);
     know_place(s, s->way.topology, f);

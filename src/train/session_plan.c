@@ -54,18 +54,23 @@ void og__session_drop_hotness(struct og_session *s)
     drop_device_hotness(s);
 }
 
-/* An owner is asked for about as many rows as a batch has, and misses what a batch would with a
- * cache of all owners' size. */
+/* An owner misses of what it is asked for the share that a batch would with a cache of all owners'
+ * size. */
 struct owned_misses {
     struct og_misses of_batch;
-    uint64_t n_nodes;
+    const struct og_facts *facts;
     uint32_t owners;
 };
 
 static int worst_owned(const void *arg, uint64_t n_slots, uint64_t *rows, struct og_err *err)
 {
     const struct owned_misses *o = arg;
-    return o->of_batch.worst(o->of_batch.arg, OG_MIN(n_slots * o->owners, o->n_nodes), rows, err);
+    const struct og_facts *f = o->facts;
+    const uint64_t slots = OG_MIN(n_slots * o->owners, f->n_nodes);
+    const int rc = o->of_batch.worst(o->of_batch.arg, slots, rows, err);
+    const double more = (double)f->asked_rows / (double)og__input_rows(f);
+    *rows = OG_MIN((uint64_t)((double)*rows * more) + 1, og__read_rows(f));
+    return rc;
 }
 
 static int size_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
@@ -78,8 +83,7 @@ static int size_cache(struct og_session *s, const struct og_pilot *pilot, struct
     int rc = s->memory.hotness ? rank_nodes(s, pilot, &cache.from, err) : 0;
     if (og__policy_prefills(s->way.policy)) /* hybrid knows its misses, but starts empty */
         cache.hotness = s->hotness;
-    const struct owned_misses owned = {og__pilot_misses(&cache), s->facts.n_nodes,
-                                       s->config.share.ranks};
+    const struct owned_misses owned = {og__pilot_misses(&cache), &s->facts, s->config.share.ranks};
     const struct og_misses misses =
         og__exchanges(&s->config) ? (struct og_misses){worst_owned, &owned} : owned.of_batch;
     return rc < 0 ? rc : og__memory_plan_cache(&s->memory, &s->given, &misses, err);
