@@ -63,6 +63,8 @@ static int run_help(int argc, char **argv)
     return 0;
 }
 
+/* Of workers that were interrupted the first tells it: mpirun ends all with the first one that ends
+ * so, and what the others say then may be lost. */
 static int exit_status(int rc)
 {
     switch (rc) {
@@ -71,7 +73,7 @@ static int exit_status(int rc)
     case CLI_USAGE:
         return 2;
     case OG_INTERRUPTED:
-        return 130;
+        return og_worker() > 0 ? 0 : 130;
     default:
         return rc > 0 ? rc : 1;
     }
