@@ -292,16 +292,21 @@ int og__ranks_compare(struct og_ranks *r, const struct og_beginning *own, struct
     return rc;
 }
 
-int og__ranks_name(struct og_ranks *r, char *text, size_t size, struct og_err *err)
+int og__ranks_hear(struct og_ranks *r, void *value, size_t size, struct og_err *err)
 {
     struct og_message send[OG__MOST_RANKS] = {{0}};
     struct og_message receive[OG__MOST_RANKS] = {{0}};
     const bool tells = r->comm->rank == 0;
     for (int i = 0; tells && i < r->comm->n; i++)
-        send[i] = (struct og_message){text, size};
+        send[i] = (struct og_message){value, size};
     if (!tells)
-        receive[0] = (struct og_message){text, size};
-    int rc = og__comm_exchange(r->comm, send, receive, err);
+        receive[0] = (struct og_message){value, size};
+    return og__comm_exchange(r->comm, send, receive, err);
+}
+
+int og__ranks_name(struct og_ranks *r, char *text, size_t size, struct og_err *err)
+{
+    int rc = og__ranks_hear(r, text, size, err);
     text[size - 1] = 0;
     return rc;
 }

@@ -78,7 +78,9 @@ struct og_beginning {
 OG_MUST_CHECK int og__ranks_compare(struct og_ranks *r, const struct og_beginning *own,
                                     struct og_err *err);
 
-/* Text of rank 0, at most size - 1 bytes, in all. */
+/* Bytes of rank 0 in all; */
+OG_MUST_CHECK int og__ranks_hear(struct og_ranks *r, void *value, size_t size, struct og_err *err);
+/* a text of it, of at most size - 1 bytes. */
 OG_MUST_CHECK int og__ranks_name(struct og_ranks *r, char *text, size_t size, struct og_err *err);
 
 /* Of what ranks above 0 say, lines go to worker-<rank>.log in the folder of the run, and nothing to

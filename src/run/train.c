@@ -371,6 +371,8 @@ out:
     return og__ranks_agree(t->ranks, rc, err); /* nobody leaves before the files are written */
 }
 
+/* ---- opening ---- */
+
 /* The session, with this rank's share of the batches. */
 static int open_session(struct og_trainer *t, const char *dataset, const struct og_options *opt,
                         const struct og_observer *seen, struct og_err *err)
@@ -383,8 +385,59 @@ static int open_session(struct og_trainer *t, const char *dataset, const struct 
                                        .common = t->ranks ? t->ranks->common : NULL};
     int rc =
         og__ranks_writes(t->ranks) ? og__rundir_check(opt->run, opt->resume, opt->init, err) : 0;
+    return rc < 0 ? rc : og__session_open_for(&t->s, dataset, opt, &use, seen, err);
+}
+
+/* What rank 0 was left to choose. */
+struct chosen {
+    int32_t there; /* else it failed, and says so when all meet */
+    int32_t policy, layout, topology, alternate;
+};
+
+/* As rank 0 chose. Where memory has no room for that a rank of its own cache goes its own way: bits
+ * do not depend on it. */
+static int open_as_chosen(struct og_trainer *t, const char *dataset, const struct og_options *opt,
+                          const struct chosen *by, const struct og_observer *seen,
+                          struct og_err *err)
+{
+    struct og_options own;
+    int rc = og__options_copy(&own, opt, err);
+    if (rc < 0)
+        return rc;
+    own.policy = by->policy;
+    if (own.layout == OG_LAYOUT_AUTO)
+        own.layout = by->layout;
+    if (own.topology == OG_TOPOLOGY_AUTO)
+        own.topology = by->topology;
+    own.alternate = by->alternate;
+    rc = open_session(t, dataset, &own, seen, err);
+    og_options_release(&own);
+    if (rc != -ENOMEM || opt->exchange)
+        return rc;
+    clear(err);
+    return open_session(t, dataset, opt, seen, err);
+}
+
+/* Where --policy is left to the program rank 0 chooses first, by the times that it has measured,
+ * and the others do the same. All hear it, whatever they were asked for. */
+static int open_sessions(struct og_trainer *t, const char *dataset, const struct og_options *opt,
+                         const struct og_observer *seen, struct og_err *err)
+{
+    const bool first = og__ranks_writes(t->ranks);
+    const bool follows = !first && opt->policy == OG_POLICY_AUTO && !opt->preset;
+    struct chosen by = {0};
+    int rc = follows ? 0 : open_session(t, dataset, opt, seen, err);
+    if (!t->ranks)
+        return rc;
+    if (first && rc == 0) {
+        const struct og_options *own = &t->s->config.opt;
+        by = (struct chosen){true, own->policy, own->layout, own->topology, own->alternate};
+    }
+    const int heard = og__ranks_hear(t->ranks, &by, sizeof(by), rc == 0 ? err : NULL);
     if (rc == 0)
-        rc = og__session_open_for(&t->s, dataset, opt, &use, seen, err);
+        rc = heard;
+    if (follows && heard == 0 && by.there)
+        rc = open_as_chosen(t, dataset, opt, &by, seen, err);
     return og__ranks_agree(t->ranks, rc, err);
 }
 
@@ -414,9 +467,11 @@ out:
 static int train_rank(struct og_trainer *t, const char *dataset, const struct og_options *opt,
                       const struct og_observer *seen, char **summary, struct og_err *err)
 {
-    int rc = open_session(t, dataset, opt, seen, err);
-    if (rc < 0)
+    int rc = open_sessions(t, dataset, opt, seen, err);
+    if (rc < 0) {
+        og__session_close(t->s); /* another rank's failed */
         return rc;
+    }
     /* after the session: a refusal leaves no folder behind */
     OG_TRY(open_folder(t, opt, err));
     if (!t->s->config.opt.scratch)

@@ -103,8 +103,13 @@ void og__plainest_way(struct og_way *way)
 }
 
 /* What the user said holds. */
-static bool allowed(const struct og_options *opt, const struct og_way *way)
+static bool allowed(const struct og_config *config, const struct og_way *way)
 {
+    const struct og_options *opt = &config->opt;
+    const bool plain =
+        way->layout == OG_LAYOUT_RAW && !way->alternate && !og__policy_fills_beside(way->policy);
+    if (og__exchanges(config) && !plain) /* as session.c refuses it */
+        return false;
     if (og__options_given(opt, "alternate") && opt->alternate != way->alternate)
         return false;
     return opt->layout == OG_LAYOUT_AUTO || opt->layout == way->layout;
@@ -220,6 +225,10 @@ static int guess_hotness(struct chooser *c, struct og_err *err)
         c->hotness ? og__hotness_degree_guess(&s->structure.topology, c->hotness, err) : -ENOMEM;
     if (rc < 0)
         return rc;
+    for (uint64_t i = 0; og__exchanges(&s->config) && i < s->facts.n_nodes; i++) {
+        const bool owns = og__owner_of(s->config.share.ranks, (uint32_t)i) == s->config.share.rank;
+        c->hotness[i] = owns ? c->hotness[i] + 1 : 0; /* the others never come */
+    }
     return og__pilot_rank(p, s->facts.n_nodes, c->hotness, s->budget, err);
 }
 
@@ -252,7 +261,7 @@ static void plan_memory(const struct chooser *c, const struct og_way *way, struc
     const struct og_pilot_cache cache = {.pilot = &c->pilot,
                                          .policy = way->policy,
                                          .n_nodes = s->facts.n_nodes,
-                                         .most = og__input_rows(&s->facts),
+                                         .most = og__read_rows(&s->facts),
                                          .hotness = c->hotness};
     const struct og_misses misses = og__pilot_misses(&cache);
     const bool moves = way->topology != s->way.topology;
@@ -298,12 +307,11 @@ static void try_moved(struct chooser *c, const struct og_way *way)
 
 static void try_all(struct chooser *c, const struct og_way *ways, int n_ways)
 {
-    const struct og_options *opt = &c->s->config.opt;
     for (int i = 0; i < n_ways; i++)
-        if (allowed(opt, &ways[i]))
+        if (allowed(&c->s->config, &ways[i]))
             try_way(c, &ways[i]);
     for (int i = 0; i < n_ways && may_move(c->s); i++)
-        if (allowed(opt, &ways[i]))
+        if (allowed(&c->s->config, &ways[i]))
             try_moved(c, &ways[i]);
     for (uint32_t i = 1; i < c->n_fit; i++)
         for (uint32_t k = 0; k < i; k++)
@@ -434,6 +442,21 @@ static uint32_t contenders(const struct chooser *c)
     return n;
 }
 
+/* Of a pilot's batches what all ranks ask of this one, where they exchange rows. */
+static int see_rounds(const struct chooser *c, struct og_pilot *p, struct og_err *err)
+{
+    const struct og_session *s = c->s;
+    struct og_pilot asked;
+    if (!og__exchanges(&s->config))
+        return 0;
+    int rc = og__pilot_asked(&asked, p, &s->config.share, s->facts.n_nodes, s->budget, err);
+    if (rc < 0)
+        return rc;
+    og__pilot_release(p, s->budget);
+    *p = asked;
+    return 0;
+}
+
 /* Batches of an epoch that the pilot has not seen: all, unless that takes too long, or much memory.
  */
 static int count_more(struct chooser *c, double seconds, struct og_err *err)
@@ -442,17 +465,20 @@ static int count_more(struct chooser *c, double seconds, struct og_err *err)
     struct og_session *s = c->s;
     struct og_pilot more;
     const uint32_t n = contenders(c);
+    const uint32_t ranks = og__exchanges(&s->config) ? s->config.share.ranks : 1; /* of a round */
     const double each = c->pilot.seconds / OG_MAX(c->pilot.n, 1u) + c->counting;
     const double epoch = (double)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     const double most = OG_MIN(seconds / OG_MAX(each, 1e-9), OG_MIN(epoch, 1e9));
-    const struct og_pilot_limits limits = {
-        .epoch = 2, .batches = (uint32_t)most, .bytes = og__budget_left(s->budget) / MEMORY_SHARE};
+    const struct og_pilot_limits limits = {.epoch = 2,
+                                           .batches = (uint32_t)OG_MIN(most * ranks, epoch),
+                                           .bytes = og__budget_left(s->budget) / MEMORY_SHARE};
     if (n < 2 || most < 2.0 * c->pilot.n) {
         rank_again(c, &c->pilot);
         return 0;
     }
     int rc;
     OG_TRY(og__pilot_sample(&more, &s->structure, &limits, s->budget, err));
+    OG_TRY(see_rounds(c, &more, err));
     OG_TRY(og__pilot_growth(&more, s->facts.n_nodes, s->budget, err));
     rank_again(c, &c->pilot);
     OG_TRY(rank(c, &more, n, err));
@@ -570,7 +596,8 @@ static int choose(struct chooser *c, struct og_way *way, struct og_err *err)
     try_all(c, ways, n_ways);
     if (c->n > 0)
         *way = c->trial[0].way;
-    if (c->n_fit > 0 && c->trial[0].fits && c->trial[0].memory.n_slots >= s->facts.n_nodes)
+    if (c->n_fit > 0 && c->trial[0].fits &&
+        c->trial[0].memory.n_slots >= og__nodes_known(&s->config, s->facts.n_nodes))
         c->n_fit = 1;
     if (c->n_fit > 0)
         OG_TRY(compare(c, err));
@@ -584,13 +611,12 @@ out:
     return rc;
 }
 
-/* Batches of types, of rows that ranks exchange and of packs that are there come in ways that
- * candidates do not know; and nobody asks how long an evaluation takes. */
+/* Batches of types and of packs that are there come in ways that candidates do not know; and nobody
+ * asks how long an evaluation takes. */
 static bool is_told(const struct og_session *s)
 {
     const bool trains = s->config.want & OG__WANT_TRAINING || !(s->config.want & OG__WANT_MODEL);
-    return trains && s->config.want & OG__WANT_FEATURES && !s->facts.typed &&
-           !og__exchanges(&s->config) && !s->path.stores.packs;
+    return trains && s->config.want & OG__WANT_FEATURES && !s->facts.typed && !s->path.stores.packs;
 }
 
 /* How long the way takes that was given. What that would need is not worth a refusal. */
@@ -603,19 +629,32 @@ static int tell_given(struct chooser *c, const struct og_way *way, struct og_err
     try_way(c, way);
     if (c->n_fit > 0)
         OG_TRY(compare(c, err));
-    return 0;
 out:
-    if (rc != -ENOMEM)
-        return rc;
-    *err = (struct og_err){0};
-    return 0;
+    return rc;
 }
 
 int og__choose(struct og_session *s, const struct og_pilot *pilot, struct og_way *way,
                struct og_err *err)
 {
+    const bool rounds = og__exchanges(&s->config) && s->config.want & OG__WANT_FEATURES;
     struct chooser c = {.s = s, .pilot = *pilot, .began = og__now()};
-    const int rc = way->policy == OG_POLICY_AUTO ? choose(&c, way, err) : tell_given(&c, way, err);
+    struct og_pilot asked = {0};
+    int rc = 0;
+    if (rounds) {
+        OG_TRY(og__pilot_asked(&asked, pilot, &s->config.share, s->facts.n_nodes, s->budget, err));
+        OG_TRY(og__samples_ahead(way) || way->policy == OG_POLICY_AUTO
+                   ? og__pilot_growth(&asked, s->facts.n_nodes, s->budget, err)
+                   : 0);
+        c.pilot = asked;
+    }
+    OG_TRY(way->policy == OG_POLICY_AUTO ? choose(&c, way, err) : tell_given(&c, way, err));
+out:
     close_chooser(&c);
+    if (rounds)
+        og__pilot_release(&asked, s->budget);
+    if (rc == -ENOMEM && way->policy != OG_POLICY_AUTO) { /* nothing was to be chosen */
+        *err = (struct og_err){0};
+        return 0;
+    }
     return rc;
 }

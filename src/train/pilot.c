@@ -3,6 +3,7 @@
 #include "train/pilot.h"
 
 #include "base/bits.h"
+#include "plan/owners.h"
 #include "sample/together.h"
 
 #include <math.h>
@@ -290,6 +291,45 @@ void og__pilot_release(struct og_pilot *p, struct og_budget *b)
     og__type_counts_release(&p->by_type);
     free(p->ptr);
     *p = (struct og_pilot){0};
+}
+
+/* ---- with others ---- */
+
+int og__pilot_asked(struct og_pilot *out, const struct og_pilot *p, const struct og_share *own,
+                    uint64_t n_nodes, struct og_budget *b, struct og_err *err)
+{
+    struct og_owner owner = {0};
+    const uint32_t rounds = OG_MAX(p->n / own->ranks, 1u);
+    const double share = (double)rounds / OG_MAX(p->n, 1u);
+    int rc;
+    *out = (struct og_pilot){.ptr = calloc((size_t)rounds + 1, sizeof(*out->ptr)),
+                             .bytes = OG_MAX(p->rows, (uint64_t)1) * sizeof(*out->ids),
+                             .caps = p->caps};
+    OG_TRY(out->ptr ? 0 : og__fail_errno(err, -ENOMEM, NULL, "pilot"));
+    OG_TRY((out->ids = og__alloc(b, out->bytes, "pilot", err)) ? 0 : -ENOMEM);
+    OG_TRY(og__owner_open(&owner, own->ranks, own->rank, n_nodes, b, err));
+    for (uint32_t r = 0; r < rounds; r++) {
+        const uint32_t first = r * own->ranks;
+        const uint32_t last = OG_MIN(first + own->ranks, p->n);
+        uint32_t *ids = out->ids + out->rows;
+        og__owner_begin(&owner, ids);
+        for (uint32_t i = first; i < last; i++)
+            (void)og__owner_ask(&owner, p->ids + p->ptr[i], (uint32_t)(p->ptr[i + 1] - p->ptr[i]),
+                                NULL);
+        out->rows += owner.n;
+        out->ptr[++out->n] = out->rows;
+    }
+    for (uint64_t i = 0; i < out->rows; i++)
+        out->ids[i] = og__owned_node(own->ranks, own->rank, out->ids[i]);
+    out->seconds = p->seconds;
+    out->core_seconds = p->core_seconds * share;
+    out->reads.io.reads = (uint64_t)((double)p->reads.io.reads * share);
+    out->reads.io.bytes = (uint64_t)((double)p->reads.io.bytes * share);
+out:
+    og__owner_close(&owner);
+    if (rc < 0)
+        og__pilot_release(out, b);
+    return rc;
 }
 
 /* ---- how large batches are ---- */

@@ -114,13 +114,9 @@ static int settle_exchange(struct og_config *c, struct og_err *err)
     struct og_options *opt = &c->opt;
     if (!og__exchanges(c))
         return 0;
-    if (opt->policy == OG_POLICY_AUTO) {
-        opt->policy = OG_POLICY_DEGREE;
-        og__say(&c->log, OG__INFO, "--exchange: --policy degree, unless another one is given");
-    }
     if (opt->layout == OG_LAYOUT_AUTO)
         opt->layout = OG_LAYOUT_RAW;
-    if (og__policy_fills_beside(opt->policy))
+    if (opt->policy != OG_POLICY_AUTO && og__policy_fills_beside(opt->policy))
         return og__fail(err, -EINVAL, "give --policy belady, or another one",
                         "--exchange: not with --policy %s", og__option_word("policy", opt->policy));
     if (opt->layout != OG_LAYOUT_RAW)
