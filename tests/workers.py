@@ -359,6 +359,16 @@ def what_failed_is_said_before_all_are_ended():
     assert done.returncode != 0 and "worker 0 sent 3 bytes where 4 were expected" in done.stderr, done.stderr
 
 
+def what_is_not_shared_out_says_so():
+    trained("one", 1)
+    words = ["eval", "graph", "--checkpoint", "one/best.safetensors", "--json"]
+    alone = subprocess.run([OUTGROW, *words], capture_output=True, text=True)
+    twice = subprocess.run(by_mpi(2, OUTGROW, *words), capture_output=True, text=True, timeout=PATIENCE)
+    assert alone.returncode == twice.returncode == 0, (alone.stderr, twice.stderr)
+    assert "only train shares work out" not in alone.stderr and twice.stderr.count("only train shares work out") == 1, twice.stderr
+    assert twice.stdout.count('"acc": %.17g' % json.loads(alone.stdout)["acc"]) in (2, 4), twice.stdout  # and among the metrics
+
+
 def one_that_begins_otherwise_is_refused():
     subprocess.run([OUTGROW, "generate", "other", "--nodes", "3000", "--degree", "8", "--dim", "20", "--classes", "5", "--train-fraction", "0.2",
                     "--threads", "1", "--seed", "2", "--quiet"], check=True)
@@ -380,7 +390,7 @@ def main():
         tests = [the_same_for_any_number, what_a_summary_tells, stopped_and_gone_on_with, one_that_fails_says_why, structure_is_there_once,
                  features_are_there_once]
         if MPIRUN:
-            tests += [what_failed_is_said_before_all_are_ended]
+            tests += [what_failed_is_said_before_all_are_ended, what_is_not_shared_out_says_so]
         else:
             tests += [one_that_is_killed_ends_all, one_that_begins_otherwise_is_refused, without_who_started_them_they_stop,
                       who_started_them_had_gone_before_they_asked, stopped_as_timeout_does_it]

@@ -98,6 +98,11 @@ static int run_command(const struct command *command, int argc, char **argv)
         goto out;
     }
     tell_lost_files();
+    if (og_worker() == 0 && command != &cmd_train && !in.quiet)
+        fprintf(stderr,
+                "outgrow: %s: started as several processes, of which each does all of it; only "
+                "train shares work out: start this one without mpirun\n",
+                command->name);
     in.screen = screen_open(in.quiet, command == &cmd_train);
     rc = command->run(&in, &err);
     screen_close(in.screen);

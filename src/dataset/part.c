@@ -5,7 +5,8 @@
  *   part 0 of 4  indptr  indices  labels  ...  features 0       4       8     1/4 of them
  *
  * All that is small beside features is copied; of those it has the rows of the nodes that worker
- * `part` owns (plan/owners.h). It is the same dataset: its contents are those of the whole. */
+ * `part` owns (plan/owners.h). It counts as the same dataset where the whole has checksums of its
+ * arrays, as all that are written here: contents of the others are those of the part's own. */
 #include "base/file.h"
 #include "base/hex.h"
 #include "dataset/identity.h"
