@@ -1,6 +1,9 @@
 #include "dataset/relations.h"
 
+#include "base/bits.h"
+
 #include <stdlib.h>
+#include <string.h>
 
 /* One without edges is never looked at. */
 static bool has_edges(const struct og_typed *g, uint32_t r)
@@ -26,6 +29,40 @@ static int begin(const struct og_typed *g, struct og_budget *b, struct og_topolo
     return 0;
 }
 
+static size_t listed_bytes(uint64_t n_nodes)
+{
+    return og__bits_words(n_nodes) * sizeof(uint64_t);
+}
+
+/* Of hundreds of relations most nodes have lists of a few: who looks for them looks at bits. */
+static int find_listed(struct og_topology *t, struct og_err *err)
+{
+    for (uint32_t r = 0; r < t->n_relations; r++) {
+        struct og_related_lists *of = &t->relation[r];
+        const size_t bytes = listed_bytes(of->lists.n_nodes);
+        if (of->lists.n_edges == 0)
+            continue;
+        of->listed = og__alloc(t->budget, bytes, "topology", err);
+        if (!of->listed)
+            return -ENOMEM;
+        memset(of->listed, 0, bytes);
+        for (uint32_t v = 0; v < of->lists.n_nodes; v++)
+            if (og__degree(&of->lists, v) > 0)
+                og__bits_add(of->listed, v);
+    }
+    return 0;
+}
+
+void og__relations_release(struct og_topology *t)
+{
+    for (uint32_t r = 0; r < t->n_relations; r++) {
+        struct og_related_lists *of = &t->relation[r];
+        og__topology_release(&of->lists);
+        og__release(t->budget, of->listed, listed_bytes(of->lists.n_nodes), "topology");
+    }
+    free(t->relation);
+}
+
 int og__relations_load(const struct og_typed *g, struct og_budget *b, struct og_topology *out,
                        struct og_err *err)
 {
@@ -34,6 +71,7 @@ int og__relations_load(const struct og_typed *g, struct og_budget *b, struct og_
     for (uint32_t r = 0; r < g->n_relations; r++)
         if (has_edges(g, r))
             OG_TRY(og__topology_load(&g->relation[r].view, b, &out->relation[r].lists, err));
+    rc = find_listed(out, err);
 out:
     if (rc < 0)
         og__topology_release(out);
@@ -82,6 +120,7 @@ int og__relations_open_disk(const struct og_typed *g, const struct og_topology_d
     for (uint32_t r = 0; r < g->n_relations; r++)
         if (has_edges(g, r))
             OG_TRY(open_on_disk(g, r, opt, b, &out->relation[r].lists, err));
+    rc = find_listed(out, err);
 out:
     if (rc < 0)
         og__topology_release(out);
@@ -112,9 +151,14 @@ static size_t sum(const struct og_typed *g, size_t (*of)(const struct og_dataset
     return bytes;
 }
 
+static size_t listed_of(const struct og_dataset *relation)
+{
+    return relation->n_edges > 0 ? listed_bytes(relation->n_nodes) : 0;
+}
+
 size_t og__relations_bytes(const struct og_typed *g)
 {
-    return sum(g, og__topology_bytes);
+    return sum(g, og__topology_bytes) + sum(g, listed_of);
 }
 
 size_t og__relations_weights_bytes(const struct og_typed *g)
@@ -124,5 +168,6 @@ size_t og__relations_weights_bytes(const struct og_typed *g)
 
 size_t og__relations_disk_bytes(const struct og_typed *g)
 {
-    return sum(g, og__topology_disk_bytes) + g->n_relations * sizeof(struct og_topology_disk);
+    return sum(g, og__topology_disk_bytes) + sum(g, listed_of) +
+           g->n_relations * sizeof(struct og_topology_disk);
 }

@@ -12,12 +12,14 @@
 struct og_related_lists {
     struct og_topology lists;
     uint32_t first, first_source;
+    uint64_t *listed; /* a bit a node: its list is not empty; NULL: see the list, or no list is */
 };
 
 /* Ways to have it, as a topology of one relation. The typed dataset stays open as long; releasing
  * is og__topology_release's. */
 OG_MUST_CHECK int og__relations_load(const struct og_typed *g, struct og_budget *b,
                                      struct og_topology *out, struct og_err *err);
+void og__relations_release(struct og_topology *t); /* what any of them has beyond others */
 OG_MUST_CHECK int og__relations_load_weights(const struct og_typed *g, struct og_topology *t,
                                              struct og_err *err);
 OG_MUST_CHECK int og__relations_open_disk(const struct og_typed *g,

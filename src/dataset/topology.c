@@ -319,9 +319,7 @@ void og__topology_release(struct og_topology *t)
 {
     if (!t)
         return;
-    for (uint32_t r = 0; r < t->n_relations; r++)
-        og__topology_release(&t->relation[r].lists);
-    free(t->relation);
+    og__relations_release(t);
     og__topology_close_disk(t);
     og__loops_release(t);
     if (t->shared.of) {

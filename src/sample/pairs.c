@@ -368,6 +368,29 @@ static size_t list_banned(struct og_pairs *p)
     return n;
 }
 
+/* Bits of what is banned: what has none is not, and few others have one. */
+enum { FILTER_BITS = 1 << 16 };
+struct filter {
+    uint64_t bits[FILTER_BITS / 64];
+};
+
+static uint32_t bit_of(uint64_t edge)
+{
+    return (uint32_t)(edge * 0x9E3779B97F4A7C15u >> 48) % FILTER_BITS;
+}
+
+static void fill_filter(struct filter *f, const uint64_t *banned, size_t n)
+{
+    memset(f, 0, sizeof(*f));
+    for (size_t i = 0; i < n; i++)
+        f->bits[bit_of(banned[i]) / 64] |= (uint64_t)1 << bit_of(banned[i]) % 64;
+}
+
+static bool may_be_banned(const struct filter *f, uint64_t edge)
+{
+    return f->bits[bit_of(edge) / 64] >> bit_of(edge) % 64 & 1;
+}
+
 static bool is_banned(const uint64_t *banned, size_t n, uint64_t edge)
 {
     while (n > 0) {
@@ -420,31 +443,61 @@ static void thin_block(const struct og_pairs *p, size_t n_banned, struct og_bloc
     b->n_edges -= begin - to;
 }
 
+/* Edges that stay, of which a run is moved at once. */
+struct kept_edges {
+    uint64_t to, from, n; /* the run, and where it goes */
+};
+
+static void end_run(struct og_block *b, struct kept_edges *k, uint64_t next)
+{
+    move_edges(b, k->to, k->from, k->n);
+    k->to += k->n;
+    k->from = next;
+    k->n = 0;
+}
+
+static void keep_list(const struct og_pairs *p, const struct filter *f, size_t n_banned,
+                      struct og_block *b, uint32_t v, uint32_t begin, uint32_t end,
+                      struct kept_edges *k)
+{
+    if (v >= p->n_seeds) {
+        k->n += end - begin;
+        return;
+    }
+    for (uint32_t e = begin; e < end; e++) {
+        const uint64_t edge = (uint64_t)v << 32 | b->src[e];
+        if (may_be_banned(f, edge) && is_banned(p->banned, n_banned, edge))
+            end_run(b, k, e + (uint64_t)1);
+        else
+            k->n++;
+    }
+}
+
 /* Lists of seeds, in the block of a typed graph, where those without edges are left out. */
 static void thin_lists(const struct og_pairs *p, size_t n_banned, struct og_block *b)
 {
-    uint64_t to = 0;
+    struct kept_edges k = {.from = b->indptr[0]};
+    struct filter filter;
     uint32_t lists = 0, begin = b->indptr[0], list = 0;
+    fill_filter(&filter, p->banned, n_banned);
     for (uint32_t r = 0; r < b->n_relations; r++) {
         const uint32_t end_list = b->relation[r + 1];
         b->relation[r] = lists;
         for (; list < end_list; list++) {
             const uint32_t v = b->dst[list], end = b->indptr[list + 1];
-            const uint64_t first = to;
-            for (uint32_t e = begin; e < end; e++)
-                if (v >= p->n_seeds ||
-                    !is_banned(p->banned, n_banned, (uint64_t)v << 32 | b->src[e]))
-                    move_edges(b, to++, e, 1);
+            const uint64_t first = k.to + k.n;
+            keep_list(p, &filter, n_banned, b, v, begin, end, &k);
             begin = end;
-            if (to == first)
+            if (k.to + k.n == first)
                 continue;
             b->dst[lists] = v;
             b->indptr[lists++] = (uint32_t)first;
         }
     }
+    end_run(b, &k, begin);
     b->relation[b->n_relations] = b->n_lists = lists;
-    b->indptr[lists] = (uint32_t)to;
-    b->n_edges = to;
+    b->indptr[lists] = (uint32_t)k.to;
+    b->n_edges = k.to;
 }
 
 void og__pairs_exclude(struct og_pairs *p, struct og_batch *batch)

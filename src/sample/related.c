@@ -1,5 +1,6 @@
 #include "sample/related.h"
 
+#include "base/bits.h"
 #include "dataset/relations.h"
 #include "sample/kinds.h"
 
@@ -32,6 +33,7 @@ struct og_related {
     struct group *group; /* [n_groups] ids ascend */
     uint32_t n_groups;
     uint32_t *position, *number; /* [capacity] in the batch, and within the type */
+    uint32_t *listed;            /* [capacity] numbers of those the relation has lists of */
     size_t capacity;
 };
 
@@ -137,7 +139,8 @@ static void release_groups(struct og_sampler *s)
     struct og_related *d = s->related;
     og__release(s->budget, d->position, d->capacity * sizeof(*d->position), part);
     og__release(s->budget, d->number, d->capacity * sizeof(*d->number), part);
-    d->position = d->number = NULL;
+    og__release(s->budget, d->listed, d->capacity * sizeof(*d->listed), part);
+    d->position = d->number = d->listed = NULL;
     d->capacity = 0;
 }
 
@@ -166,7 +169,7 @@ void og__related_close(struct og_sampler *s, void (*close)(struct og_sampler *s)
 
 size_t og__related_bytes(uint64_t n_dst)
 {
-    return (size_t)n_dst * 2 * sizeof(uint32_t);
+    return (size_t)n_dst * 3 * sizeof(uint32_t);
 }
 
 static int reserve_groups(struct og_sampler *s, size_t n, struct og_err *err)
@@ -177,8 +180,9 @@ static int reserve_groups(struct og_sampler *s, size_t n, struct og_err *err)
     release_groups(s);
     d->position = og__alloc(s->budget, n * sizeof(*d->position), part, err);
     d->number = d->position ? og__alloc(s->budget, n * sizeof(*d->number), part, err) : NULL;
+    d->listed = d->number ? og__alloc(s->budget, n * sizeof(*d->listed), part, err) : NULL;
     d->capacity = n;
-    return d->number ? 0 : -ENOMEM;
+    return d->listed ? 0 : -ENOMEM;
 }
 
 /* NULL: no relation leads to its type. */
@@ -266,17 +270,38 @@ out:
     return rc;
 }
 
+/* Of the group, those that the relation leads to: of hundreds of relations it is a few. Their
+ * positions go where the block's will be. */
+static uint32_t find_listed(const struct og_related *d, const struct og_related_lists *of,
+                            const struct group *g, uint32_t *position)
+{
+    uint32_t n = 0;
+    for (uint32_t i = g->start; i < g->end; i++) {
+        const uint32_t v = d->number[i];
+        position[n] = d->position[i];
+        d->listed[n] = v;
+        n += of->listed ? og__bits_has(of->listed, v) : og__degree(&of->lists, v) > 0;
+    }
+    return n;
+}
+
 /* The sampler's kind draws into a block of the relation's own, whose lists lie behind those that
  * there are; those that have edges stay. */
-static int draw_lists(struct og_hop *h, const struct group *g, struct og_err *err)
+static int draw_lists(struct og_hop *h, const struct turn *turn, const struct group *g,
+                      struct og_err *err)
 {
     const struct og_related *d = h->s->related;
+    const struct og_topology *t = h->s->topology;
     struct og_block *k = h->block;
-    const uint32_t n = g->end - g->start;
-    struct og_block own = {.n_dst = n, .n_edges = k->n_edges, .indptr = k->indptr + k->n_lists};
-    int rc;
+    struct og_block own = {.n_edges = k->n_edges, .indptr = k->indptr + k->n_lists};
+    const uint32_t *position = k->dst + k->n_lists;
+    uint32_t n;
+    int rc = 0;
+    if (t->mapped)
+        OG_TRY(og__mapped_lists(t, d->number + g->start, g->end - g->start, err));
+    n = own.n_dst = find_listed(d, turn->of, g, k->dst + k->n_lists);
     h->block = &own;
-    h->nodes = d->number + g->start;
+    h->nodes = d->listed;
     OG_TRY(og__reserve_edges(h, n, err));
     own.src = h->out->src[h->array].data;
     if (og__sampling_edges_unknown(h->s->how.kind))
@@ -287,7 +312,7 @@ static int draw_lists(struct og_hop *h, const struct group *g, struct og_err *er
         if (own.indptr[i] == own.indptr[i + 1])
             continue;
         k->indptr[k->n_lists] = own.indptr[i];
-        k->dst[k->n_lists++] = d->position[g->start + i];
+        k->dst[k->n_lists++] = position[i];
     }
 out:
     h->block = k;
@@ -307,7 +332,7 @@ static int sample_relation(struct og_hop *h, const struct og_block *before, uint
     if (known > 0)
         OG_TRY(copy_lists(h, before, r, err));
     if (h->fanout != 0 && g->end > g->start && t->of->lists.n_edges > 0)
-        OG_TRY(draw_lists(h, g, err));
+        OG_TRY(draw_lists(h, t, g, err));
 out:
     return rc;
 }
