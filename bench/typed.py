@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Many relations: a graph shaped as FB15k-237.
 
-    bench/typed.py [--outgrow PATH] [--scratch DIR] [--fanout -1,-1] [--epochs 2]
+    bench/typed.py [--outgrow PATH] [--scratch DIR] [--fanout -1,-1] [--bases 0,2,5,30] [--epochs 2]
 
 14,541 entities without features, 237 relations, 272,115 edges, sizes of relations as 1 / (rank + 3), made by `generate`: R-GCN with
 DistMult learns its links on trained rows of 128, beside GraphSAGE with the dot product on the same edges as one relation and features
@@ -51,7 +51,7 @@ def measure(b, args):
     common = ["--task", "link", "--fanout", args.fanout, "--hidden", WIDTH, "--batch", 1000, "--negatives", 1, "--epochs", args.epochs,
               "--eval-every", 0, "--edge-split", "98/1/1", "--seed", 1]
     graphs = {"GraphSAGE, one relation": (make_untyped(b, path), ["--model", "sage"])}
-    for bases in (0, 30):
+    for bases in args.bases:
         graphs[f"R-GCN, {bases or 'no'} bases"] = (path, ["--model", "rgcn", "--bases", bases, "--decoder", "distmult", "--embedding", WIDTH])
     rows, first = [], None
     for name, (dataset, options) in graphs.items():
@@ -76,6 +76,7 @@ def main():
     p.add_argument("--outgrow", default=str(suite.ROOT / "build/release/outgrow"))
     p.add_argument("--scratch")
     p.add_argument("--fanout", default="-1,-1", help="of the knowledge graph")
+    p.add_argument("--bases", type=lambda s: [int(n) for n in s.split(",")], default=[0, 2, 5, 30], help="of R-GCN; 0: a matrix a relation")
     p.add_argument("--epochs", type=int, default=2, help="of the knowledge graph; the faster one counts")
     args = p.parse_args()
     args.reader, args.data = None, "."

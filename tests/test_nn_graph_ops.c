@@ -69,6 +69,155 @@ static void mixing_equals_reference_and_slopes(void **state)
         mix_equals_reference_and_slopes(sizes[i], 1 + (int)i % 3);
 }
 
+/* ==== rows blended along the edges ==== */
+
+enum { KINDS = 5 };
+
+/* Lists of five relations, of which the third has none; in each, of some destinations. */
+static struct og_block random_lists(uint32_t n_dst, uint32_t n_src)
+{
+    struct og_block b = {.n_dst = n_dst, .n_src = n_src, .n_relations = KINDS};
+    const size_t most = (size_t)KINDS * n_dst;
+    b.relation = calloc(KINDS + 1, sizeof(*b.relation));
+    b.dst = calloc(most + 1, sizeof(*b.dst));
+    b.indptr = calloc(most + 1, sizeof(*b.indptr));
+    b.src = calloc(3 * most + 1, sizeof(*b.src));
+    for (uint32_t r = 0; r < KINDS; r++) {
+        for (uint32_t v = 0; r != 2 && v < n_dst; v++) {
+            const uint32_t n = og__rng_below(&rng, 4);
+            for (uint32_t i = 0; i < n; i++)
+                b.src[b.n_edges++] = og__rng_below(&rng, n_src);
+            if (n > 0)
+                b.dst[b.n_lists++] = v;
+            b.indptr[b.n_lists] = (uint32_t)b.n_edges;
+        }
+        b.relation[r + 1] = b.n_lists;
+    }
+    return b;
+}
+
+struct blending {
+    struct bench b;
+    struct og_block block;
+    struct og_blend op;
+    struct og_blend_edges by_source;
+    size_t n_x, n_z, n_weights;
+    float *x, *weight, *z, *c, *dweight, *dx;
+};
+
+static struct og_blend_edges open_edges(uint32_t rows, uint64_t n)
+{
+    return (struct og_blend_edges){rows, calloc(rows + 1, sizeof(uint32_t)),
+                                   calloc((size_t)n + 1, sizeof(struct og_blend_edge))};
+}
+
+static void blending_open(struct blending *p, uint32_t n_dst, uint32_t n_src, uint32_t bases,
+                          int dim, int threads)
+{
+    start();
+    bench_open(&p->b, threads, dim);
+    p->block = random_lists(n_dst, n_src);
+    p->n_x = n_src * (size_t)dim;
+    p->n_z = n_dst * bases * (size_t)dim;
+    p->n_weights = (size_t)KINDS * bases;
+    p->x = random_floats(p->n_x);
+    p->weight = random_floats(p->n_weights);
+    p->c = random_floats(p->n_z);
+    p->z = random_floats(p->n_z); /* what they hold before does not count */
+    p->dweight = random_floats(p->n_weights);
+    p->dx = random_floats(p->n_x);
+    p->by_source = open_edges(n_src, p->block.n_edges);
+    p->op = (struct og_blend){.edges = open_edges(n_dst, p->block.n_edges),
+                              .n_src = n_src,
+                              .n_kinds = KINDS,
+                              .n_base = bases,
+                              .dim = dim,
+                              .weight = p->weight,
+                              .x = p->x,
+                              .z = p->z};
+}
+
+static void blending_close(struct blending *p)
+{
+    uint32_t *const numbers[] = {p->block.relation, p->block.dst,      p->block.indptr,
+                                 p->block.src,      p->op.edges.first, p->by_source.first};
+    float *const floats[] = {p->x, p->weight, p->z, p->c, p->dweight, p->dx};
+    bench_close(&p->b);
+    for (size_t i = 0; i < OG_COUNT(numbers); i++)
+        free(numbers[i]);
+    for (size_t i = 0; i < OG_COUNT(floats); i++)
+        free(floats[i]);
+    free(p->op.edges.edge);
+    free(p->by_source.edge);
+}
+
+static void blend_and_back(struct blending *p, const struct og_nn_ops *ops)
+{
+    const struct og_blend_sort there = {.block = &p->block, .out = p->op.edges};
+    const struct og_blend_sort back = {.block = &p->block, .by_source = true, .out = p->by_source};
+    const struct og_blend_weights weights = {&p->op, p->c, p->dweight};
+    const struct og_blend_rows rows = {&p->op, p->by_source, p->c, p->dx};
+    assert_int_equal(ops->blend_sort(p->b.be, &there, NULL), 0);
+    assert_int_equal(ops->blend_sort(p->b.be, &back, NULL), 0);
+    assert_int_equal(ops->blend(p->b.be, &p->op, NULL), 0);
+    assert_int_equal(ops->blend_weights(p->b.be, &weights, NULL), 0);
+    assert_int_equal(ops->blend_rows(p->b.be, &rows, NULL), 0);
+}
+
+static double blend_value(void *arg)
+{
+    struct blending *p = arg;
+    assert_int_equal(og__ops_reference.blend(NULL, &p->op, NULL), 0);
+    return weighted_sum(p->c, p->z, p->n_z);
+}
+
+static void blending_equals_reference_and_slopes(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t n_dst, n_src, bases;
+        int dim, threads;
+    } sizes[] = {{1, 1, 1, 1, 1}, {40, 70, 2, 17, 1}, {150, 300, 5, 32, 2}, {700, 90, 3, 5, 3}};
+    if (!og__ops_cpu.blend) /* devices have none yet */
+        skip();
+    for (size_t i = 0; i < OG_COUNT(sizes); i++) {
+        struct blending p[BACKENDS];
+        for (int k = 0; k < BACKENDS; k++) {
+            blending_open(&p[k], sizes[i].n_dst, sizes[i].n_src, sizes[i].bases, sizes[i].dim,
+                          sizes[i].threads);
+            blend_and_back(&p[k], backends[k]);
+        }
+        const size_t edges = p[0].block.n_edges * sizeof(struct og_blend_edge);
+        assert_memory_equal(p[0].op.edges.edge, p[1].op.edges.edge, edges);
+        assert_memory_equal(p[0].by_source.edge, p[1].by_source.edge, edges);
+        assert_close("z", p[0].z, p[1].z, p[0].n_z, OG__TOLERANCE_BLEND);
+        assert_close("dweight", p[0].dweight, p[1].dweight, p[0].n_weights, OG__TOLERANCE_BLEND);
+        assert_close("dx", p[0].dx, p[1].dx, p[0].n_x, OG__TOLERANCE_BLEND);
+        struct slopes s = {blend_value, &p[1], 0.25f, 1e-3, 0, 0};
+        check_slopes(&s, "weight", p[1].weight, p[0].dweight, p[1].n_weights, 1);
+        check_slopes(&s, "x", p[1].x, p[0].dx, p[1].n_x, p[1].n_x / 50 + 1);
+        assert_mostly_judged(&s);
+        for (int k = 0; k < BACKENDS; k++)
+            blending_close(&p[k]);
+    }
+}
+
+/* The sums of a destination are one task's, those of coefficients go by parts. */
+static void blending_has_the_same_bits_on_any_number_of_threads(void **state)
+{
+    (void)state;
+    struct blending p[3];
+    for (int k = 0; k < 3; k++) {
+        blending_open(&p[k], 1500, 800, 3, 24, k + 1);
+        blend_and_back(&p[k], &og__ops_cpu);
+        assert_memory_equal(p[0].z, p[k].z, p[k].n_z * sizeof(float));
+        assert_memory_equal(p[0].dx, p[k].dx, p[k].n_x * sizeof(float));
+        assert_memory_equal(p[0].dweight, p[k].dweight, p[k].n_weights * sizeof(float));
+    }
+    for (int k = 0; k < 3; k++)
+        blending_close(&p[k]);
+}
+
 /* ==== the largest of the neighbours ==== */
 
 struct pooling {
@@ -382,6 +531,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mixing_equals_reference_and_slopes),
+        cmocka_unit_test(blending_equals_reference_and_slopes),
+        cmocka_unit_test(blending_has_the_same_bits_on_any_number_of_threads),
         cmocka_unit_test(pooling_equals_reference),
         cmocka_unit_test(slopes_of_pooling),
         cmocka_unit_test(ends_equal_reference),

@@ -36,6 +36,8 @@ static const char *const cases[] = {"typed_sage2",
                                     "typed_rgcn3_bases",
                                     "typed_rgcn2_batch",
                                     "typed_rgcn1",
+                                    "typed_rgcn2_few",
+                                    "typed_rgcn2_blended",
                                     "typed_rgcn2_distmult",
                                     "typed_rgcn2_margin"};
 
@@ -382,6 +384,24 @@ static void both_orders_of_attention_are_covered(void **state)
         assert_true(seen[i / 2][i % 2] > 0);
 }
 
+/* With one basis and with more: a product a list, and coefficients along the edges first. */
+static void both_orders_of_bases_are_covered(void **state)
+{
+    (void)state;
+    int seen[2][2] = {{0}};
+    for (size_t c = 0; c < OG_COUNT(cases); c++) {
+        struct typed t;
+        typed_open(&t, cases[c]);
+        const struct og_model_config *config = &t.f.config;
+        for (int l = 0; config->bases > 0 && l < config->layers; l++)
+            seen[config->bases > 1]
+                [og__blends(config, l, &t.f.batch[0].hop[config->layers - 1 - l])]++;
+        typed_close(&t);
+    }
+    for (int i = 0; i < 4; i++)
+        assert_true(seen[i / 2][i % 2] > 0);
+}
+
 /* ---- memory ---- */
 
 static void include_hops(struct og_batch_caps *caps, const struct og_batch *batch)
@@ -602,6 +622,7 @@ int main(void)
         cmocka_unit_test(losses_equal_pytorch_over_28_adam_steps),
         cmocka_unit_test(both_orders_are_covered),
         cmocka_unit_test(both_orders_of_attention_are_covered),
+        cmocka_unit_test(both_orders_of_bases_are_covered),
         cmocka_unit_test(memory_is_what_was_told),
         cmocka_unit_test(hundreds_of_relations_share_no_draws),
         cmocka_unit_test(same_bits_for_any_number_of_threads),

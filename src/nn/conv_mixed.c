@@ -10,7 +10,8 @@
  * are lists, and empty ones cost nothing. The lists of a relation lie together.
  *
  * With bases W_r is sum over b of comp[r, b] V_b. A few relations have their matrices made at a
- * time, so that memory does not grow with their number, and the bases are read once for them. */
+ * time, so that memory does not grow with their number, and the bases are read once for them. Where
+ * bases are few, the coefficients go along the edges instead (conv_blended.c). */
 #include "nn/conv_mixed.h"
 
 #include <string.h>
@@ -24,10 +25,21 @@ static float *take_floats(struct og_arena *arena, size_t rows, size_t cols)
     return og__carve(arena, rows * cols * sizeof(float));
 }
 
+static struct og_blend_edges carve_edges(struct og_arena *arena, uint32_t rows, uint64_t n)
+{
+    struct og_blend_edges e = {.n_rows = rows};
+    e.first = og__carve(arena, ((size_t)rows + 1) * sizeof(*e.first));
+    e.edge = og__carve(arena, (size_t)n * sizeof(*e.edge));
+    return e;
+}
+
 void og__carve_mixed_layer(const struct og_model_config *c, int l, const struct og_block *b,
                            struct og_arena *arena, struct og_layer_work *w)
 {
+    w->blends = og__blends(c, l, b);
     w->scale = take_floats(arena, b->n_lists, 1);
+    if (og__may_blend(c, l))
+        w->edges = carve_edges(arena, b->n_dst, b->n_edges);
     w->a = take_floats(arena, b->n_lists, (size_t)og__layer_in(c, l));
 }
 
@@ -41,7 +53,10 @@ void og__carve_mixing(const struct og_nn_ops *ops, const struct og_model_config 
                       const struct og_batch *batch, bool training, struct og_arena *arena,
                       struct og_mixing *out)
 {
+    uint32_t src = 0;
+    uint64_t edges = 0;
     size_t made = 0, lists = 0, dst = 0, matrix = 0, packed = 0;
+    bool blends = false;
     for (int l = 0; l < c->layers; l++) {
         const struct og_block *b = &batch->hop[c->layers - 1 - l];
         made = OG_MAX(made, b->n_lists * (size_t)og__layer_out(c, l));
@@ -49,12 +64,25 @@ void og__carve_mixing(const struct og_nn_ops *ops, const struct og_model_config 
         dst = OG_MAX(dst, (size_t)b->n_dst);
         matrix = OG_MAX(matrix, matrix_of_layer(c, l));
         packed = OG_MAX(packed, ops->packed_bytes(og__layer_in(c, l), og__layer_out(c, l)));
+        if (!og__may_blend(c, l))
+            continue;
+        blends = true;
+        src = OG_MAX(src, b->n_src);
+        edges = OG_MAX(edges, b->n_edges);
+        packed =
+            OG_MAX(packed, ops->packed_bytes(c->bases * og__layer_in(c, l), og__layer_out(c, l)));
+        if (training)
+            made = OG_MAX(made, b->n_src * (size_t)og__layer_in(c, l));
     }
     *out = (struct og_mixing){.t = take_floats(arena, made, 1)};
     out->number = og__carve(arena, (lists + 1) * sizeof(*out->number));
     out->first = og__carve(arena, (dst + 1) * sizeof(*out->first));
     out->list = og__carve(arena, lists * sizeof(*out->list));
     out->packed = og__carve(arena, packed);
+    if (blends && training) {
+        out->by_source = carve_edges(arena, src, edges);
+        out->nothing = og__carve(arena, ((size_t)src + 1) * sizeof(*out->nothing));
+    }
     if (c->bases == 0)
         return;
     out->matrix = take_floats(arena, AT_A_TIME, matrix);
@@ -165,13 +193,11 @@ static float *gradient_at(const struct og_model *m, int l, const struct turn *t,
                                : m->layer[l].param[OG__NEIGHBOUR]->grad + t->relation[i] * n;
 }
 
-/* One of them, for products of that direction. As it lies, [F_in, F_out], rows are multiplied by it
- * as on the way back of others: OG__BACKWARD is our way forward. */
-static int pack_matrix(struct og_model *m, int l, const float *value, enum og__direction direction,
-                       struct og_weight *out, struct og_err *err)
+int og__pack_matrix(struct og_model *m, const float *value, int rows, int cols,
+                    enum og__direction direction, struct og_weight *out, struct og_err *err)
 {
     struct og_weight *all[] = {out};
-    *out = (struct og_weight){.value = value, .n_out = m->layer[l].n_in, .n_in = m->layer[l].n_out};
+    *out = (struct og_weight){.value = value, .n_out = rows, .n_in = cols};
     out->packed[direction] = m->at.mixing.packed;
     return m->ops->pack(m->backend, all, 1, err);
 }
@@ -193,7 +219,8 @@ static int multiply_lists(struct og_model *m, int l, struct og_err *err)
             const uint32_t n = w->block->relation[t.relation[i] + 1] - first;
             struct og_affine op = {
                 .rows = n, .cols = layer->n_out, .y = m->at.mixing.t + first * out, .n_inputs = 1};
-            OG_TRY(pack_matrix(m, l, matrix_at(m, l, &t, i), OG__BACKWARD, &weight, err));
+            OG_TRY(og__pack_matrix(m, matrix_at(m, l, &t, i), layer->n_in, layer->n_out,
+                                   OG__BACKWARD, &weight, err));
             op.input[0] = og__weighted(og__dense(w->a + first * in, n, layer->n_in), n, &weight,
                                        OG__BACKWARD);
             OG_TRY(m->ops->affine(m->backend, &op, err));
@@ -215,6 +242,8 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
                            .n_inputs = 1};
     int rc;
     (void)keep; /* the means stay where they are made */
+    if (m->at.work[l].blends)
+        return og__combine_blended(m, l, sources, own, err);
     OG_TRY(average(m, l, sources, err));
     OG_TRY(multiply_lists(m, l, err));
     OG_TRY(list_by_destination(m, l, &sum, err));
@@ -227,9 +256,8 @@ out:
 
 /* ==== backward ==== */
 
-/* Of the own rows' matrix, and of the bias. */
-static int own_gradients(struct og_model *m, int l, struct og_rows own, const float *dy,
-                         struct og_err *err)
+int og__own_gradients(struct og_model *m, int l, struct og_rows own, const float *dy,
+                      struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
     const uint32_t n = m->at.work[l].block->n_dst;
@@ -268,7 +296,8 @@ static int relation_gradient(struct og_model *m, int l, const struct turn *t, ui
     OG_TRY(m->ops->weight_grad(m->backend, &of_matrix, err));
     if (!m->ends->goes_back(m, l))
         return 0;
-    OG_TRY(pack_matrix(m, l, matrix_at(m, l, t, i), OG__FORWARD, &weight, err));
+    OG_TRY(og__pack_matrix(m, matrix_at(m, l, t, i), layer->n_in, layer->n_out, OG__FORWARD,
+                           &weight, err));
     of_means.input[0] = og__weighted(dt, n, &weight, OG__FORWARD);
     rc = m->ops->affine(m->backend, &of_means, err);
 out:
@@ -318,8 +347,9 @@ static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows
     struct og_affine op = {
         .n_inputs = 1, .plus_through = &back, .plus = og__dense(w->a, lists.n_dst, layer->n_in)};
     int rc;
-    (void)in;
-    OG_TRY(own_gradients(m, l, own, dy, err));
+    if (w->blends)
+        return og__blended_backward(m, l, in, own, dy, err);
+    OG_TRY(og__own_gradients(m, l, own, dy, err));
     OG_TRY(matrix_gradients(m, l, dy, err));
     if (!m->ends->goes_back(m, l))
         return 0;

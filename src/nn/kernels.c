@@ -88,7 +88,7 @@ void og__widen(float *y, const void *row, enum og_dtype dtype, size_t first, siz
  * does (measured on Zen 4, 512-byte rows out of 1 GB, two threads: 11 GB/s asking into L1, 22
  * into L2). Four rows are added a pass, so that the sum is loaded and stored once for them. */
 
-enum { BUNCH = 4, FETCH_BYTES = 2048, FETCH_AHEAD = 12 * 1024 };
+enum { FETCH_BYTES = 2048, FETCH_AHEAD = 12 * 1024 };
 
 /* Inline: gcc takes a function that only prefetches for one without effect, and drops its calls. */
 INLINE void fetch_row(const struct og_rows *x, uint32_t i)
@@ -111,8 +111,8 @@ uint32_t og__rows_ahead(const struct og_rows *x)
 }
 
 struct bunch {
-    const void *row[BUNCH];
-    float weight[BUNCH];
+    const void *row[OG__BUNCH];
+    float weight[OG__BUNCH];
     int n;
 };
 
@@ -142,6 +142,16 @@ INLINE void add_rows(float *restrict y, const struct bunch *b, size_t n, enum og
         add_rows(y, b, n, dtype);                                                    \
     }
 FOR_EACH_DTYPE(ADD_ROWS)
+
+void og__add_bunch(float *y, const float *const *row, const float *by, int n, size_t dim)
+{
+    struct bunch b = {.n = n};
+    for (int i = 0; i < n; i++) {
+        b.row[i] = row[i];
+        b.weight[i] = by[i];
+    }
+    add_rows_f32(y, &b, dim);
+}
 
 static void flush(float *y, struct bunch *b, const struct og_rows *x)
 {
@@ -177,7 +187,7 @@ INLINE void push(float *y, struct bunch *b, const struct og_rows *x, uint32_t u,
 {
     b->row[b->n] = og__row(x, u);
     b->weight[b->n] = weight;
-    if (++b->n == BUNCH)
+    if (++b->n == OG__BUNCH)
         flush(y, b, x);
 }
 

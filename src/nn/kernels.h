@@ -19,6 +19,10 @@ uint32_t og__rows_ahead(const struct og_rows *x);
 /* y[dim] = row r of s * x. */
 void og__aggregate_row(const struct og_sparse *s, const struct og_rows *x, uint32_t r, float *y);
 
+/* y += sum over i < n of by[i] row[i], in one pass over y. */
+enum { OG__BUNCH = 4 };
+void og__add_bunch(float *y, const float *const *row, const float *by, int n, size_t dim);
+
 void og__add(float *restrict y, const float *restrict x, size_t n);
 void og__add_scaled(float *restrict y, float a, const float *restrict x, size_t n); /* y += a x */
 /* y += a * x, element by element */

@@ -51,6 +51,8 @@ struct og_layer {
 struct og_layer_work {
     const struct og_block *block;
     bool transform_first;
+    bool blends; /* R-GCN: see og__blends; a is what was added up, [D, bases F_in], */
+    struct og_blend_edges edges;          /* and along which edges */
     struct og_dropout dropout, attention; /* of the layer's end, of GAT's alpha; p = 0: none */
     float *scale, *a, *t, *y, *h;
     uint32_t *nothing;                             /* [D + 1] lists without edges; or NULL */
@@ -62,9 +64,11 @@ struct og_layer_work {
 
 /* R-GCN: relations have their turns, a few at a time (conv_mixed.c). */
 struct og_mixing {
-    float *t;               /* [lists, F_out] of the layer at hand */
-    uint32_t *number;       /* [lists + 1] 0, 1, 2 ... */
-    uint32_t *first, *list; /* [D + 1], [lists] the lists of each destination */
+    float *t; /* [lists, F_out] of the layer at hand; where it blends, [S, F_in] */
+    struct og_blend_edges by_source; /* of the layer at hand, where it may blend; */
+    uint32_t *nothing;               /* [S + 1] lists without edges */
+    uint32_t *number;                /* [lists + 1] 0, 1, 2 ... */
+    uint32_t *first, *list;          /* [D + 1], [lists] the lists of each destination */
     float *matrix,
         *dmatrix; /* of the relations at hand, and their gradients; NULL: are parameters */
     float *partial;

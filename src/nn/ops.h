@@ -1,9 +1,9 @@
 /* The operators a model is made of, as one table per backend.
  *
  *   ops_cpu.c         row blocks under a thread pool, oneDNN products, vector kernels;
- *                     attention.c, mix.c, pool_max.c and finish.c have the operators of those
- *                     names, pairs.c those of links and regression, blocks.c those of blocks alone,
- *                     backend.c what they work with
+ *                     attention.c, mix.c, blend.c, pool_max.c and finish.c have the operators of
+ *                     those names, pairs.c those of links and regression, blocks.c those of blocks
+ * alone, backend.c what they work with
  *
  * Plain loops in double, written to be read, are in tests/oracles/ops_reference.c: the oracle.
  *
@@ -256,6 +256,55 @@ struct og_mix_back {
     float *partial;               /* scratch, [og__mix_parts(n), n_made, n_base] */
 };
 size_t og__mix_parts(size_t n);
+
+/* ---- rows that are blended along the edges, by a few coefficients of each relation ----
+ *
+ *   z[v, b] = sum over edges e of v: scale(e) weight[kind(e), b] x[row(e)]
+ *
+ * R-GCN's bases, before they are multiplied. An edge has the relation that it is of, and one over
+ * the number of edges in its list. Tolerance: 1e-5 of the largest magnitude in z. */
+#define OG__TOLERANCE_BLEND 1e-5
+struct og_blend_edge {
+    uint32_t row, kind; /* its other end, its relation */
+    float scale;
+};
+struct og_blend_edges {
+    uint32_t n_rows;
+    uint32_t *first; /* [n_rows + 1] */
+    struct og_blend_edge *edge;
+};
+/* The edges of a block by destination, or by source: those of a row in the order of the block. */
+struct og_blend_sort {
+    const struct og_block *block; /* `relation` is the host's */
+    bool by_source;
+    struct og_blend_edges out; /* [n_dst or n_src], [n_edges] */
+};
+struct og_blend {
+    struct og_blend_edges edges; /* by destination */
+    uint32_t n_src, n_kinds, n_base;
+    int dim;
+    const float *weight; /* [n_kinds, n_base] */
+    const float *x;      /* [n_src, dim] */
+    float *z;            /* out [n_dst, n_base, dim] */
+};
+/* The way back, to the coefficients and to the rows. Forward's z is not looked at.
+ * Tolerance: 1e-5 of the largest magnitude in each gradient. */
+struct og_blend_weights {
+    const struct og_blend *forward;
+    const float *dz;
+    float *dweight; /* out, as weight; partial sums: of blend_columns columns over destinations */
+};
+enum { OG__BLEND_LANES = 16 };
+static inline size_t og__blend_columns(size_t n_kinds, int n_base)
+{
+    return n_kinds * (size_t)n_base * OG__BLEND_LANES;
+}
+struct og_blend_rows {
+    const struct og_blend *forward;
+    struct og_blend_edges edges; /* by source */
+    const float *dz;
+    float *dx; /* out, as x */
+};
 
 /* ---- the largest of the neighbours, element by element ----
  *
@@ -577,6 +626,11 @@ struct og_nn_ops {
     int (*mix)(struct og_nn_backend *be, const struct og_mix *op, struct og_err *err); /* NULL: */
     int (*mix_back)(struct og_nn_backend *be, const struct og_mix_back *op,            /* not yet */
                     struct og_err *err);
+    int (*blend)(struct og_nn_backend *be, const struct og_blend *op, struct og_err *err);
+    int (*blend_sort)(struct og_nn_backend *be, const struct og_blend_sort *op, struct og_err *err);
+    int (*blend_weights)(struct og_nn_backend *be, const struct og_blend_weights *op,
+                         struct og_err *err);
+    int (*blend_rows)(struct og_nn_backend *be, const struct og_blend_rows *op, struct og_err *err);
     int (*pool_max)(struct og_nn_backend *be, const struct og_pool_max *op, struct og_err *err);
     int (*pool_max_back)(struct og_nn_backend *be, const struct og_pool_max_back *op,
                          struct og_err *err);

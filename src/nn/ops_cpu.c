@@ -585,6 +585,10 @@ OG__NEVER_FAILS(og__cpu_fold, og_fold)
 OG__NEVER_FAILS(og__cpu_fold_back, og_fold_back)
 OG__NEVER_FAILS(og__cpu_mix, og_mix)
 OG__NEVER_FAILS(og__cpu_mix_back, og_mix_back)
+OG__NEVER_FAILS(og__cpu_blend, og_blend)
+OG__NEVER_FAILS(og__cpu_blend_sort, og_blend_sort)
+OG__NEVER_FAILS(og__cpu_blend_weights, og_blend_weights)
+OG__NEVER_FAILS(og__cpu_blend_rows, og_blend_rows)
 OG__NEVER_FAILS(og__cpu_pool_max, og_pool_max)
 OG__NEVER_FAILS(og__cpu_pool_max_back, og_pool_max_back)
 OG__NEVER_FAILS(og__cpu_moments, og_moments)
@@ -626,6 +630,10 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .fold_back = og__cpu_fold_back_op,
                                       .mix = og__cpu_mix_op,
                                       .mix_back = og__cpu_mix_back_op,
+                                      .blend = og__cpu_blend_op,
+                                      .blend_sort = og__cpu_blend_sort_op,
+                                      .blend_weights = og__cpu_blend_weights_op,
+                                      .blend_rows = og__cpu_blend_rows_op,
                                       .pool_max = og__cpu_pool_max_op,
                                       .pool_max_back = og__cpu_pool_max_back_op,
                                       .moments = og__cpu_moments_op,

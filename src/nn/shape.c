@@ -192,6 +192,22 @@ bool og__may_transform_first(const struct og_model_config *c, int layer)
     return c->own_dim > 0 || og__layer_mid(c, layer) < og__layer_in(c, layer);
 }
 
+/* A number that an edge adds to a sum takes as long as so many products and sums of a matrix. */
+enum { OF_AN_EDGE = 12 };
+
+bool og__may_blend(const struct og_model_config *c, int layer)
+{
+    return c->bases > 0 && c->bases * OF_AN_EDGE < og__layer_out(c, layer);
+}
+
+bool og__blends(const struct og_model_config *c, int layer, const struct og_block *b)
+{
+    const double d = b->n_dst, lists = b->n_lists, edges = (double)b->n_edges;
+    const double out = og__layer_out(c, layer), bases = c->bases;
+    return og__may_blend(c, layer) && bases * d <= lists &&
+           bases * (d * out + OF_AN_EDGE * edges) < lists * out;
+}
+
 /* A row of all heads must stay in cache, and scratch has room for such rows. */
 enum { WIDEST_ATTENDED = 4096 };
 

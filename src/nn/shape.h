@@ -34,6 +34,12 @@ bool og__may_transform_first(const struct og_model_config *c, int layer);
 bool og__attend_first(const struct og_model_config *c, int layer, const struct og_block *b);
 /* Whether there are blocks for which it may be so. */
 bool og__may_attend_first(const struct og_model_config *c, int layer);
+/* R-GCN's bases: whether coefficients are added up along the edges first, so that a destination has
+ * a product for each basis instead of one for each of its lists; and only where what is added up
+ * fits the place of the lists' means. */
+bool og__blends(const struct og_model_config *c, int layer, const struct og_block *b);
+/* Whether there are blocks for which it may be so. */
+bool og__may_blend(const struct og_model_config *c, int layer);
 /* Whether scores of destinations are those of their rows, without a product. */
 bool og__folds_own(const struct og_model_config *c);
 

@@ -22,6 +22,8 @@ int og__widest(const struct og_model_config *c)
                       OG_MAX(og__layer_mid(c, l), og__layer_out(c, l)));
         if (og__may_attend_first(c, l))
             most = OG_MAX(most, c->heads * og__layer_in(c, l));
+        if (og__may_blend(c, l))
+            most = OG_MAX(most, c->bases * og__layer_in(c, l));
     }
     return most;
 }
@@ -122,6 +124,11 @@ size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_conf
     most = OG_MAX(most, ops->partial_bytes(d, out, n_mid));
     if (og__conv_of(c)->joins) /* matrices that lie as PyTorch Geometric has them: by inputs */
         most = OG_MAX(most, ops->partial_bytes(s, in, (uint64_t)out));
+    if (og__may_blend(c, l)) {
+        most = OG_MAX(most, ops->partial_bytes(d, c->bases * in, (uint64_t)out));
+        most =
+            OG_MAX(most, ops->column_bytes(d, og__blend_columns(c->types->n_relations, c->bases)));
+    }
     if (og__has_self(c)) {
         most = OG_MAX(most, ops->partial_bytes(d, out, (og__pools(c) ? n_mid : n_in) + n_own));
         most = OG_MAX(most, ops->partial_bytes(d, mid, n_own)); /* multiplied before the sum */

@@ -155,3 +155,5 @@ if __name__ == "__main__":
     make("rgcn2_distmult", [3, 3], 8, 9, 9, bases=2, trained=("author",), loss_kind="bce")
     make("rgcn2_margin", [3, 3], 6, 7, 7, trained=("paper", "author", "venue"), loss_kind="margin", each=3)
     make("rgcn1", [-1], 9, 9, 5, bases=1)
+    make("rgcn2_few", [1, 1], 6, 26, 30, bases=1, trained=("author",), norm="layer")  # coefficients go along the edges first, in both layers;
+    make("rgcn2_blended", [1, 1], 7, 8, 240, bases=2, trained=("author",), residual=True)  # in the last one

@@ -166,6 +166,86 @@ static void ref_mix_back(struct og_nn_backend *be, const struct og_mix_back *op)
         }
 }
 
+/* ==== rows blended along the edges ==== */
+
+static void ref_blend_sort(struct og_nn_backend *be, const struct og_blend_sort *op)
+{
+    (void)be;
+    const struct og_block *b = op->block;
+    uint32_t n = 0;
+    for (uint32_t row = 0; row < op->out.n_rows; row++) {
+        op->out.first[row] = n;
+        for (uint32_t kind = 0; kind < b->n_relations; kind++)
+            for (uint32_t k = b->relation[kind]; k < b->relation[kind + 1]; k++)
+                for (uint32_t e = b->indptr[k]; e < b->indptr[k + 1]; e++) {
+                    const float scale = 1 / (float)(b->indptr[k + 1] - b->indptr[k]);
+                    if (op->by_source && b->src[e] == row)
+                        op->out.edge[n++] = (struct og_blend_edge){b->dst[k], kind, scale};
+                    if (!op->by_source && b->dst[k] == row)
+                        op->out.edge[n++] = (struct og_blend_edge){b->src[e], kind, scale};
+                }
+    }
+    op->out.first[op->out.n_rows] = n;
+}
+
+static double coefficient(const struct og_blend *op, const struct og_blend_edge *e, uint32_t b)
+{
+    return (double)op->weight[e->kind * op->n_base + b] * (double)e->scale;
+}
+
+static void ref_blend(struct og_nn_backend *be, const struct og_blend *op)
+{
+    (void)be;
+    const size_t dim = (size_t)op->dim;
+    for (uint32_t v = 0; v < op->edges.n_rows; v++)
+        for (uint32_t b = 0; b < op->n_base; b++)
+            for (size_t j = 0; j < dim; j++) {
+                double sum = 0;
+                for (uint32_t i = op->edges.first[v]; i < op->edges.first[v + 1]; i++) {
+                    const struct og_blend_edge *e = &op->edges.edge[i];
+                    sum += coefficient(op, e, b) * (double)op->x[e->row * dim + j];
+                }
+                op->z[(v * op->n_base + b) * dim + j] = (float)sum;
+            }
+}
+
+static void ref_blend_weights(struct og_nn_backend *be, const struct og_blend_weights *op)
+{
+    (void)be;
+    const struct og_blend *f = op->forward;
+    const size_t dim = (size_t)f->dim;
+    for (uint32_t kind = 0; kind < f->n_kinds; kind++)
+        for (uint32_t b = 0; b < f->n_base; b++) {
+            double sum = 0;
+            for (uint32_t v = 0; v < f->edges.n_rows; v++)
+                for (uint32_t i = f->edges.first[v]; i < f->edges.first[v + 1]; i++) {
+                    const struct og_blend_edge *e = &f->edges.edge[i];
+                    for (size_t j = 0; e->kind == kind && j < dim; j++)
+                        sum += (double)e->scale * (double)f->x[e->row * dim + j] *
+                               (double)op->dz[(v * f->n_base + b) * dim + j];
+                }
+            op->dweight[kind * f->n_base + b] = (float)sum;
+        }
+}
+
+static void ref_blend_rows(struct og_nn_backend *be, const struct og_blend_rows *op)
+{
+    (void)be;
+    const struct og_blend *f = op->forward;
+    const size_t dim = (size_t)f->dim;
+    for (uint32_t u = 0; u < op->edges.n_rows; u++)
+        for (size_t j = 0; j < dim; j++) {
+            double sum = 0;
+            for (uint32_t i = op->edges.first[u]; i < op->edges.first[u + 1]; i++) {
+                const struct og_blend_edge *e = &op->edges.edge[i];
+                for (uint32_t b = 0; b < f->n_base; b++)
+                    sum +=
+                        coefficient(f, e, b) * (double)op->dz[(e->row * f->n_base + b) * dim + j];
+            }
+            op->dx[u * dim + j] = (float)sum;
+        }
+}
+
 /* ==== the largest of the neighbours ==== */
 
 static void ref_pool_max(struct og_nn_backend *be, const struct og_pool_max *op)
@@ -531,6 +611,10 @@ OG__NEVER_FAILS(og__ref_fold, og_fold)
 OG__NEVER_FAILS(og__ref_fold_back, og_fold_back)
 OG__NEVER_FAILS(ref_mix, og_mix)
 OG__NEVER_FAILS(ref_mix_back, og_mix_back)
+OG__NEVER_FAILS(ref_blend_sort, og_blend_sort)
+OG__NEVER_FAILS(ref_blend, og_blend)
+OG__NEVER_FAILS(ref_blend_weights, og_blend_weights)
+OG__NEVER_FAILS(ref_blend_rows, og_blend_rows)
 OG__NEVER_FAILS(ref_pool_max, og_pool_max)
 OG__NEVER_FAILS(ref_pool_max_back, og_pool_max_back)
 OG__NEVER_FAILS(og__ref_moments, og_moments)
@@ -560,6 +644,10 @@ const struct og_nn_ops og__ops_reference = {.name = "reference",
                                             .fold_back = og__ref_fold_back_op,
                                             .mix = ref_mix_op,
                                             .mix_back = ref_mix_back_op,
+                                            .blend_sort = ref_blend_sort_op,
+                                            .blend = ref_blend_op,
+                                            .blend_weights = ref_blend_weights_op,
+                                            .blend_rows = ref_blend_rows_op,
                                             .pool_max = ref_pool_max_op,
                                             .pool_max_back = ref_pool_max_back_op,
                                             .moments = og__ref_moments_op,

@@ -1,0 +1,124 @@
+/* Convolutions with a matrix for each relation that is mixed of a few, where lists are many:
+ *
+ *   y_v = root x_v + bias + sum over b of V_b z_vb,   z_vb = sum over r of comp[r, b] (mean of x_u)
+ *
+ *   x ──mean, times comp──> z ──V, all bases side by side──> y
+ *      edges      [D, B F_in]                         [D, F_out]
+ *
+ * One pass over the edges, and then B products a destination, instead of one a list. As the bases
+ * lie, [B F_in, F_out], they are one matrix, and a destination's sums are one row of it. */
+#include "nn/conv_mixed.h"
+
+static int width_of(const struct og_model *m, int l)
+{
+    return m->config.bases * m->layer[l].n_in;
+}
+
+static struct og_blend blend_of(const struct og_model *m, int l, struct og_rows x)
+{
+    const struct og_layer_work *w = &m->at.work[l];
+    return (struct og_blend){.edges = w->edges,
+                             .n_src = w->block->n_src,
+                             .n_kinds = w->block->n_relations,
+                             .n_base = (uint32_t)m->config.bases,
+                             .dim = m->layer[l].n_in,
+                             .weight = m->layer[l].param[OG__COMP]->value,
+                             .x = (const float *)(const void *)x.base,
+                             .z = w->a};
+}
+
+static int pack_bases(struct og_model *m, int l, enum og__direction direction,
+                      struct og_weight *out, struct og_err *err)
+{
+    return og__pack_matrix(m, m->layer[l].param[OG__NEIGHBOUR]->value, width_of(m, l),
+                           m->layer[l].n_out, direction, out, err);
+}
+
+int og__combine_blended(struct og_model *m, int l, struct og_rows sources, struct og_rows own,
+                        struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    const uint32_t n = w->block->n_dst;
+    struct og_affine op = {.bias = layer->param[OG__BIAS]->value, .n_inputs = 2};
+    struct og_weight bases;
+    const struct og_blend_sort sort = {.block = w->block, .out = w->edges};
+    const struct og_blend blend = blend_of(m, l, sources);
+    int rc;
+    OG_TRY(m->ops->blend_sort(m->backend, &sort, err));
+    OG_TRY(m->ops->blend(m->backend, &blend, err));
+    OG_TRY(pack_bases(m, l, OG__BACKWARD, &bases, err));
+    op.input[0] = og__weighted(og__dense(w->a, n, width_of(m, l)), n, &bases, OG__BACKWARD);
+    op.input[1] = og__weighted(own, n, &layer->weight[OG__SELF], OG__BACKWARD);
+    og__end_layer(m, l, own, &op);
+    rc = m->ops->affine(m->backend, &op, err);
+out:
+    return rc;
+}
+
+/* ==== backward ==== */
+
+/* Of the bases; then, in a, the gradient of the sums takes their place. */
+static int bases_gradient(struct og_model *m, int l, const float *dy, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    const uint32_t n = w->block->n_dst;
+    const struct og_rows dout = og__dense(dy, n, layer->n_out);
+    const struct og_weight_grad of_bases = {.rows = n,
+                                            .n_out = width_of(m, l),
+                                            .dy = w->a,
+                                            .n_inputs = 1,
+                                            .input = {dout},
+                                            .grad = {layer->param[OG__NEIGHBOUR]->grad}};
+    struct og_affine of_sums = {.rows = n, .cols = width_of(m, l), .y = w->a, .n_inputs = 1};
+    struct og_weight bases;
+    int rc;
+    OG_TRY(m->ops->weight_grad(m->backend, &of_bases, err));
+    OG_TRY(pack_bases(m, l, OG__FORWARD, &bases, err));
+    of_sums.input[0] = og__weighted(dout, n, &bases, OG__FORWARD);
+    rc = m->ops->affine(m->backend, &of_sums, err);
+out:
+    return rc;
+}
+
+/* In t, the gradient of the rows that were added up. */
+static int rows_gradient(struct og_model *m, int l, const struct og_blend *forward,
+                         struct og_err *err)
+{
+    struct og_blend_sort sort = {
+        .block = m->at.work[l].block, .by_source = true, .out = m->at.mixing.by_source};
+    sort.out.n_rows = sort.block->n_src;
+    const struct og_blend_rows op = {
+        .forward = forward, .edges = sort.out, .dz = forward->z, .dx = m->at.mixing.t};
+    int rc = m->ops->blend_sort(m->backend, &sort, err);
+    return rc < 0 ? rc : m->ops->blend_rows(m->backend, &op, err);
+}
+
+int og__blended_backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,
+                         const float *dy, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_block *b = m->at.work[l].block;
+    const struct og_sparse as_it_is = {
+        .n_rows = b->n_src, .n_loops = b->n_src, .indptr = m->at.mixing.nothing};
+    struct og_affine op = {.n_inputs = 1,
+                           .plus_through = &as_it_is,
+                           .plus = og__dense(m->at.mixing.t, b->n_src, layer->n_in)};
+    const struct og_blend forward = blend_of(m, l, in);
+    const struct og_blend_weights of_weights = {
+        .forward = &forward, .dz = forward.z, .dweight = layer->param[OG__COMP]->grad};
+    int rc;
+    OG_TRY(og__own_gradients(m, l, own, dy, err));
+    OG_TRY(bases_gradient(m, l, dy, err));
+    OG_TRY(m->ops->blend_weights(m->backend, &of_weights, err));
+    if (!m->ends->goes_back(m, l))
+        return 0;
+    OG_TRY(rows_gradient(m, l, &forward, err));
+    OG_TRY(og__clear(m, m->at.mixing.nothing, (b->n_src + (size_t)1) * sizeof(uint32_t), err));
+    op.input[0] = og__weighted(og__dense(dy, b->n_dst, layer->n_out), b->n_dst,
+                               &layer->weight[OG__SELF], OG__FORWARD);
+    rc = og__input_gradient(m, l, dy, &op, err);
+out:
+    return rc;
+}
