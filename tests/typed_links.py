@@ -169,6 +169,8 @@ def what_there_is_not_says_so():
     assert "binds" in refused("train", "graph", *RUN, "--relation", "cures", "--run", "no")
     assert "rgcn" in refused("train", "graph", *RUN[:3], "sage", *RUN[4:], "--run", "no")
     assert "percentages" in refused("train", "graph", *RUN, "--edge-split", "dataset", "--run", "no")
+    bare = refused("train", "graph", *[a for a in RUN if a not in ("--embedding", 8)], "--run", "no")
+    assert "graph: nodes of type drug have no features" in bare  # what is left when edges are held out has no name of its own
     assert "eval" in refused("predict", "graph", "--checkpoint", "all/best.safetensors", "--out", "no")
     refused("train", "plain", "--task", "link", "--decoder", "distmult", "--epochs", 1, "--run", "no")
     assert not os.path.exists("no")

@@ -312,6 +312,20 @@ void og__typed_close(struct og_typed *g)
     free(g);
 }
 
+void og__typed_replace(struct og_typed *left, struct og_typed *g)
+{
+    char *path = left->nodes.path;
+    left->nodes.path = g->nodes.path;
+    g->nodes.path = path;
+    for (uint32_t t = 0; t < left->n_types; t++)
+        left->type[t].view.path = left->nodes.path;
+    for (uint32_t r = 0; r < left->n_relations; r++)
+        left->relation[r].view.path = left->nodes.path;
+    left->nodes.identity = g->nodes.identity; /* as that of graphs without types */
+    left->contents = g->contents;
+    og__typed_close(g);
+}
+
 uint32_t og__type_of(const struct og_typed *g, uint32_t node)
 {
     uint32_t low = 0;

@@ -40,6 +40,9 @@ struct og_typed {
  * does. Fails on lack of memory alone. */
 OG_MUST_CHECK int og__is_typed(const char *path, bool *is, struct og_err *err);
 OG_MUST_CHECK int og__typed_open(const char *path, struct og_typed **out, struct og_err *err);
+/* `left` was made of g, which it stands for from here on, closing it: under its path and identity.
+ */
+void og__typed_replace(struct og_typed *left, struct og_typed *g);
 void og__typed_close(struct og_typed *g);
 
 /* The type that a node is of. */

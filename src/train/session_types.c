@@ -101,9 +101,7 @@ int og__session_hold_out_types(struct og_session *s, const char *folder, struct 
     OG_TRY(ask_relations(s, asked, err));
     OG_TRY(og__typed_split_write(s->facts.typed, &split, asked, folder, s->budget, err));
     OG_TRY(og__typed_open(folder, &left, err));
-    left->nodes.identity = s->facts.typed->nodes.identity; /* as that of graphs without types */
-    left->contents = s->facts.typed->contents;
-    og__typed_close(s->facts.typed);
+    og__typed_replace(left, s->facts.typed);
     s->facts.typed = left;
     s->facts.ds = &left->nodes;
 out:
