@@ -1,10 +1,8 @@
 /* predict, and eval with all neighbours. */
 #include "budget/memory_plan.h"
 #include "dataset/features.h"
-#include "dataset/typed.h"
 #include "infer/infer.h"
-#include "infer/typed_eval.h"
-#include "infer/typed_predict.h"
+#include "infer/whole_graph.h"
 #include "nn/tasks.h"
 #include "train/checkpoint.h"
 #include "train/options.h"
@@ -223,19 +221,12 @@ out:
     return rc;
 }
 
-int og_predict(const char *dataset, const char *checkpoint, const char *out, const char *embeddings,
-               const struct og_options *opt, const struct og_observer *seen, char **text,
-               struct og_err *err)
+int og__whole_predict(const char *dataset, const char *checkpoint, const char *out,
+                      const char *embeddings, const struct og_options *opt,
+                      const struct og_observer *seen, char **text, struct og_err *err)
 {
     struct og_inference f = {.seen = seen};
-    bool typed = false;
-    if (text)
-        *text = NULL;
-    int rc = og__is_typed(dataset, &typed, err);
-    if (rc < 0 || typed)
-        return rc < 0
-                   ? rc
-                   : og__typed_predict(dataset, checkpoint, out, embeddings, opt, seen, text, err);
+    int rc;
     OG_TRY(open_inference(&f, dataset, checkpoint, opt, err));
     OG_TRY(predict(&f, checkpoint, out, embeddings, text, err));
 out:
@@ -299,9 +290,10 @@ static int open_state(struct og_inference *f, const char *checkpoint, const char
     return rc;
 }
 
-static int evaluate(struct og_inference *f, const char *checkpoint, const char *split,
-                    enum og__split which, char **out, struct og_err *err)
+static int evaluate(struct og_inference *f, const char *checkpoint, enum og__split which,
+                    char **out, struct og_err *err)
 {
+    const char *split = which == OG__VALID ? "valid" : "test";
     struct og_judged j = {0};
     int rc;
     OG_TRY(open_judged(f, &j, which, err));
@@ -324,28 +316,19 @@ out:
     return rc;
 }
 
-int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
-                 const struct og_options *opt, const struct og_observer *seen, char **out,
-                 struct og_err *err)
+int og__whole_eval(const char *dataset, const char *checkpoint, enum og__split which,
+                   const struct og_options *opt, const struct og_observer *seen, char **out,
+                   struct og_err *err)
 {
     struct og_inference f = {.seen = seen};
-    enum og__split which = strcmp(split, "valid") == 0 ? OG__VALID : OG__TEST;
-    if (out)
-        *out = NULL;
-    if (which == OG__TEST && strcmp(split, "test") != 0)
-        return og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", split);
-    bool typed = false;
     int rc;
-    OG_TRY(og__is_typed(dataset, &typed, err));
-    if (typed)
-        return og__typed_eval_full(dataset, checkpoint, which, opt, seen, out, err);
     OG_TRY(open_inference(&f, dataset, checkpoint, opt, err));
     if (og__of_pairs(&f.config))
         OG_TRY(og__fail(err, -EINVAL,
                         "leave out --full: edges are judged a batch at a time, by all neighbours "
                         "with --fanout -1",
                         "%s: a model of links", checkpoint));
-    OG_TRY(evaluate(&f, checkpoint, split, which, out, err));
+    OG_TRY(evaluate(&f, checkpoint, which, out, err));
 out:
     close_inference(&f);
     return rc;

@@ -1,7 +1,7 @@
 /* eval --full where nodes have types: all in-neighbours in every layer, a batch of seeds at a time,
  * so that memory goes by --batch; layer by layer from disk it is not computed yet. */
-#ifndef OG_INFER_TYPED_EVAL_H
-#define OG_INFER_TYPED_EVAL_H
+#ifndef OG_RUN_TYPED_EVAL_H
+#define OG_RUN_TYPED_EVAL_H
 
 #include "dataset/dataset.h"
 

@@ -1,7 +1,7 @@
 /* predict where nodes have types: logits of every node of the type that the model is for, a batch
  * at a time, with neighbours drawn as in training. */
-#ifndef OG_INFER_TYPED_PREDICT_H
-#define OG_INFER_TYPED_PREDICT_H
+#ifndef OG_RUN_TYPED_PREDICT_H
+#define OG_RUN_TYPED_PREDICT_H
 
 #include <outgrow/outgrow.h>
 

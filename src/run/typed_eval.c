@@ -1,4 +1,4 @@
-#include "infer/typed_eval.h"
+#include "run/typed_eval.h"
 
 #include "ahead/ahead.h"
 #include "nn/tasks.h"

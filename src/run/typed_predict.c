@@ -1,4 +1,4 @@
-#include "infer/typed_predict.h"
+#include "run/typed_predict.h"
 
 #include "ahead/ahead.h"
 #include "dataset/writer.h"

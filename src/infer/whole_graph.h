@@ -1,0 +1,16 @@
+/* predict and eval --full, layer by layer (infer.h): of graphs without types. */
+#ifndef OG_INFER_WHOLE_GRAPH_H
+#define OG_INFER_WHOLE_GRAPH_H
+
+#include "dataset/dataset.h"
+
+/* As og_predict and og_eval_full. */
+OG_MUST_CHECK int og__whole_predict(const char *dataset, const char *checkpoint, const char *out,
+                                    const char *embeddings, const struct og_options *opt,
+                                    const struct og_observer *seen, char **text,
+                                    struct og_err *err);
+OG_MUST_CHECK int og__whole_eval(const char *dataset, const char *checkpoint, enum og__split which,
+                                 const struct og_options *opt, const struct og_observer *seen,
+                                 char **out, struct og_err *err);
+
+#endif
