@@ -207,6 +207,51 @@ static void presets_mean_their_papers(void **state)
     drop(&without);
 }
 
+/* Batches that were sampled beforehand are the same, whoever trains on them. */
+static void samples_made_beforehand_are_trained_on(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"degree", "lru", "belady"};
+    static const char *const sampling[] = {"policy", "degree", NULL};
+    char samples[400], memory[32];
+    struct og_options opt;
+    struct og_err err = {0};
+    snprintf(samples, sizeof(samples), "%s/samples", folder);
+    memory_for(100, memory);
+    common(&opt, sampling);
+    if (og_sample(dataset, samples, false, &opt, NULL, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    og_options_release(&opt);
+    for (size_t i = 0; i < OG_COUNT(policies); i++) {
+        const char *way[] = {"policy",
+                             policies[i],
+                             "cache",
+                             "2%",
+                             "device-policy",
+                             policies[i],
+                             "device-memory",
+                             memory,
+                             "superbatch",
+                             "7",
+                             NULL,
+                             NULL,
+                             NULL};
+        struct result drawn = train(way);
+        way[10] = "samples";
+        way[11] = samples;
+        struct result read = train(way);
+        assert_same_numbers(&read, &drawn);
+        for (size_t k = 0; k < OG_COUNT(tier_keys); k++)
+            if (sum(&read, tier_keys[k]) != sum(&drawn, tier_keys[k]))
+                fail_msg("%s: %s is %lld, drawn %lld", policies[i], tier_keys[k],
+                         sum(&read, tier_keys[k]), sum(&drawn, tier_keys[k]));
+        if (sum(&read, "device_hits") == 0 || sum(&read, "misses") == 0)
+            fail_msg("%s: nothing on the device, or nothing missed", policies[i]);
+        drop(&read);
+        drop(&drawn);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +260,7 @@ int main(void)
         cmocka_unit_test(seconds_over_the_link_are_those_of_its_model),
         cmocka_unit_test(auto_takes_the_fastest_pair),
         cmocka_unit_test(presets_mean_their_papers),
+        cmocka_unit_test(samples_made_beforehand_are_trained_on),
     };
     return cmocka_run_group_tests(tests, make_dataset, remove_folder);
 }

@@ -29,8 +29,6 @@ static int refuse_with(const struct og_config *c, struct og_err *err)
         {opt->trainers > 1 || opt->executors.samplers > 0, "one trainer has the device",
          "leave --trainers and --executors out"},
         {opt->workers > 1, "workers share no device", "train with one worker"},
-        {opt->samples != NULL, "packs and samples made beforehand are for one cache",
-         "leave --samples out"},
     };
     for (size_t i = 0; i < OG_COUNT(others); i++)
         if (others[i].given)
