@@ -252,6 +252,58 @@ static void samples_made_beforehand_are_trained_on(void **state)
     }
 }
 
+static double part_of(const char *const *way, const char *part)
+{
+    json_t *plan = plan_of(way);
+    const json_t *n = json_object_get(json_object_get(plan, "memory"), part);
+    assert_true(json_is_integer(n));
+    const double bytes = json_number_value(n);
+    json_decref(plan);
+    return bytes;
+}
+
+/* Of a device that samples --memory has the pinned staging, beside that of the model's. */
+static void staging_of_sampling_is_in_the_plan(void **state)
+{
+    (void)state;
+    const char *way[] = {"policy", "degree",    "cache", "10%", "topology",
+                         "memory", "sample-on", "host",  NULL};
+    const double without = part_of(way, "activations");
+    way[7] = "device";
+    assert_true(part_of(way, "activations") - without == 2 << 20);
+}
+
+/* What a library takes of the device when it is opened is within --device-memory: the least that
+ * would do is as much more, and is enough. */
+static void a_library_s_memory_is_in_the_bound(void **state)
+{
+    (void)state;
+    static const char *const plain[] = {"policy", "degree", NULL};
+    enum { OWN = 3 };
+    struct og_virtual v = og__virtual_usual;
+    char memory[32];
+    const char *const way[] = {"policy", "degree", "cache", "10%", "device-memory", memory, NULL};
+    const long smallest = smallest_memory();
+    struct result without = train(plain);
+    v.own = (size_t)OWN << 20;
+    og__virtual_become(&v);
+    assert_int_equal(smallest_memory(), smallest + OWN);
+    snprintf(memory, sizeof(memory), "%ldM", smallest + OWN);
+    struct result with = train(way);
+    const json_t *device = device_of(&with);
+    const json_t *parts = json_object_get(device, "memory");
+    double all = json_number_value(json_object_get(parts, "model")) +
+                 json_number_value(json_object_get(parts, "activations")) +
+                 json_number_value(json_object_get(parts, "batches")) +
+                 json_number_value(json_object_get(parts, "feature cache"));
+    assert_true(all <= (double)((smallest + OWN) << 20));
+    assert_true(json_number_value(json_object_get(parts, "activations")) > OWN << 20);
+    assert_same_numbers(&with, &without);
+    og__virtual_become(&og__virtual_usual);
+    drop(&with);
+    drop(&without);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +313,8 @@ int main(void)
         cmocka_unit_test(auto_takes_the_fastest_pair),
         cmocka_unit_test(presets_mean_their_papers),
         cmocka_unit_test(samples_made_beforehand_are_trained_on),
+        cmocka_unit_test(staging_of_sampling_is_in_the_plan),
+        cmocka_unit_test(a_library_s_memory_is_in_the_bound),
     };
     return cmocka_run_group_tests(tests, make_dataset, remove_folder);
 }

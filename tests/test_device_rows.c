@@ -316,9 +316,43 @@ static void a_bound_is_kept(void **state)
     og__ops_virtual.close(be);
 }
 
+/* What operators were asked is theirs: a batch that outgrows its room, which the thread that loads
+ * brings, leaves it as far as it was. */
+static void a_room_that_grows_leaves_operators_alone(void **state)
+{
+    (void)state;
+    struct og_virtual v = og__virtual_usual;
+    v.pace = OG__LAZY;
+    v.glass = true;
+    og__virtual_become(&v);
+    struct case_of *c = calloc(1, sizeof(*c));
+    struct batch *b = calloc(1, sizeof(*b));
+    open_case(c, 64, 1, 3);
+    const struct og_device_ops *ops = c->be->ops;
+    char *mark = og__device_take(c->be, 16, "mark", NULL);
+    assert_non_null(mark);
+    memset(mark, 1, 16);
+    assert_int_equal(ops->clear(c->be->work, mark, 16, NULL), 0);
+    do
+        draw_batch(c, b, c->staging[0]);
+    while (b->n < 300); /* its room has 50 rows */
+    b->n_moves = b->n_entries = 0;
+    struct og_brought brought;
+    bring(c, b, 0, c->staging[0], &brought);
+    assert_int_equal(mark[0], 1);
+    assert_int_equal(ops->finish(c->be->work, NULL), 0);
+    assert_int_equal(mark[0], 0);
+    og__device_give(c->be, mark, 16, "mark");
+    close_case(c);
+    og__virtual_become(&og__virtual_usual);
+    free(b);
+    free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_room_that_grows_leaves_operators_alone),
         cmocka_unit_test(rows_come_from_everywhere),
         cmocka_unit_test(a_large_batch_goes_in_pieces),
         cmocka_unit_test(a_bound_is_kept),

@@ -70,6 +70,7 @@ struct og_facts {
         size_t model;           /* with what training keeps of it besides */
         size_t activations;
         size_t there_model, there_activations; /* of the device's memory, where that is bounded; */
+        size_t sampling_staging;               /* of the host's memory, of a device that samples */
         size_t there_sampling; /* structure and hops; 0: not there, or not bounded */
     } bytes;
 

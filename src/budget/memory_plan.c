@@ -85,7 +85,7 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
     m->record = of->record;
     m->handed = (size_t)p->config->handover.n * of->handed;
     m->model = of->model;
-    m->activations = of->activations + of->targets;
+    m->activations = of->activations + of->targets + of->sampling_staging;
 }
 
 /* Rows of a batch twice, of one that is trained and of the next; what others ask for; where rows

@@ -450,6 +450,11 @@ static void cuda_counts(struct og_device *d, struct og_device_counts *out)
     pthread_mutex_unlock(&d->lock);
 }
 
+static size_t cuda_own_bytes(void)
+{
+    return WORKSPACE;
+}
+
 extern "C" {
 extern const struct og_device_ops og_cuda_device;
 __attribute__((visibility("default"))) const struct og_device_ops og_cuda_device = {
@@ -457,5 +462,6 @@ __attribute__((visibility("default"))) const struct og_device_ops og_cuda_device
     cuda_alloc,         cuda_release,    cuda_pin,    cuda_unpin,      cuda_stream,
     cuda_end_stream,    cuda_event,      cuda_end_event, cuda_record,  cuda_follow,
     cuda_wait,          cuda_finish,     cuda_copy,   cuda_clear,      cuda_launch,
-    cuda_multiply,      cuda_sort_bytes, cuda_sort,   cuda_counts};
+    cuda_multiply,      cuda_sort_bytes, cuda_sort,   cuda_counts,
+    cuda_own_bytes};
 }

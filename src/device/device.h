@@ -76,7 +76,7 @@ struct og_device_counts {
     size_t used, peak;      /* bytes of its memory */
 };
 
-enum { OG__DEVICE_VERSION = 3 };
+enum { OG__DEVICE_VERSION = 4 };
 struct og_device_ops {
     uint32_t version; /* OG__DEVICE_VERSION: what functions mean; sizes are in fingerprints */
     const char *name;
@@ -119,6 +119,7 @@ struct og_device_ops {
     int (*sort)(struct og_stream *s, const struct og_sort *op, struct og_err *err);
 
     void (*counts)(struct og_device *d, struct og_device_counts *out);
+    size_t (*own_bytes)(void); /* of its memory, that opening takes for what the library needs */
 };
 
 extern const struct og_device_ops og__device_virtual;

@@ -626,6 +626,14 @@ static void virtual_counts(struct og_device *d, struct og_device_counts *out)
     pthread_mutex_unlock(&d->lock);
 }
 
+static size_t virtual_own_bytes(void)
+{
+    pthread_mutex_lock(&lock);
+    const size_t own = settings.own;
+    pthread_mutex_unlock(&lock);
+    return own;
+}
+
 const struct og_device_ops og__device_virtual = {.version = OG__DEVICE_VERSION,
                                                  .name = "virtual",
                                                  .count = virtual_count,
@@ -649,4 +657,5 @@ const struct og_device_ops og__device_virtual = {.version = OG__DEVICE_VERSION,
                                                  .multiply = virtual_multiply,
                                                  .sort_bytes = virtual_sort_bytes,
                                                  .sort = virtual_sort,
-                                                 .counts = virtual_counts};
+                                                 .counts = virtual_counts,
+                                                 .own_bytes = virtual_own_bytes};

@@ -582,6 +582,8 @@ struct og_nn_ops {
                 struct og_err *err);
     void (*close)(struct og_nn_backend *be); /* NULL: nothing */
     size_t (*own_bytes)(int threads);
+    /* What it takes of its own memory besides what is asked of it; NULL: nothing, or the host's. */
+    size_t (*own_there)(void);
     /* Where all that operators read and write lies; no one but they, fetch and push touches what is
      * there. Both are finished when they return. */
     struct og_memory (*memory)(const struct og_nn_backend *be);

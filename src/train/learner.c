@@ -130,7 +130,7 @@ void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
         const size_t workspace =
             og__model_workspace_bytes(l->ops, &f->shape, &f->caps, alone, config->opt.threads);
         f->bytes.there_model = model;
-        f->bytes.there_activations = workspace - own;
+        f->bytes.there_activations = workspace - own + l->ops->own_there();
         f->bytes.model -= model;
         f->bytes.activations -= workspace - own;
         f->bytes.activations += l->ops->rows->host_bytes();

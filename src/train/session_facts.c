@@ -188,17 +188,27 @@ static void know_typed_rows(struct og_session *s)
                                 og__file_row_bytes(&f->typed->type[t].view);
 }
 
-/* Of --device-memory: there is one hop at a time. */
-static void know_sampling(struct og_session *s)
+/* Of a device that samples, with a backend of its own; what it takes there is of --device-memory.
+ * There is one hop at a time. */
+static int know_sampling(struct og_session *s, struct og_err *err)
 {
     struct og_facts *f = &s->facts;
+    const struct og_nn_ops *ops;
     uint64_t most = 0;
+    f->bytes.sampling_staging = f->bytes.there_sampling = 0;
+    if (s->config.opt.sample_on != OG_SAMPLE_ON_DEVICE)
+        return 0;
+    const int rc = og__nn_find(&ops, s->config.opt.device, err);
+    if (rc < 0)
+        return rc;
+    f->bytes.sampling_staging = ops->own_bytes(s->config.opt.threads);
     for (uint32_t h = 0; h < f->caps.n_hops; h++)
         most = OG_MAX(most, f->caps.hop[h].n_edges);
-    f->bytes.there_sampling = 0;
-    if (og__has_tiers(&s->config) && s->config.opt.sample_on == OG_SAMPLE_ON_DEVICE)
+    if (og__has_tiers(&s->config))
         f->bytes.there_sampling =
-            s->learner.ops->samplers->bytes(&s->structure.topology, og__input_rows(f), most);
+            ops->samplers->bytes(&s->structure.topology, og__input_rows(f), most) +
+            ops->own_there();
+    return 0;
 }
 
 /* Others ask for what this rank's batches ask of it, as many times as there are ranks, or for more:
@@ -250,8 +260,7 @@ int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct 
         f->bytes.handed = s->config.handover.bytes(f, want);
     if (want & OG__WANT_MODEL)
         og__learner_sizes(&s->learner, f, &s->config);
-    know_sampling(s);
-    return 0;
+    return know_sampling(s, err);
 }
 
 int og__know_link(struct og_session *s, struct og_err *err)

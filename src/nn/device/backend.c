@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HALF (OG_MIB) /* of the staging memory */
+#define LIBRARY "library"
+#define HALF    (OG_MIB) /* of the staging memory */
 
 /* ==== open and close ==== */
 
@@ -49,6 +50,8 @@ int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops,
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "operators"));
     be->ops = ops;
     be->host = b;
+    OG_TRY(og__budget_charge(be->budget, ops->own_bytes(), LIBRARY, err));
+    be->library = ops->own_bytes();
     OG_TRY(ops->open(&be->device, 0, err));
     OG_TRY(open_streams(be, err));
     OG_TRY(open_staging(be, err));
@@ -83,6 +86,8 @@ void og__device_close(struct og_nn_backend *be)
         be->ops->end_stream(be->work);
         be->ops->close(be->device);
     }
+    if (be->library)
+        og__budget_uncharge(be->budget, be->library, LIBRARY);
     og__budget_free(be->budget);
     free(be);
 }
@@ -94,10 +99,11 @@ static struct og_nn_backend *backend_of(const struct og_memory *m)
     return m->device;
 }
 
-static int clear_now(struct og_nn_backend *be, void *p, size_t bytes, struct og_err *err)
+static int clear_now(struct og_nn_backend *be, struct og_stream *s, void *p, size_t bytes,
+                     struct og_err *err)
 {
-    int rc = be->ops->clear(be->work, p, bytes, err);
-    return rc < 0 ? rc : be->ops->finish(be->work, err);
+    int rc = be->ops->clear(s, p, bytes, err);
+    return rc < 0 ? rc : be->ops->finish(s, err);
 }
 
 static int charge(struct og_nn_backend *be, size_t bytes, const char *part, struct og_err *err)
@@ -117,18 +123,32 @@ int og__device_bound(struct og_nn_backend *be, size_t bytes, struct og_err *err)
                           "device %s: holds more than %zu bytes", be->ops->name, bytes);
 }
 
-static void *device_alloc(const struct og_memory *m, size_t bytes, const char *part,
-                          struct og_err *err)
+void *og__device_take_by(struct og_nn_backend *be, struct og_stream *s, size_t bytes,
+                         const char *part, struct og_err *err)
 {
-    struct og_nn_backend *be = backend_of(m);
     if (charge(be, bytes, part, err) < 0)
         return NULL;
     void *p = be->ops->alloc(be->device, bytes, err);
-    if (p && clear_now(be, p, bytes, err) == 0)
+    if (p && clear_now(be, s, p, bytes, err) == 0)
         return p;
     be->ops->release(be->device, p, bytes);
     og__budget_uncharge(be->budget, bytes, part);
     return NULL;
+}
+
+void og__device_give_idle(struct og_nn_backend *be, void *p, size_t bytes, const char *part)
+{
+    if (!p)
+        return;
+    be->ops->release(be->device, p, bytes);
+    og__budget_uncharge(be->budget, bytes, part);
+}
+
+static void *device_alloc(const struct og_memory *m, size_t bytes, const char *part,
+                          struct og_err *err)
+{
+    struct og_nn_backend *be = backend_of(m);
+    return og__device_take_by(be, be->work, bytes, part, err);
 }
 
 static void device_release(const struct og_memory *m, void *p, size_t bytes, const char *part)
@@ -138,8 +158,7 @@ static void device_release(const struct og_memory *m, void *p, size_t bytes, con
         return;
     be->ops->finish(be->copies, NULL); /* a failure here was one before */
     be->ops->finish(be->work, NULL);
-    be->ops->release(be->device, p, bytes);
-    og__budget_uncharge(be->budget, bytes, part);
+    og__device_give_idle(be, p, bytes, part);
 }
 
 struct og_memory og__device_memory(const struct og_nn_backend *be)

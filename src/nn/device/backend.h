@@ -23,6 +23,7 @@ struct og_nn_backend {
     char *scratch; /* its caller's: what was planned for operators on batches of that size */
     char *extra;   /* what it had to take beyond; NULL: nothing */
     size_t scratch_bytes, extra_bytes;
+    size_t library; /* that the device's library took of its memory */
 };
 
 int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops,
@@ -33,6 +34,11 @@ struct og_memory og__device_memory(const struct og_nn_backend *be);
 /* From it, and back: NULL is left alone. */
 void *og__device_take(struct og_nn_backend *be, size_t bytes, const char *part, struct og_err *err);
 void og__device_give(struct og_nn_backend *be, void *p, size_t bytes, const char *part);
+/* The same by whoever has a stream of its own, and so no part in the operators'; given back when no
+ * stream has anything left to do with it. */
+void *og__device_take_by(struct og_nn_backend *be, struct og_stream *s, size_t bytes,
+                         const char *part, struct og_err *err);
+void og__device_give_idle(struct og_nn_backend *be, void *p, size_t bytes, const char *part);
 int og__device_fetch(struct og_nn_backend *be, void *host, const void *there, size_t bytes,
                      struct og_err *err);
 int og__device_push(struct og_nn_backend *be, void *there, const void *host, size_t bytes,

@@ -55,7 +55,8 @@ static size_t host_bytes(void)
     return 2 * HALF * sizeof(uint32_t);
 }
 
-/* One that holds so many rows; what it held before is nobody's any more. */
+/* One that holds so many rows; what it held before is nobody's any more: the stream followed those
+ * who used it. The thread that loads has no part in the operators' stream. */
 static int open_room(struct og_rows_there *t, struct room *r, uint64_t rows, struct og_err *err)
 {
     const size_t need = room_bytes(rows, t->setup.row_bytes);
@@ -63,9 +64,9 @@ static int open_room(struct og_rows_there *t, struct room *r, uint64_t rows, str
         return 0;
     int rc;
     OG_TRY(t->be->ops->finish(t->stream, err));
-    og__device_give(t->be, r->rows, r->bytes, ROOMS);
+    og__device_give_idle(t->be, r->rows, r->bytes, ROOMS);
     r->bytes = need;
-    r->rows = og__device_take(t->be, need, ROOMS, err);
+    r->rows = og__device_take_by(t->be, t->stream, need, ROOMS, err);
     OG_TRY(r->rows ? 0 : -ENOMEM);
 out:
     return rc;
