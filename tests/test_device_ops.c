@@ -1,21 +1,38 @@
 /* The operators of devices: the tests that the cpu backend passes, beside plain loops in double,
  * finite differences and PyTorch, run once more with every operator a virtual device's, in each
- * order of threads and at each pace of streams. */
+ * order of threads and at each pace of streams. With OUTGROW_TEST_DEVICE once, on that device and
+ * without what PyTorch wrote (tools/gpu-bundle). */
 #include "testing.h"
 
 #include "device/mains.h"
 #include "device/ops_on_virtual.h"
 #include "device/virtual.h"
 
+#include <stdlib.h>
+
 static int (*const operators[])(void) = {main_of_test_nn_ops,       main_of_test_nn_products,
                                          main_of_test_nn_attention, main_of_test_nn_graph_ops,
                                          main_of_test_nn_losses,    main_of_test_link_scores};
+
+static int run_once(void)
+{
+    struct og_virtual v = og__virtual_usual;
+    int failed = 0;
+    v.glass = true;
+    og__virtual_become(&v);
+    for (size_t i = 0; i < OG_COUNT(operators); i++)
+        failed += operators[i]() != 0;
+    og__ops_on_virtual_end();
+    return failed > 0;
+}
 
 int main(void)
 {
     static const enum og__pace pace[OG__ORDERS] = {OG__EAGER, OG__LAZY, OG__SEEDED};
     int failed = 0;
     cmocka_set_skip_filter("same_bits_for_any_number_of_threads"); /* a device has none */
+    if (getenv("OUTGROW_TEST_DEVICE"))
+        return run_once();
     for (int order = 0; order < OG__ORDERS; order++) {
         struct og_virtual v = og__virtual_usual;
         v.order = (enum og__order)order;

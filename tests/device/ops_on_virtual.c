@@ -3,13 +3,21 @@
 #include "nn/device/backend.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static struct og_nn_backend *of_none;
+
+/* The virtual device's, unless OUTGROW_TEST_DEVICE is cuda: of a GPU that reads the host's memory. */
+static const struct og_nn_ops *device_ops(void)
+{
+    const char *asked = getenv("OUTGROW_TEST_DEVICE");
+    return asked && strcmp(asked, "cuda") == 0 ? &og__ops_cuda : &og__ops_virtual;
+}
 
 /* What `be` is, or one for those that have none. */
 static struct og_nn_backend *backend(struct og_nn_backend *be)
 {
-    if (!be && !of_none && og__ops_virtual.open(&of_none, NULL, NULL, NULL) < 0)
+    if (!be && !of_none && device_ops()->open(&of_none, NULL, NULL, NULL) < 0)
         abort();
     return be ? be : of_none;
 }
@@ -63,7 +71,7 @@ FINISHED(sgd, og_update)
 static int open(struct og_nn_backend **out, struct og_pool *pool, struct og_budget *b,
                 struct og_err *err)
 {
-    return og__ops_virtual.open(out, pool, b, err);
+    return device_ops()->open(out, pool, b, err);
 }
 
 static size_t room_bytes(size_t bytes)
