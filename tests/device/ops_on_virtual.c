@@ -7,7 +7,8 @@
 
 static struct og_nn_backend *of_none;
 
-/* The virtual device's, unless OUTGROW_TEST_DEVICE is cuda: of a GPU that reads the host's memory. */
+/* The virtual device's, unless OUTGROW_TEST_DEVICE is cuda: of a GPU that reads the host's memory.
+ */
 static const struct og_nn_ops *device_ops(void)
 {
     const char *asked = getenv("OUTGROW_TEST_DEVICE");
