@@ -93,7 +93,8 @@ def compare(train, n, agent, *how):
     print(f"{n} hosts{' with ' + how[0] if how else ''}: the same bytes; {told['seconds']:.1f} s, one process with --accumulate {n} {one['seconds']:.1f} s; over the links "
           f"{over / 1e6:.1f} MB, {over / n / steps / (4 * told['parameters']):.2f} vectors of the model a host and step; read by a host "
           f"{max(w['bytes_read'] for w in told['workers']) / 1e6:.1f} MB, by one process {sum(e['bytes_read'] for e in one['epochs']) / 1e6:.1f} MB"
-          + (f"; {rows * ROW / 1e6:.1f} MB of rows and their numbers exchanged" if how else ""))
+          + (f"; {rows * ROW / 1e6:.1f} MB of rows and their numbers exchanged, with {sum(e['exchange_seconds'] for e in told['epochs']) / n:.2f} s of each "
+             f"worker's {sum(e['seconds'] + e['eval_seconds'] for e in told['epochs']):.2f} s in those messages and those of evaluation" if how else ""))
 
 
 def begun(train, n, agent, how):

@@ -136,11 +136,15 @@ def one_that_is_killed_ends_all():
 
 def what_it_does_not_take_is_refused():
     refused = ((["--policy", "sweep"], "--policy sweep"), (["--layout", "packed", "--policy", "belady"], "--layout packed"),
-               (["--policy", "belady", "--alternate"], "--alternate"), (["--pipeline", "none"], "--pipeline none"), (["--trainers", "2", "--accumulate", "4"], "one mini-batch"))
+               (["--policy", "belady", "--alternate"], "--alternate"), (["--pipeline", "none"], "--pipeline none"), (["--trainers", "2", "--accumulate", "4"], "one mini-batch"),
+               (["--executors", "1:1"], "one mini-batch"), (["--layout", "segmented", "--policy", "belady"], "--layout segmented"),
+               (["--batch", "600"], "an epoch has 1 mini-batches"))
     for words, says in refused:
         done = train("refused", 2, words, EXCHANGE)
         assert done.returncode == 1 and done.stderr.count(says) == 1 and done.stderr.count("hint:") == 1, (words, done.stderr)
         assert not os.path.exists("refused")
+        plan = subprocess.run([OUTGROW, "plan", "graph", "--workers", "2", *BASE[:-2], *words, *EXCHANGE], capture_output=True, text=True)
+        assert plan.returncode == 1 and says in plan.stderr, (words, plan.stderr)
     done = train("refused", 2, ["--memory", "1M"], EXCHANGE)
     assert done.returncode == 1 and "smallest that would do" in done.stderr, done.stderr
     smallest = done.stderr.split("smallest that would do is --memory ")[1].split("M")[0]
