@@ -6,7 +6,9 @@
 #include "device/virtual.h"
 
 #include <dirent.h>
+#include <jansson.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 static char traces[2][400];
 
@@ -64,16 +66,18 @@ static void compare(const char *dataset, const char *const *way)
     static int pace;
     struct og_virtual v = og__virtual_usual;
     sample(dataset, way, "host", traces[0]);
-    v.order = (enum og__order)(pace % OG__ORDERS);
-    v.pace = (enum og__pace)(pace % OG__PACES);
-    v.seed = (uint64_t)pace++;
-    og__virtual_become(&v);
-    sample(dataset, way, "device", traces[1]);
-    assert_true(og__virtual_calls() > 100);
-    og__virtual_become(&og__virtual_usual);
-    assert_true(count_same(traces[0], traces[1]) >= 7);
+    for (int pinned = 0; pinned < 2; pinned++) {
+        v.order = (enum og__order)(pace % OG__ORDERS);
+        v.pace = (enum og__pace)(pace % OG__PACES);
+        v.seed = (uint64_t)pace++;
+        og__virtual_become(&v);
+        sample(dataset, way, pinned ? "pinned" : "device", traces[1]);
+        assert_true(og__virtual_calls() > 100);
+        og__virtual_become(&og__virtual_usual);
+        assert_true(count_same(traces[0], traces[1]) >= 7);
+        og__remove_tree(traces[1]);
+    }
     og__remove_tree(traces[0]);
-    og__remove_tree(traces[1]);
 }
 
 static const char *const ways[][7] = {
@@ -134,18 +138,20 @@ static void real_graphs_too(void **state)
 static void training_is_the_same(void **state)
 {
     (void)state;
-    char dataset[400], run[400], *text[2], path[500];
-    size_t bytes[2];
+    enum { PLACES = 3 };
+    static const char *const places[PLACES] = {"host", "device", "pinned"};
+    char dataset[400], run[400], *text[PLACES], path[500];
+    size_t bytes[PLACES];
     snprintf(dataset, sizeof(dataset), "%s/graph1", folder);
     snprintf(run, sizeof(run), "%s/run", folder);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < PLACES; i++) {
         struct og_options opt;
         struct og_err err = {0};
         small_run(&opt, run);
         set(&opt, "batch", "200");
         set(&opt, "threads", "3");
         set(&opt, "device", "virtual");
-        set(&opt, "sample-on", i ? "device" : "host");
+        set(&opt, "sample-on", places[i]);
         if (i) {
             set(&opt, "policy", "degree");
             set(&opt, "device-memory", "32M");
@@ -157,10 +163,49 @@ static void training_is_the_same(void **state)
         og__remove_tree(run);
         og_options_release(&opt);
     }
-    assert_int_equal(bytes[0], bytes[1]);
-    assert_memory_equal(text[0], text[1], bytes[0]);
-    free(text[0]);
-    free(text[1]);
+    for (int i = 1; i < PLACES; i++) {
+        assert_int_equal(bytes[0], bytes[i]);
+        assert_memory_equal(text[0], text[i], bytes[0]);
+    }
+    for (int i = 0; i < PLACES; i++)
+        free(text[i]);
+}
+
+static json_int_t planned_there(const char *dataset, const char *place)
+{
+    struct og_options opt;
+    struct og_err err = {0};
+    char *text = NULL;
+    og_options_init(&opt);
+    set(&opt, "device", "virtual");
+    set(&opt, "sample-on", place);
+    set(&opt, "policy", "degree");
+    set(&opt, "memory", "96M");
+    set(&opt, "device-memory", "64M");
+    if (og_plan(dataset, &opt, NULL, &text, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    json_t *plan = json_loads(text, 0, NULL);
+    const json_t *memory = json_object_get(json_object_get(plan, "device"), "memory");
+    const json_int_t bytes = json_integer_value(json_object_get(memory, "sampling"));
+    json_decref(plan);
+    free(text);
+    og_options_release(&opt);
+    return bytes;
+}
+
+/* Lists that stay in the host's memory are none of the device's. */
+static void pinned_lists_take_nothing_there(void **state)
+{
+    (void)state;
+    enum { HEAD = 4096, EACH = 4 }; /* of the file; of an index */
+    char dataset[400], path[500];
+    struct stat file;
+    snprintf(dataset, sizeof(dataset), "%s/graph1", folder);
+    snprintf(path, sizeof(path), "%s/indices.npy", dataset);
+    assert_int_equal(stat(path, &file), 0);
+    const json_int_t lists = planned_there(dataset, "device") - planned_there(dataset, "pinned");
+    assert_int_equal(lists, file.st_size - HEAD);
+    assert_true(lists > 100000 * EACH);
 }
 
 static void what_does_not_go_together_is_refused(void **state)
@@ -203,6 +248,7 @@ int main(void)
         cmocka_unit_test(traces_are_the_same),
         cmocka_unit_test(real_graphs_too),
         cmocka_unit_test(training_is_the_same),
+        cmocka_unit_test(pinned_lists_take_nothing_there),
         cmocka_unit_test(what_does_not_go_together_is_refused),
     };
     return cmocka_run_group_tests(tests, make, remove_folder);

@@ -109,7 +109,7 @@ enum og_layout_kind { OG_LAYOUT_RAW, OG_LAYOUT_PACKED, OG_LAYOUT_SEGMENTED, OG_L
 enum og_topology_kind { OG_TOPOLOGY_MEMORY, OG_TOPOLOGY_DISK, OG_TOPOLOGY_AUTO };
 enum { OG_SUPERBATCH_AUTO = 0, OG_SUPERBATCH_ALL = -1 };
 enum { OG_TOGETHER_AUTO = 0 };
-enum og_sample_on_kind { OG_SAMPLE_ON_HOST, OG_SAMPLE_ON_DEVICE };
+enum og_sample_on_kind { OG_SAMPLE_ON_HOST, OG_SAMPLE_ON_DEVICE, OG_SAMPLE_ON_PINNED };
 enum og_pipeline_kind { OG_PIPELINE_NONE, OG_PIPELINE_BATCHES };
 enum og_io_kind { OG_IO_URING, OG_IO_PREAD, OG_IO_MMAP, OG_IO_AUTO };
 enum og_preset_kind {

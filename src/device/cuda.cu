@@ -146,6 +146,22 @@ static void cuda_unpin(struct og_device *d, void *p, size_t bytes)
         cudaFreeHost(p);
 }
 
+/* One address is both the host's and the device's. */
+static int cuda_lend(struct og_device *d, const void *p, size_t bytes, struct og_err *err)
+{
+    const int rc = use(d, err);
+    if (rc < 0 || bytes == 0)
+        return rc;
+    return check(cudaHostRegister((void *)p, bytes, cudaHostRegisterDefault), "pinning memory",
+                 err);
+}
+
+static void cuda_end_lending(struct og_device *d, const void *p, size_t bytes)
+{
+    if (bytes > 0 && use(d, NULL) == 0)
+        cudaHostUnregister((void *)p);
+}
+
 /* ==== open and close ==== */
 
 static void cuda_close(struct og_device *d)
@@ -459,7 +475,8 @@ extern "C" {
 extern const struct og_device_ops og_cuda_device;
 __attribute__((visibility("default"))) const struct og_device_ops og_cuda_device = {
     OG__DEVICE_VERSION, "cuda",          cuda_count,  cuda_open,       cuda_close,
-    cuda_alloc,         cuda_release,    cuda_pin,    cuda_unpin,      cuda_stream,
+    cuda_alloc,         cuda_release,    cuda_pin,    cuda_unpin,      cuda_lend,
+    cuda_end_lending,   cuda_stream,
     cuda_end_stream,    cuda_event,      cuda_end_event, cuda_record,  cuda_follow,
     cuda_wait,          cuda_finish,     cuda_copy,   cuda_clear,      cuda_launch,
     cuda_multiply,      cuda_sort_bytes, cuda_sort,   cuda_counts,

@@ -95,6 +95,10 @@ struct og_device_ops {
     void *(*pin)(struct og_device *d, size_t bytes, struct og_err *err);
     void (*unpin)(struct og_device *d, void *p, size_t bytes);
 
+    /* Memory of the host that is there already, which kernels may read from then on. */
+    int (*lend)(struct og_device *d, const void *p, size_t bytes, struct og_err *err);
+    void (*end_lending)(struct og_device *d, const void *p, size_t bytes);
+
     int (*stream)(struct og_device *d, struct og_stream **out, struct og_err *err);
     void (*end_stream)(struct og_stream *s); /* nothing is left to do; NULL: nothing */
     int (*event)(struct og_device *d, struct og_event **out, struct og_err *err);

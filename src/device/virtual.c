@@ -471,6 +471,18 @@ static int ask(struct og_stream *s, const struct task *wanted, size_t args, stru
 
 /* ==== streams and events ==== */
 
+/* Kernels read all memory of the host. */
+static int virtual_lend(struct og_device *d, const void *p, size_t bytes, struct og_err *err)
+{
+    (void)d, (void)p, (void)bytes;
+    return called("lend", err);
+}
+
+static void virtual_end_lending(struct og_device *d, const void *p, size_t bytes)
+{
+    (void)d, (void)p, (void)bytes;
+}
+
 static int virtual_stream(struct og_device *d, struct og_stream **out, struct og_err *err)
 {
     *out = NULL;
@@ -643,6 +655,8 @@ const struct og_device_ops og__device_virtual = {.version = OG__DEVICE_VERSION,
                                                  .release = virtual_release,
                                                  .pin = virtual_pin,
                                                  .unpin = virtual_unpin,
+                                                 .lend = virtual_lend,
+                                                 .end_lending = virtual_end_lending,
                                                  .stream = virtual_stream,
                                                  .end_stream = virtual_end_stream,
                                                  .event = virtual_event,

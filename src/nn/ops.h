@@ -559,14 +559,15 @@ struct og_rows_ops {
 /* Uniform sampling there, to the samples of the processors (nn/device/sampler.h). */
 struct og_device_sampler;
 struct og_sampling_ops {
+    /* pinned: neighbours stay where the host has them, as long as it is open. */
     int (*open)(struct og_device_sampler **out, struct og_nn_backend *be,
-                const struct og_topology *t, struct og_err *err);
+                const struct og_topology *t, bool pinned, struct og_err *err);
     void (*close)(struct og_device_sampler *d); /* NULL: nothing */
     const struct og_elsewhere *(*hops)(const struct og_device_sampler *d);
     /* What it takes of the backend's memory, for batches of so many nodes and hops of so many
      * edges.
      */
-    size_t (*bytes)(const struct og_topology *t, uint64_t ids, uint64_t edges);
+    size_t (*bytes)(const struct og_topology *t, bool pinned, uint64_t ids, uint64_t edges);
 };
 
 struct og_nn_ops {

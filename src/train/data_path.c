@@ -44,7 +44,7 @@ static int open_samplers(struct og_data_path *d, struct og_err *err)
     int rc = 0;
     for (int i = 0; i < og__samplers(d->way); i++)
         OG_TRY(og__structure_sampler(d->structure, &d->samplers[i], d->budget, err));
-    if (d->config->opt.sample_on == OG_SAMPLE_ON_DEVICE)
+    if (d->config->opt.sample_on != OG_SAMPLE_ON_HOST)
         OG_TRY(sample_on_device(d, err));
 out:
     return rc;

@@ -18,9 +18,10 @@ int og__device_sampling_check(const struct og_config *config, struct og_err *err
         {opt->alternate, "the structure stays there", "leave --alternate out"},
         {opt->samples, "samples are read, not drawn", "leave --samples out"},
     };
-    for (size_t i = 0; opt->sample_on == OG_SAMPLE_ON_DEVICE && i < OG_COUNT(others); i++)
+    for (size_t i = 0; opt->sample_on != OG_SAMPLE_ON_HOST && i < OG_COUNT(others); i++)
         if (others[i].given)
-            return og__fail(err, -EINVAL, others[i].hint, "--sample-on device: %s", others[i].what);
+            return og__fail(err, -EINVAL, others[i].hint, "--sample-on %s: %s",
+                            og__option_word("sample-on", opt->sample_on), others[i].what);
     return 0;
 }
 
@@ -35,7 +36,8 @@ int og__device_sampling_open(struct og_device_sampling *d, const struct og_premi
     OG_TRY(og__nn_find(&d->ops, p->config->opt.device, err));
     OG_TRY(d->ops->open(&d->backend, NULL, b, err));
     OG_TRY(d->ops->bound(d->backend, p->facts->bytes.there_sampling, err));
-    OG_TRY(d->ops->samplers->open(&d->sampler, d->backend, t, err));
+    OG_TRY(d->ops->samplers->open(&d->sampler, d->backend, t,
+                                  p->config->opt.sample_on == OG_SAMPLE_ON_PINNED, err));
     for (int i = 0; i < n; i++)
         og__sampler_elsewhere(samplers[i], d->ops->samplers->hops(d->sampler));
 out:

@@ -225,8 +225,9 @@ static const struct og_option table[] = {
      NULL, OG_OPTION_AMOUNT, FIELD(neighbor_cache), 0, MAX_BYTES, ALL},
     {"sample-on", "PLACE", "host", resources, NOTHING,
      "who draws neighbours: the processors, or the device of --device, with the graph's structure in its "
-     "memory; to the same samples, of the sampler uniform",
-     NAMES("host", "device"), OG_OPTION_CHOICE, FIELD(sample_on), 0, 0, ALL},
+     "memory, or pinned: with its lists of neighbours in the host's; to the same samples, of the sampler "
+     "uniform",
+     NAMES("host", "device", "pinned"), OG_OPTION_CHOICE, FIELD(sample_on), 0, 0, ALL},
     {"together", "BATCHES", "auto", resources, NOTHING,
      "batches that are sampled together with --topology disk, so that a hop of all of them reads the "
      "structure once, in order; 1 = each by itself; auto = what memory allows",

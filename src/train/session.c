@@ -156,7 +156,7 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     c->disk = (uint64_t)c->opt.disk.value;
     OG_TRY(og__know_whole(c, err));
     OG_TRY(og__device_sampling_check(c, err));
-    if (c->opt.sample_on == OG_SAMPLE_ON_DEVICE && c->opt.topology == OG_TOPOLOGY_AUTO)
+    if (c->opt.sample_on != OG_SAMPLE_ON_HOST && c->opt.topology == OG_TOPOLOGY_AUTO)
         c->opt.topology = OG_TOPOLOGY_MEMORY;
     OG_TRY(og__session_settle_tiers(c, err));
 out:

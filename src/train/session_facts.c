@@ -196,7 +196,7 @@ static int know_sampling(struct og_session *s, struct og_err *err)
     const struct og_nn_ops *ops;
     uint64_t most = 0;
     f->bytes.sampling_staging = f->bytes.there_sampling = 0;
-    if (s->config.opt.sample_on != OG_SAMPLE_ON_DEVICE)
+    if (s->config.opt.sample_on == OG_SAMPLE_ON_HOST)
         return 0;
     const int rc = og__nn_find(&ops, s->config.opt.device, err);
     if (rc < 0)
@@ -206,7 +206,9 @@ static int know_sampling(struct og_session *s, struct og_err *err)
         most = OG_MAX(most, f->caps.hop[h].n_edges);
     if (og__has_tiers(&s->config))
         f->bytes.there_sampling =
-            ops->samplers->bytes(&s->structure.topology, og__input_rows(f), most) +
+            ops->samplers->bytes(&s->structure.topology,
+                                 s->config.opt.sample_on == OG_SAMPLE_ON_PINNED, og__input_rows(f),
+                                 most) +
             ops->own_there();
     return 0;
 }

@@ -27,7 +27,8 @@ struct og_device_sampler {
     struct og_stream *stream;
     struct og_elsewhere elsewhere;
     uint64_t *first_edge;
-    void *indices;
+    const void *indices;
+    bool pinned; /* they are the host's, lent; else its own, there */
     uint64_t n_nodes, n_edges;
     bool wide; /* 64 bits an index */
     pthread_mutex_t lock;
@@ -73,6 +74,27 @@ static int push_offsets(struct og_device_sampler *d, const struct og_topology *t
     return rc;
 }
 
+/* Where the host has them, or a copy there. */
+static int open_indices(struct og_device_sampler *d, const void *indices, struct og_err *err)
+{
+    if (d->pinned) {
+        const int rc = d->be->ops->lend(d->be->device, indices, index_bytes(d), err);
+        d->indices = rc < 0 ? NULL : indices;
+        return rc;
+    }
+    void *own = og__device_take(d->be, index_bytes(d), STRUCTURE, err);
+    d->indices = own;
+    return own ? push(d, own, indices, index_bytes(d), err) : -ENOMEM;
+}
+
+static void close_indices(struct og_device_sampler *d)
+{
+    if (d->pinned && d->indices)
+        d->be->ops->end_lending(d->be->device, d->indices, index_bytes(d));
+    else
+        og__device_give(d->be, (void *)d->indices, index_bytes(d), STRUCTURE);
+}
+
 static int open_all(struct og_device_sampler *d, const struct og_topology *t, struct og_err *err)
 {
     const void *indices = d->wide ? (const void *)t->indices64 : t->indices32;
@@ -80,10 +102,8 @@ static int open_all(struct og_device_sampler *d, const struct og_topology *t, st
     OG_TRY(d->be->ops->stream(d->be->device, &d->stream, err));
     d->first_edge = og__device_take(d->be, offsets_bytes(d), STRUCTURE, err);
     OG_TRY(d->first_edge ? 0 : -ENOMEM);
-    d->indices = og__device_take(d->be, index_bytes(d), STRUCTURE, err);
-    OG_TRY(d->indices ? 0 : -ENOMEM);
     OG_TRY(push_offsets(d, t, err));
-    OG_TRY(push(d, d->indices, indices, index_bytes(d), err));
+    OG_TRY(open_indices(d, indices, err));
 out:
     return rc;
 }
@@ -127,11 +147,11 @@ static uint64_t with_more(uint64_t n)
     return n + n / 4;
 }
 
-size_t og__device_sampler_bytes(const struct og_topology *t, uint64_t ids, uint64_t edges)
+size_t og__device_sampler_bytes(const struct og_topology *t, bool pinned, uint64_t ids,
+                                uint64_t edges)
 {
-    const size_t structure =
-        ((size_t)t->n_nodes + 1) * sizeof(uint64_t) +
-        (size_t)t->n_edges * (t->indices64 ? sizeof(int64_t) : sizeof(int32_t));
+    const size_t indices = (size_t)t->n_edges * (t->indices64 ? sizeof(int64_t) : sizeof(int32_t));
+    const size_t structure = ((size_t)t->n_nodes + 1) * sizeof(uint64_t) + (pinned ? 0 : indices);
     const uint64_t n = with_more(ids + edges); /* nodes so far, and edges */
     return structure + (size_t)n * 6 * sizeof(uint32_t) + 2 * (part_bytes(n) + OG_MIB) +
            ((size_t)n * 2 + 65536) * sizeof(uint32_t);
@@ -177,18 +197,20 @@ static int reserve_ids(struct og_device_sampler *d, uint64_t n, struct og_err *e
 
 /* ---- launching ---- */
 
+/* reads: of the host's memory. */
 static int launch(struct og_device_sampler *d, int kernel, uint64_t threads, const void *args,
-                  size_t bytes, struct og_err *err)
+                  size_t bytes, size_t reads, struct og_err *err)
 {
     const struct og_launch l = {.kernel = &og__kernels[kernel],
                                 .blocks = (uint32_t)((threads + OG_THREADS - 1) / OG_THREADS),
                                 .threads = OG_THREADS,
                                 .args = args,
-                                .bytes = bytes};
+                                .bytes = bytes,
+                                .reads = reads};
     return l.blocks > 0 ? d->be->ops->launch(d->stream, &l, err) : 0;
 }
 #define LAUNCH(d, kernel, threads, args, err) \
-    launch(d, kernel##_number, threads, args, sizeof(*(args)), err)
+    launch(d, kernel##_number, threads, args, sizeof(*(args)), 0, err)
 
 static int scan(struct og_device_sampler *d, const uint32_t *in, uint32_t *out, uint32_t n,
                 uint32_t base, struct og_err *err)
@@ -211,9 +233,11 @@ out:
 
 /* Its edges' nodes, and how many each destination has in front of it: in room.value and
  * room.start. */
-static int draw(struct og_device_sampler *d, const struct og_hop *h, uint32_t n, struct og_err *err)
+static int draw(struct og_device_sampler *d, const struct og_hop *h, uint32_t n, uint64_t n_edges,
+                struct og_err *err)
 {
     struct room *r = &d->room;
+    const size_t drawn = (size_t)n_edges * (d->wide ? sizeof(int64_t) : sizeof(int32_t));
     const struct og_k_hop args = {.first_edge = d->first_edge,
                                   .indices32 = d->wide ? NULL : d->indices,
                                   .indices64 = d->wide ? d->indices : NULL,
@@ -230,7 +254,7 @@ static int draw(struct og_device_sampler *d, const struct og_hop *h, uint32_t n,
     int rc;
     OG_TRY(LAUNCH(d, og__k_hop_counts, n, &args, err));
     OG_TRY(scan(d, r->start, r->start, n, 0, err));
-    OG_TRY(LAUNCH(d, og__k_hop_draw, n, &args, err));
+    OG_TRY(launch(d, og__k_hop_draw_number, n, &args, sizeof(args), d->pinned ? drawn : 0, err));
 out:
     return rc;
 }
@@ -314,7 +338,7 @@ static int sample_hop(struct og_device_sampler *d, struct og_hop *h, struct og_e
     OG_TRY(reserve_ids(d, n_ids + n_edges, err));
     OG_TRY(reserve_places(d, n_ids + n_edges, err));
     OG_TRY(push(d, d->room.ids, h->ids, n_ids * sizeof(uint32_t), err));
-    OG_TRY(draw(d, h, n, err));
+    OG_TRY(draw(d, h, n, n_edges, err));
     OG_TRY(number(d, n_ids, (uint32_t)n_edges, err));
     OG_TRY(fetch_hop(d, h, n, (uint32_t)n_edges, err));
 out:
@@ -335,7 +359,7 @@ static int hop(void *self, struct og_hop *h, struct og_err *err)
 /* ---- open and close ---- */
 
 int og__device_sampler_open(struct og_device_sampler **out, struct og_nn_backend *be,
-                            const struct og_topology *t, struct og_err *err)
+                            const struct og_topology *t, bool pinned, struct og_err *err)
 {
     struct og_device_sampler *d = calloc(1, sizeof(*d));
     *out = NULL;
@@ -345,6 +369,7 @@ int og__device_sampler_open(struct og_device_sampler **out, struct og_nn_backend
     d->n_nodes = (uint64_t)t->n_nodes;
     d->n_edges = (uint64_t)t->n_edges;
     d->wide = t->indices64;
+    d->pinned = pinned;
     d->elsewhere = (struct og_elsewhere){d, hop};
     pthread_mutex_init(&d->lock, NULL);
     int rc = open_all(d, t, err);
@@ -364,7 +389,7 @@ void og__device_sampler_close(struct og_device_sampler *d)
     release_places(d);
     release_ids(d);
     og__device_give(d->be, d->first_edge, offsets_bytes(d), STRUCTURE);
-    og__device_give(d->be, d->indices, index_bytes(d), STRUCTURE);
+    close_indices(d);
     d->be->ops->end_stream(d->stream);
     pthread_mutex_destroy(&d->lock);
     free(d);

@@ -14,10 +14,12 @@ struct og_device_sampler;
 
 /* On the backend's device, whose memory holds the structure and what hops need. */
 OG_MUST_CHECK int og__device_sampler_open(struct og_device_sampler **out, struct og_nn_backend *be,
-                                          const struct og_topology *t, struct og_err *err);
+                                          const struct og_topology *t, bool pinned,
+                                          struct og_err *err);
 void og__device_sampler_close(struct og_device_sampler *d); /* NULL: nothing */
 const struct og_elsewhere *og__device_sampler_hops(const struct og_device_sampler *d);
 /* Of the structure, and of batches with so many nodes and hops of so many edges. */
-size_t og__device_sampler_bytes(const struct og_topology *t, uint64_t ids, uint64_t edges);
+size_t og__device_sampler_bytes(const struct og_topology *t, bool pinned, uint64_t ids,
+                                uint64_t edges);
 
 #endif
