@@ -76,6 +76,10 @@ static inline struct tiers_tally run_tiers_and(const struct og_tiers_setup *setu
         free(ptr);
         for (uint32_t b = first; b < first + n; b++)
             run_tiers_batch(&r, b);
+        struct og_err err = {0};
+        if (og__tiers_verifier_end(&r.v, &err) < 0)
+            fail_msg("%s over %s, up to batch %u: %s", og__policy_word(setup->device.kind),
+                     og__policy_word(setup->host.kind), first + n, err.message);
     }
     r.sum.device_hits = r.v.device_hits;
     r.sum.host_hits = r.v.host_hits;

@@ -12,6 +12,15 @@ static bool leaves_traces(int kind)
     return og__policy_fills_beside(kind) || og__policy_adopts(kind);
 }
 
+/* With rings the device's policy sees beyond its superbatch. */
+static void open_most(struct og_tiers_verifier *v, const struct og_tiers_setup *setup)
+{
+    v->most[0].is_one = og__policy_adopts(setup->device.kind) && setup->victim.n_rings == 0;
+    v->most[1].is_one = og__policy_adopts(setup->host.kind);
+    for (int i = 0; i < 2; i++)
+        v->most[i].asked = calloc(v->n_nodes, sizeof(*v->most[i].asked));
+}
+
 int og__tiers_verifier_open(struct og_tiers_verifier *v, const struct og_trace *run,
                             const struct og_tiers_setup *setup, struct og_tiers_places at,
                             struct og_err *err)
@@ -28,7 +37,8 @@ int og__tiers_verifier_open(struct og_tiers_verifier *v, const struct og_trace *
     v->strict =
         !leaves_traces(setup->device.kind) && !leaves_traces(setup->host.kind) &&
         (v->exclusive || setup->victim.n_rings == 0 || !og__policy_lies_beneath(setup->host.kind));
-    if (!v->held || !v->filled || !v->before || !v->where)
+    open_most(v, setup);
+    if (!v->held || !v->filled || !v->before || !v->where || !v->most[0].asked || !v->most[1].asked)
         return og__fail_errno(err, -ENOMEM, NULL, "verifier");
     memset(v->held, 0xff, at.misses * sizeof(*v->held));
     return 0;
@@ -40,6 +50,8 @@ void og__tiers_verifier_close(struct og_tiers_verifier *v)
     free(v->filled);
     free(v->before);
     free(v->where);
+    free(v->most[0].asked);
+    free(v->most[1].asked);
 }
 
 int og__tiers_verifier_prefill(struct og_tiers_verifier *v, uint32_t place, uint32_t node,
@@ -99,6 +111,43 @@ static uint32_t expected_place(const struct og_tiers_verifier *v, uint32_t node,
     return place < v->at.misses ? (v->held[place] == node ? place : v->at.misses) : OG_NO_SLOT;
 }
 
+/* The host is asked for what neither the device nor its rings have. */
+static void note_asked(struct og_tiers_verifier *v, uint32_t node, uint32_t place)
+{
+    v->most[0].asked[node]++;
+    v->most[0].hits += place < v->at.host;
+    if (place < v->at.host || (place >= v->at.victim && place < v->at.misses))
+        return;
+    v->most[1].asked[node]++;
+    v->most[1].hits += place < v->at.victim;
+}
+
+static int most_first(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a;
+    const uint64_t y = *(const uint64_t *)b;
+    return (x < y) - (x > y);
+}
+
+int og__tiers_verifier_end(struct og_tiers_verifier *v, struct og_err *err)
+{
+    const uint32_t slots[2] = {v->at.host, v->at.victim - v->at.host};
+    for (int i = 0; i < 2; i++) {
+        struct og_most_visited *m = &v->most[i];
+        uint64_t best = 0;
+        qsort(m->asked, v->n_nodes, sizeof(*m->asked), most_first);
+        for (uint64_t k = 0; k < slots[i] && k < v->n_nodes; k++)
+            best += m->asked[k];
+        if (m->is_one && m->hits != best)
+            return WRONG("the %s's cache of %u rows has %llu hits, of those visited most %llu",
+                         i ? "host" : "device", slots[i], (unsigned long long)m->hits,
+                         (unsigned long long)best);
+        memset(m->asked, 0, v->n_nodes * sizeof(*m->asked));
+        m->hits = 0;
+    }
+    return 0;
+}
+
 static int check_rows(struct og_tiers_verifier *v, const struct og_tiers_plan *p,
                       struct og_err *err)
 {
@@ -113,6 +162,7 @@ static int check_rows(struct og_tiers_verifier *v, const struct og_tiers_plan *p
             (place < v->at.misses || place - v->at.misses >= p->plan.n_misses ||
              p->plan.misses[place - v->at.misses] != ids[i]))
             return WRONG("row %u: node %u is a miss, its place %u is not", i, ids[i], place);
+        note_asked(v, ids[i], place);
         count[(place >= v->at.host) + (place >= v->at.victim) + (place >= v->at.misses)]++;
     }
     for (uint32_t m = 1; m < p->plan.n_misses; m++)

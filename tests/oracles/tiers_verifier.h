@@ -19,6 +19,12 @@ struct og_tiers_verifier {
     uint32_t *where;  /* [n_nodes] scratch */
     uint32_t batch;
     uint64_t device_hits, host_hits, victim_hits, misses, pushed, demoted;
+    /* of caches that hold what a superbatch visits most, since it began */
+    struct og_most_visited {
+        bool is_one;
+        uint64_t *asked; /* [n_nodes] how often for each */
+        uint64_t hits;
+    } most[2]; /* the device's, the host's */
 };
 OG_MUST_CHECK int og__tiers_verifier_open(struct og_tiers_verifier *v, const struct og_trace *run,
                                           const struct og_tiers_setup *setup,
@@ -26,6 +32,9 @@ OG_MUST_CHECK int og__tiers_verifier_open(struct og_tiers_verifier *v, const str
 void og__tiers_verifier_close(struct og_tiers_verifier *v);
 OG_MUST_CHECK int og__tiers_verifier_prefill(struct og_tiers_verifier *v, uint32_t place,
                                              uint32_t node, struct og_err *err);
+/* Of a superbatch all batches were checked: a cache that holds what is visited most has had as many
+ * hits as its number of nodes with the most visits. */
+OG_MUST_CHECK int og__tiers_verifier_end(struct og_tiers_verifier *v, struct og_err *err);
 /* The run's next batch. -EINVAL with the first thing that is wrong. */
 OG_MUST_CHECK int og__tiers_verifier_check(struct og_tiers_verifier *v,
                                            const struct og_tiers_plan *plan, struct og_err *err);
