@@ -9,6 +9,7 @@ edge's both ends among all nodes of their type that do not make another edge: me
 import json
 import os
 import pathlib
+import shutil
 import struct
 import sys
 import tempfile
@@ -165,13 +166,28 @@ def one_relation():
     assert "seed" in refused("eval", "graph", "--checkpoint", "like/best.safetensors", "--seed", 4)
 
 
+def embeddings_of_all_nodes():
+    """As the decoder is given them, by all edges that there are; where no node is labelled as well."""
+    told = json.loads(run("predict", "graph", "--checkpoint", "all/best.safetensors", "--fanout", "-1,-1", "--batch", 77, "--out", "h.npy", "--json"))
+    assert told["nodes"] == NODES and told["type"] is None, told
+    want = embed(tensors("all/best.safetensors"), edges_of("graph"))
+    assert np.abs(np.load("h.npy") - want).max() <= 1e-5 * np.abs(want).max()
+    run("predict", "graph", "--checkpoint", "all/best.safetensors", "--fanout", "-1,-1", "--batch", 500, "--topology", "disk", "--policy", "none", "--out", "again.npy")
+    assert np.abs(np.load("again.npy") - want).max() <= 1e-5 * np.abs(want).max()
+    shutil.copytree("graph", "unlabelled")
+    for name in ("labels", "train", "valid", "test"):
+        pathlib.Path("unlabelled", name + ".npy").unlink()
+    run("predict", "unlabelled", "--checkpoint", "all/best.safetensors", "--fanout", "-1,-1", "--batch", 77, "--out", "unlabelled.npy")
+    assert pathlib.Path("unlabelled.npy").read_bytes() == pathlib.Path("h.npy").read_bytes()
+
+
 def what_there_is_not_says_so():
     assert "binds" in refused("train", "graph", *RUN, "--relation", "cures", "--run", "no")
     assert "rgcn" in refused("train", "graph", *RUN[:3], "sage", *RUN[4:], "--run", "no")
     assert "percentages" in refused("train", "graph", *RUN, "--edge-split", "dataset", "--run", "no")
     bare = refused("train", "graph", *[a for a in RUN if a not in ("--embedding", 8)], "--run", "no")
     assert "graph: nodes of type drug have no features" in bare  # what is left when edges are held out has no name of its own
-    assert "eval" in refused("predict", "graph", "--checkpoint", "all/best.safetensors", "--out", "no")
+    assert "--embeddings" in refused("predict", "graph", "--checkpoint", "all/best.safetensors", "--out", "no", "--embeddings", "nor")
     refused("train", "plain", "--task", "link", "--decoder", "distmult", "--epochs", 1, "--run", "no")
     assert not os.path.exists("no")
 
@@ -183,7 +199,7 @@ def main():
         run("generate", "graph", "--types", ",".join(f"{name}:{n}" for name, (n, _) in TYPES.items()), "--relations",
             ",".join(f"{s}:{name}:{d}:{n}" for s, name, d, n in RELATIONS), "--classes", 4, "--train-fraction", 0.1)
         run("generate", "plain", "--nodes", 300, "--degree", 5, "--dim", 6)
-        for test in (all_relations_at_once, one_relation, what_there_is_not_says_so):
+        for test in (all_relations_at_once, one_relation, embeddings_of_all_nodes, what_there_is_not_says_so):
             test()
             print("ok", test.__name__)
 

@@ -3,6 +3,7 @@
 #include "ahead/ahead.h"
 #include "dataset/writer.h"
 #include "infer/wanted.h"
+#include "nn/tasks.h"
 #include "train/checkpoint.h"
 #include "train/json.h"
 #include "train/session_of_checkpoint.h"
@@ -41,14 +42,15 @@ static json_t *result_json(const struct prediction *p, const char *out)
 {
     const struct og_session *s = p->s;
     const struct og_epoch_counters *c = &p->counters;
-    return json_pack("{s:s s:s s:I s:f s:I s:I s:I s:I s:I s:I s:I}", "out", out, "type",
-                     s->facts.types->type[s->facts.types->target].name, "nodes",
-                     (json_int_t)s->facts.split[OG__TEST].n, "seconds", og__now() - s->opened,
-                     "rows", (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses",
-                     (json_int_t)c->misses, "bytes_read", (json_int_t)c->bytes_read,
-                     "prepare_bytes_read", (json_int_t)s->prepare.bytes_read, "peak_rss_bytes",
-                     (json_int_t)og__session_peak_rss(s), "memory_budget_bytes",
-                     (json_int_t)s->memory.limit);
+    const struct og_graph_types *g = s->facts.types; /* embeddings are of nodes of all types */
+    const bool all = og__task(s->config.opt.task)->embeds;
+    return json_pack(
+        "{s:s s:s? s:I s:f s:I s:I s:I s:I s:I s:I s:I}", "out", out, "type",
+        all ? NULL : g->type[g->target].name, "nodes", (json_int_t)s->facts.split[OG__TEST].n,
+        "seconds", og__now() - s->opened, "rows", (json_int_t)c->rows, "hits", (json_int_t)c->hits,
+        "misses", (json_int_t)c->misses, "bytes_read", (json_int_t)c->bytes_read,
+        "prepare_bytes_read", (json_int_t)s->prepare.bytes_read, "peak_rss_bytes",
+        (json_int_t)og__session_peak_rss(s), "memory_budget_bytes", (json_int_t)s->memory.limit);
 }
 
 static int predict_nodes(struct prediction *p, char **text, struct og_err *err)

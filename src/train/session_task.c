@@ -35,6 +35,12 @@ static bool of_pairs(const struct og_session *s)
     return og__task(s->config.opt.task)->targets == OG__OF_PAIRS;
 }
 
+/* Seeds are edges, unless every node is asked for: then none are held out either. */
+static bool of_edges(const struct og_session *s)
+{
+    return of_pairs(s) && !(s->config.want & OG__WANT_EVERY);
+}
+
 /* Of the graph that is left: all but the features is new. */
 static uint64_t bytes_of_graph(const struct og_dataset *ds)
 {
@@ -127,8 +133,8 @@ out:
  * on. */
 int og__session_hold_out(struct og_session *s, struct og_err *err)
 {
-    int rc = of_pairs(s) ? settle_edges(s, err) : 0;
-    if (rc < 0 || !of_pairs(s) || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0)
+    int rc = of_edges(s) ? settle_edges(s, err) : 0;
+    if (rc < 0 || !of_edges(s) || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0)
         return rc;
     if (s->facts.ds->workers)
         return og__fail(err, -EINVAL,
@@ -198,6 +204,8 @@ static int load_split(struct og_session *s, enum og__split which, unsigned want,
     struct og_split *split = &s->facts.split[which];
     if (s->facts.seeds.edges)
         return load_edges(s, which, err);
+    if (of_pairs(s)) /* every node takes their place */
+        return 0;
     int rc;
     OG_TRY(load_nodes(s, which, err));
     if (split->n && wants_labels(s, want))
@@ -210,7 +218,7 @@ out:
 int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *err)
 {
     s->facts.seeds.schedule = &s->facts.schedule;
-    s->facts.seeds.edges = of_pairs(s);
+    s->facts.seeds.edges = of_edges(s);
     s->facts.seeds.rule =
         (struct og_pair_rule){.seed = (uint64_t)s->config.opt.seed,
                               .n_nodes = (uint32_t)s->facts.ds->n_nodes,
@@ -225,7 +233,7 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
         s->facts.schedule.n_seeds[i] = (uint64_t)s->facts.split[i].n;
         s->facts.seeds.split[i] = s->facts.split[i].ids;
     }
-    if (s->facts.split[OG__TRAIN].n > 0)
+    if (s->facts.split[OG__TRAIN].n > 0 || of_pairs(s) > of_edges(s))
         return 0;
     if (s->config.handover.n > 0)
         return og__fail(err, -EINVAL, "give another split, or seeds",

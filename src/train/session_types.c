@@ -64,8 +64,6 @@ int og__session_check_types(struct og_session *s, struct og_err *err)
         return rc;
     if (!(s->config.want & OG__WANT_TYPES))
         return of_pairs(s) ? refuse(s, "--task link", "sample with --task node", err) : 0;
-    if (of_pairs(s) && s->config.want & OG__WANT_EVERY)
-        return refuse(s, "predict of a model of links", "use eval", err);
     OG_TRY(check_training(s, err));
     if (opt->policy == OG_POLICY_AUTO)
         opt->policy = OG_POLICY_DEGREE;
@@ -181,16 +179,15 @@ static int settle_embeddings(struct og_session *s, bool learnt, struct og_err *e
     return 0;
 }
 
-/* In the place of the test split, in the order of their ids. */
-static int take_every_node(struct og_session *s, struct og_err *err)
+/* In the place of a split, in the order of their ids. */
+static int take_nodes(struct og_session *s, enum og__split which, uint32_t first, uint32_t end,
+                      struct og_err *err)
 {
-    const struct og_graph_types *g = s->facts.types;
-    const uint32_t first = og__first_id(g, g->target);
-    struct og_split *split = &s->facts.split[OG__TEST];
+    struct og_split *split = &s->facts.split[which];
     og__release(s->budget, split->ids, og__split_bytes(&s->facts, split), "seeds");
     if (split->labels)
         og__release(s->budget, split->labels, og__labels_bytes(s->facts.ds, split->n), "labels");
-    *split = (struct og_split){.n = g->type[g->target].end - first};
+    *split = (struct og_split){.n = end - first};
     split->ids = og__alloc(s->budget, og__split_bytes(&s->facts, split), "seeds", err);
     if (!split->ids) {
         split->n = 0;
@@ -198,9 +195,26 @@ static int take_every_node(struct og_session *s, struct og_err *err)
     }
     for (int64_t i = 0; i < split->n; i++)
         split->ids[i] = first + (uint32_t)i;
-    s->facts.schedule.n_seeds[OG__TEST] = (uint64_t)split->n;
-    s->facts.seeds.split[OG__TEST] = split->ids;
+    s->facts.schedule.n_seeds[which] = (uint64_t)split->n;
+    s->facts.seeds.split[which] = split->ids;
     return 0;
+}
+
+/* Of links those of all types are asked for, and no nodes need be there to train on. */
+static int take_every_node(struct og_session *s, struct og_err *err)
+{
+    const struct og_graph_types *g = s->facts.types;
+    if (!of_pairs(s))
+        return take_nodes(s, OG__TEST, og__first_id(g, g->target), g->type[g->target].end, err);
+    int rc = take_nodes(s, OG__TRAIN, 0, (uint32_t)s->facts.ds->n_nodes, err);
+    return rc < 0 ? rc : take_nodes(s, OG__TEST, 0, (uint32_t)s->facts.ds->n_nodes, err);
+}
+
+static int find_seeds(struct og_session *s, struct og_err *err)
+{
+    if (s->facts.seeds.edges)
+        return know_triples(s, err);
+    return of_pairs(s) ? 0 : find_target(s, err);
 }
 
 int og__session_know_types(struct og_session *s, const struct og_model_config *model,
@@ -210,7 +224,7 @@ int og__session_know_types(struct og_session *s, const struct og_model_config *m
     struct og_graph_types *g = s->facts.types = types_of(s->facts.typed);
     if (!g || !g->type || !g->relation)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", s->facts.ds->path);
-    OG_TRY(s->facts.seeds.edges ? know_triples(s, err) : find_target(s, err));
+    OG_TRY(find_seeds(s, err));
     OG_TRY(settle_embeddings(s, model, err));
     if (s->config.want & OG__WANT_EVERY)
         OG_TRY(take_every_node(s, err));
