@@ -57,8 +57,8 @@ void og__relations_release(struct og_topology *t)
 {
     for (uint32_t r = 0; r < t->n_relations; r++) {
         struct og_related_lists *of = &t->relation[r];
-        og__topology_release(&of->lists);
         og__release(t->budget, of->listed, listed_bytes(of->lists.n_nodes), "topology");
+        og__topology_release(&of->lists);
     }
     free(t->relation);
 }
