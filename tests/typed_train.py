@@ -95,6 +95,7 @@ def gat_conv(p, src, dst, n, x, own, last):
 
 def rgcn(graph, p, layers, residual):
     """All types as one matrix."""
+    hidden = None
     first = dict(zip(graph.types, np.cumsum([0] + [graph.count[name] for name in graph.types])))
     x = np.concatenate([p[f"embeddings.{name}.weight"] if f"embeddings.{name}.weight" in p else graph.x[name] for name in graph.types])
     for l in range(layers):
@@ -112,7 +113,8 @@ def rgcn(graph, p, layers, residual):
             norm = [p[f"norms.{l}.{what}"] for what in ("running_mean", "running_var", "weight", "bias")]
             y = (y - norm[0]) / np.sqrt(norm[1] + 1e-5) * norm[2] + norm[3]
         x = y if l == layers - 1 else np.maximum(y, 0)
-    return x[:graph.count[graph.types[0]]]
+        hidden = x if l == layers - 2 else hidden
+    return x[:graph.count[graph.types[0]]], hidden[:graph.count[graph.types[0]]]
 
 
 def end(p, l, name, y, elu):
@@ -124,7 +126,8 @@ def end(p, l, name, y, elu):
 
 
 def model(graph, p, layers, residual=False):
-    """Logits of all nodes of the first type."""
+    """Of all nodes of the first type: logits, and what the last layer reads."""
+    hidden = None
     if "convs.0.root" in p:
         return rgcn(graph, p, layers, residual)
     elu = any(name.endswith(".att_src") for name in p)
@@ -143,13 +146,14 @@ def model(graph, p, layers, residual=False):
                 made = made + (x[destination] if skip is None else x[destination] @ skip.T)
             y[destination] = y[destination] + made if destination in y else made
         x = y if l == layers - 1 else {name: end(p, l, name, rows, elu) for name, rows in y.items()}
-    return x[graph.types[0]]
+        hidden = x if l == layers - 2 else hidden
+    return x[graph.types[0]], hidden[graph.types[0]]
 
 
 def check_evaluation(folder, checkpoint, layers, residual=False):
     graph, p = Graph(folder), tensors(checkpoint)
     nodes, labels = np.load(f"{folder}/test.npy"), np.load(f"{folder}/labels.npy")
-    logits = model(graph, p, layers, residual)[nodes]
+    logits = model(graph, p, layers, residual)[0][nodes]
     loss = np.log(np.exp(logits - logits.max(1, keepdims=True)).sum(1)) + logits.max(1) - logits[np.arange(len(nodes)), labels[nodes]]
     got = json.loads(run("eval", folder, "--checkpoint", checkpoint, "--fanout", ",".join(["-1"] * layers), "--memory", "200M", "--json"))
     assert abs(got["loss"] / loss.mean() - 1) < 1e-5, (got["loss"], loss.mean())
@@ -164,9 +168,9 @@ def check_evaluation(folder, checkpoint, layers, residual=False):
 def check_predictions(folder, checkpoint, layers, name, *way, residual=False):
     graph = Graph(folder)
     fanout = ",".join(["-1"] * layers)
-    run("predict", folder, "--checkpoint", checkpoint, "--fanout", fanout, "--memory", "200M", "--out", name, *way)
-    got, want = np.load(name), model(graph, tensors(checkpoint), layers, residual)
-    assert got.shape == want.shape and np.abs(got - want).max() < 1e-5 * np.abs(want).max(), np.abs(got - want).max()
+    run("predict", folder, "--checkpoint", checkpoint, "--fanout", fanout, "--memory", "200M", "--out", name, "--embeddings", "hidden-" + name, *way)
+    for got, want in zip((np.load(name), np.load("hidden-" + name)), model(graph, tensors(checkpoint), layers, residual)):
+        assert got.shape == want.shape and np.abs(got - want).max() < 1e-5 * np.abs(want).max(), np.abs(got - want).max()
 
 
 # ---- tests ----
@@ -323,7 +327,8 @@ def predictions_equal_numpy():
     check_predictions("bare", "learnt/best.safetensors", 2, "learnt.npy")
     check_predictions("bare", "gat-learnt/best.safetensors", 3, "gat.npy", "--policy", "none", "--topology", "disk", residual=True)
     assert "two.npy" in refused("predict", "full", "--checkpoint", "two/best.safetensors", "--out", "two.npy")
-    refused("predict", "full", "--checkpoint", "two/best.safetensors", "--out", "e.npy", "--embeddings", "f.npy")
+    assert "two names" in refused("predict", "full", "--checkpoint", "two/best.safetensors", "--out", "e.npy", "--embeddings", "./e.npy")
+    assert "hidden-two.npy" in refused("predict", "full", "--checkpoint", "two/best.safetensors", "--out", "e.npy", "--embeddings", "hidden-two.npy")
     refused("predict", "bare", "--checkpoint", "two/best.safetensors", "--out", "e.npy")  # of another graph
     assert not os.path.exists("e.npy")
 

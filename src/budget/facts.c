@@ -17,6 +17,11 @@ size_t og__logits_bytes(const struct og_facts *f)
     return f->schedule.batch_size * (size_t)f->shape.n_classes * sizeof(float);
 }
 
+size_t og__hidden_bytes(const struct og_facts *f)
+{
+    return f->schedule.batch_size * (size_t)f->shape.hidden * sizeof(float);
+}
+
 size_t og__targets_bytes(const struct og_facts *f)
 {
     return f->seeds.edges ? 0 : og__labels_bytes(f->ds, f->schedule.batch_size);

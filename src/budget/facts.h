@@ -129,6 +129,7 @@ size_t og__split_relation_bytes(const struct og_split *split);                  
 /* Labels of a batch, gathered; 0 for links, whose targets are the batch's pairs. */
 size_t og__targets_bytes(const struct og_facts *f);
 size_t og__logits_bytes(const struct og_facts *f); /* of a batch's seeds */
+size_t og__hidden_bytes(const struct og_facts *f);
 /* Scores of one pass over a held-out split that are kept to rank them; 0 where none are. */
 size_t og__most_scores(const struct og_facts *f);
 /* Batches as a trace, of samples that are made for others. */

@@ -226,6 +226,10 @@ OG_MUST_CHECK int og__model_forward(struct og_model *m, const struct og_batch *b
  * next call on m. */
 const float *og__model_logits(const struct og_model *m);
 
+/* Rows of the seeds that its last layer read, [B, hidden]; as long. NULL: it has one layer, or
+ * reads none of the seeds' type. */
+const float *og__model_hidden(const struct og_model *m);
+
 /* Scores of the pairs of the last batch, in their order; links. As long. */
 const float *og__model_scores(const struct og_model *m);
 

@@ -420,6 +420,18 @@ const float *og__model_logits(const struct og_model *m)
     return m->at.work[m->config.layers - 1].h;
 }
 
+const float *og__model_hidden(const struct og_model *m)
+{
+    const struct og_model_config *c = &m->config;
+    const int l = c->layers - 2;
+    if (l < 0 || !m->relational)
+        return l < 0 ? NULL : m->at.work[l].h;
+    const struct og_live live = og__live_relations(c);
+    return og__has_end(&live, c->types, l, c->types->target)
+               ? og__type_model(m->relational, c->types->target)->at.work[l].h
+               : NULL;
+}
+
 const float *og__model_scores(const struct og_model *m)
 {
     return m->at.scores;

@@ -9,26 +9,55 @@
 #include "train/session_of_checkpoint.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+/* A file with a row for each node. */
+struct output {
+    struct og_wanted wanted;
+    struct og_npy_writer *file;
+    int width;
+    float *rows; /* of a batch */
+    size_t bytes;
+};
+
+enum { LOGITS, HIDDEN, OUTPUTS };
 
 struct prediction {
     struct og_session *s;
-    struct og_wanted wanted;
-    struct og_npy_writer *file;
-    float *logits; /* of a batch */
+    struct output out[OUTPUTS]; /* HIDDEN may not be wanted */
     struct og_epoch_counters counters;
 };
+
+static bool is_wanted(const struct output *o)
+{
+    return o->wanted.path != NULL;
+}
+
+static int append(struct prediction *p, struct output *o, const float *there, uint32_t n,
+                  struct og_err *err)
+{
+    struct og_session *s = p->s;
+    if (!is_wanted(o))
+        return 0;
+    if (!there)
+        return og__fail(err, -EINVAL, "leave it out",
+                        "--embeddings: the last layer reads no rows of type %s",
+                        s->facts.types->type[s->facts.types->target].name);
+    int rc = og__model_fetch(s->learner.model, o->rows, there,
+                             (size_t)n * (size_t)o->width * sizeof(float), err);
+    return rc < 0 ? rc : og__npy_append(o->file, o->rows, n, err);
+}
 
 static int predict_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct prediction *p = arg;
     struct og_model *m = p->s->learner.model;
     const struct og_batch *batch = &w->sampled.batch;
-    const size_t row = (size_t)p->s->facts.shape.n_classes * sizeof(float);
     int rc;
     OG_TRY(og__model_forward(m, batch, w->rows, NULL, NULL, err));
-    OG_TRY(og__model_fetch(m, p->logits, og__model_logits(m), batch->n_seeds * row, err));
-    OG_TRY(og__npy_append(p->file, p->logits, batch->n_seeds, err));
+    OG_TRY(append(p, &p->out[LOGITS], og__model_logits(m), batch->n_seeds, err));
+    OG_TRY(append(p, &p->out[HIDDEN], og__model_hidden(m), batch->n_seeds, err));
     og__count_work(&p->counters, w);
     struct og_progress told = {.stage = "predict",
                                .done = w->descriptor.batch + 1,
@@ -38,14 +67,14 @@ out:
     return rc;
 }
 
-static json_t *result_json(const struct prediction *p, const char *out)
+static json_t *result_json(const struct prediction *p)
 {
     const struct og_session *s = p->s;
     const struct og_epoch_counters *c = &p->counters;
     const struct og_graph_types *g = s->facts.types; /* embeddings are of nodes of all types */
     const bool all = og__task(s->config.opt.task)->embeds;
     return json_pack(
-        "{s:s s:s? s:I s:f s:I s:I s:I s:I s:I s:I s:I}", "out", out, "type",
+        "{s:s s:s? s:I s:f s:I s:I s:I s:I s:I s:I s:I}", "out", p->out[LOGITS].wanted.path, "type",
         all ? NULL : g->type[g->target].name, "nodes", (json_int_t)s->facts.split[OG__TEST].n,
         "seconds", og__now() - s->opened, "rows", (json_int_t)c->rows, "hits", (json_int_t)c->hits,
         "misses", (json_int_t)c->misses, "bytes_read", (json_int_t)c->bytes_read,
@@ -53,50 +82,106 @@ static json_t *result_json(const struct prediction *p, const char *out)
         (json_int_t)og__session_peak_rss(s), "memory_budget_bytes", (json_int_t)s->memory.limit);
 }
 
+static int begin_output(struct prediction *p, struct output *o, struct og_err *err)
+{
+    if (!is_wanted(o))
+        return 0;
+    o->rows = og__alloc(p->s->budget, o->bytes, "activations", err);
+    return o->rows
+               ? og__npy_over(&o->file, o->wanted.fd, o->wanted.part, OG__NPY_F32, 0, o->width, err)
+               : -ENOMEM;
+}
+
+static int finish_output(struct output *o, struct og_err *err)
+{
+    int rc = is_wanted(o) ? og__npy_finish(o->file, NULL, err) : 0;
+    o->file = NULL;
+    return rc;
+}
+
 static int predict_nodes(struct prediction *p, char **text, struct og_err *err)
 {
-    struct og_session *s = p->s;
-    const struct og_wanted *to = &p->wanted;
-    const uint64_t batches = og__schedule_batches(&s->facts.schedule, OG__TEST);
+    const uint64_t batches = og__schedule_batches(&p->s->facts.schedule, OG__TEST);
+    json_t *root;
     int rc;
-    OG_TRY(og__npy_over(&p->file, to->fd, to->part, OG__NPY_F32, 0, s->facts.shape.n_classes, err));
-    OG_TRY(og__run_batches(&s->path, OG__TEST, 0, batches, predict_sink, p, err));
-    rc = og__npy_finish(p->file, NULL, err);
-    p->file = NULL;
-    if (rc < 0)
-        return rc;
-    OG_TRY(og__json_deliver(result_json(p, to->path), NULL, text, err));
-    OG_TRY(og__wanted_check(to, err));
-    OG_TRY(og__wanted_deliver(to, err));
+    for (int i = 0; i < OUTPUTS; i++)
+        OG_TRY(begin_output(p, &p->out[i], err));
+    OG_TRY(og__run_batches(&p->s->path, OG__TEST, 0, batches, predict_sink, p, err));
+    for (int i = 0; i < OUTPUTS; i++)
+        OG_TRY(finish_output(&p->out[i], err));
+    root = result_json(p);
+    if (is_wanted(&p->out[HIDDEN]))
+        root = og__json_with(root, "embeddings", og__json_text(p->out[HIDDEN].wanted.path));
+    OG_TRY(og__json_deliver(root, NULL, text, err));
+    for (int i = 0; i < OUTPUTS; i++)
+        OG_TRY(is_wanted(&p->out[i]) ? og__wanted_check(&p->out[i].wanted, err) : 0);
+    for (int i = 0; i < OUTPUTS; i++)
+        OG_TRY(is_wanted(&p->out[i]) ? og__wanted_deliver(&p->out[i].wanted, err) : 0);
 out:
-    og__npy_discard(p->file);
-    p->file = NULL;
+    return rc;
+}
+
+static int check_embeddings(const struct prediction *p, const char *embeddings, struct og_err *err)
+{
+    const struct og_facts *f = &p->s->facts;
+    if (!embeddings)
+        return 0;
+    if (og__task(p->s->config.opt.task)->embeds)
+        return og__fail(err, -EINVAL, "leave it out: --out holds them",
+                        "--embeddings: they are all that a model of links makes of a node");
+    if (f->shape.layers < 2)
+        return og__fail(err, -EINVAL, "its only input are the features",
+                        "--embeddings: a model of one layer has none");
+    return og__dataset_spare(f->ds, embeddings, err);
+}
+
+/* Their folders are there. */
+static int check_names(const char *out, const char *embeddings, struct og_err *err)
+{
+    char *one = og__absolute(out), *other = og__absolute(embeddings);
+    int rc;
+    OG_TRY(one && other ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", embeddings));
+    if (strcmp(one, other) == 0)
+        OG_TRY(og__fail(err, -EINVAL, "give two names", "--embeddings: the same file as --out"));
+out:
+    free(one);
+    free(other);
     return rc;
 }
 
 static int name_outputs(struct prediction *p, const char *out, const char *embeddings,
                         const struct og_options *opt, struct og_err *err)
 {
+    const struct og_facts *f = &p->s->facts;
+    const char *name[OUTPUTS] = {out, embeddings};
     int rc;
-    if (embeddings)
-        return og__fail(err, -ENOTSUP, "leave it out",
-                        "--embeddings: not where nodes have types yet");
     if (opt->resume)
         return og__fail(err, -ENOTSUP, "leave it out", "--resume: not where nodes have types yet");
-    OG_TRY(og__dataset_spare(p->s->facts.ds, out, err));
-    OG_TRY(og__wanted_name(&p->wanted, out, false, err));
-    OG_TRY(og__wanted_lock(&p->wanted, err));
+    OG_TRY(og__dataset_spare(f->ds, out, err));
+    OG_TRY(check_embeddings(p, embeddings, err));
+    p->out[LOGITS].width = f->shape.n_classes;
+    p->out[LOGITS].bytes = og__logits_bytes(f);
+    p->out[HIDDEN].width = f->shape.hidden;
+    p->out[HIDDEN].bytes = og__hidden_bytes(f);
+    for (int i = 0; i < OUTPUTS; i++)
+        OG_TRY(og__wanted_name(&p->out[i].wanted, name[i], false, err));
+    OG_TRY(embeddings ? check_names(out, embeddings, err) : 0);
+    for (int i = 0; i < OUTPUTS; i++)
+        OG_TRY(is_wanted(&p->out[i]) ? og__wanted_lock(&p->out[i].wanted, err) : 0);
 out:
     return rc;
 }
 
-static void close_outputs(struct prediction *p)
+static void close_output(struct prediction *p, struct output *o)
 {
-    og__wanted_remove(&p->wanted); /* it has another name once it is whole */
-    if (p->wanted.fd > 0)
-        close(p->wanted.fd);
-    free(p->wanted.path);
-    free(p->wanted.part);
+    og__npy_discard(o->file);
+    if (is_wanted(o))
+        og__wanted_remove(&o->wanted); /* it has another name once it is whole */
+    if (o->wanted.fd > 0)
+        close(o->wanted.fd);
+    free(o->wanted.path);
+    free(o->wanted.part);
+    og__release(p->s->budget, o->rows, o->bytes, "activations");
 }
 
 int og__typed_predict(const char *dataset, const char *checkpoint, const char *out,
@@ -109,16 +194,14 @@ int og__typed_predict(const char *dataset, const char *checkpoint, const char *o
         return rc;
     OG_TRY(name_outputs(&p, out, embeddings, opt, err));
     OG_TRY(og__checkpoint_load(checkpoint, p.s->learner.model, err));
-    p.logits = og__alloc(p.s->budget, og__logits_bytes(&p.s->facts), "activations", err);
-    OG_TRY(p.logits ? 0 : -ENOMEM);
     OG_TRY(predict_nodes(&p, text, err));
 out:
     if (rc < 0 && text) {
         free(*text);
         *text = NULL;
     }
-    close_outputs(&p);
-    og__release(p.s->budget, p.logits, og__logits_bytes(&p.s->facts), "activations");
+    for (int i = 0; i < OUTPUTS; i++)
+        close_output(&p, &p.out[i]);
     og__session_close(p.s);
     return rc;
 }

@@ -8,8 +8,7 @@
 
 #include "base/base.h"
 
-/* As og_predict; the file has a row for each of these nodes, in the order of their ids.
- * -ENOTSUP for embeddings. */
+/* As og_predict; the file has a row for each of these nodes, in the order of their ids. */
 OG_MUST_CHECK int og__typed_predict(const char *dataset, const char *checkpoint, const char *out,
                                     const char *embeddings, const struct og_options *opt,
                                     const struct og_observer *seen, char **text,

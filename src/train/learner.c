@@ -118,8 +118,8 @@ void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
                                        : 0);
     f->bytes.activations =
         og__model_workspace_bytes(l->ops, &f->shape, &f->caps, alone, config->opt.threads);
-    if (config->want & OG__WANT_EVERY) /* whose logits go to a file */
-        f->bytes.activations += og__logits_bytes(f);
+    if (config->want & OG__WANT_EVERY) /* whose logits go to a file, and hidden rows */
+        f->bytes.activations += og__logits_bytes(f) + og__hidden_bytes(f);
     if (!f->seeds.edges)
         f->bytes.targets = og__labels_bytes(f->ds, (int64_t)f->schedule.batch_size);
     if (has_trainers(config))
