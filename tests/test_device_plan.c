@@ -304,6 +304,62 @@ static void a_library_s_memory_is_in_the_bound(void **state)
     drop(&without);
 }
 
+/* The pair that was chosen is written down: a run from its configuration has the same. */
+static void a_chosen_pair_is_in_the_configuration(void **state)
+{
+    (void)state;
+    char memory[32], config[400];
+    memory_for(300, memory);
+    const char *const way[] = {"policy",      "auto",          "cache", "10%", "victim",
+                               "pvp:depth=5", "device-memory", memory,  NULL};
+    struct og_options opt;
+    struct og_err err = {0};
+    char *text = NULL;
+    common(&opt, way);
+    if (og_train(dataset, &opt, NULL, NULL, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    og_options_release(&opt);
+    json_t *first = plan_of(way);
+    snprintf(config, sizeof(config), "%s/config.yaml", run_path);
+    og_options_init(&opt);
+    if (og_options_load(&opt, config, &err) < 0 || og_plan(dataset, &opt, NULL, &text, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    og_options_release(&opt);
+    json_t *again = json_loads(text, 0, NULL);
+    free(text);
+    assert_string_equal(json_string_value(json_object_get(again, "policy")),
+                        json_string_value(json_object_get(first, "policy")));
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(again, "device"), "policy")),
+        json_string_value(json_object_get(json_object_get(first, "device"), "policy")));
+    json_decref(first);
+    json_decref(again);
+    og__remove_tree(run_path);
+}
+
+/* Timing the link asks for no more than is free: of wide rows, and much memory there. */
+static void the_smallest_memory_is_enough_for_the_link(void **state)
+{
+    (void)state;
+    char wide[320], narrow[300], memory[32];
+    struct og_generate g = small_graph(OG_RMAT);
+    snprintf(narrow, sizeof(narrow), "%s", dataset);
+    snprintf(wide, sizeof(wide), "%s/wide", folder);
+    g.nodes = 3000;
+    g.dim = 2048;
+    assert_int_equal(og_generate(wide, &g, NULL, NULL), 0);
+    snprintf(dataset, sizeof(dataset), "%s/wide", folder);
+    const char *way[] = {"policy", "degree",        "batch", "4",      "fanout", "1,1", "threads",
+                         "1",      "device-memory", "8G",    "memory", "128M",   NULL};
+    json_t *plan = plan_of(way);
+    const json_t *least = json_object_get(json_object_get(plan, "memory"), "smallest");
+    snprintf(memory, sizeof(memory), "%lldM", (long long)(json_integer_value(least) / 1048576 + 1));
+    json_decref(plan);
+    way[11] = memory;
+    json_decref(plan_of(way));
+    snprintf(dataset, sizeof(dataset), "%s", narrow);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +371,8 @@ int main(void)
         cmocka_unit_test(samples_made_beforehand_are_trained_on),
         cmocka_unit_test(staging_of_sampling_is_in_the_plan),
         cmocka_unit_test(a_library_s_memory_is_in_the_bound),
+        cmocka_unit_test(a_chosen_pair_is_in_the_configuration),
+        cmocka_unit_test(the_smallest_memory_is_enough_for_the_link),
     };
     return cmocka_run_group_tests(tests, make_dataset, remove_folder);
 }

@@ -281,7 +281,7 @@ static void draw_ways(struct plot *p, const json_t *plan)
         const json_t *way = json_array_get(candidates, i);
         const bool same = same_place(way, plan);
         char policy[SHOWN_MAX];
-        snprintf(name[i], SHOWN_MAX, "%.80s, %.8s%s%s%s", name_way(policy, way),
+        snprintf(name[i], SHOWN_MAX, "%.64s, %.20s%s%s%s", name_way(policy, way),
                  text_of(way, "layout"),
                  json_is_true(json_object_get(way, "alternates")) ? ", in turns" : "",
                  same ? "" : ", structure ", same ? "" : place_of(way));

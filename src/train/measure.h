@@ -38,7 +38,8 @@ OG_MUST_CHECK int og__probe_disk(struct og_probe *p, const struct og_disk_profil
 /* Bytes a second, of one thread; 0 where it cannot be measured. */
 double og__copy_rate(struct og_budget *b);
 
-/* Rows to a device of so much memory, by a backend of its own; all 0 where none keeps rows. */
+/* Rows to a device of so much memory, by a backend of its own; all 0 where none keeps rows, or
+ * memory has no room to time some. */
 OG_MUST_CHECK int og__time_link(const struct og_learner *l, size_t row_bytes, size_t limit,
                                 struct og_budget *b, struct og_link_rates *out, struct og_err *err);
 

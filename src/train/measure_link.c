@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const char part[] = "probe";
-enum { MOST_ROWS = 4096, LEAST_ROWS = 64, FEWER = 8, TIMES = 3, MEMORY_SHARE = 8 };
+enum { MOST_ROWS = 4096, LEAST_ROWS = 16, FEWER = 8, TIMES = 3, MEMORY_SHARE = 8 };
 
 /* So many slots there and so many rows of the host, and a room. */
 struct link_probe {
@@ -25,11 +25,20 @@ static size_t host_bytes(const struct link_probe *p)
     return p->n * (p->row_bytes + sizeof(*p->place)) + p->ops->host_bytes();
 }
 
+/* Rows in a share of what is free there and here. */
+static uint32_t rows_of(const struct link_probe *p, const struct og_nn_ops *nn, size_t limit)
+{
+    const size_t left = og__budget_left(p->budget), own = nn->own_bytes(1) + p->ops->host_bytes();
+    const size_t taken = nn->own_there ? nn->own_there() : 0;
+    const size_t there = (limit - OG_MIN(limit, taken)) / MEMORY_SHARE / p->row_bytes;
+    const size_t here =
+        (left - OG_MIN(left, own)) / MEMORY_SHARE / (p->row_bytes + sizeof(*p->place));
+    return (uint32_t)OG_MIN(OG_MIN(there, here), (size_t)MOST_ROWS);
+}
+
 static int open_probe(struct link_probe *p, const struct og_nn_ops *nn, size_t limit,
                       struct og_err *err)
 {
-    const size_t fit = limit / MEMORY_SHARE / p->row_bytes;
-    p->n = (uint32_t)OG_MIN(OG_MAX(fit, (size_t)LEAST_ROWS), (size_t)MOST_ROWS);
     const struct og_rows_setup setup = {
         .n_slots = p->n, .n_rooms = 1, .room_rows = p->n, .row_bytes = p->row_bytes};
     int rc;
@@ -40,6 +49,7 @@ static int open_probe(struct link_probe *p, const struct og_nn_ops *nn, size_t l
         return og__fail_errno(err, -ENOMEM, NULL, part);
     }
     OG_TRY(nn->open(&p->backend, NULL, p->budget, err));
+    OG_TRY(nn->bound ? nn->bound(p->backend, limit, err) : 0);
     OG_TRY(p->ops->open(&p->there, p->backend, &setup, err));
     p->host = p->ops->pin(p->there, p->n * p->row_bytes, err);
     OG_TRY(p->host ? 0 : -ENOMEM);
@@ -117,6 +127,9 @@ int og__time_link(const struct og_learner *l, size_t row_bytes, size_t limit, st
     *out = (struct og_link_rates){0};
     if (!p.ops)
         return 0;
+    p.n = rows_of(&p, l->ops, limit);
+    if (p.n < LEAST_ROWS)
+        return 0;
     OG_TRY(open_probe(&p, l->ops, limit, err));
     OG_TRY(time_rows(&p, p.n, p.n / FEWER, true, &few, err));
     OG_TRY(time_rows(&p, p.n, p.n, true, &all, err));
@@ -124,5 +137,9 @@ int og__time_link(const struct og_learner *l, size_t row_bytes, size_t limit, st
     set_rates(&p, few, all, there, out);
 out:
     close_probe(&p, l->ops);
+    if (rc == -ENOMEM) { /* what it would tell is not worth a refusal */
+        *err = (struct og_err){0};
+        return 0;
+    }
     return rc;
 }

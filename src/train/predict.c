@@ -39,9 +39,10 @@ static void scale_to_epoch(struct og_predicted *p, const struct og_predicted *su
     p->plan.hits = p->plan.rows - p->plan.misses;
     p->plan.reads = scaled(sum->plan.reads, scale);
     p->plan.bytes = scaled(sum->plan.bytes, scale);
-    p->tiers.device_hits = scaled(sum->tiers.device_hits, scale);
-    p->tiers.victim_hits = scaled(sum->tiers.victim_hits, scale);
-    p->tiers.host_hits = p->plan.hits - p->tiers.device_hits - p->tiers.victim_hits;
+    p->tiers.host_hits = OG_MIN(scaled(sum->tiers.host_hits, scale), p->plan.hits);
+    p->tiers.victim_hits =
+        OG_MIN(scaled(sum->tiers.victim_hits, scale), p->plan.hits - p->tiers.host_hits);
+    p->tiers.device_hits = p->plan.hits - p->tiers.host_hits - p->tiers.victim_hits;
     p->tiers.demoted = scaled(sum->tiers.demoted, scale);
     p->tiers.victim_pushed = scaled(sum->tiers.victim_pushed, scale);
     p->tiers.victim_dropped = scaled(sum->tiers.victim_dropped, scale);

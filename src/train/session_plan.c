@@ -452,15 +452,21 @@ static struct og_way asked_way(const struct og_config *config)
 }
 
 /* From here on the options say what was chosen: it is told, and written down. */
-static void settle_options(struct og_config *config, const struct og_way *way)
+static int settle_options(struct og_config *config, const struct og_way *way, struct og_err *err)
 {
     struct og_options *opt = &config->opt;
-    if (way->tiers)
-        config->above.policy = way->device_policy;
+    const char *device = og__policy_word(way->device_policy);
+    int rc = 0;
     opt->policy = way->policy;
     opt->layout = way->layout;
     opt->topology = way->topology;
     opt->alternate = way->alternate;
+    if (!way->tiers)
+        return 0;
+    config->above.policy = way->device_policy;
+    if (!opt->device_policy && way->device_policy != og__policy_ranked_like(way->policy))
+        rc = og_options_set(opt, "device-policy", device, err);
+    return rc;
 }
 
 int og__session_plan(struct og_session *s, struct og_err *err)
@@ -469,7 +475,7 @@ int og__session_plan(struct og_session *s, struct og_err *err)
     s->way = asked;
     int rc;
     OG_TRY(open_packs(s, &asked) ? plan_with_packs(s, &asked, err) : plan_session(s, &asked, err));
-    settle_options(&s->config, &s->way);
+    rc = settle_options(&s->config, &s->way, err);
 out:
     return rc;
 }
