@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Executors by a clock on the wall: one that samples and one that trains (1:1, with and without standing in) beside executors that do both
+"""Executors by a clock on the wall: one that samples and one that trains (1:1) beside executors that do both
 by turns (2:0), on the same processors, beside what the event model told of each before the run. Runs take turns, so that whatever else the
 machine does meets all of them; an epoch's seconds are the median of all epochs but the first of each run.
 

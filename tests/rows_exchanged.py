@@ -194,10 +194,10 @@ def what_is_left_open_the_first_worker_chooses():
     assert {c["layout"] for c in compared} == {"raw"} and not any(c["alternates"] or c["policy"] == "sweep" for c in compared), compared
     told = json.loads(subprocess.run([OUTGROW, "plan", "wide", *BASE[:-2], *same, *limit, "--workers", "2", *EXCHANGE, "--json"], capture_output=True,
                                      text=True, check=True).stdout)
-    for c in told["candidates"]:  # counted over two rounds of the pilot: near what the epoch is
-        if c["possible"] and c["policy"] == told["policy"]:
-            owner = told["exchange"]["workers"][0]
-            assert 0.5 < c["bytes_read"] / max(owner["feature_bytes_read"], 1) < 2, (c, owner)
+    taken = [c for c in told["candidates"] if c["possible"] and c["policy"] == told["policy"]]
+    owner = told["exchange"]["workers"][0]
+    assert len(taken) == 1, told["candidates"]  # counted over two rounds of the pilot: near what the epoch is
+    assert 0.5 < taken[0]["bytes_read"] / max(owner["feature_bytes_read"], 1) < 2, (taken, owner)
     plain = ["--accumulate", "2", "--eval-every", "0"]
     trained("plain", 1, plain, graph="wide")
     words = ["wide", *plain, *limit, *EXCHANGE, "--run", "follows"]

@@ -182,8 +182,9 @@ static double disk_bytes(const struct og_premises *p, const struct growth *g, ui
     const double all = n * (double)rows * (double)p->facts->row_bytes;
     const double distinct = (double)distinct_nodes(g, rows, batches);
     const double once = distinct * (double)p->facts->row_bytes;
+    const double codes = (double)asked_of(p->facts, rows) * 4;
     const double entering = og__policy_fills_beside(p->way->policy) ? n * (double)rows : distinct;
-    double away = sampled_bytes(p, rows, batches, tail) + n * (double)rows * 4 + entering * 8;
+    double away = sampled_bytes(p, rows, batches, tail) + n * codes + entering * 8;
     if (p->way->layout == OG_LAYOUT_PACKED)
         away += all;
     if (p->way->layout == OG_LAYOUT_SEGMENTED)

@@ -83,7 +83,8 @@ static double wanted_nodes(const struct og_choice *given, double k)
     const double doublings = log2(OG_MAX(k, 1.0));
     const double steps =
         slowing < 1 ? slowing * (1 - pow(slowing, doublings)) / (1 - slowing) : doublings;
-    return OG_MIN(given->distinct * exp2(given->growth * steps), (double)given->n_nodes);
+    const uint64_t most = given->most_wanted ? given->most_wanted : given->n_nodes;
+    return OG_MIN(given->distinct * exp2(given->growth * steps), (double)most);
 }
 
 /* Epochs that train on the same samples bring no new nodes: of so many batches in a row, how many

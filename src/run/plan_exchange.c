@@ -165,7 +165,7 @@ static size_t counting_bytes(const struct counting *c)
                   og__simulate_dealt_bytes(&sim, &setup, &dealt, c->n_items, rows, longest));
 }
 
-/* As many rounds as memory has room for; none: nothing is told. */
+/* As many rounds as memory has room for. */
 static int open_counting(struct counting *c, struct og_err *err)
 {
     struct og_budget *b = c->s->budget;
@@ -312,17 +312,19 @@ int og__plan_exchange(struct og_session *s, json_t **out, struct og_err *err)
     if (all_items(&c) < c.n_train) /* --epochs 0 */
         return 0;
     OG_TRY(open_counting(&c, err));
-    if (c.n_items == 0) {
-        og__say(&s->config.log, OG__INFO,
-                "--memory has no room for counting what workers exchange");
-        goto out;
-    }
-    OG_TRY(sample(&c, err));
+    OG_TRY(c.n_items > 0 ? sample(&c, err) : -ENOMEM);
     OG_TRY(count_owners(&c, told, err));
     predict_first(&c, &told[0]);
     *out = exchange_json(&c, told);
     rc = *out ? 0 : og__fail_errno(err, -ENOMEM, NULL, "plan");
 out:
+    if (rc == -ENOMEM) { /* the run has room for what it does, which is not this */
+        if (err)
+            *err = (struct og_err){0};
+        rc = 0;
+        og__say(&s->config.log, OG__INFO,
+                "--memory has no room for counting what workers exchange");
+    }
     close_counting(&c);
     return rc;
 }

@@ -394,8 +394,8 @@ struct chosen {
     int32_t policy, layout, topology, alternate;
 };
 
-/* As rank 0 chose. Where memory has no room for that a rank of its own cache goes its own way: bits
- * do not depend on it. */
+/* As rank 0 chose. Where memory has no room for that a rank goes its own way, as bits do not depend
+ * on it: of rows that are exchanged only where the structure is. */
 static int open_as_chosen(struct og_trainer *t, const char *dataset, const struct og_options *opt,
                           const struct chosen *by, const struct og_observer *seen,
                           struct og_err *err)
@@ -411,11 +411,13 @@ static int open_as_chosen(struct og_trainer *t, const char *dataset, const struc
         own.topology = by->topology;
     own.alternate = by->alternate;
     rc = open_session(t, dataset, &own, seen, err);
+    if (rc == -ENOMEM) {
+        clear(err);
+        own.topology = opt->topology;
+        rc = open_session(t, dataset, opt->exchange ? &own : opt, seen, err);
+    }
     og_options_release(&own);
-    if (rc != -ENOMEM || opt->exchange)
-        return rc;
-    clear(err);
-    return open_session(t, dataset, opt, seen, err);
+    return rc;
 }
 
 /* Where --policy is left to the program rank 0 chooses first, by the times that it has measured,
@@ -463,13 +465,23 @@ out:
     return rc;
 }
 
+/* With the timeline of a run that never began. */
+static void close_session(struct og_trainer *t)
+{
+    if (!t->s)
+        return;
+    og__timeline_discard(t->s->path.timeline);
+    t->s->path.timeline = NULL;
+    og__session_close(t->s);
+}
+
 /* A rank, or a process alone. */
 static int train_rank(struct og_trainer *t, const char *dataset, const struct og_options *opt,
                       const struct og_observer *seen, char **summary, struct og_err *err)
 {
     int rc = open_sessions(t, dataset, opt, seen, err);
     if (rc < 0) {
-        og__session_close(t->s); /* another rank's failed */
+        close_session(t); /* another rank's failed */
         return rc;
     }
     /* after the session: a refusal leaves no folder behind */
@@ -480,9 +492,7 @@ static int train_rank(struct og_trainer *t, const char *dataset, const struct og
 out:
     if (rc < 0 && rc != OG_INTERRUPTED)
         rc = og__ranks_agree(t->ranks, rc, err);
-    og__timeline_discard(t->s->path.timeline); /* of a run that never began */
-    t->s->path.timeline = NULL;
-    og__session_close(t->s); /* its scratch lies in the run's folder */
+    close_session(t); /* its scratch lies in the run's folder */
     if (rc < 0 && rc != OG_INTERRUPTED && t->dir.lock > 0 && !opt->resume &&
         t->state.next_item == 0)
         og__rundir_abandon(&t->dir);

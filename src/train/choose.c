@@ -349,6 +349,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
     return (struct og_choice){
         .trace = {.n_batches = batches->n, .ptr = batches->ptr, .ids = batches->ids},
         .n_nodes = (uint64_t)s->facts.ds->n_nodes,
+        .most_wanted = og__nodes_known(&s->config, s->facts.n_nodes),
         .distinct = batches->growth.distinct,
         .growth = batches->growth.power,
         .slowing = batches->growth.slowing,
@@ -637,22 +638,23 @@ int og__choose(struct og_session *s, const struct og_pilot *pilot, struct og_way
                struct og_err *err)
 {
     const bool rounds = og__exchanges(&s->config) && s->config.want & OG__WANT_FEATURES;
+    const bool given = way->policy != OG_POLICY_AUTO;
     struct chooser c = {.s = s, .pilot = *pilot, .began = og__now()};
     struct og_pilot asked = {0};
     int rc = 0;
     if (rounds) {
         OG_TRY(og__pilot_asked(&asked, pilot, &s->config.share, s->facts.n_nodes, s->budget, err));
-        OG_TRY(og__samples_ahead(way) || way->policy == OG_POLICY_AUTO
+        OG_TRY(og__samples_ahead(way) || !given
                    ? og__pilot_growth(&asked, s->facts.n_nodes, s->budget, err)
                    : 0);
         c.pilot = asked;
     }
-    OG_TRY(way->policy == OG_POLICY_AUTO ? choose(&c, way, err) : tell_given(&c, way, err));
+    OG_TRY(given ? tell_given(&c, way, err) : choose(&c, way, err));
 out:
     close_chooser(&c);
     if (rounds)
         og__pilot_release(&asked, s->budget);
-    if (rc == -ENOMEM && way->policy != OG_POLICY_AUTO) { /* nothing was to be chosen */
+    if (rc == -ENOMEM && given) { /* nothing was to be chosen */
         *err = (struct og_err){0};
         return 0;
     }

@@ -304,7 +304,8 @@ int og__pilot_asked(struct og_pilot *out, const struct og_pilot *p, const struct
     int rc;
     *out = (struct og_pilot){.ptr = calloc((size_t)rounds + 1, sizeof(*out->ptr)),
                              .bytes = OG_MAX(p->rows, (uint64_t)1) * sizeof(*out->ids),
-                             .caps = p->caps};
+                             .caps = p->caps,
+                             .group = p->group};
     OG_TRY(out->ptr ? 0 : og__fail_errno(err, -ENOMEM, NULL, "pilot"));
     OG_TRY((out->ids = og__alloc(b, out->bytes, "pilot", err)) ? 0 : -ENOMEM);
     OG_TRY(og__owner_open(&owner, own->ranks, own->rank, n_nodes, b, err));

@@ -55,7 +55,7 @@ void og__session_drop_hotness(struct og_session *s)
 }
 
 /* An owner misses of what it is asked for the share that a batch would with a cache of all owners'
- * size. */
+ * size; of one so many times smaller where this one is asked for so many times its share. */
 struct owned_misses {
     struct og_misses of_batch;
     const struct og_facts *facts;
@@ -66,9 +66,10 @@ static int worst_owned(const void *arg, uint64_t n_slots, uint64_t *rows, struct
 {
     const struct owned_misses *o = arg;
     const struct og_facts *f = o->facts;
-    const uint64_t slots = OG_MIN(n_slots * o->owners, f->n_nodes);
-    const int rc = o->of_batch.worst(o->of_batch.arg, slots, rows, err);
     const double more = (double)f->asked_rows / (double)og__input_rows(f);
+    const double all = (double)n_slots * o->owners / OG_MAX(more, 1.0);
+    const uint64_t slots = OG_MIN((uint64_t)all, f->n_nodes);
+    const int rc = o->of_batch.worst(o->of_batch.arg, slots, rows, err);
     *rows = OG_MIN((uint64_t)((double)*rows * more) + 1, og__read_rows(f));
     return rc;
 }
