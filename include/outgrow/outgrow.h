@@ -345,7 +345,8 @@ OG_EXPORT void og_files_raise(void);
  *
  * Returns the exit status for the program when all have ended: 0, or that of the first that failed,
  * after which the others are ended; negative with err where one could not be started, or was
- * killed. SIGINT and SIGTERM go to all of them. */
+ * killed. SIGINT and SIGTERM go to all of them, and SIGUSR1 as SIGTERM; of those that it stops
+ * the first alone ends with 130. */
 OG_EXPORT OG_MUST_CHECK int og_workers_run(int n, char *const *argv, struct og_err *err);
 /* Which of them this process is, from 0; -1: none. Only worker 0 writes files and has results. */
 OG_EXPORT int og_worker(void);

@@ -63,9 +63,14 @@ static int run_help(int argc, char **argv)
     return 0;
 }
 
-/* Of workers that were interrupted the first tells it: mpirun ends all with the first one that ends
- * so, and what the others say then may be lost. */
-static int exit_status(int rc)
+/* Of workers that train and were interrupted the first tells it: mpirun ends all with the first one
+ * that ends so, and what the others say then may be lost. */
+static bool is_told_by_first(const struct command *command, int rc)
+{
+    return rc == OG_INTERRUPTED && command == &cmd_train;
+}
+
+static int exit_status(const struct command *command, int rc)
 {
     switch (rc) {
     case 0:
@@ -73,16 +78,16 @@ static int exit_status(int rc)
     case CLI_USAGE:
         return 2;
     case OG_INTERRUPTED:
-        return og_worker() > 0 ? 0 : 130;
+        return is_told_by_first(command, rc) && og_worker() > 0 ? 0 : 130;
     default:
         return rc > 0 ? rc : 1;
     }
 }
 
 /* Of workers who failed says it, and of what all were told wrong the first. */
-static bool is_said_elsewhere(int rc)
+static bool is_said_elsewhere(const struct command *command, int rc)
 {
-    const bool all_say = rc == CLI_USAGE || rc == OG_INTERRUPTED;
+    const bool all_say = rc == CLI_USAGE || is_told_by_first(command, rc);
     return all_say ? og_worker() > 0 : og_worker() >= 0 && rc == -ECONNABORTED;
 }
 
@@ -108,13 +113,13 @@ static int run_command(const struct command *command, int argc, char **argv)
     screen_close(in.screen);
 out:
     og_options_release(&in.options);
-    const bool quiet = is_said_elsewhere(rc);
+    const bool quiet = is_said_elsewhere(command, rc);
     if (rc < 0 && !quiet)
         say_error(&err);
     if (rc == CLI_USAGE && !quiet)
         fprintf(stderr, "usage: outgrow %s %s [options]; `outgrow help %s` has them\n",
                 command->name, command->args, command->name);
-    return exit_status(rc);
+    return exit_status(command, rc);
 }
 
 static int run(int argc, char **argv)

@@ -176,7 +176,8 @@ static void kill_rest(struct launch *l, bool guarded_too)
 static bool was_stopped(const struct launch *l, int status)
 {
     return l->asked > 0 && WIFSIGNALED(status) &&
-           (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM);
+           (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM ||
+            WTERMSIG(status) == SIGUSR1);
 }
 
 /* By something else than this: others may notice that a worker is dying, and end, before it has

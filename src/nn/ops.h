@@ -2,8 +2,8 @@
  *
  *   ops_cpu.c         row blocks under a thread pool, oneDNN products, vector kernels;
  *                     attention.c, mix.c, blend.c, pool_max.c and finish.c have the operators of
- *                     those names, pairs.c those of links and regression, blocks.c those of blocks
- * alone, backend.c what they work with
+ *                     those names, pairs.c those of links and regression, blocks.c those of
+ *                     blocks alone, backend.c what they work with
  *
  * Plain loops in double, written to be read, are in tests/oracles/ops_reference.c: the oracle.
  *

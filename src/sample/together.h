@@ -42,7 +42,6 @@ void og__together_clear(struct og_together *t);
 /* One more batch; its seeds are copied. One thread. */
 OG_MUST_CHECK int og__together_add(struct og_together *t, const uint32_t *seeds, uint32_t n_seeds,
                                    const struct og_sample_key *key, struct og_err *err);
-/* All hops of all that were added. What og__sample may return, or OG_INTERRUPTED. */
 /* Blocks of the structure that a group wanted, hop by hop. */
 struct og_group_wanted {
     uint32_t batches, n_hops;
@@ -57,6 +56,7 @@ struct og_together_counts {
     struct og_io_counts drawn; /* of what had been spilled */
     uint64_t written;          /* spilled */
 };
+/* All hops of all that were added. What og__sample may return, or OG_INTERRUPTED. */
 OG_MUST_CHECK int og__together_sample(struct og_together *t, struct og_together_counts *counts,
                                       struct og_err *err);
 /* Batch i of those, with the sampler of this thread; og__sampler_reads tells where its lists were.
