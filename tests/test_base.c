@@ -111,6 +111,71 @@ static void memory_given_back_is_there_for_the_next(void **state)
     og__budget_free(b);
 }
 
+/* Whatever is kept serves, a piece here and a piece there, and as much stays as there is room for.
+ */
+static void pieces_given_back_serve_together(void **state)
+{
+    (void)state;
+    enum { PIECES = 3, EACH = 20 * 1024 * 1024, ALL = 56 * 1024 * 1024 };
+    struct og_err err = {0};
+    struct og_budget *b = og__budget_new(128 * OG_MIB);
+    char *piece[PIECES];
+    for (int i = 0; i < PIECES; i++) {
+        piece[i] = og__alloc(b, EACH, "cache", &err);
+        assert_non_null(piece[i]);
+        memset(piece[i], 0xff, EACH);
+    }
+    for (int i = 0; i < PIECES; i++)
+        og__release(b, piece[i], EACH, "cache");
+    long before = faults();
+    char *all = og__alloc(b, ALL, "staging", &err);
+    assert_true(all_zero(all, ALL));
+    assert_true(!counts_are_ours || faults() - before < 8);
+    og__release(b, all, ALL, "staging");
+
+    /* 20 of 128 MiB are spare: 60 that are used leave room for 48 of the 60 that are kept */
+    assert_int_equal(og__budget_charge(b, 60 * OG_MIB, "elsewhere", &err), 0);
+    og__budget_uncharge(b, 60 * OG_MIB, "elsewhere");
+    before = faults();
+    all = og__alloc(b, 44 * OG_MIB, "staging", &err);
+    assert_true(all_zero(all, 44 * OG_MIB));
+    assert_true(!counts_are_ours || faults() - before < 8);
+    og__release(b, all, 44 * OG_MIB, "staging");
+    og__budget_free(b);
+}
+
+/* A stretch of reserved space lends its memory, and has it again. */
+static void address_space_lends_its_memory(void **state)
+{
+    (void)state;
+    enum { LARGE = 40 * 1024 * 1024, LENT = 30 * 1024 * 1024 };
+    struct og_err err = {0};
+    struct og_budget *b = og__budget_new(128 * OG_MIB);
+    char *space = og__address_reserve(LARGE, &err);
+    assert_non_null(space);
+    assert_int_equal(og__budget_charge(b, LARGE, "cache", &err), 0);
+    assert_int_equal(og__address_open(space, LARGE, &err), 0);
+    memset(space, 0xff, LARGE);
+    og__budget_uncharge(b, LENT, "cache");
+    og__address_empty(b, space + LARGE - LENT, LENT);
+    assert_true(
+        all_zero(space + LARGE - LENT, LENT)); /* reading finds the kernel's page of zeros */
+    assert_int_equal((unsigned char)space[LARGE - LENT - 1], 0xff);
+    long before = faults();
+    char *lent = og__alloc(b, LENT - 4 * OG_MIB, "staging", &err);
+    assert_true(all_zero(lent, LENT - 4 * OG_MIB));
+    assert_true(!counts_are_ours || faults() - before < 8);
+    og__release(b, lent, LENT - 4 * OG_MIB, "staging");
+    og__address_furnish(b, space + LARGE - LENT, LENT);
+    assert_int_equal(og__budget_charge(b, LENT, "cache", &err), 0);
+    before = faults();
+    touch(space + LARGE - LENT + 2 * OG_MIB, LENT - 8 * OG_MIB);
+    assert_true(!counts_are_ours || faults() - before < 8);
+    og__budget_uncharge(b, LARGE, "cache");
+    og__address_release(space, LARGE);
+    og__budget_free(b);
+}
+
 #if OG_ADDRESS_SANITIZER
 static bool nobodys(const char *p)
 {
@@ -583,6 +648,8 @@ int main(void)
         cmocka_unit_test(checksums_are_16_digits_of_lower_case),
         cmocka_unit_test(budget_refuses_what_does_not_fit),
         cmocka_unit_test(memory_given_back_is_there_for_the_next),
+        cmocka_unit_test(pieces_given_back_serve_together),
+        cmocka_unit_test(address_space_lends_its_memory),
 #if OG_ADDRESS_SANITIZER
         cmocka_unit_test(blocks_end_where_they_were_asked_to),
         cmocka_unit_test(arrays_of_an_arena_are_apart),

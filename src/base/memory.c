@@ -97,27 +97,54 @@ static struct block take_kept(struct og_budget *b, int i)
     return k;
 }
 
-/* Until used and kept memory fit. Caller holds the lock. */
-static void drop_kept(struct og_budget *b)
-{
-    while (b->n_kept > 0 && b->used + b->kept_bytes > b->limit - spare(b)) {
-        struct block k = take_kept(b, b->n_kept - 1);
-        munmap(k.start, k.bytes);
-    }
-}
-
 /* Caller holds the lock. */
-static void put_kept(struct og_budget *b, struct block k)
+static void add_kept(struct og_budget *b, struct block k)
 {
-    const bool room = b->limit < SIZE_MAX && b->n_kept < MOST_KEPT &&
-                      b->used + b->kept_bytes + k.bytes <= b->limit - spare(b);
-    if (!room) {
-        unmap(k.start, k.bytes);
-        return;
-    }
     og__memory_shut(k.start, k.bytes);
     b->kept[b->n_kept++] = k;
     b->kept_bytes += k.bytes;
+}
+
+/* Until used and kept memory fit. Caller holds the lock. */
+static void drop_kept(struct og_budget *b)
+{
+    const size_t most = b->limit - spare(b);
+    while (b->n_kept > 0 && b->used + b->kept_bytes > most) {
+        const size_t over = og__round_up(b->used + b->kept_bytes - most, HUGE);
+        struct block k = take_kept(b, b->n_kept - 1);
+        const size_t rest = k.bytes - OG_MIN(k.bytes, over);
+        munmap(k.start + rest, k.bytes - rest);
+        if (rest > 0)
+            add_kept(b, (struct block){k.start, rest});
+    }
+}
+
+static int smallest_kept(const struct og_budget *b)
+{
+    int best = 0;
+    for (int i = 1; i < b->n_kept; i++)
+        if (b->kept[i].bytes < b->kept[best].bytes)
+            best = i;
+    return best;
+}
+
+/* As much of it as there is room for; where there are many, the largest ones. Caller holds the
+ * lock. */
+static void put_kept(struct og_budget *b, struct block k)
+{
+    if (b->limit == SIZE_MAX) {
+        unmap(k.start, k.bytes);
+        return;
+    }
+    if (b->n_kept == MOST_KEPT) {
+        const int i = smallest_kept(b);
+        const struct block smallest = take_kept(b, i);
+        const bool larger = k.bytes > smallest.bytes;
+        unmap(larger ? smallest.start : k.start, larger ? smallest.bytes : k.bytes);
+        k = larger ? k : smallest;
+    }
+    add_kept(b, k);
+    drop_kept(b);
 }
 
 /* A mapping that nobody uses any more. */
@@ -282,10 +309,54 @@ static void *map_huge(size_t size, int rights, int flags)
     return start;
 }
 
+/* Huge pages come to where others, untouched ones, are mapped: one by one, since the kernel moves
+ * at once only what was mapped at once. */
+static bool move_pages(char *from, char *to, size_t bytes, int flags)
+{
+    for (size_t at = 0; at < bytes; at += HUGE) {
+        char *page = to + at;
+        if (mremap(from + at, HUGE, HUGE, MREMAP_MAYMOVE | MREMAP_FIXED | flags, page) == page)
+            continue;
+        /* what was there may be gone; this cannot fail for lack of address space */
+        if (mmap(page, HUGE, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != page)
+            return false;
+        if (!(flags & MREMAP_DONTUNMAP))
+            munmap(from + at, HUGE);
+    }
+    return true;
+}
+
+/* Kept pages come to these, whole huge ones that were not touched: so many bytes from the front. */
+static size_t furnish(struct og_budget *b, char *start, size_t bytes)
+{
+    size_t done = 0;
+    pthread_mutex_lock(&b->lock);
+    while (b->n_kept > 0 && done < bytes) {
+        struct block k = take_kept(b, b->n_kept - 1);
+        const size_t n = OG_MIN(k.bytes, bytes - done);
+        if (k.bytes > n)
+            put_kept(b, (struct block){k.start + n, k.bytes - n});
+        if (!move_pages(k.start, start + done, n, 0))
+            break;
+        done += n;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return done;
+}
+
+/* Zeroed: whatever is kept moves there, the kernel has to find the rest only. */
+static void *piece_together(struct og_budget *b, size_t bytes)
+{
+    char *p = map_huge(bytes, PROT_READ | PROT_WRITE, 0);
+    const size_t kept = p && b ? furnish(b, p, bytes / HUGE * HUGE) : 0;
+    return kept > 0 ? memset(p, 0, kept) : p;
+}
+
 static void *take_large(struct og_budget *b, size_t bytes)
 {
     char *p = reuse(b, bytes);
-    p = p ? p : map_huge(mapped(bytes), PROT_READ | PROT_WRITE, 0);
+    p = p ? p : piece_together(b, mapped(bytes));
     if (p)
         og__memory_shut(p + bytes, mapped(bytes) - bytes);
     return p;
@@ -304,11 +375,34 @@ void og__memory_trim(void)
     malloc_trim(0);
 }
 
+static void *take(struct og_budget *b, size_t bytes)
+{
+    if (bytes >= HUGE)
+        return take_large(b, bytes);
+    return take_small(bytes);
+}
+
+static void give(struct og_budget *b, void *p, size_t bytes)
+{
+    if (bytes >= HUGE)
+        keep(b, p, bytes);
+    else
+        free(p);
+}
+
+/* Taken before it is charged: a charge drops what is kept beyond the room that is left, and that
+ * may be what is taken here. */
 void *og__alloc(struct og_budget *b, size_t bytes, const char *part, struct og_err *err)
 {
-    if (og__budget_charge(b, bytes, part, err) < 0)
+    const bool fits = bytes <= og__budget_left(b);
+    void *p = fits ? take(b, bytes) : NULL;
+    if (og__budget_charge(b, bytes, part, err) < 0) {
+        if (p)
+            give(b, p, bytes);
         return NULL;
-    void *p = bytes >= HUGE ? take_large(b, bytes) : take_small(bytes);
+    }
+    if (!p && !fits) /* others gave back meanwhile */
+        p = take(b, bytes);
     if (p)
         return p;
     og__budget_uncharge(b, bytes, part);
@@ -324,10 +418,7 @@ void og__release(struct og_budget *b, void *p, size_t bytes, const char *part)
         return;
     assert(is_whole(p, bytes));
     og__budget_uncharge(b, bytes, part);
-    if (bytes >= HUGE)
-        keep(b, p, bytes);
-    else
-        free(p);
+    give(b, p, bytes);
 }
 
 void *og__address_reserve(size_t bytes, struct og_err *err)
@@ -357,36 +448,33 @@ void og__address_release(void *p, size_t bytes)
         munmap(p, og__round_up(bytes, PAGE));
 }
 
-/* Moves pages to where others, untouched ones, are mapped. */
-static bool move_pages(const struct block *from, char *to)
+/* The whole huge pages of a stretch. */
+static struct block huge_pages(void *start, size_t bytes)
 {
-    if (mremap(from->start, from->bytes, from->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to)
-        return true;
-    /* what was there may be gone; this cannot fail for lack of address space */
-    munmap(from->start, from->bytes);
-    void *p = mmap(to, from->bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-    return p == to;
+    char *at = (char *)og__round_up((uintptr_t)start, HUGE);
+    char *end = (char *)((uintptr_t)start + bytes);
+    return (struct block){at, at < end ? (size_t)(end - at) / HUGE * HUGE : 0};
 }
 
 void og__address_furnish(struct og_budget *b, void *start, size_t bytes)
 {
-    char *at = (char *)og__round_up((uintptr_t)start, HUGE);
-    char *end = (char *)((uintptr_t)start + bytes);
-    if (!b)
-        return;
-    pthread_mutex_lock(&b->lock);
-    while (b->n_kept > 0 && at + HUGE <= end) {
-        struct block k = take_kept(b, b->n_kept - 1);
-        const size_t n = OG_MIN(k.bytes, (size_t)(end - at) / HUGE * HUGE);
-        if (k.bytes > n)
-            put_kept(b, (struct block){k.start + n, k.bytes - n});
-        k.bytes = n;
-        if (!move_pages(&k, at))
-            break;
-        at += n;
+    const struct block pages = huge_pages(start, bytes);
+    if (b && pages.bytes > 0)
+        furnish(b, pages.start, pages.bytes);
+}
+
+void og__address_empty(struct og_budget *b, void *start, size_t bytes)
+{
+    const struct block pages = huge_pages(start, bytes);
+    char *to = NULL;
+    if (b && pages.bytes > 0)
+        to = map_huge(pages.bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE);
+    if (to && move_pages(pages.start, to, pages.bytes, MREMAP_DONTUNMAP)) {
+        pthread_mutex_lock(&b->lock);
+        put_kept(b, (struct block){to, pages.bytes});
+        pthread_mutex_unlock(&b->lock);
     }
-    pthread_mutex_unlock(&b->lock);
+    madvise(start, bytes, MADV_DONTNEED); /* what did not move */
 }
 
 size_t og__memory_amount(const struct og_amount *a)

@@ -81,6 +81,9 @@ void og__address_release(void *p, size_t bytes);
  * back, as far as there is; that spares touching new pages. What it holds is undefined. Charge it
  * right after: charging first would give away what is kept. */
 void og__address_furnish(struct og_budget *b, void *start, size_t bytes);
+/* The other way round, of whole pages: they hold zeros as before they were touched, and what was
+ * there the budget keeps for others. Uncharge it right before, so that there is room. */
+void og__address_empty(struct og_budget *b, void *start, size_t bytes);
 OG_MUST_CHECK int og__budget_charge(struct og_budget *b, size_t bytes, const char *part,
                                     struct og_err *err);
 void og__budget_uncharge(struct og_budget *b, size_t bytes, const char *part);

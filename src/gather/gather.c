@@ -249,11 +249,10 @@ void og__gather_yield(struct og_gather *g, uint32_t n)
     g->n_yielded = OG_MAX(g->n_yielded, OG_MIN(n, g->n_slots));
     size_t page = 4096;
     size_t kept = og__round_up(present_bytes(g), page);
-    size_t end =
-        (size_t)g->n_slots * g->row_bytes / page * page; /* staging begins in the last page */
-    if (end > kept)
-        madvise(g->base + kept, end - kept, MADV_DONTNEED);
+    size_t end = before / page * page; /* in the last page staging, or what was yielded, begins */
     og__budget_uncharge(g->budget, before - present_bytes(g), CACHE);
+    if (end > kept)
+        og__address_empty(g->budget, g->base + kept, end - kept);
 }
 
 int og__gather_reclaim(struct og_gather *g, uint32_t n, struct og_err *err)
