@@ -107,10 +107,12 @@ OG_CLONES static void add_lanes(const float *row, float scale, const float *dz, 
 {
     const size_t whole = dim / OG__LANES * OG__LANES;
     for (uint32_t b = 0; b < n_base; b++, dz += dim, sum += OG__LANES) {
-        og__lanes lanes = {0};
+        struct og__lanes lanes = {0};
+        og__half_lanes *to = (og__half_lanes *)sum;
         for (size_t j = 0; j < whole; j += OG__LANES)
-            lanes += *(const og__lanes *)(row + j) * *(const og__lanes *)(dz + j);
-        *(og__lanes *)sum += scale * lanes;
+            og__add_products(&lanes, row + j, dz + j);
+        to[0] += scale * lanes.low;
+        to[1] += scale * lanes.high;
         for (size_t j = whole; j < dim; j++)
             sum[j - whole] += scale * (row[j] * dz[j]);
     }
@@ -118,7 +120,8 @@ OG_CLONES static void add_lanes(const float *row, float scale, const float *dz, 
 
 OG_CLONES static float sum_lanes(const float *sum)
 {
-    return og__sum_lanes((const og__lanes *)sum);
+    const struct og__lanes lanes = {og__halves(sum)[0], og__halves(sum)[1]};
+    return og__sum_lanes(&lanes);
 }
 
 struct weights_run {

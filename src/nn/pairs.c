@@ -18,11 +18,12 @@ OG_CLONES static float dot(const float *a, const float *b, size_t n)
 /* The sum of a b w, by element. */
 OG_CLONES static float weighted_dot(const float *a, const float *b, const float *w, size_t n)
 {
-    og__lanes acc = {0};
+    struct og__lanes acc = {0};
     size_t j = 0;
-    for (; j + OG__LANES <= n; j += OG__LANES)
-        acc +=
-            *(const og__lanes *)(a + j) * *(const og__lanes *)(b + j) * *(const og__lanes *)(w + j);
+    for (; j + OG__LANES <= n; j += OG__LANES) {
+        acc.low += og__halves(a + j)[0] * og__halves(b + j)[0] * og__halves(w + j)[0];
+        acc.high += og__halves(a + j)[1] * og__halves(b + j)[1] * og__halves(w + j)[1];
+    }
     float sum = og__sum_lanes(&acc);
     for (; j < n; j++)
         sum += a[j] * b[j] * w[j];

@@ -1,5 +1,8 @@
 /* Sums and exponentials whose additions have one order whatever the vector width: sixteen lanes,
- * which the compiler makes of whatever registers there are. To be inlined into cloned kernels. */
+ * which the compiler makes of whatever registers there are. To be inlined into cloned kernels.
+ *
+ * Lanes are two halves of 32 bytes. As one vector of 64, gcc 12 keeps a sum in memory wherever
+ * registers are narrower, writes it there in pieces and waits for them at the next addition. */
 #ifndef OG_NN_VECTOR_H
 #define OG_NN_VECTOR_H
 
@@ -10,24 +13,47 @@
 #define OG_INLINE static inline __attribute__((always_inline))
 
 enum { OG__LANES = 16 };
-typedef float og__lanes __attribute__((vector_size(64), aligned(4), may_alias));
+typedef float og__half_lanes __attribute__((vector_size(32), aligned(4), may_alias));
+
+struct og__lanes {
+    og__half_lanes low, high;
+};
+
+/* The two of the lanes that lie there. */
+OG_INLINE const og__half_lanes *og__halves(const float *x)
+{
+    return (const og__half_lanes *)x;
+}
+
+/* sum += x */
+OG_INLINE void og__add_lanes(struct og__lanes *sum, const float *x)
+{
+    sum->low += og__halves(x)[0];
+    sum->high += og__halves(x)[1];
+}
+
+/* sum += x y, lane by lane */
+OG_INLINE void og__add_products(struct og__lanes *sum, const float *x, const float *y)
+{
+    sum->low += og__halves(x)[0] * og__halves(y)[0];
+    sum->high += og__halves(x)[1] * og__halves(y)[1];
+}
 
 /* Halves are added until one lane is left. */
-OG_INLINE float og__sum_lanes(const og__lanes *x)
+OG_INLINE float og__sum_lanes(const struct og__lanes *x)
 {
-    og__lanes a = *x;
-    a += __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    a += __builtin_shufflevector(a, a, 4, 5, 6, 7, 0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0);
-    a += __builtin_shufflevector(a, a, 2, 3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    og__half_lanes a = x->low + x->high;
+    a += __builtin_shufflevector(a, a, 4, 5, 6, 7, 0, 1, 2, 3);
+    a += __builtin_shufflevector(a, a, 2, 3, 0, 1, 0, 0, 0, 0);
     return a[0] + a[1];
 }
 
 OG_INLINE float og__dot_product(const float *a, const float *b, size_t n)
 {
-    og__lanes acc = {0};
+    struct og__lanes acc = {0};
     size_t j = 0;
     for (; j + OG__LANES <= n; j += OG__LANES)
-        acc += *(const og__lanes *)(a + j) * *(const og__lanes *)(b + j);
+        og__add_products(&acc, a + j, b + j);
     float sum = og__sum_lanes(&acc);
     for (; j < n; j++)
         sum += a[j] * b[j];
@@ -37,13 +63,13 @@ OG_INLINE float og__dot_product(const float *a, const float *b, size_t n)
 /* out[i] = x[i step ..] . y[i n ..] for four i: four sums under way hide each other's latency. */
 OG_INLINE void og__four_dots(const float *x, size_t step, const float *y, size_t n, float *out)
 {
-    og__lanes a = {0}, b = {0}, c = {0}, d = {0};
+    struct og__lanes a = {0}, b = {0}, c = {0}, d = {0};
     size_t j = 0;
     for (; j + OG__LANES <= n; j += OG__LANES) {
-        a += *(const og__lanes *)(x + j) * *(const og__lanes *)(y + j);
-        b += *(const og__lanes *)(x + step + j) * *(const og__lanes *)(y + n + j);
-        c += *(const og__lanes *)(x + 2 * step + j) * *(const og__lanes *)(y + 2 * n + j);
-        d += *(const og__lanes *)(x + 3 * step + j) * *(const og__lanes *)(y + 3 * n + j);
+        og__add_products(&a, x + j, y + j);
+        og__add_products(&b, x + step + j, y + n + j);
+        og__add_products(&c, x + 2 * step + j, y + 2 * n + j);
+        og__add_products(&d, x + 3 * step + j, y + 3 * n + j);
     }
     out[0] = og__sum_lanes(&a);
     out[1] = og__sum_lanes(&b);
@@ -56,10 +82,10 @@ OG_INLINE void og__four_dots(const float *x, size_t step, const float *y, size_t
 
 OG_INLINE float og__sum_of(const float *a, size_t n)
 {
-    og__lanes acc = {0};
+    struct og__lanes acc = {0};
     size_t j = 0;
     for (; j + OG__LANES <= n; j += OG__LANES)
-        acc += *(const og__lanes *)(a + j);
+        og__add_lanes(&acc, a + j);
     float sum = og__sum_lanes(&acc);
     for (; j < n; j++)
         sum += a[j];
