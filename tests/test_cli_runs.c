@@ -265,7 +265,8 @@ static void documented_tasks_run(void **state)
 {
     (void)state;
     const struct outcome *o = outgrow("generate known --types drug:400,gene:300 --classes 4 "
-                                      "--relations drug:binds:gene:4,gene:near:gene:3");
+                                      "--relations drug:binds:gene:4,gene:bound.by:drug:4,"
+                                      "gene:near:gene:3");
     assert_int_equal(o->status, 0);
     assert_true(run_documented(TEST_DOCS "/tasks.md", "mrr") >= 7);
 }

@@ -30,6 +30,13 @@ static const char *const cases[] = {"typed_sage2",
                                     "typed_gat2_trained",
                                     "typed_gat3_layer",
                                     "typed_gat2_batch",
+                                    "typed_link_sage2",
+                                    "typed_link_sage3",
+                                    "typed_link_sage_max2",
+                                    "typed_link_gat2",
+                                    "typed_link_gat3",
+                                    "typed_link_gin2",
+                                    "typed_link_gin2_mlp",
                                     "typed_rgcn2",
                                     "typed_rgcn2_bases",
                                     "typed_rgcn3",
@@ -571,7 +578,7 @@ static void one_type_and_one_relation_is_the_untyped_model(void **state)
     static const char *const untyped[] = {
         "sage2",       "sage3",       "sage2_wide",         "sage2_multi", "sage_max2",
         "gin2_wide",   "sage3_layer", "sage_wide_residual", "gin3_batch",  "gat2",
-        "gat2_narrow", "gat3",        "gat3_single"};
+        "gat2_narrow", "gat3",        "gat3_single",        "link_dot",    "link_mlp_margin"};
     for (size_t c = 0; c < OG_COUNT(untyped); c++) {
         struct fixture f;
         fixture_open(&f, untyped[c]);

@@ -338,7 +338,7 @@ def what_there_is_not_says_so():
     assert "width" in refused("train", "full", *RUN, "--model", "gin", "--run", "no")
     assert "--aggregator gcn" in refused("train", "full", *RUN, "--model", "sage", "--aggregator", "gcn", "--run", "no")
     for option in (["--model", "pinsage"], ["--model", "gcn"], ["--device", "virtual"], ["--layout", "packed"], ["--pack-dtype", "f16"],
-                   ["--policy", "lru"], ["--sampler", "ladies"], ["--task", "link"], ["--workers", 2], ["--samples", "trace"],
+                   ["--policy", "lru"], ["--sampler", "ladies"], ["--workers", 2], ["--samples", "trace"],
                    ["--accumulate", 2, "--trainers", 2], ["--memory", "20M"]):
         refused("train", "full", *RUN, *option, "--run", "no")
         assert not os.path.exists("no"), option

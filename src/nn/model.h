@@ -170,6 +170,21 @@ void og__most_of_block(const struct og_model_config *c, int l, const struct og_b
                        bool training, struct og_most *most);
 int og__widest(const struct og_model_config *c);
 
+/* ---- what pairs are scored with (workspace.c) ---- */
+
+/* How many pairs of rows are trained on, and how many are scored. */
+struct og_pair_counts {
+    uint64_t trained, scored;
+};
+struct og_pair_counts og__count_pairs(const struct og_pairs *pairs); /* NULL: none */
+/* As those above, of a batch of so many seeds. */
+void og__carve_pairs(const struct og_model_config *c, uint64_t n_seeds,
+                     const struct og_pair_counts *n, bool training, struct og_arena *arena,
+                     struct og_workspace *out);
+size_t og__pair_partial_bytes(const struct og_nn_ops *ops, const struct og_model_config *c,
+                              const struct og_pair_counts *n);
+void og__most_of_pairs(const struct og_pair_counts *n, bool training, struct og_most *most);
+
 /* ---- a layer but for its convolution ---- */
 
 struct og_input og__weighted(struct og_rows x, uint32_t n, const struct og_weight *w,

@@ -1,5 +1,6 @@
 /* A batch through the layers of a typed graph's model, and back. */
 #include "nn/relational_parts.h"
+#include "nn/tasks.h"
 
 #include <string.h>
 
@@ -25,18 +26,33 @@ static int check_rows(const struct og_model *m, const struct og_batch *batch,
     return 0;
 }
 
+/* Where rows of seeds of all types lie, by types, and whose they are. */
+static void place_seeds(struct og_relational *d)
+{
+    const struct og_ends_of_seeds *s = &d->of_seeds;
+    for (uint32_t i = 0; i < d->batch->n_seeds; i++) {
+        const uint32_t type = og__graph_type(d->types, d->batch->ids[i]);
+        s->place[i] = og__seeds_before(&d->at, type) + d->local[i];
+        s->seed[s->place[i]] = i;
+    }
+}
+
 /* Sizes, memory, and what number each id has. */
 static int begin_batch(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
-                       struct og_err *err)
+                       const struct og_pairs *pairs, struct og_err *err)
 {
     struct og_relational *d = m->relational;
     int rc = 0;
     og__count_types(d->types, batch, NULL, &d->at);
     OG_TRY(check_rows(m, batch, x, err));
-    OG_TRY(og__relational_carve(m, err));
+    OG_TRY(og__relational_carve(m, pairs, err));
     d->batch = batch;
     og__count_types(d->types, batch, d->local, &d->at);
-    m->at.work[m->config.layers - 1].h = d->end[d->types->target].at.work[m->config.layers - 1].h;
+    if (og__of_pairs(&m->config))
+        place_seeds(d);
+    else
+        m->at.work[m->config.layers - 1].h =
+            d->end[d->types->target].at.work[m->config.layers - 1].h;
 out:
     return rc;
 }
@@ -133,13 +149,35 @@ out:
     return rc;
 }
 
+/* to[i] = row order[i] of `from`, of seeds. */
+static int put_in_order(struct og_model *m, const float *from, uint32_t *order, float *to,
+                        struct og_err *err)
+{
+    const uint32_t n = m->relational->batch->n_seeds;
+    struct og_rows rows = og__dense(from, n, m->config.n_classes);
+    rows.index = order;
+    const struct og_affine op = {.rows = n,
+                                 .cols = m->config.n_classes,
+                                 .y = to,
+                                 .n_inputs = 1,
+                                 .input = {og__weighted(rows, n, NULL, OG__FORWARD)}};
+    return m->ops->affine(m->backend, &op, err);
+}
+
+static int end_links(struct og_model *m, struct og_err *err)
+{
+    const struct og_ends_of_seeds *s = &m->relational->of_seeds;
+    return put_in_order(m, s->rows, s->place, m->at.work[m->config.layers - 1].h, err);
+}
+
 int og__relational_forward(struct og_model *m, const struct og_batch *batch,
-                           const struct og_rows *x, const struct og_step *step, struct og_err *err)
+                           const struct og_rows *x, const struct og_pairs *pairs,
+                           const struct og_step *step, struct og_err *err)
 {
     struct og_relational *d = m->relational;
     struct turn turn;
     int rc;
-    OG_TRY(begin_batch(m, batch, x, err));
+    OG_TRY(begin_batch(m, batch, x, pairs, err));
     OG_TRY(og__pack_weights(m, err));
     for (uint32_t r = 0; step && r < d->types->n_relations; r++)
         og__key_dropout(&d->part[r], step, OG__KEYS * r);
@@ -153,6 +191,8 @@ int og__relational_forward(struct og_model *m, const struct og_batch *batch,
         if (!og__is_last(&m->config, l))
             OG_TRY(finish_types(m, l, step, err));
     }
+    if (og__of_pairs(&m->config))
+        OG_TRY(end_links(m, err));
 out:
     return rc;
 }
@@ -173,7 +213,12 @@ static bool goes_back(const struct og_model *part, int l)
 /* The gradient of what layer l makes of a type. */
 static const float *gradient_of(const struct og_relational *d, int l, uint32_t type)
 {
-    return og__is_last(&d->whole->config, l) ? d->whole->at.dlogits : d->end[type].at.work[l].h;
+    const struct og_model *m = d->whole;
+    if (!og__is_last(&m->config, l))
+        return d->end[type].at.work[l].h;
+    return og__of_pairs(&m->config)
+               ? d->of_seeds.grad + og__seeds_before(&d->at, type) * (size_t)m->config.n_classes
+               : m->at.dlogits;
 }
 
 /* A term of op: the residual's share of the gradient of what layer l reads of a type. */
@@ -325,6 +370,8 @@ int og__relational_backward(struct og_model *m, struct og_err *err)
     struct og_relational *d = m->relational;
     struct turn turn;
     int rc = 0;
+    if (og__of_pairs(&m->config))
+        OG_TRY(put_in_order(m, m->at.dlogits, d->of_seeds.seed, d->of_seeds.grad, err));
     for (int l = m->config.layers - 1; l >= 0; l--) {
         OG_TRY(skip_gradients(m, l, err));
         for (uint32_t r = 0; r < d->types->n_relations; r++) {

@@ -12,8 +12,10 @@
  * So a graph of one type and one relation has the numbers of an untyped one, bit for bit.
  *
  * A relation has a convolution in a layer if its source and destination have rows there, and if
- * what it makes reaches the logits of the seeds. Blocks are made a relation at a time, on the way
- * forward and again on the way back: so one has to be held, not one of each relation. */
+ * what it makes reaches the logits of the seeds. Seeds are of one type, but those of links are of
+ * any: what the last layer makes of their types is put in the order of the seeds, as one matrix.
+ * Blocks are made a relation at a time, on the way forward and again on the way back: so one has to
+ * be held, not one of each relation. */
 #ifndef OG_NN_RELATIONAL_H
 #define OG_NN_RELATIONAL_H
 
@@ -27,6 +29,8 @@ struct og_live {
 };
 /* Which relations have convolutions, in each layer. */
 struct og_live og__live_relations(const struct og_model_config *c);
+/* Whether logits are made of the type's nodes: those of seeds; of links of all. */
+bool og__makes_logits(const struct og_model_config *c, uint32_t type);
 /* Whether any ends in the type: then it has rows behind the layer. How many types have. */
 bool og__has_end(const struct og_live *live, const struct og_graph_types *g, int layer,
                  uint32_t type);
@@ -55,14 +59,14 @@ void og__name_of_type(const struct og_model *part, const char *module, int layer
 
 /* Memory of a batch: as the functions of workspace.c, by the counts of types. */
 size_t og__relational_arena_bytes(const struct og_nn_ops *ops, const struct og_model_config *c,
-                                  const struct og_type_counts *most, bool training, int threads);
-OG_MUST_CHECK int og__relational_reserve(struct og_model *m, const struct og_type_counts *most,
+                                  const struct og_batch_caps *most, bool training, int threads);
+OG_MUST_CHECK int og__relational_reserve(struct og_model *m, const struct og_batch_caps *most,
                                          bool training, struct og_err *err);
 
-/* x: for each type its rows. As those of step.c. */
+/* x: for each type its rows. As those of step.c; pairs: of links, else NULL. */
 OG_MUST_CHECK int og__relational_forward(struct og_model *m, const struct og_batch *batch,
-                                         const struct og_rows *x, const struct og_step *step,
-                                         struct og_err *err);
+                                         const struct og_rows *x, const struct og_pairs *pairs,
+                                         const struct og_step *step, struct og_err *err);
 OG_MUST_CHECK int og__relational_backward(struct og_model *m, struct og_err *err);
 
 #endif

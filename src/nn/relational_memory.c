@@ -1,6 +1,7 @@
 /* What there is of a typed graph's model, and the memory of a batch: as workspace.c has it, by the
  * counts of types. */
 #include "nn/relational_parts.h"
+#include "nn/tasks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,12 @@ static struct og_block block_of(const struct og_model_config *c, const struct og
                              .n_edges = og__edges_of(n, hop, relation)};
 }
 
+/* Those of a type, of rows that lie by types. */
+static float *seed_rows(const struct og_relational *d, float *rows, uint32_t type)
+{
+    return rows + og__seeds_before(&d->at, type) * (size_t)d->whole->config.n_classes;
+}
+
 static float *take_floats(struct og_arena *arena, uint64_t rows, int cols)
 {
     return og__carve(arena, (size_t)rows * (size_t)cols * sizeof(float));
@@ -104,10 +111,19 @@ struct carving {
     const struct og_model_config *config;
     const struct og_live *live;
     const struct og_type_counts *n;
+    struct og_pair_counts pairs;
     bool training;
     struct og_arena *arena;
     struct og_relational *out;
 };
+
+/* Whose logits are wanted: of links seeds are of all types. */
+static uint64_t count_seeds(const struct carving *k)
+{
+    const struct og_graph_types *g = k->config->types;
+    return og__of_pairs(k->config) ? og__seeds_before(k->n, g->n_types)
+                                   : og__nodes_of(k->n, 0, g->target);
+}
 
 static void carve_batch(const struct carving *k)
 {
@@ -156,7 +172,10 @@ static void carve_end(const struct carving *k, int l, uint32_t type)
     const struct og_model_config end = og__type_config(k->config, type);
     const struct og_block nodes = {.n_dst = og__type_nodes(k->n, og__hop_of(k->config, l), type)};
     struct og_layer_work w = {0};
-    og__carve_end(&end, l, &nodes, k->training, k->arena, &w);
+    if (og__of_pairs(k->config) && og__is_last(k->config, l))
+        w.h = k->out ? seed_rows(k->out, k->out->of_seeds.rows, type) : NULL;
+    else
+        og__carve_end(&end, l, &nodes, k->training, k->arena, &w);
     if (!k->out)
         return;
     struct og_made *made = og__made_at(k->out, l, type);
@@ -202,7 +221,7 @@ static size_t end_partial(const struct carving *k, int l, uint32_t type)
 static void carve_shared(const struct carving *k, struct og_workspace *out)
 {
     const struct og_model_config *c = k->config;
-    size_t partial = 0;
+    size_t partial = og__of_pairs(c) ? og__pair_partial_bytes(k->ops, c, &k->pairs) : 0;
     size_t n_src = 0;
     size_t n_edges = 0;
     size_t attended = 0;
@@ -228,7 +247,23 @@ static void carve_shared(const struct carving *k, struct og_workspace *out)
         out->back_edge = og__carve(k->arena, n_edges * sizeof(*out->back_edge));
     if (attended > 0)
         out->dz = take_floats(k->arena, attended, 1);
-    out->dlogits = take_floats(k->arena, og__nodes_of(k->n, 0, c->types->target), c->n_classes);
+    out->dlogits = take_floats(k->arena, count_seeds(k), c->n_classes);
+}
+
+/* Rows of seeds of all types, and where they go; before those of ends, which lie in them. */
+static void carve_links(const struct carving *k, struct og_workspace *out)
+{
+    const struct og_model_config *c = k->config;
+    const uint64_t n = count_seeds(k);
+    struct og_ends_of_seeds s = {.rows = take_floats(k->arena, n, c->n_classes),
+                                 .grad =
+                                     k->training ? take_floats(k->arena, n, c->n_classes) : NULL,
+                                 .place = og__carve(k->arena, n * sizeof(*s.place)),
+                                 .seed = og__carve(k->arena, n * sizeof(*s.seed))};
+    out->work[c->layers - 1].h = take_floats(k->arena, n, c->n_classes);
+    og__carve_pairs(c, n, &k->pairs, k->training, k->arena, out);
+    if (k->out)
+        k->out->of_seeds = s;
 }
 
 static struct og_most largest_of(const struct carving *k)
@@ -241,6 +276,8 @@ static struct og_most largest_of(const struct carving *k)
             const struct og_model_config part = og__relation_config(c, r);
             og__most_of_block(&part, l, &b, k->training, &most);
         }
+    if (og__of_pairs(c))
+        og__most_of_pairs(&k->pairs, k->training, &most);
     return most;
 }
 
@@ -250,8 +287,10 @@ static void carve(const struct carving *k, int threads, struct og_workspace *out
     const struct og_most most = largest_of(k);
     *out = (struct og_workspace){.scratch_bytes = k->ops->scratch_bytes(&most, threads)};
     out->scratch = og__carve(k->arena, out->scratch_bytes);
-    out->loss_blocks = og__carve(k->arena, og__n_blocks(og__nodes_of(k->n, 0, c->types->target)) *
-                                               sizeof(*out->loss_blocks));
+    out->loss_blocks =
+        og__carve(k->arena, og__n_blocks(count_seeds(k)) * sizeof(*out->loss_blocks));
+    if (og__of_pairs(c))
+        carve_links(k, out);
     carve_batch(k);
     for (uint32_t t = 0; t < c->types->n_types; t++)
         carve_side(k, t);
@@ -262,41 +301,69 @@ static void carve(const struct carving *k, int threads, struct og_workspace *out
 }
 
 size_t og__relational_arena_bytes(const struct og_nn_ops *ops, const struct og_model_config *c,
-                                  const struct og_type_counts *most, bool training, int threads)
+                                  const struct og_batch_caps *most, bool training, int threads)
 {
     const struct og_live live = og__live_relations(c);
     struct og_arena counter = {0};
     struct og_workspace at;
-    const struct carving k = {ops, c, &live, most, training, &counter, NULL};
+    const struct carving k = {.ops = ops,
+                              .config = c,
+                              .live = &live,
+                              .n = most->types,
+                              .pairs = {most->n_pairs, most->n_scores},
+                              .training = training,
+                              .arena = &counter};
     carve(&k, threads, &at);
     return counter.used;
 }
 
-int og__relational_reserve(struct og_model *m, const struct og_type_counts *most, bool training,
+int og__relational_reserve(struct og_model *m, const struct og_batch_caps *most, bool training,
                            struct og_err *err)
 {
     struct og_relational *d = m->relational;
     const size_t bytes = og__relational_arena_bytes(m->ops, &m->config, most, training, m->threads);
     og__arena_release(&m->workspace);
-    if (most != &d->most)
-        memcpy(d->most.nodes, most->nodes, most->bytes);
+    if (most->types != &d->most)
+        memcpy(d->most.nodes, most->types->nodes, most->types->bytes);
+    m->caps = *most;
+    m->caps.types = &d->most;
     m->training = training;
     return og__arena_init(&m->workspace, m->own, bytes, "activations", err);
 }
 
-int og__relational_carve(struct og_model *m, struct og_err *err)
+static int grow(struct og_model *m, const struct og_batch_caps *now, struct og_err *err)
 {
     struct og_relational *d = m->relational;
+    struct og_batch_caps most = *now;
+    og__type_counts_include(&d->most, now->types);
+    most.types = &d->most;
+    most.n_pairs = OG_MAX(now->n_pairs, m->caps.n_pairs);
+    most.n_scores = OG_MAX(now->n_scores, m->caps.n_scores);
+    return og__relational_reserve(m, &most, m->training, err);
+}
+
+int og__relational_carve(struct og_model *m, const struct og_pairs *pairs, struct og_err *err)
+{
+    struct og_relational *d = m->relational;
+    const struct og_pair_counts n = og__count_pairs(pairs);
+    const struct og_batch_caps now = {.types = &d->at, .n_pairs = n.trained, .n_scores = n.scored};
     int rc = 0;
     const size_t need =
-        og__relational_arena_bytes(m->ops, &m->config, &d->at, m->training, m->threads);
-    if (!m->workspace.base || need > m->workspace.cap) { /* more of one type may be less in all */
-        og__type_counts_include(&d->most, &d->at);
-        OG_TRY(og__relational_reserve(m, &d->most, m->training, err));
-    }
+        og__relational_arena_bytes(m->ops, &m->config, &now, m->training, m->threads);
+    if (!m->workspace.base || need > m->workspace.cap) /* more of one type may be less in all */
+        OG_TRY(grow(m, &now, err));
     og__arena_rewind(&m->workspace, 0);
-    const struct carving k = {m->ops, &m->config, &d->live, &d->at, m->training, &m->workspace, d};
+    const struct carving k = {.ops = m->ops,
+                              .config = &m->config,
+                              .live = &d->live,
+                              .n = &d->at,
+                              .pairs = n,
+                              .training = m->training,
+                              .arena = &m->workspace,
+                              .out = d};
     carve(&k, m->threads, &m->at);
+    if (pairs)
+        m->at.pairs = *pairs;
     m->ops->set_scratch(m->backend, m->at.scratch, m->at.scratch_bytes, m->at.partial);
     for (uint32_t r = 0; r < d->types->n_relations; r++) {
         d->part[r].at.back_indptr = m->at.back_indptr;

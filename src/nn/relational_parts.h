@@ -36,6 +36,12 @@ struct og_relational {
         bool begun;       /* there is something in it, */
         bool skipped;     /* and the residual's share of it */
     } * side;             /* [n_types] */
+    /* of links: rows of the last layer, those of one type behind those of another */
+    struct og_ends_of_seeds {
+        float *rows, *grad; /* [seeds, F_out] */
+        uint32_t *place;    /* [seeds] where each seed's row is there; */
+        uint32_t *seed;     /* and whose row is at each place */
+    } of_seeds;
 };
 
 static inline struct og_made *og__made_at(const struct og_relational *d, int l, uint32_t type)
@@ -55,8 +61,18 @@ static inline uint32_t og__type_nodes(const struct og_type_counts *n, uint32_t h
 
 extern const struct og_ends og__ends_of_relations;
 
+/* How many seeds are of types before this one, of those that logits are made of. */
+static inline uint32_t og__seeds_before(const struct og_type_counts *n, uint32_t type)
+{
+    uint32_t sum = 0;
+    for (uint32_t t = 0; t < type; t++)
+        sum += og__type_nodes(n, 0, t);
+    return sum;
+}
+
 /* Memory for the batch whose counts are at hand, of which there is more than before if it takes
  * more. */
-OG_MUST_CHECK int og__relational_carve(struct og_model *m, struct og_err *err);
+OG_MUST_CHECK int og__relational_carve(struct og_model *m, const struct og_pairs *pairs,
+                                       struct og_err *err);
 
 #endif

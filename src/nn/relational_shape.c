@@ -1,6 +1,7 @@
 /* Which convolutions a typed graph's model has, and what they are called: by the configuration
  * alone. */
 #include "nn/relational.h"
+#include "nn/tasks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,13 +26,19 @@ static void live_forwards(const struct og_model_config *c, struct og_live *live)
         }
 }
 
+bool og__makes_logits(const struct og_model_config *c, uint32_t type)
+{
+    return og__of_pairs(c) || type == c->types->target;
+}
+
 struct og_live og__live_relations(const struct og_model_config *c)
 {
     const struct og_graph_types *g = c->types;
     struct og_live live = {{{false}}};
     bool looked_at[OG_MAX_HOPS + 1][OG_MOST_TYPES] = {{false}};
     live_forwards(c, &live);
-    looked_at[c->layers][g->target] = true;
+    for (uint32_t t = 0; t < g->n_types; t++)
+        looked_at[c->layers][t] = og__makes_logits(c, t);
     for (int l = c->layers - 1; l >= 0; l--)
         for (uint32_t r = 0; r < g->n_relations; r++) {
             const struct og_graph_relation *of = &g->relation[r];
@@ -107,14 +114,14 @@ int og__relational_check(const struct og_model_config *c, struct og_err *err)
                             "width",
                             og__model_words[c->kind], g->type[g->relation[r].source].name,
                             g->type[g->relation[r].destination].name);
-    for (uint32_t r = 0; r < g->n_relations; r++)
-        if (live.of[c->layers - 1][r])
-            return 0;
-    return og__fail(err, -EINVAL,
-                    "import it with --reverse-relations, or give types without features a trained "
-                    "--embedding",
-                    "type %s: no relation between types with features ends there",
-                    g->type[g->target].name);
+    for (uint32_t t = 0; t < g->n_types; t++)
+        if (og__makes_logits(c, t) && !og__has_end(&live, g, c->layers - 1, t))
+            return og__fail(err, -EINVAL,
+                            "import it with --reverse-relations, or give types without features a "
+                            "trained --embedding",
+                            "type %s: no relation between types with features ends there",
+                            g->type[t].name);
+    return 0;
 }
 /* A ModuleDict has no dots in its names. */
 static void put_signs(char *name)

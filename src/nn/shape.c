@@ -78,10 +78,6 @@ int og__model_check(const struct og_model_config *c, struct og_err *err)
 
 int og__model_check_graph(const struct og_model_config *c, struct og_err *err)
 {
-    if (og__of_pairs(c) && og__in_parts(c))
-        return og__fail(err, -ENOTSUP, "use --model rgcn",
-                        "--task link of a graph with types: --model %s does not learn it yet",
-                        og__model_words[c->kind]);
     if (og__of_pairs(c) && c->decoder == OG_DECODER_DISTMULT && !c->types)
         return og__fail(err, -EINVAL, "use --decoder dot or mlp",
                         "--decoder distmult: it has a vector of each relation, and this graph has "

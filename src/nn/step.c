@@ -139,7 +139,7 @@ static int forward(struct og_model *m, const struct og_batch *batch, const struc
 {
     int rc = 0;
     if (m->relational)
-        return og__relational_forward(m, batch, x, step, err);
+        return og__relational_forward(m, batch, x, pairs, step, err);
     OG_TRY(check_batch(m, batch, x, err));
     OG_TRY(og__workspace_carve(m, batch, pairs, err));
     OG_TRY(og__pack_weights(m, err));

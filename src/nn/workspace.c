@@ -154,10 +154,6 @@ bool og__transposes(const struct og_model_config *c, int l)
            og__may_transform_first(c, l);
 }
 
-/* How many pairs of rows are scored, and how many of them are trained on. */
-struct pair_counts {
-    uint64_t trained, scored;
-};
 /* What there is room for beside blocks and pairs. */
 struct carving {
     bool training, rows_come; /* rows lie where the model computes */
@@ -166,10 +162,11 @@ struct carving {
 
 /* What the layers need one after another on the way back: the largest of each. */
 static void carve_shared(const struct og_nn_ops *ops, const struct og_model_config *c,
-                         const struct og_batch *batch, const struct pair_counts *pairs,
+                         const struct og_batch *batch, const struct og_pair_counts *pairs,
                          struct og_arena *arena, struct og_workspace *out)
 {
-    size_t partial = 0, n_src = 0, n_edges = 0;
+    size_t partial = og__of_pairs(c) ? og__pair_partial_bytes(ops, c, pairs) : 0, n_src = 0,
+           n_edges = 0;
     for (int l = 0; l < c->layers; l++) {
         const struct og_block *b = &batch->hop[c->layers - 1 - l];
         partial = OG_MAX(partial, og__partial_bytes(ops, c, l, b));
@@ -177,12 +174,6 @@ static void carve_shared(const struct og_nn_ops *ops, const struct og_model_conf
             n_src = OG_MAX(n_src, (size_t)b->n_src + 1);
             n_edges = OG_MAX(n_edges, (size_t)b->n_edges);
         }
-    }
-    if (og__of_pairs(c) && c->decoder == OG_DECODER_MLP) {
-        partial =
-            OG_MAX(partial, ops->partial_bytes(pairs->trained, c->hidden, (uint64_t)c->n_classes));
-        partial = OG_MAX(partial, ops->partial_bytes(pairs->trained, c->hidden, 0));
-        partial = OG_MAX(partial, ops->partial_bytes(pairs->trained, 1, (uint64_t)c->hidden));
     }
     out->partial = og__carve(arena, partial);
     out->back_indptr = og__carve(arena, n_src * sizeof(*out->back_indptr));
@@ -200,9 +191,19 @@ static uint32_t pair_window(uint64_t n_pairs, uint64_t n_scores)
     return (uint32_t)OG_MAX(n_pairs, OG_MIN(n_scores, (uint64_t)PAIR_WINDOW));
 }
 
-static void carve_pairs(const struct og_model_config *c, const struct og_batch *batch,
-                        const struct pair_counts *n, bool training, struct og_arena *arena,
-                        struct og_workspace *out)
+size_t og__pair_partial_bytes(const struct og_nn_ops *ops, const struct og_model_config *c,
+                              const struct og_pair_counts *n)
+{
+    if (c->decoder != OG_DECODER_MLP)
+        return 0;
+    size_t most = ops->partial_bytes(n->trained, c->hidden, (uint64_t)c->n_classes);
+    most = OG_MAX(most, ops->partial_bytes(n->trained, c->hidden, 0));
+    return OG_MAX(most, ops->partial_bytes(n->trained, 1, (uint64_t)c->hidden));
+}
+
+void og__carve_pairs(const struct og_model_config *c, uint64_t n_seeds,
+                     const struct og_pair_counts *n, bool training, struct og_arena *arena,
+                     struct og_workspace *out)
 {
     uint64_t kept = training ? n->trained : 0;
     bool mlp = c->decoder == OG_DECODER_MLP;
@@ -215,8 +216,7 @@ static void carve_pairs(const struct og_model_config *c, const struct og_batch *
     if (!training)
         return;
     out->dscores = take_floats(arena, kept, 1);
-    out->pair_first =
-        og__carve(arena, ((size_t)batch->hop[0].n_dst + 1) * sizeof(*out->pair_first));
+    out->pair_first = og__carve(arena, ((size_t)n_seeds + 1) * sizeof(*out->pair_first));
     out->pair_list = og__carve(arena, 2 * kept * sizeof(*out->pair_list));
     if (c->decoder != OG_DECODER_DISTMULT)
         return;
@@ -228,7 +228,7 @@ static void carve_pairs(const struct og_model_config *c, const struct og_batch *
 
 /* What the host has of a batch. */
 static void carve_rooms(const struct og_nn_ops *ops, const struct og_model_config *c,
-                        const struct og_batch *batch, const struct pair_counts *pairs,
+                        const struct og_batch *batch, const struct og_pair_counts *pairs,
                         bool rows_come, struct og_arena *arena, struct og_rooms *out)
 {
     const uint64_t rows = rows_come ? 0 : batch->hop[c->layers - 1].n_src;
@@ -251,25 +251,29 @@ void og__most_of_block(const struct og_model_config *c, int l, const struct og_b
         most->keys = OG_MAX(most->keys, b->n_edges);
 }
 
+void og__most_of_pairs(const struct og_pair_counts *n, bool training, struct og_most *most)
+{
+    const uint64_t kept = training ? n->trained : 0;
+    most->rows = OG_MAX(most->rows, (uint64_t)pair_window(kept, n->scored));
+    most->keys = OG_MAX(most->keys, 2 * kept);
+    most->counted = OG_MAX(most->counted, n->scored);
+}
+
 /* Of operators on the batch. */
 static struct og_most largest_of(const struct og_model_config *c, const struct og_batch *batch,
-                                 const struct pair_counts *pairs, bool training)
+                                 const struct og_pair_counts *pairs, bool training)
 {
     struct og_most most = {0};
     for (int l = 0; l < c->layers; l++)
         og__most_of_block(c, l, &batch->hop[c->layers - 1 - l], training, &most);
-    if (og__of_pairs(c)) {
-        const uint64_t kept = training ? pairs->trained : 0;
-        most.rows = OG_MAX(most.rows, (uint64_t)pair_window(kept, pairs->scored));
-        most.keys = OG_MAX(most.keys, 2 * kept);
-        most.counted = OG_MAX(most.counted, pairs->scored);
-    }
+    if (og__of_pairs(c))
+        og__most_of_pairs(pairs, training, &most);
     return most;
 }
 
 /* Returns whether the arena was large enough. */
 static bool carve(const struct og_nn_ops *ops, const struct og_model_config *c,
-                  const struct og_batch *batch, const struct pair_counts *pairs,
+                  const struct og_batch *batch, const struct og_pair_counts *pairs,
                   const struct carving *how, struct og_arena *arena, struct og_workspace *out)
 {
     const bool training = how->training;
@@ -291,7 +295,7 @@ static bool carve(const struct og_nn_ops *ops, const struct og_model_config *c,
         og__carve_mixing(ops, c, batch, training, arena, &out->mixing);
     }
     if (og__of_pairs(c))
-        carve_pairs(c, batch, pairs, training, arena, out);
+        og__carve_pairs(c, batch->hop[0].n_dst, pairs, training, arena, out);
     if (training)
         carve_shared(ops, c, batch, pairs, arena, out);
     return training ? out->dlogits : out->work[c->layers - 1].h;
@@ -309,7 +313,7 @@ static size_t arena_bytes(const struct og_nn_ops *ops, const struct og_model_con
                                            .n_src = (uint32_t)caps->hop[h].n_src,
                                            .n_edges = caps->hop[h].n_edges,
                                            .n_lists = (uint32_t)caps->hop[h].n_lists};
-    const struct pair_counts pairs = {caps->n_pairs, caps->n_scores};
+    const struct og_pair_counts pairs = {caps->n_pairs, caps->n_scores};
     const struct carving how = {training, caps->rows_come, threads};
     carve(ops, c, &largest, &pairs, &how, &counter, &at);
     return counter.used;
@@ -318,9 +322,9 @@ static size_t arena_bytes(const struct og_nn_ops *ops, const struct og_model_con
 size_t og__model_workspace_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
                                  const struct og_batch_caps *caps, bool training, int threads)
 {
-    const size_t bytes = og__in_parts(config) ? og__relational_arena_bytes(ops, config, caps->types,
-                                                                           training, threads)
-                                              : arena_bytes(ops, config, caps, training, threads);
+    const size_t bytes = og__in_parts(config)
+                             ? og__relational_arena_bytes(ops, config, caps, training, threads)
+                             : arena_bytes(ops, config, caps, training, threads);
     return bytes + ops->own_bytes(threads);
 }
 
@@ -333,7 +337,7 @@ int og__model_reserve(struct og_model *m, const struct og_batch_caps *caps, bool
         return og__fail(err, -EINVAL, "one fanout a layer", "model: %d layers, batches of %u hops",
                         m->config.layers, caps->n_hops);
     if (m->relational)
-        return og__relational_reserve(m, caps->types, training, err);
+        return og__relational_reserve(m, caps, training, err);
     size_t bytes = arena_bytes(m->ops, &m->config, caps, training, m->threads);
     og__arena_release(&m->workspace);
     m->caps = *caps;
@@ -341,9 +345,9 @@ int og__model_reserve(struct og_model *m, const struct og_batch_caps *caps, bool
     return og__arena_init(&m->workspace, m->own, bytes, ACTIVATIONS, err);
 }
 
-static struct pair_counts count_pairs(const struct og_pairs *pairs)
+struct og_pair_counts og__count_pairs(const struct og_pairs *pairs)
 {
-    struct pair_counts n = {0};
+    struct og_pair_counts n = {0};
     if (pairs) {
         n.scored = pairs->n;
         n.trained = pairs->n_rivals ? 0 : pairs->n;
@@ -352,7 +356,7 @@ static struct pair_counts count_pairs(const struct og_pairs *pairs)
 }
 
 static bool fits(const struct og_model *m, const struct og_batch *batch,
-                 const struct pair_counts *pairs)
+                 const struct og_pair_counts *pairs)
 {
     if (pairs->trained > m->caps.n_pairs || pairs->scored > m->caps.n_scores)
         return false;
@@ -365,8 +369,8 @@ static bool fits(const struct og_model *m, const struct og_batch *batch,
     return m->workspace.base;
 }
 
-static int grow(struct og_model *m, const struct og_batch *batch, const struct pair_counts *pairs,
-                struct og_err *err)
+static int grow(struct og_model *m, const struct og_batch *batch,
+                const struct og_pair_counts *pairs, struct og_err *err)
 {
     struct og_batch_caps caps = m->caps;
     caps.n_hops = batch->n_hops;
@@ -401,7 +405,7 @@ out:
 int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
                         const struct og_pairs *pairs, struct og_err *err)
 {
-    const struct pair_counts n = count_pairs(pairs);
+    const struct og_pair_counts n = og__count_pairs(pairs);
     if (!fits(m, batch, &n)) {
         int rc = grow(m, batch, &n, err);
         if (rc < 0)

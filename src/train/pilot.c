@@ -3,6 +3,8 @@
 #include "train/pilot.h"
 
 #include "base/bits.h"
+#include "nn/relational.h"
+#include "nn/tasks.h"
 #include "plan/owners.h"
 #include "sample/together.h"
 
@@ -120,6 +122,30 @@ out:
     return rc;
 }
 
+/* A model of links, and no edges to score. */
+static bool embeds_nodes(const struct og_facts *f)
+{
+    return og__of_pairs(&f->shape) && !f->seeds.edges;
+}
+
+/* Nodes of all types that are predicted come in the order of their ids: a batch of each type. */
+static int pilot_types(struct og_pilot *p, const struct og_structure *g, struct og_sampler *sampler,
+                       struct og_batch_memory *m, struct og_budget *b, struct og_err *err)
+{
+    const struct og_facts *f = g->given.facts;
+    const struct og_graph_types *types = f->types;
+    int rc = 0;
+    for (uint32_t t = 0; t < types->n_types; t++) {
+        const uint32_t first = og__first_id(types, t);
+        const uint32_t middle = first + (types->type[t].end - first) / 2;
+        struct og_descriptor descriptor =
+            og__schedule_pass(&f->schedule, OG__TEST, middle / f->schedule.batch_size);
+        OG_TRY(pilot_batch(p, g, sampler, &descriptor, m, b, err));
+    }
+out:
+    return rc;
+}
+
 static int pilot_evaluation(struct og_pilot *p, const struct og_structure *g,
                             struct og_sampler *sampler, struct og_batch_memory *m,
                             struct og_budget *b, struct og_err *err)
@@ -132,6 +158,8 @@ static int pilot_evaluation(struct og_pilot *p, const struct og_structure *g,
             og__schedule_pass(&g->given.facts->schedule, (enum og__split)split, 0);
         OG_TRY(pilot_batch(p, g, sampler, &descriptor, m, b, err));
     }
+    if (g->given.facts->types && embeds_nodes(g->given.facts))
+        OG_TRY(pilot_types(p, g, sampler, m, b, err));
 out:
     return rc;
 }
@@ -396,7 +424,7 @@ int og__types_with_margin(struct og_type_counts *out, const struct og_type_count
             nodes[t] = with_margin(og__nodes_of(seen, h, t), g->type[t].end - og__first_id(g, t));
         if (h == 0 && !f->seeds.edges) /* nothing but seeds */
             for (uint32_t t = 0; t < g->n_types; t++)
-                nodes[t] = t == g->target ? f->schedule.batch_size : 0;
+                nodes[t] = og__makes_logits(&f->shape, t) ? f->schedule.batch_size : 0;
         for (uint32_t r = 0; h < seen->n_hops && r < g->n_relations; r++)
             edges[r] =
                 with_margin(og__edges_of(seen, h, r), (uint64_t)f->typed->relation[r].view.n_edges);

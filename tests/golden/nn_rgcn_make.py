@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from nn_make import LR, STEPS, WEIGHT_DECAY, write_safetensors
-from nn_typed_make import COUNT, FIRST, RELATIONS, TARGET, TYPES, make_graph, sample, type_of
+from nn_typed_make import COUNT, FIRST, RELATIONS, TARGET, TYPES, draw_pairs, make_graph, sample, type_of
 
 torch.set_num_threads(1)
 
@@ -44,15 +44,6 @@ def forward(layers, p, x, hops, norm="none", residual=False, stats=None, trainin
             y = y.relu()
         x = y
     return x
-
-
-def draw_pairs(rng, seeds, edges, each):
-    """Edges among the seeds, and behind them the negatives of each in turn, which keep one of its ends: ends, and relations."""
-    a, b, r = rng.integers(0, seeds, edges), rng.integers(0, seeds, edges), rng.integers(0, len(RELATIONS), edges)
-    swap = rng.random((edges, each)) < 0.5
-    other = rng.integers(0, seeds, (edges, each))
-    return (np.concatenate([a, np.where(swap, other, a[:, None]).ravel()]), np.concatenate([b, np.where(swap, b[:, None], other).ravel()]),
-            np.concatenate([r, np.repeat(r, each)]))
 
 
 def link_loss(h, p, a, b, r, edges, kind):

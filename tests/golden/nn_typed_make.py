@@ -13,6 +13,7 @@ import torch
 
 from torch.nn import functional as F
 
+import nn_make
 from nn_make import LR, STEPS, WEIGHT_DECAY, write_safetensors
 
 torch.set_num_threads(1)
@@ -141,6 +142,13 @@ def of_type(module, l, name, what):
     return f"{module}.{l}.{name.replace('.', '#')}.{what}"
 
 
+def link_loss(h, p, a, b, r, edges, decoder, kind):
+    """DistMult's scores (Yang et al. 2015) are of relations, the others of nn_make.py are not."""
+    if decoder == "distmult":
+        h, a, b, decoder = torch.cat([h[a] * p["decoder.rel_emb.weight"][r], h[b]]), torch.arange(len(a)), torch.arange(len(a), 2 * len(a)), "dot"
+    return nn_make.link_loss(h, p, a, b, edges, decoder, kind)[1]
+
+
 def end(p, stats, norm, act, l, name, y, training):
     w, b = (p.get(of_type("norms", l, name, what)) for what in ("weight", "bias"))
     if norm == "layer":
@@ -175,11 +183,27 @@ def forward(kind, layers, p, x, ids, hops, norm="none", residual=False, stats=No
                 made = made + (own if skip is None else own @ skip.T)
             y[destination] = y[destination] + made if destination in y else made
         x = y if l == layers - 1 else {name: end(p, stats, norm, act, l, name, rows, training) for name, rows in y.items()}
-    return x[TARGET]
+    return x
 
 
-def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, seeds=12, heads=1, norm="none", residual=False):
-    """dims: width of each type; those in `trained` are parameters."""
+def rows_of_seeds(x, ids, seeds):
+    """Of seeds of any type, in their order."""
+    number = numbers(ids)
+    return torch.stack([x[type_of(v)][number[i]] for i, v in enumerate(ids[:seeds])])
+
+
+def draw_pairs(rng, seeds, edges, each):
+    """Edges among the seeds, and behind them the negatives of each in turn, which keep one of its ends: ends, and relations."""
+    a, b, r = rng.integers(0, seeds, edges), rng.integers(0, seeds, edges), rng.integers(0, len(RELATIONS), edges)
+    swap = rng.random((edges, each)) < 0.5
+    other = rng.integers(0, seeds, (edges, each))
+    return (np.concatenate([a, np.where(swap, other, a[:, None]).ravel()]), np.concatenate([b, np.where(swap, b[:, None], other).ravel()]),
+            np.concatenate([r, np.repeat(r, each)]))
+
+
+def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, seeds=12, heads=1, norm="none", residual=False, loss_kind=None,
+         decoder="dot", edges=9, each=2):
+    """dims: width of each type; those in `trained` are parameters. loss_kind: of links, else nodes of one type are classified."""
     rng, gen = np.random.default_rng(len(case) * 100 + hidden), torch.Generator().manual_seed(hidden)
     graph, layers = make_graph(rng), len(fanout)
     draw = lambda shape, bound: ((torch.rand(*shape, generator=gen) * 2 - 1) * bound).requires_grad_()
@@ -208,6 +232,11 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
                 stats |= {of_type("norms", l, name, "running_mean"): torch.zeros(o),
                           of_type("norms", l, name, "running_var"): torch.ones(o),
                           of_type("norms", l, name, "num_batches_tracked"): torch.zeros(())}
+    if loss_kind and decoder == "distmult":
+        p["decoder.rel_emb.weight"] = draw((len(RELATIONS), classes), 1)
+    for l, (o, i) in enumerate([(hidden, classes), (1, hidden)] if loss_kind and decoder == "mlp" else []):
+        p[f"decoder.lins.{l}.weight"] = draw((o, i), i**-0.5)
+        p[f"decoder.lins.{l}.bias"] = draw((o,), i**-0.5)
     for name, dim in dims.items():
         if name in trained:
             p[f"embeddings.{name}.weight"] = draw((COUNT[name], dim), 0.5)
@@ -216,8 +245,11 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
             out["features." + name] = features[name]
     batches = []
     for b in range(n_batches):
-        ids, hops = sample(graph, rng.permutation(COUNT[TARGET])[:seeds] + FIRST[TARGET], fanout, rng)
-        batches.append((ids, hops))
+        drawn = rng.permutation(sum(COUNT.values()))[:seeds] if loss_kind else rng.permutation(COUNT[TARGET])[:seeds] + FIRST[TARGET]
+        ids, hops = sample(graph, drawn, fanout, rng)
+        pairs = draw_pairs(rng, seeds, edges, each) if loss_kind else ()
+        out.update({f"{b}.pair_{what}": ends.astype(np.int64) for what, ends in zip(("a", "b", "relation"), pairs)})
+        batches.append((ids, hops, [torch.from_numpy(ends) for ends in pairs]))
         out[f"{b}.ids"] = ids
         for h, (lists, n_dst, n_src) in enumerate(hops):
             of = np.array([r for r, _, _ in lists], np.int64)
@@ -228,9 +260,11 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
             out[f"{b}.{h}.sizes"] = np.array([n_dst, n_src], np.int64)
     init = {k: v.detach().numpy().copy() for k, v in p.items()}
     optimizer, losses = torch.optim.Adam(p.values(), lr=LR, weight_decay=WEIGHT_DECAY), []
+    for v in p.values() if loss_kind else ():  # of a type without seeds in the first batch too
+        v.grad = torch.zeros_like(v)
     for step in range(STEPS):
-        ids, hops = batches[step % n_batches]
-        optimizer.zero_grad()
+        ids, hops, pairs = batches[step % n_batches]
+        optimizer.zero_grad(set_to_none=False)
         x = {}
         for name in dims:
             own = torch.tensor([v - FIRST[name] for v in ids if type_of(v) == name], dtype=torch.long)
@@ -239,10 +273,13 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
             elif dims[name]:
                 x[name] = torch.from_numpy(features[name])[own]
         if step == 0 and norm == "batch":
-            out["forward"] = forward(kind, layers, p, x, ids, hops, norm, residual, stats, False).detach().numpy().copy()
-        logits = forward(kind, layers, p, x, ids, hops, norm, residual, stats)
-        y = torch.from_numpy(labels[ids[:seeds] - FIRST[TARGET]])
-        loss = torch.nn.functional.cross_entropy(logits, y, ignore_index=-1)
+            of_types = forward(kind, layers, p, x, ids, hops, norm, residual, stats, False)
+            out["forward"] = rows_of_seeds(of_types, ids, seeds).detach().numpy().copy()
+        logits = rows_of_seeds(forward(kind, layers, p, x, ids, hops, norm, residual, stats), ids, seeds)
+        if loss_kind:
+            loss = link_loss(logits, p, *pairs, edges, decoder, loss_kind)
+        else:
+            loss = F.cross_entropy(logits, torch.from_numpy(labels[ids[:seeds] - FIRST[TARGET]]), ignore_index=-1)
         loss.backward()
         if step == 0:
             used = [k for k, v in p.items() if v.grad is not None]
@@ -261,6 +298,7 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
     metadata |= {"heads": heads} if kind == "gat" else {}
     metadata |= {"norm": norm} if norm != "none" else {}
     metadata |= {"residual": "true"} if residual else {}
+    metadata |= dict(task="link", decoder=decoder, loss=loss_kind, edges=edges) if loss_kind else {}
     write_safetensors(f"nn_typed_{case}.safetensors", out, {k: str(v) for k, v in metadata.items()})
     print(case, losses[0], losses[-1], len(used))
 
@@ -290,3 +328,10 @@ if __name__ == "__main__":
     make("gat2_trained", "gat", [3, 3], WIDTHS, 14, 5, trained=("author", "venue"), heads=1)
     make("gat3_layer", "gat", [2, 2, 2], WIDTHS, 12, 4, heads=2, norm="layer", residual=True)
     make("gat2_batch", "gat", [3, 3], WIDTHS | {"venue": 12}, 12, 4, trained=("venue",), heads=2, norm="batch", residual=True)
+    make("link_sage2", "sage", [3, 3], WIDTHS, 9, 9, trained=("author",), loss_kind="bce", decoder="distmult")
+    make("link_sage3", "sage", [2, 2, 2], WIDTHS, 8, 8, norm="layer", residual=True, loss_kind="bce", each=3)
+    make("link_sage_max2", "sage-max", [3, 3], WIDTHS, 7, 7, seeds=30, norm="batch", loss_kind="bce", decoder="mlp")
+    make("link_gat2", "gat", [3, 3], WIDTHS, 12, 12, trained=("venue",), heads=3, loss_kind="bce")
+    make("link_gat3", "gat", [2, 2, 2], WIDTHS, 8, 8, heads=2, residual=True, loss_kind="bce", decoder="distmult")
+    make("link_gin2", "gin", [3, 3], SAME, 8, 8, trained=("author", "venue"), loss_kind="bce")
+    make("link_gin2_mlp", "gin", [-1, -1], SAME, 6, 6, residual=True, loss_kind="margin", decoder="mlp", each=1)
