@@ -271,7 +271,8 @@ out:
 }
 
 /* Of the group, those that the relation leads to: of hundreds of relations it is a few. Their
- * positions go where the block's will be. */
+ * positions go where the block's will be. Lists that are mapped have not been looked at: one that
+ * ends before it begins counts, and og__reserve_edges refuses it. */
 static uint32_t find_listed(const struct og_related *d, const struct og_related_lists *of,
                             const struct group *g, uint32_t *position)
 {
@@ -280,7 +281,7 @@ static uint32_t find_listed(const struct og_related *d, const struct og_related_
         const uint32_t v = d->number[i];
         position[n] = d->position[i];
         d->listed[n] = v;
-        n += of->listed ? og__bits_has(of->listed, v) : og__degree(&of->lists, v) > 0;
+        n += of->listed ? og__bits_has(of->listed, v) : og__degree(&of->lists, v) != 0;
     }
     return n;
 }
@@ -291,14 +292,11 @@ static int draw_lists(struct og_hop *h, const struct turn *turn, const struct gr
                       struct og_err *err)
 {
     const struct og_related *d = h->s->related;
-    const struct og_topology *t = h->s->topology;
     struct og_block *k = h->block;
     struct og_block own = {.n_edges = k->n_edges, .indptr = k->indptr + k->n_lists};
     const uint32_t *position = k->dst + k->n_lists;
     uint32_t n;
     int rc = 0;
-    if (t->mapped)
-        OG_TRY(og__mapped_lists(t, d->number + g->start, g->end - g->start, err));
     n = own.n_dst = find_listed(d, turn->of, g, k->dst + k->n_lists);
     h->block = &own;
     h->nodes = d->listed;
