@@ -178,6 +178,46 @@ def each_machine_has_its_rows():
         assert not os.path.exists("more") and not os.path.exists("out")
 
 
+def one_that_sees_less():
+    """A plan's figures are a run's also where what is put away leaves no room for all that a policy wants to see."""
+    words = ["--accumulate", "4", "--epochs", "2", "--eval-every", "0", "--policy", "hybrid:window=24,update=2", "--cache", "15%", "--superbatch", "2",
+             "--batch", "15", "--disk", "200K"]
+    done = subprocess.run([OUTGROW, "plan", "graph", "--workers", "2", *EXCHANGE, *BASE, *words, "--json"], capture_output=True, text=True)
+    assert done.returncode == 0 and "wants to see behind" in done.stderr, done.stderr
+    told = json.loads(done.stdout)
+    assert 0 < told["tail"] < 12, told["tail"]
+    trained("many", 2, words, EXCHANGE)
+    epoch = summary("many")["epochs"][0]
+    for key in ("rows", "hits", "misses", "feature_bytes_read", "prefill"):
+        assert sum(w[key] for w in told["exchange"]["workers"]) == epoch[key], (key, told, epoch)
+
+
+def one_with_less_memory_has_its_structure_on_disk():
+    """A machine of its own, as it seems: what the first chose is kept but for where the structure is."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        print("one_with_less_memory_has_its_structure_on_disk: needs root and unshare")
+        return
+    with open("boot", "w") as file:
+        file.write("another machine, as its workers take it\n")
+    apart = ["unshare", "--mount", "sh", "-c", f'mount --bind {os.path.abspath("boot")} /proc/sys/kernel/random/boot_id && exec "$@"', "sh"]
+    if subprocess.run([*apart, "true"], capture_output=True).returncode != 0:
+        print("one_with_less_memory_has_its_structure_on_disk: no mounts here")
+        return
+    subprocess.run([OUTGROW, "generate", "lists", "--nodes", "40000", "--degree", "300", "--dim", "4", "--classes", "5", "--train-fraction", "0.02",
+                    "--threads", "1", "--quiet"], check=True)
+    same = ["--accumulate", "2", "--epochs", "1"]
+    trained("one", 1, same, graph="lists")
+    words = ["lists", "--run", "apart", *same, *EXCHANGE]
+    shutil.rmtree("apart", ignore_errors=True)
+    said = workers.by_hand(words, [*words, "--memory", "2M", "--topology", "memory"], apart=apart)[1][0]
+    least = int(said.split("smallest that would do is --memory ")[1].split("M")[0])
+    told = workers.by_hand(words, [*words, "--memory", f"{least - 8}M"], apart=apart)
+    assert [status for _, status in told] == [0, 0], told
+    assert_same("one", "apart", "less memory")
+    with open("apart/worker-1.log") as log:
+        assert "disk" in log.read()
+
+
 def what_is_left_open_the_first_worker_chooses():
     """By what an owner of nodes is asked for; the others do the same, or one that looks ahead would not meet one that does not."""
     # no room for all rows, so that there is a choice
@@ -206,6 +246,31 @@ def what_is_left_open_the_first_worker_chooses():
         told = workers.by_hand([*words, "--policy", policy], words)
         assert [status for _, status in told] == [0, 0], (policy, told)
         assert_same("plain", "follows", ("follows", policy))
+
+
+def counted_of_told(graph, n, *words):
+    """Of each policy that worker 0 compares, bytes read by its count over the pilot's rounds, for one of those that a plan of the whole
+    epoch has for it as an owner."""
+    same = ["--fanout", "5,5", "--hidden", "12", "--epochs", "2", "--threads", "1", "--eval-every", "0", "--memory", "1200M", "--accumulate",
+            str(n), "--workers", str(n), *EXCHANGE, *words, "--json"]
+
+    def plan(*way):
+        done = subprocess.run([OUTGROW, "plan", graph, *same, *way], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+    compared = {c["policy"]: c["bytes_read"] for c in plan()["candidates"] if c["possible"]}
+    return {policy: compared[policy] / plan("--policy", policy)["exchange"]["workers"][0]["feature_bytes_read"] for policy in ("degree", "belady")}
+
+
+def what_is_compared_is_what_an_owner_reads():
+    for n in (4, 12, 20):  # more than a pilot's eight batches have a round
+        told = counted_of_told("wide", n, "--cache", "1%", "--batch", "25")
+        assert all(0.8 < ratio < 1.3 for ratio in told.values()), (n, told)
+    subprocess.run([OUTGROW, "generate", "slim", "--nodes", "20000", "--degree", "8", "--dim", "60", "--train-fraction", "0.2", "--threads", "1",
+                    "--quiet"], check=True)
+    subprocess.run([OUTGROW, "stripe", "slim", "slim-0", "--parts", "2", "--part", "0", "--quiet"], check=True)
+    told = counted_of_told("slim-0", 2, "--cache", "10%", "--batch", "100")  # rows lie densely there
+    assert 0.9 < told["degree"] < 1.1, told
 
 
 def an_owner_of_all_that_is_asked_for():
@@ -242,7 +307,8 @@ def main():
         subprocess.run([OUTGROW, "generate", "graph", "--nodes", "3000", "--degree", "8", "--dim", "20", "--classes", "5",
                         "--train-fraction", "0.2", "--threads", "1", "--quiet"], check=True)
         tests = (the_same_under_every_policy, figures_are_those_of_simulate, a_plan_tells_what_a_run_does, stopped_and_gone_on_with, one_that_is_killed_ends_all,
-                     each_machine_has_its_rows, what_is_left_open_the_first_worker_chooses, an_owner_of_all_that_is_asked_for, what_it_does_not_take_is_refused)
+                     each_machine_has_its_rows, what_is_left_open_the_first_worker_chooses,
+                     what_is_compared_is_what_an_owner_reads, one_that_sees_less, one_with_less_memory_has_its_structure_on_disk, an_owner_of_all_that_is_asked_for, what_it_does_not_take_is_refused)
         for test in tests[:1] if workers.MPIRUN else tests:
             began = time.monotonic()
             test()

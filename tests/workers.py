@@ -302,14 +302,15 @@ def features_are_there_once():
         assert all(e["misses"] == 0 and e["hits"] == e["rows"] for e in summary("shared")["epochs"]), summary("shared")["epochs"]
 
 
-def by_hand(*commands, line=-1):
-    """Workers that were not started by one command line. line: to who started them; -1: they have none."""
+def by_hand(*commands, line=-1, apart=()):
+    """Workers that were not started by one command line. line: to who started them; -1: they have none. apart: words before the second's."""
     ends = socket.socketpair()
     done = []
     for rank, (args, end) in enumerate(zip(commands, ends)):
         fds = [line, end.fileno()] if rank == 0 else [end.fileno(), line]
         env = os.environ | {"OUTGROW_WORKER": f"{rank}/2:{fds[0]},{fds[1]}"}
-        done.append(subprocess.Popen([OUTGROW, "train", *args, *BASE], env=env, pass_fds=[end.fileno(), *([line] if line >= 0 else [])],
+        words = [*(apart if rank == 1 else ()), OUTGROW, "train", args[0], *BASE, *args[1:]]
+        done.append(subprocess.Popen(words, env=env, pass_fds=[end.fileno(), *([line] if line >= 0 else [])],
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
     for end in ends:
         end.close()

@@ -262,6 +262,7 @@ static struct og_simulation simulation_of(const struct pass *p)
     return (struct og_simulation){.trace = d ? d->trace : given->trace,
                                   .n_nodes = d ? d->n : given->n_nodes,
                                   .row = d ? d->row : NULL,
+                                  .owners = given->owners,
                                   .superbatch = p->superbatch,
                                   .n_yielded = slots - OG_MIN(not_yielded, slots),
                                   .rule = given->rule,

@@ -62,6 +62,7 @@ struct og_flow_times {
 struct og_choice {
     struct og_trace trace; /* training batches, in order: best an epoch or several */
     uint64_t n_nodes;
+    uint32_t owners;      /* the feature file has the rows of one of so many; 0 = of all nodes */
     uint64_t most_wanted; /* nodes that batches may want; 0 = all of them */
     /* Distinct nodes of the trace, for superbatches longer than it; 0 = not known. With half of its
      * batches it had 2^growth times fewer, with twice as many it has 2^(growth * slowing) times as

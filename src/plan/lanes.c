@@ -1,6 +1,7 @@
 #include "plan/lanes.h"
 
 #include "plan/count.h"
+#include "plan/owners.h"
 
 #include <stdlib.h>
 
@@ -15,6 +16,8 @@ void og__sim_rows(const struct og_simulation *sim, uint32_t *nodes, uint32_t n)
 {
     for (uint32_t i = 0; i < n && sim->row; i++)
         nodes[i] = sim->row[nodes[i]];
+    for (uint32_t i = 0; i < n && sim->owners > 1; i++)
+        nodes[i] = og__owned_number(sim->owners, nodes[i]);
 }
 
 uint32_t og__longest_batch(const struct og_trace *t)

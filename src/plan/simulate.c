@@ -120,10 +120,12 @@ out:
 }
 
 /* Batches seen behind a superbatch of so many, at most. */
-static uint32_t tail_of(uint32_t superbatch, const struct og_policy_setup *setup)
+static uint32_t tail_of(const struct og_simulation *sim, uint32_t superbatch,
+                        const struct og_policy_setup *setup)
 {
     const uint32_t room = OG__MOST_FORESEEN - OG_MIN(superbatch, (uint32_t)OG__MOST_FORESEEN);
-    return OG_MIN(og__policy_tail(setup), room);
+    const uint32_t wanted = og__policy_tail(setup);
+    return OG_MIN(wanted - OG_MIN(sim->unseen, wanted), room);
 }
 
 /* Of the superbatch that begins with batch b. */
@@ -148,7 +150,7 @@ static int run_policy(const struct og_simulation *sim, struct og_policy_setup se
     uint32_t last = 0;
     for (uint32_t b = 0; b < end && !og__sim_stopped(sim); b = last) {
         last = end_of(sim, b);
-        const uint32_t seen = last + OG_MIN(tail_of(last - b, &setup), end - last);
+        const uint32_t seen = last + OG_MIN(tail_of(sim, last - b, &setup), end - last);
         const struct og_trace t = slice(&sim->trace, b, seen, ptr);
         if (sim->n_yielded > 0)
             og__policy_invalidate(policy, setup.n_slots - OG_MIN(sim->n_yielded, setup.n_slots));
@@ -182,7 +184,7 @@ static size_t policy_bytes(const struct og_simulation *sim, const struct og_poli
 {
     struct og_policy_setup largest = *setup;
     largest.n_slots = sim->n_sizes ? sim->size[sim->n_sizes - 1] : 0;
-    const uint64_t batches = (uint64_t)sim->superbatch + tail_of(sim->superbatch, setup);
+    const uint64_t batches = (uint64_t)sim->superbatch + tail_of(sim, sim->superbatch, setup);
     rows = OG_MIN(rows, batches * longest);
     return og__policy_bytes(&largest, rows, batches, OG_MIN(rows, sim->n_nodes)) + RADIX_BYTES +
            og__lot_bytes(sim);

@@ -27,10 +27,13 @@ struct og_simulation {
     uint64_t n_nodes;
     const uint32_t *row; /* [n_nodes] of the file, ascending: where a node's features lie; NULL =
                             as the node's number says */
+    uint32_t owners; /* the file has the rows of every so-manieth node alone (plan/owners.h); 0: of
+                        all */
     uint32_t superbatch; /* batches prepared at once by policies that look ahead */
     const uint32_t *end; /* [n_ends] batches before which those end, ascending; NULL: all of them
                             are as long */
     uint32_t n_ends;
+    uint32_t unseen; /* of the batches that a policy wants to see behind one, for want of memory */
     const uint32_t *size; /* [n_sizes] rows of the caches, ascending, none above n_nodes */
     uint32_t n_sizes;     /* at most OG__MOST_SIZES */
     uint32_t n_yielded;   /* slots that lose their rows between superbatches */

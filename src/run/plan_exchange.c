@@ -124,11 +124,15 @@ static struct og_policy_setup policy_of(const struct counting *c)
 static struct og_simulation simulation_of(const struct counting *c)
 {
     const struct og_session *s = c->s;
+    const struct og_policy_setup policy = policy_of(c);
+    const uint32_t wanted = og__policy_tail(&policy);
     return (struct og_simulation){.trace = {c->n, c->ptr, c->ids},
                                   .n_nodes = s->facts.n_nodes,
                                   .superbatch = OG_MAX(c->n_rounds, 1u),
                                   .end = c->end,
                                   .n_ends = c->n_ends,
+                                  .unseen =
+                                      wanted - (uint32_t)OG_MIN((uint64_t)wanted, s->memory.tail),
                                   .size = &s->memory.n_slots,
                                   .n_sizes = 1,
                                   .rule = s->facts.read_rule,

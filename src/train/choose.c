@@ -349,6 +349,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
     return (struct og_choice){
         .trace = {.n_batches = batches->n, .ptr = batches->ptr, .ids = batches->ids},
         .n_nodes = (uint64_t)s->facts.ds->n_nodes,
+        .owners = s->config.own_rows ? s->config.share.ranks : 0,
         .most_wanted = og__nodes_known(&s->config, s->facts.n_nodes),
         .distinct = batches->growth.distinct,
         .growth = batches->growth.power,
@@ -469,9 +470,10 @@ static int count_more(struct chooser *c, double seconds, struct og_err *err)
     const uint32_t ranks = og__exchanges(&s->config) ? s->config.share.ranks : 1; /* of a round */
     const double each = c->pilot.seconds / OG_MAX(c->pilot.n, 1u) + c->counting;
     const double epoch = (double)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    const double all = (double)OG_MIN(og__pilot_epoch(&s->structure), (uint64_t)UINT32_MAX);
     const double most = OG_MIN(seconds / OG_MAX(each, 1e-9), OG_MIN(epoch, 1e9));
     const struct og_pilot_limits limits = {.epoch = 2,
-                                           .batches = (uint32_t)OG_MIN(most * ranks, epoch),
+                                           .batches = (uint32_t)OG_MIN(most * ranks, all),
                                            .bytes = og__budget_left(s->budget) / MEMORY_SHARE};
     if (n < 2 || most < 2.0 * c->pilot.n) {
         rank_again(c, &c->pilot);

@@ -86,6 +86,13 @@ out:
     return rc;
 }
 
+/* Two rounds at least, where what is asked for in rounds is what counts. */
+static uint32_t first_batches(const struct og_structure *g)
+{
+    const uint32_t rounds = og__exchanges(g->given.config) ? 2 * g->given.config->share.ranks : 0;
+    return OG_MAX(rounds, (uint32_t)PILOT_BATCHES);
+}
+
 static bool enough(const struct og_pilot *p, const struct og_pilot_limits *limits, double since)
 {
     return p->n == limits->batches ||
@@ -297,12 +304,19 @@ out:
     return rc;
 }
 
+uint64_t og__pilot_epoch(const struct og_structure *g)
+{
+    const struct og_schedule *own = &g->given.facts->schedule;
+    const struct og_schedule whole = og__schedule_whole(own);
+    return og__schedule_batches(og__exchanges(g->given.config) ? &whole : own, OG__TRAIN);
+}
+
 int og__pilot_run(struct og_pilot *p, const struct og_structure *g, struct og_budget *b,
                   struct og_err *err)
 {
-    uint64_t n = og__schedule_batches(&g->given.facts->schedule, OG__TRAIN);
-    const struct og_pilot_limits few = {.epoch = FIRST_EPOCH,
-                                        .batches = (uint32_t)OG_MIN(n, (uint64_t)PILOT_BATCHES)};
+    const struct og_pilot_limits few = {
+        .epoch = FIRST_EPOCH,
+        .batches = (uint32_t)OG_MIN(og__pilot_epoch(g), (uint64_t)first_batches(g))};
     return sample_pilot(p, g, &few, true, b, err);
 }
 
@@ -327,7 +341,7 @@ int og__pilot_asked(struct og_pilot *out, const struct og_pilot *p, const struct
                     uint64_t n_nodes, struct og_budget *b, struct og_err *err)
 {
     struct og_owner owner = {0};
-    const uint32_t rounds = OG_MAX(p->n / own->ranks, 1u);
+    const uint32_t rounds = OG_MAX(p->n / own->ranks, 1u); /* whole ones, if there is one */
     const double share = (double)rounds / OG_MAX(p->n, 1u);
     int rc;
     *out = (struct og_pilot){.ptr = calloc((size_t)rounds + 1, sizeof(*out->ptr)),

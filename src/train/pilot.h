@@ -29,6 +29,9 @@ struct og_pilot {
 
 /* ---- sampling it ---- */
 
+/* Training batches that it may take of an epoch: all of this rank; of all ranks where they exchange
+ * rows. */
+uint64_t og__pilot_epoch(const struct og_structure *g);
 /* From a structure that is open, or mapped for a first look. */
 OG_MUST_CHECK int og__pilot_run(struct og_pilot *p, const struct og_structure *g,
                                 struct og_budget *b, struct og_err *err);
@@ -43,8 +46,8 @@ OG_MUST_CHECK int og__pilot_sample(struct og_pilot *p, const struct og_structure
                                    const struct og_pilot_limits *limits, struct og_budget *b,
                                    struct og_err *err);
 void og__pilot_release(struct og_pilot *p, struct og_budget *b);
-/* What ranks that exchange rows ask of one of them, each of its nodes once a round: as many batches
- * of the pilot as there are ranks stand for those of a round. The time and the reads are those of
+/* What ranks that exchange rows ask of one of them, each of its nodes once a round: the
+ * pilot's batches are those of rounds. The time and the reads are those of
  * an own batch a round. */
 OG_MUST_CHECK int og__pilot_asked(struct og_pilot *out, const struct og_pilot *p,
                                   const struct og_share *own, uint64_t n_nodes, struct og_budget *b,
