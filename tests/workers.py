@@ -353,6 +353,74 @@ def stopped_as_timeout_does_it():
     assert_same("whole", "twice", "stopped twice")
 
 
+def children_of(pid):
+    try:
+        return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def has_set(pid, mask, number):
+    """Is the signal in one of the masks that the kernel tells of a process?"""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(rf"^{mask}:\s+(\w+)", status, re.M)[1], 16) >> (number - 1) & 1 == 1
+
+
+def stopped_before_they_listen():
+    """A worker that has not yet said what it does on SIGUSR1 ends by it: that, too, is a stop."""
+    for attempt in range(100):
+        shutil.rmtree("early", ignore_errors=True)
+        job = begin("early", 2)
+        while len(children_of(job.pid)) < 2 and job.poll() is None:
+            pass
+        found = children_of(job.pid)
+        for pid in found:
+            os.kill(pid, signal.SIGSTOP)
+        early = [pid for pid in found if is_alive(pid) and not has_set(pid, "SigCgt", signal.SIGUSR1) and not has_set(pid, "SigBlk", signal.SIGUSR1)]
+        for pid in (*found, job.pid):  # as who tells all processes of a job
+            os.kill(pid, signal.SIGUSR1)
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and any(is_alive(pid) and not has_set(pid, "ShdPnd", signal.SIGTERM) for pid in early):
+            pass  # which the command hands on
+        for pid in found:
+            os.kill(pid, signal.SIGCONT)
+        _, said = job.communicate(timeout=PATIENCE)
+        assert job.returncode == 130 and "ended by signal" not in said, (attempt, job.returncode, said)
+        if early:
+            return
+    assert False, "workers listened before they could be stopped"
+
+
+def commands_that_are_interrupted():
+    """Of workers under a launcher each does what a command other than train does, and says that it was interrupted."""
+    subprocess.run([OUTGROW, "simulate", "graph", "--policy", "belady", "--cache", "5%", "--epochs", "1", "--fanout", "4,4"], check=True,
+                   stdout=subprocess.DEVNULL)
+    words = [OUTGROW, "simulate", "graph", "--policy", "belady,rr,clock", "--cache", "1%,2%,3%,4%,5%", "--epochs", "100000", "--batch", "60", "--fanout", "4,4",
+             "--memory", "8G"]
+    ends = socket.socketpair()
+    jobs = []
+    for rank, end in enumerate(ends):
+        fds = [-1, end.fileno()] if rank == 0 else [end.fileno(), -1]
+        jobs.append(subprocess.Popen(words, env=os.environ | {"OUTGROW_WORKER": f"{rank}/2:{fds[0]},{fds[1]}"}, pass_fds=[end.fileno()],
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+    for end in ends:
+        end.close()
+    for job in jobs:
+        while job.poll() is None and not has_set(job.pid, "SigCgt", signal.SIGINT):
+            time.sleep(0.001)
+        job.send_signal(signal.SIGINT)
+    told = [(job.communicate(timeout=PATIENCE)[1], job.returncode) for job in jobs]
+    assert [status for _, status in told] == [130, 130] and all(said.count("interrupted") == 1 for said, _ in told), told
+
+
+def a_start_that_is_refused_leaves_no_timeline():
+    for rank, words in ((0, ["--lr", "0.5"]), (1, ["--memory", "1M"])):
+        shutil.rmtree("apart", ignore_errors=True)
+        same = ["graph", "--accumulate", "2", "--run", "apart", "--trace-timeline", "timeline.json"]
+        told = by_hand(same, [*same[:-2], *words])
+        assert all(status == 1 for _, status in told) and not os.path.exists("timeline.json"), (rank, told)
+
+
 def what_failed_is_said_before_all_are_ended():
     plugin = pathlib.Path(OUTGROW).parent / "liboutgrow_mpi.so"
     done = subprocess.run(by_mpi(2, TEST_COMM, "say-less"), env=os.environ | {"OUTGROW_MPI": str(plugin)}, capture_output=True, text=True,
@@ -394,7 +462,8 @@ def main():
             tests += [what_failed_is_said_before_all_are_ended, what_is_not_shared_out_says_so]
         else:
             tests += [one_that_is_killed_ends_all, one_that_begins_otherwise_is_refused, without_who_started_them_they_stop,
-                      who_started_them_had_gone_before_they_asked, stopped_as_timeout_does_it]
+                      who_started_them_had_gone_before_they_asked, stopped_as_timeout_does_it, stopped_before_they_listen,
+                      commands_that_are_interrupted, a_start_that_is_refused_leaves_no_timeline]
         for test in tests:
             began = time.monotonic()
             test()

@@ -361,12 +361,11 @@ static int train(struct og_trainer *t, char **summary, struct og_err *err)
     int rc;
     OG_TRY(og__ranks_agree(t->ranks, start_run(t, err), err));
     OG_TRY(compare_beginnings(t, err));
-    OG_TRY(run_training(t, summary, err));
-    rc = og__timeline_close(*timeline, err);
+    rc = run_training(t, summary, err);
+    const int closed = og__timeline_close(*timeline, rc < 0 ? NULL : err); /* what failed has one */
     *timeline = NULL;
+    rc = rc < 0 ? rc : closed;
 out:
-    (void)!og__timeline_close(*timeline, NULL); /* what failed has one too */
-    *timeline = NULL;
     end_run(t);
     return og__ranks_agree(t->ranks, rc, err); /* nobody leaves before the files are written */
 }
