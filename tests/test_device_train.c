@@ -178,7 +178,6 @@ static void what_does_not_go_together_is_refused(void **state)
         const char *name, *value, *why;
     } cases[] = {
         {"device", "cpu", "no memory of its own"},
-        {"layout", "packed", "feature file"},
         {"alternate", "true", "turns"},
         {"policy", "sweep", "sweep"},
         {"device-policy", "sweep", "sweep"},

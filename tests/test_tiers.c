@@ -423,7 +423,7 @@ static void simulation_counts_what_plans_have(void **state)
             .budget = budget};
         struct og_simulated_tiers out;
         const struct tiers_tally sum = run_tiers(&s, &t.view, sim.superbatch);
-        assert_int_equal(og__simulate_tiers(&sim, &s, &out, NULL), 0);
+        assert_int_equal(og__simulate_tiers(&sim, &s, NULL, NULL, &out, NULL), 0);
         assert_int_equal(out.cost.rows, sum.rows);
         assert_int_equal(out.cost.misses, sum.misses);
         assert_int_equal(out.cost.hits, sum.rows - sum.misses);

@@ -152,22 +152,29 @@ static int end_sampling(struct og_data_path *d, struct og_err *err)
     return rc;
 }
 
-/* With a device's cache: both caches as they are to be before the first batch. */
+/* What both caches are to hold before the first batch is told when all is prepared, and put there
+ * before that is planned. */
+static int fill_tiers(struct og_data_path *d, struct og_ahead_counts *done, struct og_err *err)
+{
+    const double start = og__now();
+    const int rc = og__data_path_fill_tiers(d, &done->prefill, &done->read, err);
+    done->gather_seconds = og__now() - start;
+    og__timeline_add(d->timeline, "fill caches", 0, start, og__now());
+    return rc;
+}
+
 static int plan_tiers(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_data_path *d = a->path;
     const struct og_trace all = og__superbatch_trace(d->stores.superbatch);
-    const uint32_t own = og__ahead_own(a).n_batches;
-    double start = og__now();
-    int rc = og__tiers_prepare(d->tiers, &all, own, err);
-    done->plan_seconds = og__now() - start;
+    const double start = og__now();
+    int rc;
+    OG_TRY(og__tiers_prepare(d->tiers, &all, og__ahead_own(a).n_batches, err));
+    OG_TRY(fill_tiers(d, done, err));
+    OG_TRY(og__ahead_put_tiers(a, err));
+    done->plan_seconds = og__now() - start - done->gather_seconds;
     og__timeline_add(d->timeline, "plan ahead", 0, start, og__now());
-    if (rc < 0)
-        return rc;
-    start = og__now();
-    rc = og__data_path_fill_tiers(d, &done->prefill, &done->read, err);
-    done->gather_seconds = og__now() - start;
-    og__timeline_add(d->timeline, "fill caches", 0, start, og__now());
+out:
     return rc;
 }
 

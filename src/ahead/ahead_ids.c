@@ -121,16 +121,10 @@ out:
 static int plan_tiers_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids, uint32_t n,
                             uint32_t *list, struct og_err *err)
 {
-    struct og_data_path *d = a->path;
-    struct og_tiers_plan *plan = &d->works[0].tiers;
-    while (og__tiers_prefill(d->tiers, list, list + OG__FILL_ROWS, OG__FILL_ROWS) > 0)
+    const struct og_tiers_plan *ignored;
+    while (og__tiers_prefill(a->path->tiers, list, list + OG__FILL_ROWS, OG__FILL_ROWS) > 0)
         ;
-    const int rc = og__tiers_plan(d->tiers, &d->planner, ids, n, plan, err);
-    if (rc == 0 && og__ahead_predicts(a, b)) {
-        og__predict_batch(&a->prediction, d, &plan->plan, &a->sampled[b].from);
-        og__tiers_cost_add(&a->prediction.sum.tiers, plan);
-    }
-    return rc;
+    return og__ahead_plan_tiers(a, b, ids, n, &ignored, err);
 }
 
 /* As a run has them: a superbatch, or each batch by itself. */
@@ -144,6 +138,8 @@ static int plan_tiers_epoch(struct og_ahead *a, struct og_err *err)
     uint32_t *list = og__alloc(d->budget, bytes, "trace", err);
     int rc;
     OG_TRY(list ? 0 : -ENOMEM);
+    if (og__packs(d->way))
+        OG_TRY(og__ahead_begin_packing(a, &own, err));
     OG_TRY(ahead ? og__tiers_prepare(d->tiers, &all, own.n_batches, err) : 0);
     for (uint32_t b = 0; b < own.n_batches; b++) {
         const uint32_t *ids = own.ids + own.ptr[b];

@@ -339,7 +339,7 @@ void og__ahead_drop_pack(struct og_ahead *a)
 {
     struct og_stores *s = &a->path->stores;
     if (s->pack)
-        og__gather_from_pack(a->path->gather, NULL);
+        og__data_path_from_pack(a->path, NULL);
     og__pack_close(s->pack);
     s->pack = NULL;
     if (s->pack_dir)
@@ -353,7 +353,7 @@ int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_e
     double start = og__now();
     int rc;
     OG_TRY(use_made_pack(a, &done->read) ? 0 : write_own_pack(a, done, err));
-    og__gather_from_pack(d->gather, d->stores.pack);
+    og__data_path_from_pack(d, d->stores.pack);
 out:
     og__packing_close(&a->packing);
     done->gather_seconds += og__now() - start;

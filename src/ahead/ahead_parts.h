@@ -4,6 +4,7 @@
  *   ahead_predict.c  what its batches will read
  *   ahead_sweep.c    the cache, filled by the sweep that packs
  *   ahead_pack.c     what they miss, written anew; what that and the rest takes on disk
+ *   ahead_tiers.c    plans of a device's cache over the host's
  *   ahead.c          one superbatch after another, sampled, planned and trained on
  *   ahead_ids.c      one that is not trained on: to predict a run, to pack beforehand
  *
@@ -123,5 +124,15 @@ void og__ahead_drop_pack(struct og_ahead *a);
 /* The superbatch's misses in a container of their own. */
 OG_MUST_CHECK int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done,
                                  struct og_err *err);
+
+/* ---- with a device's cache, once its tiers are prepared ---- */
+
+/* The plan of batch b, which is the next: counted, and what it misses is packed. *out: until the
+ * next call. */
+OG_MUST_CHECK int og__ahead_plan_tiers(struct og_ahead *a, uint32_t b, const uint32_t *ids,
+                                       uint32_t n, const struct og_tiers_plan **out,
+                                       struct og_err *err);
+/* Those of all own batches, spilled until they are trained. */
+OG_MUST_CHECK int og__ahead_put_tiers(struct og_ahead *a, struct og_err *err);
 
 #endif

@@ -91,12 +91,14 @@ static uint64_t block_words(const struct og_data_path *d, const struct og_batch 
     return words;
 }
 
-/* What a batch adds to the disk, as superbatch and plans are written. */
+/* What a batch adds to the disk, as superbatch and plans are written; with a device's cache without
+ * these, which ahead_tiers.c adds. */
 static uint64_t spill_bytes(const struct og_ahead *a, const struct og_work *w, bool piece)
 {
     const struct og_data_path *d = a->path;
     const struct og_trace_options form = d->facts->trace;
-    const uint64_t codes = a->next < a->own ? 4 * (uint64_t)w->sampled.batch.n_ids : 0;
+    const bool planned = a->next < a->own && !d->tiers;
+    const uint64_t codes = planned ? 4 * (uint64_t)w->sampled.batch.n_ids : 0;
     const uint32_t disks = d->facts->scratch_disks;
     if (d->memory->trace_blocks > 0 || w->stored)
         return d->memory->trace_blocks > 0 ? 0 : codes;
@@ -116,7 +118,8 @@ bool og__ahead_note(struct og_ahead *a, const struct og_work *w)
     bool spilled = m->trace_blocks == 0;
     bool ids = w->stored || (spilled && m->alternates);
     uint64_t words = w->stored || spilled ? block_words(a->path, b) : 0;
-    words += (uint64_t)b->n_ids * ((ids ? 1u : 0u) + (spilled ? 1u : 0u));
+    const bool codes = spilled && !a->path->tiers;
+    words += (uint64_t)b->n_ids * ((ids ? 1u : 0u) + (codes ? 1u : 0u));
     if (w->descriptor.split == OG__TRAIN && a->next < a->own) {
         a->trace_bytes += 4 * words;
         a->n_training++;

@@ -4,6 +4,7 @@
  *   k batches ──> their distinct nodes ──> in memory: trace, tables, packing ──┐
  *                 as the pilot's grew  └─> on disk: ids, blocks, misses ───────┴──> the largest k
  *                                                                                   that fits */
+#include "budget/device_plan.h"
 #include "budget/memory_plan_parts.h"
 
 #include "plan/demand.h"
@@ -113,6 +114,13 @@ static uint64_t asked_of(const struct og_facts *f, uint64_t rows)
                : rows;
 }
 
+/* Of a plan that is put away, at most. */
+static size_t stored_plan_bytes(const struct og_premises *p, uint64_t rows)
+{
+    const struct og_tiers_setup tiers = og__premised_tiers(p, 0);
+    return p->way->tiers ? og__tiers_spilled_bytes(&tiers, rows) : rows * sizeof(uint32_t);
+}
+
 /* Ids, and the policy's tables for them; buffers to put the rest away. */
 static void size_ahead(struct og_memory_plan *m, const struct og_premises *p,
                        const struct growth *g, uint64_t rows, uint64_t batches, uint64_t tail)
@@ -182,7 +190,7 @@ static double disk_bytes(const struct og_premises *p, const struct growth *g, ui
     const double all = n * (double)rows * (double)p->facts->row_bytes;
     const double distinct = (double)distinct_nodes(g, rows, batches);
     const double once = distinct * (double)p->facts->row_bytes;
-    const double codes = (double)asked_of(p->facts, rows) * 4;
+    const double codes = (double)stored_plan_bytes(p, asked_of(p->facts, rows));
     const double entering = og__policy_fills_beside(p->way->policy) ? n * (double)rows : distinct;
     double away = sampled_bytes(p, rows, batches, tail) + n * codes + entering * 8;
     if (p->way->layout == OG_LAYOUT_PACKED)
@@ -358,7 +366,7 @@ static void take_superbatch(struct room *r, uint64_t batches)
 static void keep_blocks(struct og_memory_plan *m, const struct og_premises *p, size_t free)
 {
     m->trace_blocks = (m->superbatch + m->tail + m->lot) * block_bytes(p->facts);
-    m->code_bytes = m->superbatch * og__read_rows(p->facts) * 4;
+    m->code_bytes = m->superbatch * stored_plan_bytes(p, og__read_rows(p->facts));
     if (m->alternates || m->trace_blocks + m->code_bytes > free / 32)
         m->trace_blocks = m->code_bytes = 0;
     m->trace += m->trace_blocks + m->code_bytes;

@@ -481,7 +481,9 @@ static void count_tiers(struct pass *p)
     const struct og_simulation sim = simulation_of(p);
     const struct og_tiers_setup tiers = tiers_of(p);
     struct og_simulated_tiers s;
-    p->rc = og__simulate_tiers(&sim, &tiers, &s, &p->err);
+    p->rc = og__simulate_tiers(&sim, &tiers, batch_missed, p, &s, &p->err);
+    if (p->packing.ptr)
+        og__packing_close(&p->packing);
     if (p->rc < 0)
         return;
     const struct og_simulated counted = {.cost = s.cost, .prefill = s.prefill, .fill = s.fill};
@@ -527,17 +529,18 @@ static size_t pass_bytes(const struct pass *p)
     const uint32_t size = slots_of(p, 0);
     sim.size = &size;
     sim.n_sizes = 1;
-    if (first_of(p)->tiers) {
-        const struct og_tiers_setup tiers = tiers_of(p);
-        return og__simulate_tiers_bytes(&sim, &tiers, rows, longest);
-    }
-    const struct og_policy_setup policy = policy_of(p);
     const uint64_t distinct = OG_MIN(rows, sim.n_nodes);
     size_t packing = (3 * rows + 2 * longest) * sizeof(uint32_t) + t->n_batches * 16 +
                      2 * og__placement_bytes(p->given->n_nodes);
     size_t layouts =
         (5 + og__kept_row_bytes(p->given) / OG__PACK_BLOCK + 1) * distinct * sizeof(uint32_t);
-    return og__simulate_bytes(&sim, &policy, rows, longest) + (p->packs ? packing + layouts : 0);
+    const size_t packs = p->packs ? packing + layouts : 0;
+    if (first_of(p)->tiers) {
+        const struct og_tiers_setup tiers = tiers_of(p);
+        return og__simulate_tiers_bytes(&sim, &tiers, rows, longest) + packs;
+    }
+    const struct og_policy_setup policy = policy_of(p);
+    return og__simulate_bytes(&sim, &policy, rows, longest) + packs;
 }
 
 /* As many passes at a time as there are threads, unless memory is short. */

@@ -82,10 +82,11 @@ struct og_simulated_tiers {
     struct og_io_counts fill, first_fill; /* reading them; of which before the first batch */
 };
 
-/* Count one pair with its slots as they are; sim->size is not looked at. In the caller's thread. */
+/* Count one pair with its slots as they are; sim->size is not looked at. In the caller's thread.
+ * missed, which may be NULL, as above. */
 OG_MUST_CHECK int og__simulate_tiers(const struct og_simulation *sim,
-                                     const struct og_tiers_setup *setup,
-                                     struct og_simulated_tiers *out, struct og_err *err);
+                                     const struct og_tiers_setup *setup, og_missed *missed,
+                                     void *arg, struct og_simulated_tiers *out, struct og_err *err);
 /* What that takes of the budget, as og__simulate_bytes. */
 size_t og__simulate_tiers_bytes(const struct og_simulation *sim, const struct og_tiers_setup *setup,
                                 uint64_t rows, uint64_t longest);

@@ -16,6 +16,8 @@ struct counting {
     uint64_t *ptr;  /* [batches + 1] */
     uint32_t *list; /* lot_bytes */
     struct og_simulated_tiers *out;
+    og_missed *missed; /* may be NULL */
+    void *arg;
 };
 
 /* Reading so many rows that are to be put into one of the caches. */
@@ -39,7 +41,8 @@ static void take_prefill(struct counting *c)
     }
 }
 
-static int count_batch(struct counting *c, const uint32_t *ids, uint32_t n, struct og_err *err)
+static int count_batch(struct counting *c, uint32_t batch, const uint32_t *ids, uint32_t n,
+                       struct og_err *err)
 {
     struct og_simulated_tiers *out = c->out;
     struct og_tiers_plan *p = &c->plan;
@@ -54,7 +57,7 @@ static int count_batch(struct counting *c, const uint32_t *ids, uint32_t n, stru
         p->plan.misses[i] = c->sim->row[p->plan.misses[i]];
     og__lane_count(c->sim, n, p->plan.misses, p->plan.n_misses, &out->cost);
     og__tiers_cost_add(&out->tiers, p);
-    return 0;
+    return c->missed ? c->missed(c->arg, batch, p->plan.misses, p->plan.n_misses, err) : 0;
 }
 
 /* Batches [first, first + n), and those that are seen behind them. */
@@ -71,17 +74,18 @@ static int count_superbatch(struct counting *c, const struct og_tiers_setup *set
     int rc;
     OG_TRY(og__tiers_prepare(c->tiers, &slice, n, err));
     for (uint32_t b = 0; b < n && !og__sim_stopped(c->sim); b++)
-        OG_TRY(count_batch(c, slice.ids + slice.ptr[b], og__trace_rows(&slice, b), err));
+        OG_TRY(count_batch(c, first + b, slice.ids + slice.ptr[b], og__trace_rows(&slice, b), err));
 out:
     return rc;
 }
 
 int og__simulate_tiers(const struct og_simulation *sim, const struct og_tiers_setup *setup,
-                       struct og_simulated_tiers *out, struct og_err *err)
+                       og_missed *missed, void *arg, struct og_simulated_tiers *out,
+                       struct og_err *err)
 {
     const uint32_t end = sim->trace.n_batches;
     const size_t bytes = ((size_t)end + 1) * sizeof(uint64_t);
-    struct counting c = {.sim = sim, .out = out};
+    struct counting c = {.sim = sim, .out = out, .missed = missed, .arg = arg};
     int rc;
     memset(out, 0, sizeof(*out));
     og__planner_init(&c.planner, sim->budget);

@@ -213,6 +213,11 @@ void og__tiers_close(struct og_tiers *t)
     free(t);
 }
 
+const struct og_tiers_setup *og__tiers_setup(const struct og_tiers *t)
+{
+    return &t->setup;
+}
+
 struct og_tiers_places og__tiers_places(const struct og_tiers *t)
 {
     return t->at;
@@ -468,6 +473,12 @@ static uint64_t most_moves(const struct og_tiers_setup *s, uint64_t n)
 size_t og__tiers_plan_bytes(const struct og_tiers_setup *setup, uint64_t n)
 {
     return og__plan_bytes(n, most_changes(setup, n)) + most_moves(setup, n) * 2 * sizeof(uint32_t);
+}
+
+size_t og__tiers_spilled_bytes(const struct og_tiers_setup *setup, uint64_t n)
+{
+    const uint64_t pairs = most_changes(setup, n) + most_moves(setup, n);
+    return OG__TIERS_HEAD_BYTES + (n + 2 * pairs) * sizeof(uint32_t);
 }
 
 int og__tiers_plan_reserve(struct og_tiers_plan *p, const struct og_tiers_setup *setup, uint32_t n,

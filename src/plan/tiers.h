@@ -38,6 +38,9 @@ OG_MUST_CHECK int og__tiers_open(struct og_tiers **out, const struct og_tiers_se
                                  struct og_budget *b, struct og_err *err);
 void og__tiers_close(struct og_tiers *t);
 
+/* As it was opened, with the slots that policies have. */
+const struct og_tiers_setup *og__tiers_setup(const struct og_tiers *t);
+
 /* Where each tier's places begin: of the device's at 0, host, victims, misses. */
 struct og_tiers_places {
     uint32_t host, victim, misses;
@@ -96,6 +99,9 @@ OG_MUST_CHECK int og__tiers_plan_reserve(struct og_tiers_plan *p,
                                          const struct og_tiers_setup *setup, uint32_t n,
                                          struct og_err *err);
 size_t og__tiers_plan_bytes(const struct og_tiers_setup *setup, uint64_t n);
+/* At most of one that is put away until its batch comes (train/tiers_spill.h). */
+enum { OG__TIERS_HEAD_BYTES = 32 };
+size_t og__tiers_spilled_bytes(const struct og_tiers_setup *setup, uint64_t n);
 
 /* The next batch, of those that were prepared. */
 OG_MUST_CHECK int og__tiers_plan(struct og_tiers *t, struct og_planner *planner,

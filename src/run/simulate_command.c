@@ -409,7 +409,7 @@ static int simulate_sizes(struct simulator *m, const struct og_simulation *sim,
                           json_t *results, struct og_err *err)
 {
     struct og_simulated_tiers out;
-    const int rc = og__simulate_tiers(sim, setup, &out, err);
+    const int rc = og__simulate_tiers(sim, setup, NULL, NULL, &out, err);
     if (rc < 0)
         return rc;
     names.victim = m->victim.name;

@@ -69,7 +69,6 @@ static int list_pairs(const struct og_way *asked, struct og_way out[MOST_WAYS])
             out[n_all] = *asked;
             out[n_all].policy = host;
             out[n_all].device_policy = device;
-            out[n_all].layout = OG_LAYOUT_RAW;
             out[n_all++].alternate = false;
         }
     return n_all;

@@ -243,6 +243,14 @@ static int open_typed_features(struct og_data_path *d, uint64_t *prefill, struct
     return rc < 0 ? rc : fill_cache(d, prefill, err);
 }
 
+void og__data_path_from_pack(struct og_data_path *d, struct og_pack *pack)
+{
+    if (d->device_rows)
+        og__device_rows_from_pack(d->device_rows, pack);
+    else
+        og__gather_from_pack(d->gather, pack);
+}
+
 const char *og__data_path_engine(const struct og_data_path *d)
 {
     if (d->device_rows)

@@ -82,6 +82,8 @@ OG_MUST_CHECK int og__data_path_open(struct og_data_path *d, unsigned want, uint
  * in flight. */
 OG_MUST_CHECK int og__data_path_fill_tiers(struct og_data_path *d, uint64_t *prefill,
                                            struct og_io_counts *counted, struct og_err *err);
+/* Misses come from the pack, as far as it goes; NULL: from the feature file. */
+void og__data_path_from_pack(struct og_data_path *d, struct og_pack *pack);
 const char *og__data_path_engine(const struct og_data_path *d); /* that reads features */
 void og__data_path_close(struct og_data_path *d);
 

@@ -129,6 +129,11 @@ const char *og__device_rows_engine(const struct og_device_rows *d)
     return og__gather_engine(d->gather);
 }
 
+void og__device_rows_from_pack(struct og_device_rows *d, struct og_pack *pack)
+{
+    og__gather_from_pack(d->gather, pack);
+}
+
 int og__device_rows_in_flight(const struct og_device_rows *d)
 {
     return d->setup.gather.n_staging > 1 ? d->setup.rows.n_rooms : 1;
@@ -165,7 +170,7 @@ static int fill_device(struct og_device_rows *d, const uint32_t *nodes, const ui
         struct og_rows rows;
         k = OG_MIN(n - first, most);
         const struct og_plan plan = {.n_misses = k, .misses = (uint32_t *)nodes + first};
-        OG_TRY(og__gather_begin(d->gather, 0, &plan, 0, err));
+        OG_TRY(og__gather_begin(d->gather, 0, &plan, UINT32_MAX, err)); /* of no pack */
         OG_TRY(og__gather_finish(d->gather, 0, &rows, &read, err));
         counts->reads += read.reads;
         counts->bytes += read.bytes;

@@ -39,6 +39,8 @@ OG_MUST_CHECK int og__device_rows_fill(struct og_device_rows *d, const uint32_t 
 OG_MUST_CHECK int og__device_rows_fill_end(struct og_device_rows *d, struct og_io_counts *counts,
                                            struct og_err *err);
 
+/* As og__gather_from_pack. */
+void og__device_rows_from_pack(struct og_device_rows *d, struct og_pack *pack);
 /* So many batches of a flow may be between their reads and the end of their training. */
 int og__device_rows_in_flight(const struct og_device_rows *d);
 struct og_row_source og__rows_on_device(struct og_device_rows *d);

@@ -99,11 +99,8 @@ static void load_rows(struct og_flow *flow, const struct og_data_path *d)
 }
 
 /* How many may be between their reads and the end of their training is for the device to say. */
-static void take_tiers(struct og_pipeline *p, struct og_data_path *d, bool prepared)
+static void load_tiers(struct og_pipeline *p, struct og_data_path *d)
 {
-    p->plans.of_tiers =
-        (struct og_tiered_plans){.tiers = d->tiers, .planner = &d->planner, .prepared = prepared};
-    p->flow.plans = og__plans_of_tiers(&p->plans.of_tiers);
     load_rows(&p->flow, d);
     p->flow.n_staging = og__device_rows_in_flight(d->device_rows);
 }
@@ -112,7 +109,9 @@ void og__pipeline_train(struct og_pipeline *p, struct og_data_path *d, struct og
 {
     og__pipeline_sample(p, d, items, false);
     if (d->tiers) {
-        take_tiers(p, d, false);
+        p->plans.of_tiers = (struct og_tiered_plans){.tiers = d->tiers, .planner = &d->planner};
+        p->flow.plans = og__plans_of_tiers(&p->plans.of_tiers);
+        load_tiers(p, d);
         return;
     }
     const struct og_policy_plans plans = {.policy = d->policy, .planner = &d->planner};
@@ -142,7 +141,10 @@ void og__pipeline_replay(struct og_pipeline *p, struct og_data_path *d,
     p->batches.replayed = *batches;
     p->flow.batches = og__source_replayed(&p->batches.replayed);
     if (d->tiers) {
-        take_tiers(p, d, true);
+        p->plans.of_tiers_stored = (struct og_stored_tiered_plans){
+            .plans = d->stores.codes, .ahead = batches->ahead, .tiers = d->tiers};
+        p->flow.plans = og__plans_of_tiers_stored(&p->plans.of_tiers_stored);
+        load_tiers(p, d);
         return;
     }
     p->plans.stored = (struct og_stored_plans){.codes = d->stores.codes,

@@ -20,8 +20,8 @@ static int refuse_with(const struct og_config *c, struct og_err *err)
     } others[] = {
         {opt->device == OG_DEVICE_CPU, "--device cpu has no memory of its own",
          "give --device virtual or --device cuda, or leave --device-memory out"},
-        {opt->layout == OG_LAYOUT_PACKED || opt->layout == OG_LAYOUT_SEGMENTED,
-         "a device's misses are read from the feature file", "leave --layout at raw"},
+        {c->want & OG__WANT_WHOLE_DRAWS, "packs made beforehand know of no cache but the host's",
+         "leave --device-memory out"},
         {opt->alternate, "sampling and training cannot take turns over pinned memory",
          "leave --alternate out"},
         {opt->policy == OG_POLICY_SWEEP || c->above.policy == OG_POLICY_SWEEP,
@@ -133,7 +133,7 @@ int og__session_tell_tiers(struct og_session *s, const struct og_pilot *pilot, s
         og__simulate_tiers_bytes(&sim, &setup, pilot->rows, og__input_rows(&s->facts)) >
             og__budget_left(s->budget))
         return 0;
-    OG_TRY(og__simulate_tiers(&sim, &setup, &counted, err));
+    OG_TRY(og__simulate_tiers(&sim, &setup, NULL, NULL, &counted, err));
     OG_TRY(og__predict_from(&s->path, pilot, &counted.cost, &counted.tiers, err));
 out:
     return rc;

@@ -9,7 +9,8 @@
  *   plans     policy     made batch by batch
  *             stored     made with the superbatch, and spilled
  *             types      made batch by batch, of nodes with features
- *             tiers      of a device's cache over the host's
+ *             tiers      of a device's cache over the host's, made batch by batch
+ *                        or with the superbatch, and spilled
  *   rows      gathered   of one width
  *             device     the same, to a device (device_rows.h)
  *             types      of several */
@@ -122,11 +123,17 @@ struct og_stored_plans {
 struct og_plan_source og__plans_stored(struct og_stored_plans *p);
 
 struct og_tiered_plans {
-    struct og_tiers *tiers;
+    struct og_tiers *tiers; /* whose policies do not look ahead */
     struct og_planner *planner;
-    bool prepared; /* with the superbatch; else each batch by itself, as no policy looks ahead */
 };
 struct og_plan_source og__plans_of_tiers(struct og_tiered_plans *p);
+
+struct og_stored_tiered_plans {
+    struct og_spill *plans;
+    const struct og_sampled_ahead *ahead; /* by number of the batch */
+    const struct og_tiers *tiers;         /* which they are for */
+};
+struct og_plan_source og__plans_of_tiers_stored(struct og_stored_tiered_plans *p);
 
 /* ---- rows ---- */
 

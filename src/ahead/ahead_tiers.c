@@ -1,0 +1,67 @@
+/* A superbatch of a device's cache over the host's: planned as a whole before its first batch. */
+#include "ahead/ahead_parts.h"
+#include "plan/count.h"
+#include "train/tiers_spill.h"
+
+static bool trains(const struct og_ahead *a, uint32_t b)
+{
+    const struct og_schedule *schedule = &a->path->facts->schedule;
+    return a->pass == OG__SPLITS && og__schedule_at(schedule, a->first + b).split == OG__TRAIN;
+}
+
+/* Its plan is read back when it is trained. */
+static void note_bytes(struct og_ahead *a, uint32_t b, uint64_t bytes)
+{
+    if (!og__samples_ahead(a->path->way) || a->path->memory->code_bytes > 0)
+        return;
+    a->spill_bytes += bytes;
+    a->trace_bytes += trains(a, b) ? bytes : 0;
+}
+
+int og__ahead_plan_tiers(struct og_ahead *a, uint32_t b, const uint32_t *ids, uint32_t n,
+                         const struct og_tiers_plan **out, struct og_err *err)
+{
+    struct og_data_path *d = a->path;
+    struct og_tiers_plan *plan = &d->works[0].tiers;
+    int rc;
+    OG_TRY(og__tiers_plan(d->tiers, &d->planner, ids, n, plan, err));
+    if (og__ahead_predicts(a, b)) {
+        og__predict_batch(&a->prediction, d, &plan->plan, &a->sampled[b].from);
+        og__tiers_cost_add(&a->prediction.sum.tiers, plan);
+    }
+    note_bytes(a, b, og__tiers_put_bytes(plan));
+    if (og__packs(d->way))
+        OG_TRY(og__packing_add(&a->packing, plan->plan.misses, NULL, plan->plan.n_misses, err));
+    *out = plan;
+out:
+    return rc;
+}
+
+static int put_plan(struct og_ahead *a, uint32_t b, const uint32_t *ids, uint32_t n,
+                    struct og_err *err)
+{
+    struct og_spill *to = a->path->stores.codes;
+    const struct og_tiers_plan *plan;
+    int rc;
+    a->sampled[b].codes_at = og__spill_size(to);
+    OG_TRY(og__ahead_plan_tiers(a, b, ids, n, &plan, err));
+    OG_TRY(og__tiers_put(to, plan, err));
+    OG_TRY(og__ahead_within_disk(a, err));
+out:
+    return rc;
+}
+
+int og__ahead_put_tiers(struct og_ahead *a, struct og_err *err)
+{
+    const struct og_trace own = og__ahead_own(a);
+    int rc = 0;
+    a->prediction = (struct og_prediction){0};
+    if (og__packs(a->path->way))
+        OG_TRY(og__ahead_begin_packing(a, &own, err));
+    for (uint32_t b = 0; b < own.n_batches; b++)
+        OG_TRY(put_plan(a, b, own.ids + own.ptr[b], (uint32_t)(own.ptr[b + 1] - own.ptr[b]), err));
+    if (a->path->way->layout != OG_LAYOUT_SEGMENTED)
+        og__ahead_end_prediction(a);
+out:
+    return rc;
+}

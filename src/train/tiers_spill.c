@@ -1,0 +1,115 @@
+#include "train/tiers_spill.h"
+
+struct head {
+    uint32_t n, n_changes, n_moves, n_pushed, n_dropped;
+    uint32_t device_hits, host_hits, victim_hits;
+};
+_Static_assert(sizeof(struct head) == OG__TIERS_HEAD_BYTES, "as it is planned");
+
+static struct head head_of(const struct og_tiers_plan *p)
+{
+    return (struct head){p->plan.n,    p->plan.n_changes, p->n_moves,   p->n_pushed,
+                         p->n_dropped, p->device_hits,    p->host_hits, p->victim_hits};
+}
+
+size_t og__tiers_put_bytes(const struct og_tiers_plan *p)
+{
+    const uint64_t words = p->plan.n + 2 * ((uint64_t)p->plan.n_changes + p->n_moves);
+    return sizeof(struct head) + words * sizeof(uint32_t);
+}
+
+static int put(struct og_spill *to, const uint32_t *words, uint32_t n, struct og_err *err)
+{
+    return n > 0 ? og__spill_append(to, words, n * sizeof(*words), err) : 0;
+}
+
+int og__tiers_put(struct og_spill *to, const struct og_tiers_plan *p, struct og_err *err)
+{
+    const struct head h = head_of(p);
+    int rc;
+    OG_TRY(og__spill_append(to, &h, sizeof(h), err));
+    OG_TRY(put(to, p->plan.place, h.n, err));
+    OG_TRY(put(to, p->plan.change_row, h.n_changes, err));
+    OG_TRY(put(to, p->plan.change_slot, h.n_changes, err));
+    OG_TRY(put(to, p->move_from, h.n_moves, err));
+    OG_TRY(put(to, p->move_to, h.n_moves, err));
+out:
+    return rc;
+}
+
+static void take_head(struct og_tiers_plan *p, const struct head *h)
+{
+    p->plan.n = h->n;
+    p->plan.n_changes = h->n_changes;
+    p->n_moves = h->n_moves;
+    p->n_pushed = h->n_pushed;
+    p->n_dropped = h->n_dropped;
+    p->device_hits = h->device_hits;
+    p->host_hits = h->host_hits;
+    p->victim_hits = h->victim_hits;
+}
+
+struct reading {
+    struct og_spill *from;
+    uint64_t at;
+    struct og_io_counts *read;
+};
+
+static int get(struct reading *r, void *out, size_t bytes, struct og_err *err)
+{
+    const uint64_t before = r->read->bytes;
+    const int rc = bytes > 0 ? og__spill_read(r->from, r->at, out, bytes, &r->read->bytes, err) : 0;
+    r->read->reads += r->read->bytes > before;
+    r->at += bytes;
+    return rc;
+}
+
+static int get_words(struct reading *r, uint32_t *out, uint32_t n, struct og_err *err)
+{
+    return get(r, out, n * sizeof(*out), err);
+}
+
+static int damaged(struct og_err *err)
+{
+    return og__fail(err, -EIO, NULL, "a spilled plan is damaged");
+}
+
+/* Which of the ids are missed, in the order of their places. */
+static int list_misses(const struct og_tiers *tiers, const uint32_t *ids, struct og_plan *p,
+                       struct og_err *err)
+{
+    const uint32_t first = og__tiers_places(tiers).misses;
+    p->n_misses = 0;
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (p->place[i] < first)
+            continue;
+        if (p->place[i] - first >= p->n)
+            return damaged(err);
+        p->misses[p->place[i] - first] = ids[i];
+        p->n_misses++;
+    }
+    return 0;
+}
+
+int og__tiers_get(struct og_spill *from, uint64_t at, const struct og_tiers *tiers,
+                  const uint32_t *ids, uint32_t n, struct og_tiers_plan *out,
+                  struct og_io_counts *read, struct og_err *err)
+{
+    struct reading r = {from, at, read};
+    struct og_plan *plan = &out->plan;
+    struct head h;
+    int rc;
+    OG_TRY(og__tiers_plan_reserve(out, og__tiers_setup(tiers), n, err));
+    OG_TRY(get(&r, &h, sizeof(h), err));
+    if (h.n != n || h.n_changes > plan->change_capacity || h.n_moves > out->move_capacity)
+        return damaged(err);
+    take_head(out, &h);
+    OG_TRY(get_words(&r, plan->place, h.n, err));
+    OG_TRY(get_words(&r, plan->change_row, h.n_changes, err));
+    OG_TRY(get_words(&r, plan->change_slot, h.n_changes, err));
+    OG_TRY(get_words(&r, out->move_from, h.n_moves, err));
+    OG_TRY(get_words(&r, out->move_to, h.n_moves, err));
+    OG_TRY(list_misses(tiers, ids, plan, err));
+out:
+    return rc;
+}

@@ -1,0 +1,23 @@
+/* tiers spill: plans of a device's cache over the host's, put away until their batches come.
+ *
+ *   | head | a place for each row | changes: rows, places | moves: from, to |
+ *
+ * Misses are not written: they are the rows whose places lie behind all others, in the order of
+ * these. */
+#ifndef OG_TIERS_SPILL_H
+#define OG_TIERS_SPILL_H
+
+#include "base/spill.h"
+#include "io/io.h"
+#include "plan/tiers.h"
+
+OG_MUST_CHECK int og__tiers_put(struct og_spill *to, const struct og_tiers_plan *p,
+                                struct og_err *err);
+size_t og__tiers_put_bytes(const struct og_tiers_plan *p); /* that it appends */
+
+/* The plan of a batch of these ids, from `at` of the spill. *read: of files, added to. */
+OG_MUST_CHECK int og__tiers_get(struct og_spill *from, uint64_t at, const struct og_tiers *tiers,
+                                const uint32_t *ids, uint32_t n, struct og_tiers_plan *out,
+                                struct og_io_counts *read, struct og_err *err);
+
+#endif
