@@ -309,7 +309,7 @@ out:
 void og__abandon_batches(struct og_data_path *d)
 {
     const bool filled_once = !og__samples_ahead(d->way) && og__policy_is_static(d->way->policy);
-    if (d->gather && !filled_once)
+    if ((d->gather || d->typed_gather) && !filled_once)
         og__policy_invalidate(d->policy, 0);
 }
 

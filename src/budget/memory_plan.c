@@ -59,7 +59,8 @@ static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
     m->alternates = p->way->alternate;
     size_t ranks = (size_t)p->facts->n_nodes * 4;
     bool prepares = og__policy_looks_ahead(policy) && !og__policy_fills_beside(policy);
-    if (og__policy_wants_hotness(policy) || prepares) /* to guess at misses */
+    bool shares = p->facts->types && og__policy_caches(policy); /* slots among widths */
+    if (og__policy_wants_hotness(policy) || prepares || shares) /* or to guess at misses */
         m->hotness = ranks;
     if (p->way->tiers && og__policy_wants_hotness(p->way->device_policy))
         m->hotness += ranks;
@@ -128,7 +129,7 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     }
     if (f->types) /* plans are of ids with rows */
         m->plans += (size_t)og__works(p->way) * rows * sizeof(uint32_t) +
-                    OG__MOST_STAGING * f->bytes.typed_staging;
+                    og__policy_ids_bytes(rows) + OG__MOST_STAGING * f->bytes.typed_staging;
     m->reader = reader;
     if (og__samples_ahead(p->way))
         m->reader += og__spilled_reader_bytes();

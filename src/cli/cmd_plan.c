@@ -141,10 +141,14 @@ static void say_types(const json_t *plan)
                                                               : "without features");
             continue;
         }
-        printf("  %s: memory holds %s of %s rows; an epoch needs %s, finds %.1f %% of them there "
-               "and reads %s\n",
-               text_of(t, "name"), show_value(kept, "rows", json_object_get(t, "cache_rows")),
-               nodes, show_value(rows, "rows", json_object_get(t, "rows")),
+        printf("  %s: memory holds %s of %s rows", text_of(t, "name"),
+               show_value(kept, "rows", json_object_get(t, "cache_rows")), nodes);
+        if (!json_is_number(json_object_get(t, "hits"))) {
+            puts("");
+            continue;
+        }
+        printf("; an epoch needs %s, finds %.1f %% of them there and reads %s\n",
+               show_value(rows, "rows", json_object_get(t, "rows")),
                number(t, "rows") > 0 ? 100 * number(t, "hits") / number(t, "rows") : 0,
                show_value(bytes, "bytes_read", json_object_get(t, "bytes_read")));
     }

@@ -15,9 +15,9 @@ struct width {
     struct og_reader *reader; /* NULL: it has none */
     size_t row_bytes;
     uint32_t first, end; /* ids */
-    char *kept;          /* its rows in the cache, */
-    uint32_t slot;       /* from this slot on, */
-    uint32_t n_kept;     /* so many */
+    char *kept;          /* its slots in the cache, */
+    uint32_t slot;       /* from this one on, */
+    uint32_t n_slots;    /* so many */
 };
 
 struct staging {
@@ -34,8 +34,8 @@ struct staging {
 struct og_typed_gather {
     struct og_budget *budget;
     const struct og_graph_types *types;
-    uint32_t n_slots, n_filled;
-    size_t cache_bytes, filled_bytes;
+    uint32_t n_slots;
+    size_t cache_bytes;
     char *cache;
     struct width *width; /* [n_types] */
     int n_staging;
@@ -149,6 +149,30 @@ static int open_width(struct og_typed_gather *g, const struct og_node_type *type
     return og__features_open_stored(&w->reader, w->view, &opt, g->budget, err);
 }
 
+/* Slots follow each other as the ranges do, which are of types with features. */
+static int open_cache(struct og_typed_gather *g, const struct og_typed_gather_options *opt,
+                      struct og_err *err)
+{
+    for (uint32_t k = 0; k < opt->n_ranges; k++) {
+        struct width *w = &g->width[og__graph_type(g->types, (uint32_t)opt->ranges[k].first)];
+        w->slot = g->n_slots;
+        w->n_slots = opt->ranges[k].n_slots;
+        g->n_slots += w->n_slots;
+        g->cache_bytes += w->n_slots * w->row_bytes;
+    }
+    if (g->cache_bytes == 0)
+        return 0;
+    g->cache = og__alloc(g->budget, g->cache_bytes, cache_part, err);
+    if (!g->cache)
+        return -ENOMEM;
+    char *at = g->cache;
+    for (uint32_t t = 0; t < g->types->n_types; t++) {
+        g->width[t].kept = at;
+        at += g->width[t].n_slots * g->width[t].row_bytes;
+    }
+    return 0;
+}
+
 int og__typed_gather_open(struct og_typed_gather **out, const struct og_typed *graph,
                           const struct og_graph_types *types,
                           const struct og_typed_gather_options *opt, struct og_budget *b,
@@ -159,7 +183,7 @@ int og__typed_gather_open(struct og_typed_gather **out, const struct og_typed *g
     *out = NULL;
     if (!g)
         return og__fail_errno(err, -ENOMEM, NULL, "features");
-    *g = (struct og_typed_gather){.budget = b, .types = types, .n_slots = opt->n_slots};
+    *g = (struct og_typed_gather){.budget = b, .types = types};
     g->width = calloc(types->n_types, sizeof(*g->width));
     g->staging = calloc((size_t)opt->n_staging, sizeof(*g->staging));
     if (!g->width || !g->staging)
@@ -168,9 +192,7 @@ int og__typed_gather_open(struct og_typed_gather **out, const struct og_typed *g
         OG_TRY(open_width(g, &graph->type[t], t, opt->io, err));
     for (; g->n_staging < opt->n_staging;)
         OG_TRY(open_staging(g, &g->staging[g->n_staging++], opt, err));
-    if (opt->cache_bytes > 0 && !(g->cache = og__alloc(b, opt->cache_bytes, cache_part, err)))
-        OG_TRY(-ENOMEM);
-    g->cache_bytes = opt->cache_bytes;
+    OG_TRY(open_cache(g, opt, err));
     *out = g;
     return 0;
 out:
@@ -208,41 +230,40 @@ const char *og__typed_gather_engine(const struct og_typed_gather *g)
 
 /* ---- the cache ---- */
 
-/* n nodes of the type, given by their numbers in it, to the end of what is filled. */
-static int fill_width(struct og_typed_gather *g, struct width *w, const uint32_t *number,
-                      uint32_t n, struct og_io_counts *counts, struct og_err *err)
+static char *slot_at(const struct width *w, uint32_t slot)
 {
-    struct og_read_job job = {.rows = number, .n = n, .out = g->cache + g->filled_bytes};
+    return w->kept + (size_t)(slot - w->slot) * w->row_bytes;
+}
+
+/* n nodes of the type, given by their numbers in it, to so many slots from `slot` on. */
+static int fill_slots(struct width *w, const uint32_t *number, uint32_t n, uint32_t slot,
+                      struct og_io_counts *counts, struct og_err *err)
+{
+    struct og_read_job job = {.rows = number, .n = n, .out = slot_at(w, slot)};
     int rc;
-    if (g->filled_bytes + n * w->row_bytes > g->cache_bytes)
-        return og__fail(err, -EINVAL, NULL, "feature cache: rows for more bytes than it has");
-    if (w->n_kept == 0) {
-        w->slot = g->n_filled;
-        w->kept = job.out;
-    }
+    if (slot < w->slot || slot + n > w->slot + w->n_slots)
+        return og__fail(err, -EINVAL, NULL, "feature cache: a row for a slot of another width");
     OG_TRY(og__reader_submit(w->reader, &job, err));
     OG_TRY(og__reader_wait(w->reader, &job, err));
     counts->reads += job.counts.reads;
     counts->bytes += job.counts.bytes;
-    w->n_kept += n;
-    g->n_filled += n;
-    g->filled_bytes += n * w->row_bytes;
 out:
     return rc;
 }
 
-int og__typed_gather_fill(struct og_typed_gather *g, const uint32_t *nodes, uint32_t n,
-                          struct og_io_counts *counts, struct og_err *err)
+int og__typed_gather_fill(struct og_typed_gather *g, const uint32_t *nodes, const uint32_t *slots,
+                          uint32_t n, struct og_io_counts *counts, struct og_err *err)
 {
     enum { PIECE = 4096 };
     uint32_t number[PIECE];
     int rc = 0;
     for (uint32_t i = 0; i < n;) {
         struct width *w = &g->width[og__graph_type(g->types, nodes[i])];
+        const uint32_t first = i;
         uint32_t some = 0;
-        for (; i < n && some < PIECE && nodes[i] < w->end; i++)
+        for (; i < n && some < PIECE && nodes[i] < w->end && slots[i] == slots[first] + some; i++)
             number[some++] = nodes[i] - w->first;
-        OG_TRY(fill_width(g, w, number, some, counts, err));
+        OG_TRY(fill_slots(w, number, some, slots[first], counts, err));
     }
 out:
     return rc;
@@ -291,7 +312,7 @@ static int place_types(struct og_typed_gather *g, struct staging *s, struct og_e
                               .dim = w->view->dim,
                               .dtype = w->view->dtype,
                               .n_more = s->job[t].n > 0,
-                              .more = {{.base = s->job[t].out, .first = w->n_kept}}};
+                              .more = {{.base = s->job[t].out, .first = w->n_slots}}};
         first += x->n;
         miss += (uint32_t)s->job[t].n;
         bytes += s->job[t].n * w->row_bytes;
@@ -312,7 +333,7 @@ static void number_places(const struct og_typed_gather *g, struct staging *s,
         uint32_t *index = (uint32_t *)s->rows[t].index;
         index[s->rows[t].n++] = plan->place[i] < g->n_slots
                                     ? plan->place[i] - w->slot
-                                    : plan->place[i] - g->n_slots - before + w->n_kept;
+                                    : plan->place[i] - g->n_slots - before + w->n_slots;
     }
 }
 
@@ -361,4 +382,19 @@ void og__typed_gather_give_up(struct og_typed_gather *g, int staging)
         if (s->begun[t])
             (void)!og__reader_wait(g->width[t].reader, &s->job[t], NULL);
     memset(s->begun, 0, g->types->n_types * sizeof(*s->begun));
+}
+
+void og__typed_gather_change(struct og_typed_gather *g, int staging, const struct og_plan *plan,
+                             const uint32_t *ids)
+{
+    const struct staging *s = &g->staging[staging];
+    for (uint32_t c = 0; c < plan->n_changes; c++) {
+        const uint32_t row = plan->change_row[c];
+        const uint32_t t = og__graph_type(g->types, ids[row]);
+        const struct width *w = &g->width[t];
+        const uint32_t before = (uint32_t)(s->job[t].rows - s->row); /* misses of other types */
+        const uint32_t miss = plan->place[row] - g->n_slots - before;
+        memcpy(slot_at(w, plan->change_slot[c]), (const char *)s->job[t].out + miss * w->row_bytes,
+               w->row_bytes);
+    }
 }

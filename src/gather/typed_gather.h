@@ -1,7 +1,7 @@
 /* Rows of several widths: plans of a typed graph carried out, as gather.h does it for rows of one.
  *
- *   feature cache   | rows of type 0 | of type 1 | ... |    slots follow the ids, each type's at
- * its staging area    | misses of type 0 | of 1 | ... |       own width
+ *   feature cache   | slots of type 0 | of type 1 | ... |   each type's at its own width
+ *   staging area    | misses of type 0 | of 1 | ... |
  *
  * A batch's rows are a view a type: the type's slots, and behind them its misses in the order of
  * their file. Each type is read by a reader of its own, all at the same time. */
@@ -11,14 +11,14 @@
 #include "dataset/typed.h"
 #include "gather/rows.h"
 #include "io/io.h"
-#include "plan/plan.h"
+#include "plan/policy.h"
 #include "sample/by_type.h"
 
 struct og_typed_gather;
 
 struct og_typed_gather_options {
-    uint32_t n_slots;
-    size_t cache_bytes; /* of the rows in them */
+    const struct og_slot_range *ranges; /* slots of types with features, in their order; borrowed */
+    uint32_t n_ranges;
     int n_staging;
     size_t staging_bytes; /* misses of one batch; grows when a batch has more */
     uint32_t rows;        /* of one batch; the same */
@@ -40,11 +40,10 @@ size_t og__typed_reader_bytes(const struct og_typed *g, int io);
 size_t og__typed_staging_bytes(const struct og_typed *g, uint64_t rows);
 const char *og__typed_gather_engine(const struct og_typed_gather *g);
 
-/* The next n cached nodes: they come in the order of their slots, and of their ids. counts are
- * added to. Before the first batch. */
+/* Rows of n nodes, ascending, into slots. counts are added to. No batch is in flight. */
 OG_MUST_CHECK int og__typed_gather_fill(struct og_typed_gather *g, const uint32_t *nodes,
-                                        uint32_t n, struct og_io_counts *counts,
-                                        struct og_err *err);
+                                        const uint32_t *slots, uint32_t n,
+                                        struct og_io_counts *counts, struct og_err *err);
 
 /* Start reading what the plan says of ids[plan->n], those of the batch that have rows, into a
  * staging area that no batch uses. Loader thread only, as the two below. */
@@ -57,5 +56,10 @@ OG_MUST_CHECK int og__typed_gather_finish(struct og_typed_gather *g, int staging
                                           struct og_err *err);
 /* Wait, whatever comes (gather.h). */
 void og__typed_gather_give_up(struct og_typed_gather *g, int staging);
+
+/* The plan's changes, once nobody uses the batch's rows any more and before the next batch's are
+ * used: misses go from the batch's staging area to their slots. */
+void og__typed_gather_change(struct og_typed_gather *g, int staging, const struct og_plan *plan,
+                             const uint32_t *ids);
 
 #endif

@@ -27,6 +27,11 @@ static const struct og_policy_ops *ops_of(int kind)
     return kind == OG_POLICY_AUTO ? &undecided : table[kind];
 }
 
+static const struct og_policy_ops *functions_of(const struct og_policy_setup *setup)
+{
+    return setup->n_ranges > 0 ? &og__policy_of_ranges : ops_of(setup->kind);
+}
+
 /* ---- traits ---- */
 
 const char *og__policy_word(int kind)
@@ -155,8 +160,8 @@ int og__policy_open(struct og_policy **out, const struct og_policy_setup *setup,
                     struct og_budget *b, struct og_err *err)
 {
     *out = NULL;
-    const struct og_policy_ops *ops = ops_of(setup->kind);
-    if (!ops->open)
+    const struct og_policy_ops *ops = functions_of(setup);
+    if (!ops_of(setup->kind)->open)
         return og__fail(err, -EINVAL, NULL, "policy: still to be chosen");
     struct og_policy *p = calloc(1, sizeof(*p));
     if (!p)
@@ -164,7 +169,7 @@ int og__policy_open(struct og_policy **out, const struct og_policy_setup *setup,
     p->ops = ops;
     p->setup = *setup;
     p->setup.n_slots = (uint32_t)OG_MIN((uint64_t)setup->n_slots, setup->n_nodes);
-    if (p->ops->caches_nothing)
+    if (!og__policy_caches(setup->kind))
         p->setup.n_slots = 0;
     p->budget = b;
     int rc;
@@ -182,6 +187,12 @@ void og__policy_close(struct og_policy *p)
         return;
     p->ops->close(p);
     free(p);
+}
+
+const struct og_slot_range *og__policy_ranges(const struct og_policy *p, uint32_t *n)
+{
+    *n = p->setup.n_ranges;
+    return p->setup.ranges;
 }
 
 int og__policy_prepare(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
@@ -211,7 +222,8 @@ uint32_t og__policy_free_after(const struct og_policy *p)
 static int step(struct og_policy *p, const uint32_t *ids, uint32_t n, struct og_plan *out,
                 struct og_err *err)
 {
-    int rc = og__plan_reserve(out, n, p->ops->admits ? OG_MIN(n, p->setup.n_slots) : 0, err);
+    const bool admits = og__policy_admits(p->setup.kind);
+    int rc = og__plan_reserve(out, n, admits ? OG_MIN(n, p->setup.n_slots) : 0, err);
     if (rc < 0)
         return rc;
     out->n = n;
@@ -249,12 +261,12 @@ void og__policy_invalidate(struct og_policy *p, uint32_t first)
 
 size_t og__policy_trimmed_bytes(const struct og_policy_setup *setup)
 {
-    const struct og_policy_ops *ops = ops_of(setup->kind);
+    const struct og_policy_ops *ops = functions_of(setup);
     return ops->planned_bytes ? ops->planned_bytes(setup) : ops->bytes(setup, 0, 0, 0);
 }
 
 size_t og__policy_bytes(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
                         uint64_t distinct)
 {
-    return ops_of(setup->kind)->bytes(setup, rows, batches, distinct);
+    return functions_of(setup)->bytes(setup, rows, batches, distinct);
 }

@@ -13,6 +13,12 @@
 
 #include "plan/plan.h"
 
+/* Nodes whose rows lie in slots of their own, as rows of one width do among those of others. */
+struct og_slot_range {
+    uint64_t first, end; /* nodes */
+    uint32_t n_slots;
+};
+
 /* How one policy is to behave. Parameters that a policy does not have are ignored. */
 struct og_policy_setup {
     int kind; /* enum og_policy_kind; not AUTO */
@@ -33,6 +39,11 @@ struct og_policy_setup {
     /* a bit a node that static policies leave out, since another tier holds it; NULL = none.
      * Borrowed while they open. */
     const uint64_t *without;
+    /* NULL: any node may lie in any slot. Else n_slots is what they have in all, and each batch's
+     * ids come range by range, in this order, within a range as they like; nodes of none are in no
+     * batch. Not of policies that look ahead. Borrowed while they open. */
+    const struct og_slot_range *ranges;
+    uint32_t n_ranges;
 };
 
 struct og_policy;
@@ -105,6 +116,8 @@ const struct og_policy_way *og__policy_ways(int kind, int *n);
 OG_MUST_CHECK int og__policy_open(struct og_policy **out, const struct og_policy_setup *setup,
                                   struct og_budget *b, struct og_err *err);
 void og__policy_close(struct og_policy *p);
+/* Where rows of each range lie: slots behind those of the ranges before. *n = 0: there are none. */
+const struct og_slot_range *og__policy_ranges(const struct og_policy *p, uint32_t *n);
 
 /* Most batches that can be prepared at once, and most between two looks. */
 enum { OG__MOST_FORESEEN = 60000, OG__MOST_UPDATE = 4096 };
@@ -154,5 +167,7 @@ size_t og__policy_bytes(const struct og_policy_setup *setup, uint64_t rows, uint
                         uint64_t distinct);
 /* What is left of it after og__policy_trim. */
 size_t og__policy_trimmed_bytes(const struct og_policy_setup *setup);
+/* And beside it of ranges, once it has planned a batch of so many rows. */
+size_t og__policy_ids_bytes(uint64_t rows);
 
 #endif

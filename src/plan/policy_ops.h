@@ -44,6 +44,8 @@ struct og_policy_ops {
 };
 #define OG__POLICY_DECLARED(NAME, name) extern const struct og_policy_ops og__policy_##name;
 OG__POLICIES(OG__POLICY_DECLARED)
+/* Of setups with ranges, which have one of these for each of them; traits are the kind's. */
+extern const struct og_policy_ops og__policy_of_ranges;
 
 static inline void og__plan_change(struct og_plan *plan, uint32_t row, uint32_t slot)
 {

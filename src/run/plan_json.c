@@ -203,25 +203,33 @@ static json_t *link_json(const struct og_session *s)
                      "collect", link->collect);
 }
 
-/* A row a type: what is kept of it, and what an epoch reads. */
+static json_t *counted_json(bool known, uint64_t n)
+{
+    return known ? json_integer((json_int_t)n) : json_null();
+}
+
+/* A row a type: what is kept of it, and what an epoch reads, where that is known. */
+static json_t *type_json(const struct og_session *s, uint32_t t)
+{
+    const struct og_typed_told *told = &s->told[t];
+    const struct og_graph_type *of = &s->facts.types->type[t];
+    const bool known = s->predicted.known;
+    return json_pack(
+        "{s:s s:I s:i s:b s:I s:I s:I s:o s:o s:o s:o s:o}", "name", of->name, "nodes",
+        (json_int_t)(of->end - og__first_id(s->facts.types, t)), "width", of->dim, "learnt",
+        of->trained, "row_bytes", (json_int_t)told->row_bytes, "cache_rows",
+        (json_int_t)told->slots, "cache_bytes", (json_int_t)(told->slots * told->row_bytes), "rows",
+        counted_json(known, told->epoch.rows), "hits", counted_json(known, told->epoch.hits),
+        "misses", counted_json(known, told->epoch.misses), "reads",
+        counted_json(known, told->epoch.reads), "bytes_read",
+        counted_json(known, told->epoch.bytes));
+}
+
 static json_t *types_json(const struct og_session *s)
 {
     json_t *list = json_array();
-    for (uint32_t t = 0; t < s->facts.types->n_types; t++) {
-        const struct og_typed_told *told = &s->told[t];
-        const struct og_graph_type *of = &s->facts.types->type[t];
-        const uint64_t first = og__first_id(s->facts.types, t);
-        list = og__json_append(
-            list,
-            json_pack("{s:s s:I s:i s:b s:I s:I s:I s:I s:I s:I s:I s:I}", "name", of->name,
-                      "nodes", (json_int_t)(of->end - first), "width", of->dim, "learnt",
-                      of->trained, "row_bytes", (json_int_t)told->row_bytes, "cache_rows",
-                      (json_int_t)told->kept, "cache_bytes",
-                      (json_int_t)(told->kept * told->row_bytes), "rows",
-                      (json_int_t)told->epoch.rows, "hits", (json_int_t)told->epoch.hits, "misses",
-                      (json_int_t)told->epoch.misses, "reads", (json_int_t)told->epoch.reads,
-                      "bytes_read", (json_int_t)told->epoch.bytes));
-    }
+    for (uint32_t t = 0; t < s->facts.types->n_types; t++)
+        list = og__json_append(list, type_json(s, t));
     return list;
 }
 

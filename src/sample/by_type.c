@@ -16,6 +16,28 @@ uint32_t og__graph_type(const struct og_graph_types *g, uint32_t id)
     return low;
 }
 
+uint32_t og__ids_with_features(const struct og_graph_types *g, const uint32_t *ids, uint32_t n,
+                               uint32_t *out, uint32_t *n_of)
+{
+    uint32_t total = 0;
+    memset(n_of, 0, g->n_types * sizeof(*n_of));
+    for (uint32_t i = 0; i < n; i++)
+        n_of[og__graph_type(g, ids[i])]++;
+    for (uint32_t t = 0; t < g->n_types; t++) { /* where each begins, */
+        const uint32_t some = og__has_features(&g->type[t]) ? n_of[t] : 0;
+        n_of[t] = total;
+        total += some;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t t = og__graph_type(g, ids[i]);
+        if (og__has_features(&g->type[t]))
+            out[n_of[t]++] = ids[i];
+    }
+    for (uint32_t t = g->n_types; t-- > 1;) /* and, from where it ends, how many */
+        n_of[t] -= n_of[t - 1];
+    return total;
+}
+
 /* ---- counts ---- */
 
 static size_t n_nodes(const struct og_type_counts *c)

@@ -10,20 +10,22 @@
 #include "base/base.h"
 #include "sample/batch.h"
 
+struct og_graph_type {
+    const char *name;
+    uint32_t end; /* ids of it end here, and those of the next begin */
+    int dim;      /* width of what a model reads of a node; 0: nothing */
+    bool trained; /* these are parameters */
+};
+struct og_graph_relation {
+    const char *name;
+    uint32_t source, destination;
+};
 /* What of a typed graph is looked at. Names are borrowed. */
 struct og_graph_types {
     uint32_t n_types, n_relations;
-    uint32_t target; /* the type of all seeds */
-    struct og_graph_type {
-        const char *name;
-        uint32_t end; /* ids of it end here, and those of the next begin */
-        int dim;      /* width of what a model reads of a node; 0: nothing */
-        bool trained; /* these are parameters */
-    } * type;         /* [n_types] */
-    struct og_graph_relation {
-        const char *name;
-        uint32_t source, destination;
-    } * relation; /* [n_relations] */
+    uint32_t target;                    /* the type of all seeds */
+    struct og_graph_type *type;         /* [n_types] */
+    struct og_graph_relation *relation; /* [n_relations] */
 };
 
 /* The type that an id is of. */
@@ -32,6 +34,16 @@ static inline uint32_t og__first_id(const struct og_graph_types *g, uint32_t typ
 {
     return type > 0 ? g->type[type - 1].end : 0;
 }
+
+/* Has a node of it a row in a file? */
+static inline bool og__has_features(const struct og_graph_type *t)
+{
+    return t->dim > 0 && !t->trained;
+}
+/* Those of ids[n] whose types have features, type by type, those of one in their order;
+ * n_of[n_types] becomes how many of each, and all of them are returned. out[n] is not ids. */
+uint32_t og__ids_with_features(const struct og_graph_types *g, const uint32_t *ids, uint32_t n,
+                               uint32_t *out, uint32_t *n_of);
 
 /* How large a batch is by types: or, of several, the largest of each number. */
 struct og_type_counts {

@@ -105,7 +105,7 @@ static int fill_piece(struct og_data_path *d, uint32_t *nodes, const uint32_t *s
 {
     og__rows_of_own(d->config, nodes, n);
     return d->gather ? og__gather_fill(d->gather, nodes, slots, n, counted, err)
-                     : og__typed_gather_fill(d->typed_gather, nodes, n, counted, err);
+                     : og__typed_gather_fill(d->typed_gather, nodes, slots, n, counted, err);
 }
 
 static int fill_rows(struct og_data_path *d, struct og_io_counts *counted, struct og_err *err)
@@ -232,8 +232,10 @@ static int open_device_features(struct og_data_path *d, uint64_t *prefill, struc
 static int open_typed_features(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
 {
     const struct og_facts *f = d->facts;
-    const struct og_typed_gather_options opt = {.n_slots = d->memory->n_slots,
-                                                .cache_bytes = d->memory->cache,
+    uint32_t n_ranges;
+    const struct og_slot_range *ranges = og__policy_ranges(d->policy, &n_ranges);
+    const struct og_typed_gather_options opt = {.ranges = ranges,
+                                                .n_ranges = n_ranges,
                                                 .n_staging = d->memory->n_staging,
                                                 .staging_bytes = og__input_bytes(f),
                                                 .rows = (uint32_t)og__input_rows(f),

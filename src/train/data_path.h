@@ -56,6 +56,7 @@ struct og_data_path {
     struct og_structure *structure;
     const struct og_offline *offline; /* samples made beforehand; NULL = none */
     struct og_predicted *predicted;   /* set once the first superbatch is planned */
+    struct og_typed_told *told;       /* the same by types (typed_told.h); NULL: there are none */
     struct og_timeline *timeline;     /* NULL = none */
     const struct og_shift *shift;     /* of who samples; NULL: they do nothing else */
     struct og_model *model; /* where its rows go, to a device's cache; else not looked at */

@@ -35,7 +35,7 @@ struct og_ahead_counts {
     struct og_io_counts read; /* of prefill */
 };
 
-/* Those of a batch's ids that have rows, where not all have; plans are of these. */
+/* Those of a batch's ids that have rows, where not all have, type by type; plans are of these. */
 struct og_planned_ids {
     uint32_t *ids;
     uint32_t n, capacity;

@@ -2,6 +2,7 @@
 
 #include "dataset/features.h"
 #include "plan/count.h"
+#include "train/typed_told.h"
 
 #include <math.h>
 
@@ -10,6 +11,10 @@
 static void add_plan(struct og_plan_cost *sum, const struct og_data_path *d,
                      const struct og_plan *plan)
 {
+    if (d->told) {
+        og__typed_count(d, plan, sum);
+        return;
+    }
     const struct og_counting how = {.layout = og__layout_of(d->way->layout),
                                     .rule = &d->facts->read_rule,
                                     .row_bytes = d->facts->row_bytes};
@@ -31,7 +36,7 @@ static uint64_t scaled(uint64_t x, double scale)
     return (uint64_t)llround((double)x * scale);
 }
 
-static void scale_to_epoch(struct og_predicted *p, const struct og_predicted *sum, double scale)
+static void scale_costs(struct og_predicted *p, const struct og_predicted *sum, double scale)
 {
     p->known = true;
     p->plan.rows = scaled(sum->plan.rows, scale);
@@ -52,6 +57,17 @@ static void scale_to_epoch(struct og_predicted *p, const struct og_predicted *su
     p->trace_bytes = scaled(sum->trace_bytes, scale);
 }
 
+static void scale_to_epoch(const struct og_data_path *d, const struct og_predicted *sum, double by)
+{
+    scale_costs(d->predicted, sum, by);
+    for (uint32_t t = 0; d->told && t < d->facts->types->n_types; t++) {
+        const struct og_predicted seen = {.plan = d->told[t].seen};
+        struct og_predicted epoch = {0};
+        scale_costs(&epoch, &seen, by);
+        d->told[t].epoch = epoch.plan;
+    }
+}
+
 void og__predict_epoch(const struct og_prediction *p, const struct og_data_path *d,
                        uint64_t trace_bytes)
 {
@@ -60,7 +76,7 @@ void og__predict_epoch(const struct og_prediction *p, const struct og_data_path 
     if (p->batches == 0)
         return;
     sum.trace_bytes = trace_bytes * p->batches;
-    scale_to_epoch(d->predicted, &sum, (double)epoch / (double)p->batches);
+    scale_to_epoch(d, &sum, (double)epoch / (double)p->batches);
 }
 
 /* ---- the pilot ---- */
@@ -189,15 +205,6 @@ static double epoch_of(const struct og_data_path *d, const struct og_pilot *pilo
     return (double)all / (double)OG_MAX(seen, (uint64_t)1);
 }
 
-struct og_plan_cost og__predict_scaled(const struct og_data_path *d, const struct og_pilot *pilot,
-                                       const struct og_plan_cost *sum)
-{
-    struct og_predicted epoch = {0};
-    const struct og_predicted seen = {.plan = *sum};
-    scale_to_epoch(&epoch, &seen, epoch_of(d, pilot));
-    return epoch.plan;
-}
-
 int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot, struct og_err *err)
 {
     struct og_plan_cost sum = {0};
@@ -226,7 +233,7 @@ int og__predict_from(struct og_data_path *d, const struct og_pilot *pilot,
     double share = (double)pilot->n / OG_MAX(OG_MIN(pilot->n, 2u), 1u);
     sum.topology_reads = scaled(topology.topology_reads, share);
     sum.topology_bytes = scaled(topology.topology_bytes, share);
-    scale_to_epoch(d->predicted, &sum, epoch_of(d, pilot));
+    scale_to_epoch(d, &sum, epoch_of(d, pilot));
     bound_topology(d, pilot);
 out:
     return rc;

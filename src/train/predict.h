@@ -1,4 +1,5 @@
-/* What a session will read, told before it is read: one epoch's rows, hits, misses, reads, bytes.
+/* What a session will read, told before it is read: one epoch's rows, hits, misses, reads, bytes;
+ * of a typed graph also by types (typed_told.h).
  *
  *   a cache that stays as it is    from the pilot's batches, in proportion
  *   one that changes               from the plans of the first superbatch, exact for its batches */
@@ -21,9 +22,6 @@ OG_MUST_CHECK int og__predict_pilot(struct og_data_path *d, const struct og_pilo
 OG_MUST_CHECK int og__predict_from(struct og_data_path *d, const struct og_pilot *pilot,
                                    const struct og_plan_cost *rows,
                                    const struct og_tiers_cost *tiers, struct og_err *err);
-/* Such a sum, in proportion. */
-struct og_plan_cost og__predict_scaled(const struct og_data_path *d, const struct og_pilot *pilot,
-                                       const struct og_plan_cost *sum);
 
 /* The same of the structure, by what the first group of n batches that were sampled together read.
  */

@@ -20,26 +20,25 @@ void og__planned_ids_release(struct og_planned_ids *p)
     p->n = p->capacity = 0;
 }
 
-static bool has_features(const struct og_typed_plans *p, uint32_t id)
+int og__planned_ids_list(struct og_work *w, const struct og_graph_types *types, struct og_err *err)
 {
-    const struct og_graph_type *of = &p->types->type[og__graph_type(p->types, id)];
-    return of->dim > 0 && !of->trained;
+    const struct og_batch *batch = &w->sampled.batch;
+    uint32_t n_of[OG_MOST_TYPES];
+    int rc = og__planned_ids_reserve(&w->planned, batch->n_ids, err);
+    if (rc == 0)
+        w->planned.n = og__ids_with_features(types, batch->ids, batch->n_ids, w->planned.ids, n_of);
+    return rc;
 }
 
-/* In place of the batch's ids, where some have none. */
 static int make(void *self, struct og_work *w, struct og_err *err)
 {
     const struct og_typed_plans *p = self;
-    const struct og_batch *batch = &w->sampled.batch;
-    int rc = og__planned_ids_reserve(&w->planned, batch->n_ids, err);
-    if (rc < 0)
-        return rc;
-    w->planned.n = 0;
-    for (uint32_t i = 0; i < batch->n_ids; i++)
-        if (has_features(p, batch->ids[i]))
-            w->planned.ids[w->planned.n++] = batch->ids[i];
-    return og__policy_plan(p->of_policy.policy, p->of_policy.planner, w->planned.ids, w->planned.n,
-                           &w->plan, err);
+    int rc;
+    OG_TRY(og__planned_ids_list(w, p->types, err));
+    OG_TRY(og__policy_plan(p->of_policy.policy, p->of_policy.planner, w->planned.ids, w->planned.n,
+                           &w->plan, err));
+out:
+    return rc;
 }
 
 struct og_plan_source og__plans_of_types(struct og_typed_plans *p)
@@ -62,11 +61,9 @@ static void give_up(void *self, struct og_work *w)
     og__typed_gather_give_up(self, w->staging);
 }
 
-/* A cache of rows of several widths stays as it was filled. */
 static void end(void *self, struct og_work *w)
 {
-    (void)self;
-    (void)w;
+    og__typed_gather_change(self, w->staging, &w->plan, w->planned.ids);
 }
 
 struct og_row_source og__rows_of_types(struct og_typed_gather *g)

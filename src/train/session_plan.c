@@ -94,6 +94,7 @@ static int open_policy(struct og_session *s, struct og_err *err)
 {
     if (s->way.tiers)
         return og__session_open_tiers(s, err);
+    struct og_slot_range ranges[OG_MOST_TYPES];
     struct og_policy_setup setup = og__policy_setup(&s->config.opt, s->way.policy,
                                                     og__nodes_known(&s->config, s->facts.n_nodes));
     for (uint64_t i = 0; og__exchanges(&s->config) && s->hotness && i < setup.n_nodes; i++)
@@ -101,6 +102,8 @@ static int open_policy(struct og_session *s, struct og_err *err)
             s->hotness[og__owned_node(s->config.share.ranks, s->config.share.rank, (uint32_t)i)];
     setup.n_slots = s->memory.n_slots;
     setup.hotness = s->hotness;
+    setup.ranges = ranges;
+    setup.n_ranges = og__typed_cache_ranges(s, ranges);
     return og__policy_open(&s->path.policy, &setup, s->budget, err);
 }
 
@@ -204,19 +207,22 @@ out:
     return rc;
 }
 
-/* A policy that keeps the worthiest bytes of all types, and nothing prepared ahead. */
+/* A cache of the worthiest bytes of all types, and nothing prepared ahead. */
 static int plan_typed_features(struct og_session *s, const struct og_pilot *pilot,
                                struct og_err *err)
 {
     const struct og_typed *g = s->facts.typed;
     int rc;
     s->told = calloc(g->n_types, sizeof(*s->told));
+    s->path.told = s->told;
     OG_TRY(s->told ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", g->nodes.path));
     for (uint32_t t = 0; t < g->n_types; t++)
         s->told[t].row_bytes = g->type[t].view.dim > 0 ? og__file_row_bytes(&g->type[t].view) : 0;
     OG_TRY(og__typed_cache_size(s, err));
     OG_TRY(open_policy(s, err));
-    OG_TRY(og__typed_tell(&s->path, pilot, s->told, err));
+    OG_TRY(og__typed_rules(&s->path, err));
+    if (og__policy_is_static(s->way.policy)) /* others would go on from where it left them */
+        OG_TRY(og__typed_tell(&s->path, pilot, err));
 out:
     og__session_drop_hotness(s);
     return rc;
@@ -346,7 +352,7 @@ static void drop_plan(struct og_session *s)
     s->n_choice = 0;
     s->estimate = (struct og_estimate){0};
     free(s->told);
-    s->told = NULL;
+    s->told = s->path.told = NULL;
 }
 
 /* Left to the program, the structure is on disk when it does not fit in memory; and when it does,

@@ -108,6 +108,9 @@ struct og_policy_plans {
 };
 struct og_plan_source og__plans_of_policy(struct og_policy_plans *p);
 
+/* w->planned is of the batch's ids what plans are of, type by type. */
+OG_MUST_CHECK int og__planned_ids_list(struct og_work *w, const struct og_graph_types *types,
+                                       struct og_err *err);
 struct og_typed_plans {
     struct og_policy_plans of_policy;
     const struct og_graph_types *types;

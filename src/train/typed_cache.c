@@ -10,17 +10,29 @@
 
 enum { READ_BLOCK = 512 }; /* whole ones are read */
 
-int og__typed_cache_check(int policy, struct og_err *err)
+static bool ranks(int policy)
 {
     const enum og_hotness by = og__policy_hotness(policy);
-    const bool ranks =
-        og__policy_is_static(policy) &&
-        (by == OG__HOTNESS_NOISE || by == OG__HOTNESS_DEGREE || by == OG__HOTNESS_VISITS);
-    if (ranks || !og__policy_caches(policy))
+    return by == OG__HOTNESS_NOISE || by == OG__HOTNESS_DEGREE || by == OG__HOTNESS_VISITS;
+}
+
+int og__typed_cache_check_still(int policy, struct og_err *err)
+{
+    if ((og__policy_is_static(policy) && ranks(policy)) || !og__policy_caches(policy))
         return 0;
     return og__fail(err, -ENOTSUP, "use none, random, degree or presc",
                     "--policy %s: it does not rank rows of several widths",
                     og__option_word("policy", policy));
+}
+
+int og__typed_cache_check(int policy, struct og_err *err)
+{
+    const bool changes = og__policy_admits(policy) && !og__policy_looks_ahead(policy);
+    if (changes || og__typed_cache_check_still(policy, NULL) == 0)
+        return 0;
+    return og__fail(
+        err, -ENOTSUP, "use none, random, degree, presc, lru, rr, sieve, s3fifo or clock",
+        "--policy %s: not where nodes have types yet", og__option_word("policy", policy));
 }
 
 static struct og_width *widths_of(const struct og_typed *g)
@@ -54,7 +66,7 @@ static int count_bytes(struct og_session *s, const uint32_t *worth, uint64_t n, 
             n_kept += og__placement_has(&kept, (uint32_t)of->first + v);
         *bytes += n_kept * row;
         if (told)
-            told[t].kept = n_kept;
+            told[t].slots = n_kept;
     }
     og__placement_release(&kept);
     return 0;
@@ -82,10 +94,24 @@ static int refuse_cache(struct og_session *s, const uint32_t *worth, uint64_t wa
                     (unsigned long long)want, (unsigned long long)have);
 }
 
-/* Of hotness[N], which becomes what rows are worth: as many of the worthiest as --cache allows, and
- * no fewer where it is given. */
-static int rank(struct og_session *s, uint32_t *hotness, uint64_t bytes, uint64_t *fit,
-                struct og_err *err)
+/* What rows are worth, by uses as the policy ranks nodes by them; degrees, where it ranks none. */
+static int weigh(struct og_session *s, uint32_t *worth, struct og_err *err)
+{
+    const struct og_typed *g = s->facts.typed;
+    const int by = og__policy_ranked_like(s->config.opt.policy);
+    struct og_width *width = widths_of(g);
+    int rc;
+    OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
+    OG_TRY(og__hotness_of(&s->structure, s->pool, by, &s->config.opt, worth, err));
+    og__widths_weigh(worth, width, g->n_types);
+out:
+    free(width);
+    return rc;
+}
+
+/* As many of the worthiest as --cache allows, and no fewer where it is given. */
+static int count_fitting(struct og_session *s, const uint32_t *worth, uint64_t bytes, uint64_t *fit,
+                         struct og_err *err)
 {
     const struct og_typed *g = s->facts.typed;
     const struct og_amount *cache = &s->config.opt.cache;
@@ -94,15 +120,12 @@ static int rank(struct og_session *s, uint32_t *hotness, uint64_t bytes, uint64_
     struct og_width *width = widths_of(g);
     int rc;
     OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
-    OG_TRY(
-        og__hotness_of(&s->structure, s->pool, s->config.opt.policy, &s->config.opt, hotness, err));
-    og__widths_weigh(hotness, width, g->n_types);
-    OG_TRY(og__widths_fit(hotness, width, g->n_types, asked, s->budget, &want, err));
-    OG_TRY(og__widths_fit(hotness, width, g->n_types, OG_MIN(bytes, asked), s->budget, fit, err));
+    OG_TRY(og__widths_fit(worth, width, g->n_types, asked, s->budget, &want, err));
+    OG_TRY(og__widths_fit(worth, width, g->n_types, OG_MIN(bytes, asked), s->budget, fit, err));
     want = OG_MIN(want, s->facts.cache_rows);
     *fit = OG_MIN(*fit, want);
     if (cache->unit != OG_UNSET && *fit < want)
-        OG_TRY(refuse_cache(s, hotness, want, *fit, bytes, err));
+        OG_TRY(refuse_cache(s, worth, want, *fit, bytes, err));
 out:
     free(width);
     return rc;
@@ -151,7 +174,8 @@ int og__typed_cache_place(struct og_session *s, struct og_placement *out, struct
     if (!hotness)
         return -ENOMEM;
     int rc;
-    OG_TRY(rank(s, hotness, free_bytes - fixed, &fit, err));
+    OG_TRY(weigh(s, hotness, err));
+    OG_TRY(count_fitting(s, hotness, free_bytes - fixed, &fit, err));
     OG_TRY(og__placement_build(out, hotness, s->facts.n_nodes, fit, s->budget, err));
 out:
     og__release(s->budget, hotness, ranks, "hotness");
@@ -160,18 +184,60 @@ out:
 
 /* ---- of a session that gathers them ---- */
 
-static int size_slots(struct og_session *s, uint64_t bytes, struct og_err *err)
+uint32_t og__typed_cache_ranges(const struct og_session *s,
+                                struct og_slot_range ranges[OG_MOST_TYPES])
 {
-    const size_t ranks = (size_t)s->facts.n_nodes * sizeof(uint32_t);
+    const struct og_typed *g = s->facts.typed;
+    uint32_t n = 0;
+    for (uint32_t t = 0; g && t < g->n_types; t++) {
+        const uint64_t first = (uint64_t)g->type[t].first;
+        if (s->told[t].row_bytes > 0)
+            ranges[n++] = (struct og_slot_range){.first = first,
+                                                 .end = first + (uint64_t)g->type[t].view.n_nodes,
+                                                 .n_slots = (uint32_t)s->told[t].slots};
+    }
+    return n;
+}
+
+/* What the policies of all types take, beyond one for all nodes without slots. */
+static void size_tables(struct og_session *s)
+{
+    struct og_slot_range ranges[OG_MOST_TYPES];
+    struct og_policy_setup setup = og__premised_policy(&s->given);
+    setup.ranges = ranges;
+    setup.n_ranges = og__typed_cache_ranges(s, ranges);
+    const size_t tables = og__policy_bytes(&setup, 0, 0, 0);
+    s->memory.policy_slots = tables - OG_MIN(tables, s->memory.policy);
+}
+
+/* As many slots of each type as it has rows among those that a byte saves most by, whoever is to
+ * lie in them. */
+static int share_out(struct og_session *s, uint64_t bytes, struct og_err *err)
+{
     struct og_memory_plan *m = &s->memory;
     uint64_t fit = 0;
     int rc;
-    m->hotness = ranks;
-    s->hotness = og__alloc(s->budget, ranks, "hotness", err);
-    OG_TRY(s->hotness ? 0 : -ENOMEM);
-    OG_TRY(rank(s, s->hotness, bytes, &fit, err));
+    OG_TRY(count_fitting(s, s->hotness, bytes, &fit, err));
     OG_TRY(count_bytes(s, s->hotness, fit, &m->cache, s->told, err));
     m->n_slots = (uint32_t)fit;
+    size_tables(s);
+out:
+    return rc;
+}
+
+/* What fewer rows leave is enough for their tables. */
+static int size_slots(struct og_session *s, size_t bytes, struct og_err *err)
+{
+    const size_t ranks = (size_t)s->facts.n_nodes * sizeof(uint32_t);
+    const struct og_memory_plan *m = &s->memory;
+    int rc;
+    s->memory.hotness = ranks;
+    s->hotness = og__alloc(s->budget, ranks, "hotness", err);
+    OG_TRY(s->hotness ? 0 : -ENOMEM);
+    OG_TRY(weigh(s, s->hotness, err));
+    OG_TRY(share_out(s, bytes, err));
+    if (m->cache + m->policy_slots > bytes)
+        OG_TRY(share_out(s, bytes - OG_MIN(bytes, m->policy_slots), err));
 out:
     return rc;
 }
@@ -188,6 +254,7 @@ int og__typed_cache_size(struct og_session *s, struct og_err *err)
     const size_t left = free_bytes - OG_MIN(free_bytes, m->staging);
     m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, left);
     const size_t room = left - m->slack;
+    size_tables(s);
     return og__policy_caches(s->way.policy)
                ? size_slots(s, room - OG_MIN(room, (size_t)RADIX_BYTES), err)
                : 0;

@@ -6,14 +6,20 @@
 #include "plan/plan.h"
 #include "train/session.h"
 
-/* Does a policy rank rows so? -ENOTSUP for those that do it otherwise. */
+/* May a policy have such rows? -ENOTSUP for those that may not: with `still` also for those whose
+ * cache changes. */
 OG_MUST_CHECK int og__typed_cache_check(int policy, struct og_err *err);
+OG_MUST_CHECK int og__typed_cache_check_still(int policy, struct og_err *err);
 /* *out is to be released; without slots where nothing is kept. */
 OG_MUST_CHECK int og__typed_cache_place(struct og_session *s, struct og_placement *out,
                                         struct og_err *err);
 
-/* For a session that gathers them: staging areas and the cache are sized, into s->memory, and
- * s->hotness is what rows are worth, to be dropped by the caller. */
+/* For a session that gathers them: staging areas and the cache are sized, into s->memory and
+ * s->told, and s->hotness is what rows are worth, to be dropped by the caller. */
 OG_MUST_CHECK int og__typed_cache_size(struct og_session *s, struct og_err *err);
+/* The slots of each type that has features, then; returns how many there are. None of a graph
+ * without types. */
+uint32_t og__typed_cache_ranges(const struct og_session *s,
+                                struct og_slot_range ranges[OG_MOST_TYPES]);
 
 #endif

@@ -1,0 +1,204 @@
+/* Ranges of nodes with slots of their own: a policy for each, of the same kind, which numbers its
+ * nodes and slots for itself, from 0. Places count through all ranges:
+ *
+ *   nodes   | of range 0 |   | of range 1 | ... |     those of none are never asked for
+ *   slots   | of 0 | of 1 | ... | misses of all |
+ *
+ * A batch has its ids range by range, so what a range plans of it lies in one piece of the plan. */
+#include "plan/policy_ops.h"
+
+#include <stdlib.h>
+
+static const char ids_part[] = "plans";
+
+struct ranges {
+    struct og_slot_range *range; /* [n] */
+    struct og_policy **of;       /* [n] */
+    uint32_t n;
+    uint32_t *ids; /* [capacity] of a range in a batch, numbered from its first node */
+    uint32_t capacity;
+    uint32_t filling; /* prefill: the range that is asked next; */
+    uint32_t first;   /* its first slot */
+};
+
+size_t og__policy_ids_bytes(uint64_t rows)
+{
+    return (size_t)rows * sizeof(uint32_t);
+}
+
+/* ---- open and close ---- */
+
+static struct og_policy_setup setup_of(const struct og_policy_setup *all, uint32_t k)
+{
+    const struct og_slot_range *range = &all->ranges[k];
+    struct og_policy_setup of = *all;
+    of.ranges = NULL;
+    of.n_ranges = 0;
+    of.n_nodes = range->end - range->first;
+    of.n_slots = range->n_slots;
+    of.hotness = all->hotness ? all->hotness + range->first : NULL;
+    return of;
+}
+
+static int open_ranges(struct og_policy *p, struct og_err *err)
+{
+    const uint32_t n = p->setup.n_ranges;
+    struct ranges *s = calloc(1, sizeof(*s));
+    int rc = 0;
+    p->state = s;
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "policy");
+    s->range = calloc(n, sizeof(*s->range));
+    s->of = calloc(n, sizeof(struct og_policy *));
+    if (!s->range || !s->of)
+        return og__fail_errno(err, -ENOMEM, NULL, "policy");
+    p->setup.n_slots = 0;
+    for (; s->n < n; s->n++) {
+        const struct og_policy_setup of = setup_of(&p->setup, s->n);
+        OG_TRY(og__policy_open(&s->of[s->n], &of, p->budget, err));
+        s->range[s->n] = p->setup.ranges[s->n];
+        s->range[s->n].n_slots = s->of[s->n]->setup.n_slots;
+        p->setup.n_slots += s->range[s->n].n_slots;
+    }
+    p->setup.ranges = s->range;
+out:
+    return rc;
+}
+
+static void close_ranges(struct og_policy *p)
+{
+    struct ranges *s = p->state;
+    if (!s)
+        return;
+    for (uint32_t k = 0; k < s->n; k++)
+        og__policy_close(s->of[k]);
+    og__release(p->budget, s->ids, og__policy_ids_bytes(s->capacity), ids_part);
+    free(s->range);
+    free(s->of);
+    free(s);
+}
+
+static size_t bytes_ranges(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
+                           uint64_t distinct)
+{
+    size_t sum = 0;
+    for (uint32_t k = 0; k < setup->n_ranges; k++) {
+        const struct og_policy_setup of = setup_of(setup, k);
+        sum += og__policy_bytes(&of, rows, batches, distinct);
+    }
+    return sum;
+}
+
+/* ---- rows that are there before a batch ---- */
+
+static int prepare_ranges(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+                          struct og_err *err)
+{
+    struct ranges *s = p->state;
+    int rc = 0;
+    s->filling = s->first = 0;
+    for (uint32_t k = 0; k < s->n; k++) {
+        uint32_t n = 0;
+        OG_TRY(og__policy_prepare(s->of[k], trace, &n, err));
+        *n_prefill += n;
+    }
+out:
+    return rc;
+}
+
+static uint32_t prefill_ranges(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
+{
+    struct ranges *s = p->state;
+    uint32_t n = 0;
+    while (s->filling < s->n &&
+           (n = og__policy_prefill(s->of[s->filling], nodes, slots, most)) == 0)
+        s->first += s->range[s->filling++].n_slots;
+    for (uint32_t i = 0; i < n; i++) {
+        nodes[i] += (uint32_t)s->range[s->filling].first;
+        slots[i] += s->first;
+    }
+    return n;
+}
+
+static void invalidate_ranges(struct og_policy *p, uint32_t first)
+{
+    struct ranges *s = p->state;
+    for (uint32_t k = 0; k < s->n; k++) {
+        og__policy_invalidate(s->of[k], OG_MIN(first, s->range[k].n_slots));
+        first -= OG_MIN(first, s->range[k].n_slots);
+    }
+}
+
+/* ---- a batch ---- */
+
+static int reserve_ids(struct og_policy *p, uint32_t n, struct og_err *err)
+{
+    struct ranges *s = p->state;
+    if (n <= s->capacity)
+        return 0;
+    og__release(p->budget, s->ids, og__policy_ids_bytes(s->capacity), ids_part);
+    s->ids = og__alloc(p->budget, og__policy_ids_bytes(n), ids_part, err);
+    s->capacity = s->ids ? n : 0;
+    return s->ids ? 0 : -ENOMEM;
+}
+
+/* Of an array that may not be there, since nothing is in it. */
+static uint32_t *from(uint32_t *array, uint32_t i)
+{
+    return array ? array + i : NULL;
+}
+
+/* The part of the plan that its rows from `row` on have, slots numbered from `first`. */
+static int step_range(struct ranges *s, uint32_t k, uint32_t row, uint32_t n, uint32_t first,
+                      struct og_plan *out, struct og_err *err)
+{
+    struct og_policy *of = s->of[k];
+    struct og_plan part = {.n = n,
+                           .place = from(out->place, row),
+                           .change_row = from(out->change_row, out->n_changes),
+                           .change_slot = from(out->change_slot, out->n_changes)};
+    int rc = of->ops->step(of, s->ids, &part, err);
+    if (rc < 0)
+        return rc;
+    for (uint32_t i = 0; i < n; i++)
+        part.place[i] += part.place[i] == OG_NO_SLOT ? 0 : first;
+    for (uint32_t c = 0; c < part.n_changes; c++) {
+        part.change_row[c] += row;
+        part.change_slot[c] += first;
+    }
+    out->n_changes += part.n_changes;
+    return 0;
+}
+
+/* Each sees every batch, also one that has none of its nodes. */
+static int step_ranges(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
+                       struct og_err *err)
+{
+    struct ranges *s = p->state;
+    uint32_t row = 0;
+    uint32_t first = 0;
+    int rc;
+    OG_TRY(reserve_ids(p, out->n, err));
+    for (uint32_t k = 0; k < s->n; first += s->range[k++].n_slots) {
+        const struct og_slot_range *range = &s->range[k];
+        uint32_t n = 0;
+        while (row + n < out->n && ids[row + n] >= range->first && ids[row + n] < range->end) {
+            s->ids[n] = ids[row + n] - (uint32_t)range->first;
+            n++;
+        }
+        OG_TRY(step_range(s, k, row, n, first, out, err));
+        row += n;
+    }
+    if (row < out->n)
+        OG_TRY(og__fail(err, -EINVAL, NULL, "a batch whose ids do not come range by range"));
+out:
+    return rc;
+}
+
+const struct og_policy_ops og__policy_of_ranges = {.open = open_ranges,
+                                                   .close = close_ranges,
+                                                   .prepare = prepare_ranges,
+                                                   .prefill = prefill_ranges,
+                                                   .step = step_ranges,
+                                                   .bytes = bytes_ranges,
+                                                   .invalidate = invalidate_ranges};
