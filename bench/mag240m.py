@@ -30,10 +30,11 @@ PAPERS, AUTHORS, INSTITUTIONS = 121_751_666, 122_383_112, 25_721
 EDGES = {("author", "writes", "paper"): 386_022_720, ("paper", "cites", "paper"): 1_297_748_926, ("author", "affiliated_with", "institution"): 44_592_586}
 TRAINED, VALID, CLASSES, WIDTH = 1_112_392, 138_949, 153, 768
 WAYS = {"none": ["--policy", "none"], "random": ["--policy", "random"], "degree": ["--policy", "degree"], "presc": ["--policy", "presc"],
-        **{policy: ["--policy", policy] for policy in ("lru", "rr", "sieve", "s3fifo", "clock")},
+        **{policy: ["--policy", policy] for policy in ("lru", "rr", "sieve", "s3fifo", "clock", "belady", "frequency")},
         "degree, one thread, no pipeline": ["--policy", "degree", "--threads", 1, "--pipeline", "none"],
         "none, lists on disk": ["--policy", "none", "--topology", "disk"], "degree, lists on disk": ["--policy", "degree", "--topology", "disk"],
         "clock, lists on disk": ["--policy", "clock", "--topology", "disk"],
+        "belady, lists on disk": ["--policy", "belady", "--topology", "disk"],
         "presc, lists on disk": ["--policy", "presc", "--topology", "disk"]}
 
 

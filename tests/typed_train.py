@@ -190,6 +190,10 @@ WAYS = {
     "sieve": ["--policy", "sieve", "--cache", "25%", "--pipeline", "none"],
     "s3fifo": ["--policy", "s3fifo", "--cache", "30K", "--threads", 1],
     "clock": ["--policy", "clock", "--cache", "10%"],
+    "belady": ["--policy", "belady", "--cache", "20K"],
+    "frequency": ["--policy", "frequency", "--cache", "25%", "--topology", "disk"],
+    "parts": ["--policy", "belady", "--cache", "10%", "--superbatch", 4, "--threads", 1],
+    "one by one": ["--policy", "belady", "--cache", "30K", "--pipeline", "none"],
     "one": ["--policy", "none", "--topology", "disk", "--pipeline", "none", "--io", "pread", "--threads", 1],
 }
 
@@ -238,7 +242,8 @@ def plans_tell_what_is_read():
     few = [*RUN[:2], "--batch", 100, *RUN[4:], "--embedding", 6]
     for i, way in enumerate(([], ["--policy", "none"], ["--policy", "presc", "--cache", "25%"], ["--policy", "degree", "--cache", "20K", "--topology", "disk"],
                              ["--policy", "lru", "--cache", "20K"], ["--policy", "rr", "--cache", "30%"], ["--policy", "sieve", "--cache", "10%"],
-                             ["--policy", "s3fifo", "--cache", "20K", "--topology", "disk"], ["--policy", "clock", "--cache", "500"])):
+                             ["--policy", "s3fifo", "--cache", "20K", "--topology", "disk"], ["--policy", "clock", "--cache", "500"],
+                             ["--policy", "belady", "--cache", "20K"], ["--policy", "frequency", "--cache", "10%", "--topology", "disk"])):
         plan = json.loads(run("plan", "bare", *few, *way, "--json"))
         run("train", "bare", *few, *way, "--run", f"planned{i}")
         summary = json.loads(pathlib.Path(f"planned{i}/summary.json").read_text())
@@ -351,7 +356,7 @@ def what_there_is_not_says_so():
     assert "width" in refused("train", "full", *RUN, "--model", "gin", "--run", "no")
     assert "--aggregator gcn" in refused("train", "full", *RUN, "--model", "sage", "--aggregator", "gcn", "--run", "no")
     for option in (["--model", "pinsage"], ["--model", "gcn"], ["--device", "virtual"], ["--layout", "packed"], ["--pack-dtype", "f16"],
-                   ["--policy", "belady"], ["--policy", "pagerank"], ["--sampler", "ladies"], ["--workers", 2], ["--samples", "trace"],
+                   ["--policy", "hybrid"], ["--policy", "sweep"], ["--policy", "pagerank"], ["--sampler", "ladies"], ["--workers", 2], ["--samples", "trace"],
                    ["--accumulate", 2, "--trainers", 2], ["--memory", "20M"]):
         refused("train", "full", *RUN, *option, "--run", "no")
         assert not os.path.exists("no"), option

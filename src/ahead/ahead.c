@@ -14,7 +14,10 @@ static int record(void *arg, struct og_work *w, struct og_err *err)
 {
     struct og_ahead *a = arg;
     struct og_data_path *d = a->path;
-    int rc = og__ahead_note(a, w) ? og__superbatch_cut(d->stores.superbatch, err) : 0;
+    bool apart;
+    int rc = og__ahead_note(a, w, &apart, err);
+    if (rc == 0 && apart)
+        rc = og__superbatch_cut(d->stores.superbatch, err);
     if (rc < 0)
         return rc;
     if (!w->stored) {
@@ -43,6 +46,7 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
     for (uint32_t b = 0; b < trace->n_batches; b++) {
         const uint32_t *ids = trace->ids + trace->ptr[b];
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
+        OG_TRY(og__ahead_planned(d, &ids, &n, err));
         OG_TRY(og__filling_put(&a->windows, d->policy, b, d->stores.codes, list, err));
         OG_TRY(og__policy_code(d->policy, ids, n, scratch, codes, err));
         if (x)
@@ -146,7 +150,7 @@ static int begin_sampling(struct og_data_path *d, struct og_ahead_counts *done, 
 static int end_sampling(struct og_data_path *d, struct og_err *err)
 {
     const double start = og__now();
-    int rc = og__gather_reclaim(d->gather, 0, err);
+    int rc = d->gather ? og__gather_reclaim(d->gather, 0, err) : 0;
     if (d->memory->alternates)
         og__timeline_add(d->timeline, "take memory back", 0, start, og__now());
     return rc;
@@ -236,7 +240,8 @@ static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t firs
                                             .prepared = done};
     const struct og_filling_options fill = {.windows = &a->windows,
                                             .from = d->stores.codes,
-                                            .gather = d->gather,
+                                            .to = d->gather ? og__fills_gathered(d->gather)
+                                                            : og__fills_types(d->typed_gather),
                                             .config = d->config,
                                             .stop = og__stop_flag(d->config),
                                             .timeline = d->timeline,
@@ -267,6 +272,7 @@ static int open_stores(struct og_data_path *d, struct og_err *err)
                                         .memory = d->memory->trace_blocks,
                                         .n_hops = d->config->opt.n_fanout,
                                         .n_nodes = (uint64_t)d->facts->ds->n_nodes,
+                                        .n_relations = d->facts->trace.n_relations,
                                         .extras = d->facts->trace.extras};
     struct og_spill_options codes = {
         .scratch = d->stores.scratch, .memory = d->memory->code_bytes, .part = "trace"};
@@ -317,7 +323,7 @@ int og__run_batches(struct og_data_path *d, enum og__split pass, uint64_t first,
                     og_consumer *consumer, void *arg, struct og_err *err)
 {
     const struct og_items items = {&d->facts->schedule, pass, first, last};
-    if ((d->gather || d->tiers) && og__samples_ahead(d->way))
+    if ((d->gather || d->typed_gather || d->tiers) && og__samples_ahead(d->way))
         return run_superbatches(d, &items, consumer, arg, err);
     struct og_pipeline p;
     if (d->rows.begin && !d->exchange)

@@ -28,16 +28,16 @@ static int record_ids(void *arg, struct og_work *w, struct og_err *err)
 {
     struct og_ahead *a = arg;
     struct og_batch ids = w->sampled.batch;
-    if (a->path->facts->types) {
-        int rc = og__planned_ids_list(w, a->path->facts->types, err);
-        if (rc < 0)
-            return rc;
-        ids.ids = w->planned.ids;
-        ids.n_ids = w->planned.n;
-    }
-    ids.n_hops = 0;             /* nothing is trained: blocks are not needed */
-    (void)og__ahead_note(a, w); /* nothing is spilled */
-    return og__superbatch_append(a->path->stores.superbatch, &ids, err);
+    const uint32_t *planned = ids.ids;
+    bool apart;
+    int rc;
+    OG_TRY(og__ahead_note(a, w, &apart, err));
+    OG_TRY(og__ahead_planned(a->path, &planned, &ids.n_ids, err));
+    ids.ids = (uint32_t *)planned;
+    ids.n_hops = 0; /* nothing is trained: blocks are not needed, nor is anything spilled */
+    OG_TRY(og__superbatch_append(a->path->stores.superbatch, &ids, err));
+out:
+    return rc;
 }
 
 /* ---- what an epoch will read ---- */

@@ -53,9 +53,14 @@ uint64_t og__ahead_most(const struct og_data_path *d);
 OG_MUST_CHECK int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first,
                                    uint64_t last, uint64_t end, og_consumer *consumer,
                                    struct og_err *err);
-/* What the next batch took to sample, and takes to read back. Is it to be spilled apart from those
- * before it? */
-bool og__ahead_note(struct og_ahead *a, const struct og_work *w);
+/* What the next batch took to sample, and takes to read back. *apart: it is to be spilled apart
+ * from those before it. */
+OG_MUST_CHECK int og__ahead_note(struct og_ahead *a, struct og_work *w, bool *apart,
+                                 struct og_err *err);
+/* ids[n] of a batch become those that plans are of: of a typed graph not all, and in memory that
+ * the next call takes again. */
+OG_MUST_CHECK int og__ahead_planned(const struct og_data_path *d, const uint32_t **ids, uint32_t *n,
+                                    struct og_err *err);
 /* The superbatch's own batches. */
 struct og_trace og__ahead_own(const struct og_ahead *a);
 uint64_t og__ahead_longest(const struct og_trace *trace); /* rows of a batch */

@@ -77,28 +77,43 @@ static bool begins_piece(const struct og_ahead *a)
 
 /* ---- sampling one superbatch ---- */
 
-/* Both ends of every edge, degrees and weights where they are kept. */
-static uint64_t block_words(const struct og_data_path *d, const struct og_batch *b)
+int og__ahead_planned(const struct og_data_path *d, const uint32_t **ids, uint32_t *n,
+                      struct og_err *err)
+{
+    struct og_planned_ids *planned = &d->works[0].planned;
+    if (!d->facts->types)
+        return 0;
+    int rc = og__planned_ids_list(planned, d->facts->types, *ids, *n, err);
+    *ids = planned->ids;
+    *n = planned->n;
+    return rc;
+}
+
+/* Both ends of every edge, degrees, weights and relations where they are kept. */
+static uint64_t block_bytes(const struct og_data_path *d, const struct og_batch *b)
 {
     unsigned extras = d->facts->trace.extras;
+    uint64_t edges = 0;
     uint64_t words = 0;
     for (uint32_t h = 0; h < b->n_hops; h++) {
         const struct og_block *k = &b->hop[h];
         words += extras & OG__WITH_DEGREES ? k->n_src - k->n_dst : 0;
         if (!og__is_part(extras, h, b->n_hops))
-            words += k->n_edges * (extras & OG__WITH_WEIGHTS ? 3 : 2);
+            edges += k->n_edges;
     }
-    return words;
+    words += edges * (extras & OG__WITH_WEIGHTS ? 3 : 2);
+    return words * 4 + edges * og__trace_relation_bytes(&d->facts->trace);
 }
 
 /* What a batch adds to the disk, as superbatch and plans are written; with a device's cache without
  * these, which ahead_tiers.c adds. */
-static uint64_t spill_bytes(const struct og_ahead *a, const struct og_work *w, bool piece)
+static uint64_t spill_bytes(const struct og_ahead *a, const struct og_work *w, uint32_t n_planned,
+                            bool piece)
 {
     const struct og_data_path *d = a->path;
     const struct og_trace_options form = d->facts->trace;
     const bool planned = a->next < a->own && !d->tiers;
-    const uint64_t codes = planned ? 4 * (uint64_t)w->sampled.batch.n_ids : 0;
+    const uint64_t codes = planned ? 4 * (uint64_t)n_planned : 0;
     const uint32_t disks = d->facts->scratch_disks;
     if (d->memory->trace_blocks > 0 || w->stored)
         return d->memory->trace_blocks > 0 ? 0 : codes;
@@ -107,21 +122,26 @@ static uint64_t spill_bytes(const struct og_ahead *a, const struct og_work *w, b
 }
 
 /* Blocks, and plans; ids unless they stay in memory. */
-bool og__ahead_note(struct og_ahead *a, const struct og_work *w)
+int og__ahead_note(struct og_ahead *a, struct og_work *w, bool *apart, struct og_err *err)
 {
-    const bool piece = begins_piece(a);
-    if (piece)
-        a->piece = a->first + a->next;
-    a->spill_bytes += spill_bytes(a, w, piece);
     const struct og_memory_plan *m = a->path->memory;
     const struct og_batch *b = &w->sampled.batch;
+    const uint32_t *planned = b->ids;
+    uint32_t n_planned = b->n_ids;
+    int rc = og__ahead_planned(a->path, &planned, &n_planned, err);
+    if (rc < 0)
+        return rc;
+    *apart = begins_piece(a);
+    if (*apart)
+        a->piece = a->first + a->next;
+    a->spill_bytes += spill_bytes(a, w, n_planned, *apart);
     bool spilled = m->trace_blocks == 0;
     bool ids = w->stored || (spilled && m->alternates);
-    uint64_t words = w->stored || spilled ? block_words(a->path, b) : 0;
     const bool codes = spilled && !a->path->tiers;
-    words += (uint64_t)b->n_ids * ((ids ? 1u : 0u) + (codes ? 1u : 0u));
+    uint64_t bytes = w->stored || spilled ? block_bytes(a->path, b) : 0;
+    bytes += 4 * ((ids ? (uint64_t)b->n_ids : 0) + (codes ? (uint64_t)n_planned : 0));
     if (w->descriptor.split == OG__TRAIN && a->next < a->own) {
-        a->trace_bytes += 4 * words;
+        a->trace_bytes += bytes;
         a->n_training++;
     }
     a->made.reads += w->trace_read.reads;
@@ -129,7 +149,7 @@ bool og__ahead_note(struct og_ahead *a, const struct og_work *w)
     a->spilled_together += w->ahead.bytes_written;
     a->sampled[a->next++] =
         (struct og_sampled_ahead){.seconds = w->sample_seconds, .from = w->sampled_from};
-    return piece;
+    return 0;
 }
 
 static int sample_batches(struct og_ahead *a, enum og__split pass, uint64_t first, uint64_t last,

@@ -7,6 +7,7 @@
 #include "io/io.h"
 #include "nn/nn.h"
 #include "plan/link.h"
+#include "plan/policy.h"
 #include "sample/by_type.h"
 #include "sample/seeds.h"
 #include "sample/together.h"
@@ -32,7 +33,9 @@ struct og_facts {
     struct og_typed *typed;        /* NULL: of one type */
     struct og_graph_types *types;  /* as a model reads it; NULL: none does */
     struct og_type_counts by_type; /* batches are no larger, by types */
-    struct og_triples triples;     /* of links: the edges of all splits */
+    struct og_slot_range *ranges;  /* [n_ranges] of types with features, without slots */
+    uint32_t n_ranges;
+    struct og_triples triples; /* of links: the edges of all splits */
     struct og_split split[OG__SPLITS];
     struct og_schedule schedule;
     struct og_seed_source seeds;

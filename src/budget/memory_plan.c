@@ -13,8 +13,11 @@ enum { LEAST_SWEEP = 32 * OG_MIB, SWEEP_SHARE = 16 };
 
 struct og_policy_setup og__premised_policy(const struct og_premises *p)
 {
-    return og__policy_setup(&p->config->opt, p->way->policy,
-                            og__nodes_known(p->config, p->facts->n_nodes));
+    struct og_policy_setup setup = og__policy_setup(&p->config->opt, p->way->policy,
+                                                    og__nodes_known(p->config, p->facts->n_nodes));
+    setup.ranges = p->facts->ranges;
+    setup.n_ranges = p->facts->n_ranges;
+    return setup;
 }
 
 size_t og__premised_tables(const struct og_premises *p, uint64_t n_slots,

@@ -46,6 +46,8 @@ static size_t block_bytes(const struct og_facts *f)
         if (!og__is_part(extras, h, f->caps.n_hops))
             words += f->caps.hop[h].n_dst + 1 +
                      f->caps.hop[h].n_edges * (extras & OG__WITH_WEIGHTS ? 2 : 1);
+        if (extras & OG__WITH_RELATIONS) /* a destination may have a list in each relation */
+            words += f->caps.n_relations + 2 + 2 * f->caps.hop[h].n_lists;
     }
     return words * 4;
 }

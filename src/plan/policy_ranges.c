@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-static const char ids_part[] = "plans";
+static const char tables_part[] = "policy", ids_part[] = "plans";
 
 struct ranges {
     struct og_slot_range *range; /* [n] */
@@ -19,6 +19,10 @@ struct ranges {
     uint32_t capacity;
     uint32_t filling; /* prefill: the range that is asked next; */
     uint32_t first;   /* its first slot */
+    /* the superbatch, range by range, for policies that look ahead */
+    uint64_t *ptr;         /* [n_ptr] of each range its batches', behind each other */
+    uint32_t *ahead;       /* [n_ahead] ids */
+    size_t n_ptr, n_ahead; /* capacity */
 };
 
 size_t og__policy_ids_bytes(uint64_t rows)
@@ -38,6 +42,16 @@ static struct og_policy_setup setup_of(const struct og_policy_setup *all, uint32
     of.n_slots = range->n_slots;
     of.hotness = all->hotness ? all->hotness + range->first : NULL;
     return of;
+}
+
+static void release_ahead(struct og_policy *p)
+{
+    struct ranges *s = p->state;
+    og__release(p->budget, s->ptr, s->n_ptr * sizeof(*s->ptr), tables_part);
+    og__release(p->budget, s->ahead, s->n_ahead * sizeof(*s->ahead), tables_part);
+    s->ptr = NULL;
+    s->ahead = NULL;
+    s->n_ptr = s->n_ahead = 0;
 }
 
 static int open_ranges(struct og_policy *p, struct og_err *err)
@@ -72,6 +86,7 @@ static void close_ranges(struct og_policy *p)
         return;
     for (uint32_t k = 0; k < s->n; k++)
         og__policy_close(s->of[k]);
+    release_ahead(p);
     og__release(p->budget, s->ids, og__policy_ids_bytes(s->capacity), ids_part);
     free(s->range);
     free(s->of);
@@ -81,12 +96,96 @@ static void close_ranges(struct og_policy *p)
 static size_t bytes_ranges(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
                            uint64_t distinct)
 {
+    const bool ahead = og__policy_looks_ahead(setup->kind) && batches > 0;
+    size_t sum = ahead ? (size_t)rows * sizeof(uint32_t) +
+                             (size_t)(batches + 1) * setup->n_ranges * sizeof(uint64_t)
+                       : 0;
+    for (uint32_t k = 0; k < setup->n_ranges; k++) { /* any may have nearly all rows */
+        const struct og_policy_setup of = setup_of(setup, k);
+        sum += og__policy_bytes(&of, rows, batches, OG_MIN(distinct, of.n_nodes));
+    }
+    return sum;
+}
+
+static size_t planned_ranges(const struct og_policy_setup *setup)
+{
     size_t sum = 0;
     for (uint32_t k = 0; k < setup->n_ranges; k++) {
         const struct og_policy_setup of = setup_of(setup, k);
-        sum += og__policy_bytes(&of, rows, batches, distinct);
+        sum += og__policy_trimmed_bytes(&of);
     }
     return sum;
+}
+
+/* ---- the coming batches of each ---- */
+
+/* That the node is of, or s->n. */
+static uint32_t range_of(const struct ranges *s, uint32_t node)
+{
+    uint32_t low = 0;
+    for (uint32_t high = s->n; low < high;) {
+        const uint32_t middle = (low + high) / 2;
+        if (node < s->range[middle].end)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low < s->n && node >= s->range[low].first ? low : s->n;
+}
+
+static int reserve_ahead(struct og_policy *p, size_t n_ptr, size_t n_ahead, struct og_err *err)
+{
+    struct ranges *s = p->state;
+    if (n_ptr <= s->n_ptr && n_ahead <= s->n_ahead)
+        return 0;
+    release_ahead(p);
+    s->ptr = og__alloc(p->budget, n_ptr * sizeof(*s->ptr), tables_part, err);
+    s->n_ptr = s->ptr ? n_ptr : 0;
+    s->ahead = s->ptr ? og__alloc(p->budget, n_ahead * sizeof(*s->ahead), tables_part, err) : NULL;
+    s->n_ahead = s->ahead ? n_ahead : 0;
+    return s->ahead ? 0 : -ENOMEM;
+}
+
+/* Ids of range k, batch by batch, to `to`. Returns how many. */
+static uint64_t take_range(const struct ranges *s, uint32_t k, const struct og_trace *t,
+                           uint64_t *ptr, uint32_t *to)
+{
+    uint64_t n = 0;
+    ptr[0] = 0;
+    for (uint32_t b = 0; b < t->n_batches; b++) {
+        for (uint64_t i = t->ptr[b]; i < t->ptr[b + 1]; i++)
+            if (range_of(s, t->ids[i]) == k)
+                to[n++] = t->ids[i] - (uint32_t)s->range[k].first;
+        ptr[b + 1] = n;
+    }
+    return n;
+}
+
+static int prepare_ahead(struct og_policy *p, const struct og_trace *t, uint32_t *n_prefill,
+                         struct og_err *err)
+{
+    struct ranges *s = p->state;
+    const size_t n_ptr = (size_t)t->n_batches + 1;
+    uint64_t at = 0;
+    int rc;
+    OG_TRY(reserve_ahead(p, n_ptr * s->n, OG_MAX(t->ptr[t->n_batches], (uint64_t)1), err));
+    for (uint32_t k = 0; k < s->n; k++) {
+        const struct og_trace own = {t->n_batches, s->ptr + k * n_ptr, s->ahead + at};
+        uint32_t n = 0;
+        at += take_range(s, k, t, s->ptr + k * n_ptr, s->ahead + at);
+        OG_TRY(og__policy_prepare(s->of[k], &own, &n, err));
+        *n_prefill += n;
+    }
+out:
+    return rc;
+}
+
+static void trim_ranges(struct og_policy *p)
+{
+    struct ranges *s = p->state;
+    for (uint32_t k = 0; k < s->n; k++)
+        og__policy_trim(s->of[k]);
+    release_ahead(p);
 }
 
 /* ---- rows that are there before a batch ---- */
@@ -97,6 +196,8 @@ static int prepare_ranges(struct og_policy *p, const struct og_trace *trace, uin
     struct ranges *s = p->state;
     int rc = 0;
     s->filling = s->first = 0;
+    if (og__policy_looks_ahead(p->setup.kind))
+        return prepare_ahead(p, trace, n_prefill, err);
     for (uint32_t k = 0; k < s->n; k++) {
         uint32_t n = 0;
         OG_TRY(og__policy_prepare(s->of[k], trace, &n, err));
@@ -201,4 +302,6 @@ const struct og_policy_ops og__policy_of_ranges = {.open = open_ranges,
                                                    .prefill = prefill_ranges,
                                                    .step = step_ranges,
                                                    .bytes = bytes_ranges,
-                                                   .invalidate = invalidate_ranges};
+                                                   .invalidate = invalidate_ranges,
+                                                   .trim = trim_ranges,
+                                                   .planned_bytes = planned_ranges};

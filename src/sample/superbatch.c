@@ -4,7 +4,8 @@
  *   ptr     | 0 | n_ids | ...                             u64, where each batch begins in ids
  *   sizes   | spot | ...                                  u64, a row a batch: how many of what
  *   blocks  | degree, indptr, src, weight a hop | ...     u32 and f32, the first batches, up to
- *                                                         opt.memory
+ *                                                         opt.memory; of a typed graph also how
+ * many lists there are, relation and dst
  *
  * A spilled batch is in the form of a trace (spilled.h). A batch that was read from samples made
  * beforehand stays there: only its ids and its number are kept. What is dropped is dropped from the
@@ -120,6 +121,11 @@ static bool is_part(const struct og_superbatch *s, uint32_t hop)
     return og__is_part(s->opt.extras, hop, (uint32_t)s->opt.n_hops);
 }
 
+static bool with_relations(const struct og_superbatch *s)
+{
+    return s->opt.extras & OG__WITH_RELATIONS;
+}
+
 static size_t block_bytes(const struct og_superbatch *s, const struct og_batch *batch)
 {
     size_t words = 0;
@@ -127,7 +133,9 @@ static size_t block_bytes(const struct og_superbatch *s, const struct og_batch *
         const struct og_block *k = &batch->hop[h];
         words += with_degrees(s) ? k->n_src - k->n_dst : 0;
         if (!is_part(s, h))
-            words += (size_t)k->n_dst + 1 + k->n_edges + (with_weights(s) ? k->n_edges : 0);
+            words += (size_t)og__lists_of(k) + 1 + k->n_edges + (with_weights(s) ? k->n_edges : 0);
+        if (with_relations(s))
+            words += 1 + (size_t)k->n_relations + 1 + k->n_lists;
     }
     return words * 4;
 }
@@ -152,14 +160,18 @@ int og__superbatch_open(struct og_superbatch **out, const struct og_superbatch_o
     size_t most = OG_MIN(og__budget_limit(b), physical_memory());
     int rc;
     OG_TRY(og__places_copy(&s->opt.scratch, opt->scratch, err));
-    s->spilled = (struct og_spilled){
-        .form = {.n_hops = opt->n_hops, .n_nodes = opt->n_nodes, .extras = opt->extras},
-        .files = {.n_hops = opt->n_hops,
-                  .extras = opt->extras,
-                  .n_nodes = opt->n_nodes,
-                  .hint = "give this run a --scratch folder of its own"},
-        .under = s->opt.scratch,
-        .budget = b};
+    s->spilled =
+        (struct og_spilled){.form = {.n_hops = opt->n_hops,
+                                     .n_nodes = opt->n_nodes,
+                                     .n_relations = opt->n_relations,
+                                     .extras = opt->extras},
+                            .files = {.n_hops = opt->n_hops,
+                                      .n_relations = opt->n_relations,
+                                      .extras = opt->extras,
+                                      .n_nodes = opt->n_nodes,
+                                      .hint = "give this run a --scratch folder of its own"},
+                            .under = s->opt.scratch,
+                            .budget = b};
     OG_TRY(og__spilled_open(&s->spilled, err));
     OG_TRY(grown_open(&s->ids, most, err));
     OG_TRY(grown_open(&s->ptr, most, err));
@@ -264,7 +276,12 @@ static void keep_blocks(struct og_superbatch *s, const struct og_batch *batch)
             put(&s->blocks, k->degree, ((size_t)k->n_src - k->n_dst) * 4);
         if (is_part(s, h))
             continue;
-        put(&s->blocks, k->indptr, ((size_t)k->n_dst + 1) * 4);
+        if (with_relations(s)) {
+            put(&s->blocks, &k->n_lists, sizeof(k->n_lists));
+            put(&s->blocks, k->relation, ((size_t)k->n_relations + 1) * 4);
+            put(&s->blocks, k->dst, (size_t)k->n_lists * 4);
+        }
+        put(&s->blocks, k->indptr, ((size_t)og__lists_of(k) + 1) * 4);
         put(&s->blocks, k->src, k->n_edges * 4);
         if (with_weights(s))
             put(&s->blocks, k->weight, k->n_edges * 4);
@@ -374,7 +391,12 @@ static void copy_blocks(const struct og_superbatch *s, uint64_t at, struct og_ba
             from = take(from, k->degree, ((size_t)k->n_src - k->n_dst) * 4);
         if (is_part(s, h))
             continue;
-        from = take(from, k->indptr, ((size_t)k->n_dst + 1) * 4);
+        if (with_relations(s)) {
+            from = take(from, &k->n_lists, sizeof(k->n_lists));
+            from = take(from, k->relation, ((size_t)k->n_relations + 1) * 4);
+            from = take(from, k->dst, (size_t)k->n_lists * 4);
+        }
+        from = take(from, k->indptr, ((size_t)og__lists_of(k) + 1) * 4);
         from = take(from, k->src, k->n_edges * 4);
         if (with_weights(s))
             from = take(from, (float *)k->weight, k->n_edges * 4);

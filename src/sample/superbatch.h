@@ -20,7 +20,8 @@ struct og_superbatch_options {
     size_t memory;            /* bytes of blocks kept in memory; what is beyond is spilled */
     int n_hops;
     uint64_t n_nodes;
-    unsigned extras; /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: kept too */
+    uint32_t n_relations; /* of a typed graph */
+    unsigned extras;      /* OG__WITH_DEGREES, OG__WITH_WEIGHTS, OG__WITH_RELATIONS: kept too */
 };
 
 /* Ids and blocks come from the budget as "trace", and the buffers through which others are spilled:

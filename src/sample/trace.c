@@ -356,10 +356,15 @@ uint64_t og__trace_empty_bytes(const struct og_trace_options *opt)
            (2 + hops) * sizeof(int64_t);
 }
 
+uint64_t og__trace_relation_bytes(const struct og_trace_options *opt)
+{
+    return opt->extras & OG__WITH_RELATIONS ? og__npy_size(relation_type(opt)) : 0;
+}
+
 uint64_t og__trace_batch_room(const struct og_trace_options *opt, const struct og_batch *batch,
                               uint32_t n)
 {
-    const uint64_t rel = opt->extras & OG__WITH_RELATIONS ? og__npy_size(relation_type(opt)) : 0;
+    const uint64_t rel = og__trace_relation_bytes(opt);
     const uint64_t weight = opt->extras & OG__WITH_WEIGHTS ? sizeof(float) : 0;
     const uint64_t ids = (uint64_t)batch->n_seeds + batch->n_ids;
     struct dealt d = {.n = n};

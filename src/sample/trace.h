@@ -51,6 +51,8 @@ uint64_t og__trace_written(const struct og_trace_writer *w); /* bytes of its fil
 /* The same as a bound counts them that folders share equally: as often the fullest one's as there
  * are folders. */
 uint64_t og__trace_room(const struct og_trace_writer *w);
+/* Of an edge its relation. */
+uint64_t og__trace_relation_bytes(const struct og_trace_options *opt);
 /* What that becomes over n folders: with no batch yet (all of it at most), and by each more.
  * Without labels and checks. */
 uint64_t og__trace_empty_bytes(const struct og_trace_options *opt);

@@ -242,7 +242,7 @@ static int open_typed_features(struct og_data_path *d, uint64_t *prefill, struct
                                                 .io = d->config->opt.io};
     int rc = og__typed_gather_open(&d->typed_gather, f->typed, f->types, &opt, d->budget, err);
     d->rows = og__rows_of_types(d->typed_gather);
-    return rc < 0 ? rc : fill_cache(d, prefill, err);
+    return rc < 0 || og__samples_ahead(d->way) ? rc : fill_cache(d, prefill, err);
 }
 
 void og__data_path_from_pack(struct og_data_path *d, struct og_pack *pack)

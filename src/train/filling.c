@@ -147,7 +147,7 @@ static int fill_piece(struct og_filling *f, struct og_err *err)
     if (f->opt.config)
         og__rows_of_own(f->opt.config, p->nodes, p->head.n);
     int rc = p->head.n > 0
-                 ? og__gather_fill(f->opt.gather, p->nodes, p->slots, p->head.n, &f->now.read, err)
+                 ? f->opt.to.fill(f->opt.to.self, p->nodes, p->slots, p->head.n, &f->now.read, err)
                  : 0;
     f->now.seconds += og__now() - start;
     if (rc < 0)
@@ -174,7 +174,7 @@ static int fill_window(struct og_filling *f, uint64_t at, struct og_err *err)
 {
     int rc = fill_pieces(f, at, err);
     double start = og__now();
-    int ended = og__gather_fill_end(f->opt.gather, &f->now.read, rc == 0 ? err : NULL);
+    int ended = f->opt.to.end(f->opt.to.self, &f->now.read, rc == 0 ? err : NULL);
     f->now.seconds += og__now() - start;
     return rc < 0 ? rc : ended;
 }

@@ -150,6 +150,7 @@ void og__pipeline_replay(struct og_pipeline *p, struct og_data_path *d,
     p->plans.stored = (struct og_stored_plans){.codes = d->stores.codes,
                                                .ahead = batches->ahead,
                                                .n_slots = d->memory->n_slots,
+                                               .types = d->facts->types,
                                                .planner = &d->planner};
     p->flow.plans = og__plans_stored(&p->plans.stored);
     p->flow.filling = filling;

@@ -26,3 +26,19 @@ struct og_row_source og__rows_gathered(struct og_gather *g)
 {
     return (struct og_row_source){g, begin, finish, give_up, end};
 }
+
+static int fill(void *self, const uint32_t *nodes, const uint32_t *slots, uint32_t n,
+                struct og_io_counts *counts, struct og_err *err)
+{
+    return og__gather_fill(self, nodes, slots, n, counts, err);
+}
+
+static int fill_end(void *self, struct og_io_counts *counts, struct og_err *err)
+{
+    return og__gather_fill_end(self, counts, err);
+}
+
+struct og_fill_to og__fills_gathered(struct og_gather *g)
+{
+    return (struct og_fill_to){g, fill, fill_end};
+}

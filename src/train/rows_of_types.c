@@ -20,21 +20,22 @@ void og__planned_ids_release(struct og_planned_ids *p)
     p->n = p->capacity = 0;
 }
 
-int og__planned_ids_list(struct og_work *w, const struct og_graph_types *types, struct og_err *err)
+int og__planned_ids_list(struct og_planned_ids *p, const struct og_graph_types *types,
+                         const uint32_t *ids, uint32_t n, struct og_err *err)
 {
-    const struct og_batch *batch = &w->sampled.batch;
     uint32_t n_of[OG_MOST_TYPES];
-    int rc = og__planned_ids_reserve(&w->planned, batch->n_ids, err);
+    int rc = og__planned_ids_reserve(p, n, err);
     if (rc == 0)
-        w->planned.n = og__ids_with_features(types, batch->ids, batch->n_ids, w->planned.ids, n_of);
+        p->n = og__ids_with_features(types, ids, n, p->ids, n_of);
     return rc;
 }
 
 static int make(void *self, struct og_work *w, struct og_err *err)
 {
     const struct og_typed_plans *p = self;
+    const struct og_batch *batch = &w->sampled.batch;
     int rc;
-    OG_TRY(og__planned_ids_list(w, p->types, err));
+    OG_TRY(og__planned_ids_list(&w->planned, p->types, batch->ids, batch->n_ids, err));
     OG_TRY(og__policy_plan(p->of_policy.policy, p->of_policy.planner, w->planned.ids, w->planned.n,
                            &w->plan, err));
 out:
@@ -69,4 +70,23 @@ static void end(void *self, struct og_work *w)
 struct og_row_source og__rows_of_types(struct og_typed_gather *g)
 {
     return (struct og_row_source){g, begin, finish, give_up, end};
+}
+
+static int fill(void *self, const uint32_t *nodes, const uint32_t *slots, uint32_t n,
+                struct og_io_counts *counts, struct og_err *err)
+{
+    return og__typed_gather_fill(self, nodes, slots, n, counts, err);
+}
+
+static int fill_end(void *self, struct og_io_counts *counts, struct og_err *err)
+{
+    (void)self;
+    (void)counts;
+    (void)err;
+    return 0;
+}
+
+struct og_fill_to og__fills_types(struct og_typed_gather *g)
+{
+    return (struct og_fill_to){g, fill, fill_end};
 }

@@ -207,7 +207,7 @@ out:
     return rc;
 }
 
-/* A cache of the worthiest bytes of all types, and nothing prepared ahead. */
+/* A cache of the worthiest bytes of all types. */
 static int plan_typed_features(struct og_session *s, const struct og_pilot *pilot,
                                struct og_err *err)
 {
@@ -218,6 +218,8 @@ static int plan_typed_features(struct og_session *s, const struct og_pilot *pilo
     OG_TRY(s->told ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", g->nodes.path));
     for (uint32_t t = 0; t < g->n_types; t++)
         s->told[t].row_bytes = g->type[t].view.dim > 0 ? og__file_row_bytes(&g->type[t].view) : 0;
+    OG_TRY(og__memory_plan_ahead(&s->memory, &s->given, err));
+    say_short_tail(s);
     OG_TRY(og__typed_cache_size(s, err));
     OG_TRY(open_policy(s, err));
     OG_TRY(og__typed_rules(&s->path, err));

@@ -217,6 +217,20 @@ static int find_seeds(struct og_session *s, struct og_err *err)
     return of_pairs(s) ? 0 : find_target(s, err);
 }
 
+/* Whose rows lie in slots of their own. */
+static int know_ranges(struct og_facts *f, struct og_err *err)
+{
+    const struct og_graph_types *g = f->types;
+    f->ranges = calloc(g->n_types, sizeof(*f->ranges));
+    if (!f->ranges)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", f->ds->path);
+    for (uint32_t t = 0; t < g->n_types; t++)
+        if (og__has_features(&g->type[t]))
+            f->ranges[f->n_ranges++] =
+                (struct og_slot_range){.first = og__first_id(g, t), .end = g->type[t].end};
+    return 0;
+}
+
 int og__session_know_types(struct og_session *s, const struct og_model_config *model,
                            struct og_err *err)
 {
@@ -226,6 +240,7 @@ int og__session_know_types(struct og_session *s, const struct og_model_config *m
         return og__fail_errno(err, -ENOMEM, NULL, "%s", s->facts.ds->path);
     OG_TRY(find_seeds(s, err));
     OG_TRY(settle_embeddings(s, model, err));
+    OG_TRY(know_ranges(&s->facts, err));
     if (s->config.want & OG__WANT_EVERY)
         OG_TRY(take_every_node(s, err));
 out:
@@ -242,5 +257,8 @@ void og__session_drop_types(struct og_session *s)
         free(g->relation);
     }
     free(g);
+    free(s->facts.ranges);
     s->facts.types = NULL;
+    s->facts.ranges = NULL;
+    s->facts.n_ranges = 0;
 }

@@ -22,6 +22,7 @@
 #include "plan/policy.h"
 #include "sample/superbatch.h"
 #include "sample/together.h"
+#include "train/filling.h"
 #include "train/flow.h"
 #include "train/offline.h"
 
@@ -108,9 +109,9 @@ struct og_policy_plans {
 };
 struct og_plan_source og__plans_of_policy(struct og_policy_plans *p);
 
-/* w->planned is of the batch's ids what plans are of, type by type. */
-OG_MUST_CHECK int og__planned_ids_list(struct og_work *w, const struct og_graph_types *types,
-                                       struct og_err *err);
+/* Of ids[n] what plans are of, type by type. */
+OG_MUST_CHECK int og__planned_ids_list(struct og_planned_ids *p, const struct og_graph_types *types,
+                                       const uint32_t *ids, uint32_t n, struct og_err *err);
 struct og_typed_plans {
     struct og_policy_plans of_policy;
     const struct og_graph_types *types;
@@ -121,6 +122,7 @@ struct og_stored_plans {
     struct og_spill *codes;
     const struct og_sampled_ahead *ahead; /* by number of the batch */
     uint32_t n_slots;                     /* which they are for */
+    const struct og_graph_types *types;   /* NULL: they are of all ids */
     struct og_planner *planner;
 };
 struct og_plan_source og__plans_stored(struct og_stored_plans *p);
@@ -142,5 +144,10 @@ struct og_plan_source og__plans_of_tiers_stored(struct og_stored_tiered_plans *p
 
 struct og_row_source og__rows_gathered(struct og_gather *g);
 struct og_row_source og__rows_of_types(struct og_typed_gather *g);
+
+/* ---- slots that are filled beside a flow ---- */
+
+struct og_fill_to og__fills_gathered(struct og_gather *g);
+struct og_fill_to og__fills_types(struct og_typed_gather *g);
 
 #endif

@@ -27,12 +27,15 @@ int og__typed_cache_check_still(int policy, struct og_err *err)
 
 int og__typed_cache_check(int policy, struct og_err *err)
 {
-    const bool changes = og__policy_admits(policy) && !og__policy_looks_ahead(policy);
-    if (changes || og__typed_cache_check_still(policy, NULL) == 0)
+    const bool by_pagerank = og__policy_hotness(policy) == OG__HOTNESS_PAGERANK;
+    const bool changes = !og__policy_is_static(policy) && !og__policy_fills_beside(policy);
+    if ((changes && !by_pagerank) || og__typed_cache_check_still(policy, NULL) == 0)
         return 0;
-    return og__fail(
-        err, -ENOTSUP, "use none, random, degree, presc, lru, rr, sieve, s3fifo or clock",
-        "--policy %s: not where nodes have types yet", og__option_word("policy", policy));
+    return og__fail(err, -ENOTSUP,
+                    "use none, random, degree, presc, lru, rr, sieve, s3fifo, clock, belady or "
+                    "frequency",
+                    "--policy %s: not where nodes have types yet",
+                    og__option_word("policy", policy));
 }
 
 static struct og_width *widths_of(const struct og_typed *g)
@@ -187,27 +190,25 @@ out:
 uint32_t og__typed_cache_ranges(const struct og_session *s,
                                 struct og_slot_range ranges[OG_MOST_TYPES])
 {
-    const struct og_typed *g = s->facts.typed;
     uint32_t n = 0;
-    for (uint32_t t = 0; g && t < g->n_types; t++) {
-        const uint64_t first = (uint64_t)g->type[t].first;
-        if (s->told[t].row_bytes > 0)
-            ranges[n++] = (struct og_slot_range){.first = first,
-                                                 .end = first + (uint64_t)g->type[t].view.n_nodes,
-                                                 .n_slots = (uint32_t)s->told[t].slots};
+    for (uint32_t t = 0; n < s->facts.n_ranges; t++) {
+        if (s->told[t].row_bytes == 0)
+            continue;
+        ranges[n] = s->facts.ranges[n];
+        ranges[n++].n_slots = (uint32_t)s->told[t].slots;
     }
     return n;
 }
 
-/* What the policies of all types take, beyond one for all nodes without slots. */
+/* What the slots of all types add to the policies' tables. */
 static void size_tables(struct og_session *s)
 {
     struct og_slot_range ranges[OG_MOST_TYPES];
     struct og_policy_setup setup = og__premised_policy(&s->given);
-    setup.ranges = ranges;
+    const size_t none = og__policy_bytes(&setup, 0, 0, 0);
     setup.n_ranges = og__typed_cache_ranges(s, ranges);
-    const size_t tables = og__policy_bytes(&setup, 0, 0, 0);
-    s->memory.policy_slots = tables - OG_MIN(tables, s->memory.policy);
+    setup.ranges = ranges;
+    s->memory.policy_slots = og__policy_bytes(&setup, 0, 0, 0) - none;
 }
 
 /* As many slots of each type as it has rows among those that a byte saves most by, whoever is to
@@ -254,7 +255,6 @@ int og__typed_cache_size(struct og_session *s, struct og_err *err)
     const size_t left = free_bytes - OG_MIN(free_bytes, m->staging);
     m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, left);
     const size_t room = left - m->slack;
-    size_tables(s);
     return og__policy_caches(s->way.policy)
                ? size_slots(s, room - OG_MIN(room, (size_t)RADIX_BYTES), err)
                : 0;
