@@ -361,9 +361,20 @@ def children_of(pid):
 
 
 def has_set(pid, mask, number):
-    """Is the signal in one of the masks that the kernel tells of a process?"""
-    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    """Is the signal in one of the masks that the kernel tells of a process? None where there is no such process any more."""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
     return int(re.search(rf"^{mask}:\s+(\w+)", status, re.M)[1], 16) >> (number - 1) & 1 == 1
+
+
+def send(pid, number):
+    """To a process that may have ended."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
 
 
 def stopped_before_they_listen():
@@ -375,15 +386,15 @@ def stopped_before_they_listen():
             pass
         found = children_of(job.pid)
         for pid in found:
-            os.kill(pid, signal.SIGSTOP)
-        early = [pid for pid in found if is_alive(pid) and not has_set(pid, "SigCgt", signal.SIGUSR1) and not has_set(pid, "SigBlk", signal.SIGUSR1)]
+            send(pid, signal.SIGSTOP)
+        early = [pid for pid in found if has_set(pid, "SigCgt", signal.SIGUSR1) is False and has_set(pid, "SigBlk", signal.SIGUSR1) is False]
         for pid in (*found, job.pid):  # as who tells all processes of a job
-            os.kill(pid, signal.SIGUSR1)
+            send(pid, signal.SIGUSR1)
         end = time.monotonic() + PATIENCE
-        while time.monotonic() < end and any(is_alive(pid) and not has_set(pid, "ShdPnd", signal.SIGTERM) for pid in early):
+        while time.monotonic() < end and any(is_alive(pid) and has_set(pid, "ShdPnd", signal.SIGTERM) is False for pid in early):
             pass  # which the command hands on
         for pid in found:
-            os.kill(pid, signal.SIGCONT)
+            send(pid, signal.SIGCONT)
         _, said = job.communicate(timeout=PATIENCE)
         assert job.returncode == 130 and "ended by signal" not in said, (attempt, job.returncode, said)
         if early:
