@@ -353,13 +353,6 @@ def stopped_as_timeout_does_it():
     assert_same("whole", "twice", "stopped twice")
 
 
-def children_of(pid):
-    try:
-        return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
 def has_set(pid, mask, number):
     """Is the signal in one of the masks that the kernel tells of a process? None where there is no such process any more."""
     try:
@@ -367,39 +360,6 @@ def has_set(pid, mask, number):
     except (FileNotFoundError, ProcessLookupError):
         return None
     return int(re.search(rf"^{mask}:\s+(\w+)", status, re.M)[1], 16) >> (number - 1) & 1 == 1
-
-
-def send(pid, number):
-    """To a process that may have ended."""
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        pass
-
-
-def stopped_before_they_listen():
-    """A worker that has not yet said what it does on SIGUSR1 ends by it: that, too, is a stop."""
-    for attempt in range(100):
-        shutil.rmtree("early", ignore_errors=True)
-        job = begin("early", 2)
-        while len(children_of(job.pid)) < 2 and job.poll() is None:
-            pass
-        found = children_of(job.pid)
-        for pid in found:
-            send(pid, signal.SIGSTOP)
-        early = [pid for pid in found if has_set(pid, "SigCgt", signal.SIGUSR1) is False and has_set(pid, "SigBlk", signal.SIGUSR1) is False]
-        for pid in (*found, job.pid):  # as who tells all processes of a job
-            send(pid, signal.SIGUSR1)
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end and any(is_alive(pid) and has_set(pid, "ShdPnd", signal.SIGTERM) is False for pid in early):
-            pass  # which the command hands on
-        for pid in found:
-            send(pid, signal.SIGCONT)
-        _, said = job.communicate(timeout=PATIENCE)
-        assert job.returncode == 130 and "ended by signal" not in said, (attempt, job.returncode, said)
-        if early:
-            return
-    assert False, "workers listened before they could be stopped"
 
 
 def commands_that_are_interrupted():
@@ -473,7 +433,7 @@ def main():
             tests += [what_failed_is_said_before_all_are_ended, what_is_not_shared_out_says_so]
         else:
             tests += [one_that_is_killed_ends_all, one_that_begins_otherwise_is_refused, without_who_started_them_they_stop,
-                      who_started_them_had_gone_before_they_asked, stopped_as_timeout_does_it, stopped_before_they_listen,
+                      who_started_them_had_gone_before_they_asked, stopped_as_timeout_does_it,
                       commands_that_are_interrupted, a_start_that_is_refused_leaves_no_timeline]
         for test in tests:
             began = time.monotonic()
