@@ -84,6 +84,20 @@ static void structure_that_moves_is_read_in_passes(void **state)
     assert_int_equal(estimate(&h.g, c).bytes_read, 12 * 1024);
 }
 
+/* What the cache holds costs what it does there, the rest as the trace's batches took. */
+static void cached_lists_are_drawn_faster(void **state)
+{
+    (void)state;
+    struct by_hand h;
+    set_by_hand(&h);
+    struct og_candidate c = {.policy = {.kind = OG_POLICY_NONE}, .lists_cached = 0.75};
+    assert_seconds(estimate(&h.g, c).term[OG__SAMPLING], 4); /* not known how much */
+    h.g.times.cached = 0.5;
+    assert_seconds(estimate(&h.g, c).term[OG__SAMPLING], 4 * (0.25 + 0.75 * 0.5));
+    c.lists_cached = 0;
+    assert_seconds(estimate(&h.g, c).term[OG__SAMPLING], 4);
+}
+
 /* One batch after another: the times of all stages, and one thread that samples. */
 static void one_by_one_is_as_slow_as_all_stages(void **state)
 {
@@ -499,6 +513,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(straight_is_as_slow_as_its_slowest_stage),
         cmocka_unit_test(structure_that_moves_is_read_in_passes),
+        cmocka_unit_test(cached_lists_are_drawn_faster),
         cmocka_unit_test(one_by_one_is_as_slow_as_all_stages),
         cmocka_unit_test(packing_comes_before_training),
         cmocka_unit_test(reuse_shares_preparation),

@@ -48,6 +48,8 @@ struct og_flow_times {
     double prepare_row; /* and what it takes instead where each of them is kept in a list */
     double together;    /* times `sample`, where batches are sampled together by a candidate that
                            moves the structure; 0 = 1 */
+    double cached;      /* times `sample`, where a candidate's cache holds the lists that were read
+                           from disk for the trace; 0 = 1 */
     double model;       /* seconds, a batch on all threads; 0 without a model */
     double copy;        /* bytes a second, one thread */
     double write;       /* bytes a second, written to disk; 0 = as the profile reads */

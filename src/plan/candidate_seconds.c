@@ -465,14 +465,21 @@ static void set_link(const struct og_choice *given, const struct og_candidate *c
     e->term[OG__COLLECTING] = (double)n->rows * row / link->collect;
 }
 
+/* Core-seconds of a batch: the trace's were sampled from where its lists were. */
+static double sample_one(const struct og_flow_times *t, const struct og_candidate *c)
+{
+    if (c->moves)
+        return t->sample * or_else(t->together, 1);
+    return t->sample * (1 - c->lists_cached * (1 - or_else(t->cached, 1)));
+}
+
 static void set_terms(const struct og_choice *given, const struct og_candidate *c,
                       const struct rates *r, const struct bytes *b, struct og_estimate *e)
 {
     const struct og_flow_times *t = &given->times;
     const struct og_disk_profile *disk = &given->disk;
     const struct og_disk_profile *of_structure = structure_disk(given);
-    const double each = t->sample * (c->moves ? or_else(t->together, 1) : 1);
-    const double sample = r->batches * each * r->prepared;
+    const double sample = r->batches * sample_one(t, c) * r->prepared;
     const double rows = (double)e->counts.rows * r->traces * r->prepared;
     const double topology = disk_seconds(of_structure, b->topology, of_structure->bandwidth);
     const double read_back = b->spill_read / r->fresh;

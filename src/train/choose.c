@@ -32,6 +32,8 @@
 #define WORTH_MOVING 1.1
 /* Core-seconds of a batch that is sampled together with others, for one of its own from memory. */
 #define TOGETHER 3.0
+/* And of one whose lists lie in a cache, for one that reads them. */
+#define CACHED (1.0 / 3)
 
 /* ---- the ways there are ---- */
 
@@ -370,6 +372,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         .lists_rule = og__structure_rule(&s->structure),
         .times = {.sample = batches->core_seconds / n,
                   .together = TOGETHER,
+                  .cached = CACHED,
                   .plan_row = PLAN_ROW,
                   .count_row = COUNT_ROW,
                   .prepare_row = FORESEE_ROW,
