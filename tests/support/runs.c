@@ -3,6 +3,7 @@
 #include "testing.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 void test_set(struct og_options *opt, const char *name, const char *value)
 {
@@ -17,6 +18,13 @@ void test_count_batch(void *stopper, const struct og_progress *p)
     (void)p;
     if (++s->batches == s->at)
         test_ask_stop(&s->stop);
+}
+
+size_t test_ways_step(void)
+{
+    const char *text = getenv("OG_WAYS_STEP");
+    const size_t step = text ? (size_t)strtoul(text, NULL, 10) : 1;
+    return step > 0 ? step : 1;
 }
 
 void test_note_message(void *said, int level, const char *text)

@@ -20,6 +20,10 @@ struct test_stopper {
 };
 void test_count_batch(void *stopper, const struct og_progress *p);
 
+/* Of the ways in which a run is made again for the same bits, one in so many is taken: 1, or
+ * OG_WAYS_STEP, for builds that are slow and look at something else. */
+size_t test_ways_step(void);
+
 /* An observer's message: all lines that were said, whatever their level, as far as they fit. */
 struct test_said {
     char text[8192];
