@@ -9,10 +9,13 @@
 #include "no_sync.h"
 #include "support/files.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -142,6 +145,68 @@ static void pieces_given_back_serve_together(void **state)
     assert_true(!counts_are_ours || faults() - before < 8);
     og__release(b, all, 44 * OG_MIB, "staging");
     og__budget_free(b);
+}
+
+/* ---- a process may have so many mappings, and not one more ---- */
+
+static int mappings_left = INT_MAX; /* that may be moved or put in a place */
+
+void *__real_mremap(void *from, size_t size, size_t new_size, int flags, void *to);
+void *__wrap_mremap(void *from, size_t size, size_t new_size, int flags, void *to);
+void *__real_mmap(void *at, size_t size, int rights, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int rights, int flags, int fd, off_t offset);
+
+static bool may_map(void)
+{
+    mappings_left -= mappings_left < INT_MAX;
+    errno = ENOMEM;
+    return mappings_left >= 0;
+}
+
+void *__wrap_mremap(void *from, size_t size, size_t new_size, int flags, void *to)
+{
+    return may_map() ? __real_mremap(from, size, new_size, flags, to) : MAP_FAILED;
+}
+
+void *__wrap_mmap(void *at, size_t size, int rights, int flags, int fd, off_t offset)
+{
+    if ((flags & MAP_FIXED) && !may_map())
+        return MAP_FAILED;
+    return __real_mmap(at, size, rights, flags, fd, offset);
+}
+
+/* Pages that came before the last mapping are cleared like others, and those behind it are nobody's
+ * any more. */
+static void memory_that_cannot_move_is_given_up(void **state)
+{
+    (void)state;
+    enum { PIECE = 30 * 1024 * 1024, MORE = 40 * 1024 * 1024, MOVED = 5 };
+    struct og_err err = {0};
+    const size_t before = og__rss_now();
+    for (int left = 0; left <= MOVED; left += MOVED) {
+        struct og_budget *b = og__budget_new(128 * OG_MIB);
+        char *p = og__alloc(b, PIECE, "cache", &err);
+        assert_non_null(p);
+        memset(p, 0xff, PIECE);
+        og__release(b, p, PIECE, "cache");
+        mappings_left = left;
+        char *q = og__alloc(b, MORE, "staging", &err);
+        mappings_left = INT_MAX;
+        assert_true(all_zero(q, MORE));
+        assert_true(!counts_are_ours || og__rss_now() - before < (size_t)(left + 8) * 2 * OG_MIB);
+        og__release(b, q, MORE, "staging");
+
+        char *space = og__address_reserve(PIECE, &err);
+        assert_int_equal(og__address_open(space, PIECE, &err), 0);
+        memset(space, 0xff, PIECE);
+        mappings_left = left;
+        og__address_empty(b, space, PIECE);
+        mappings_left = INT_MAX;
+        assert_true(all_zero(space, PIECE));
+        og__address_release(space, PIECE);
+        og__budget_free(b);
+        assert_true(!counts_are_ours || og__rss_now() - before < 4 * OG_MIB);
+    }
 }
 
 /* A stretch of reserved space lends its memory, and has it again. */
@@ -649,6 +714,7 @@ int main(void)
         cmocka_unit_test(budget_refuses_what_does_not_fit),
         cmocka_unit_test(memory_given_back_is_there_for_the_next),
         cmocka_unit_test(pieces_given_back_serve_together),
+        cmocka_unit_test(memory_that_cannot_move_is_given_up),
         cmocka_unit_test(address_space_lends_its_memory),
 #if OG_ADDRESS_SANITIZER
         cmocka_unit_test(blocks_end_where_they_were_asked_to),

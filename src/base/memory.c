@@ -310,8 +310,9 @@ static void *map_huge(size_t size, int rights, int flags)
 }
 
 /* Huge pages come to where others, untouched ones, are mapped: one by one, since the kernel moves
- * at once only what was mapped at once. */
-static bool move_pages(char *from, char *to, size_t bytes, int flags)
+ * at once only what was mapped at once. Returns how many bytes came; the rest is where it was: a
+ * process may have so many mappings, and not one more. */
+static size_t move_pages(char *from, char *to, size_t bytes, int flags)
 {
     for (size_t at = 0; at < bytes; at += HUGE) {
         char *page = to + at;
@@ -320,11 +321,11 @@ static bool move_pages(char *from, char *to, size_t bytes, int flags)
         /* what was there may be gone; this cannot fail for lack of address space */
         if (mmap(page, HUGE, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != page)
-            return false;
+            return at;
         if (!(flags & MREMAP_DONTUNMAP))
             munmap(from + at, HUGE);
     }
-    return true;
+    return bytes;
 }
 
 /* Kept pages come to these, whole huge ones that were not touched: so many bytes from the front. */
@@ -337,9 +338,12 @@ static size_t furnish(struct og_budget *b, char *start, size_t bytes)
         const size_t n = OG_MIN(k.bytes, bytes - done);
         if (k.bytes > n)
             put_kept(b, (struct block){k.start + n, k.bytes - n});
-        if (!move_pages(k.start, start + done, n, 0))
+        const size_t moved = move_pages(k.start, start + done, n, 0);
+        done += moved;
+        if (moved < n) {
+            munmap(k.start + moved, n - moved);
             break;
-        done += n;
+        }
     }
     pthread_mutex_unlock(&b->lock);
     return done;
@@ -463,17 +467,27 @@ void og__address_furnish(struct og_budget *b, void *start, size_t bytes)
         furnish(b, pages.start, pages.bytes);
 }
 
+/* What is in these pages comes to where nothing is yet, as far as it can. */
+static void lend_pages(struct og_budget *b, const struct block *pages, char *to)
+{
+    const size_t moved = move_pages(pages->start, to, pages->bytes, MREMAP_DONTUNMAP);
+    if (moved < pages->bytes)
+        munmap(to + moved, pages->bytes - moved);
+    if (moved == 0)
+        return;
+    pthread_mutex_lock(&b->lock);
+    put_kept(b, (struct block){to, moved});
+    pthread_mutex_unlock(&b->lock);
+}
+
 void og__address_empty(struct og_budget *b, void *start, size_t bytes)
 {
     const struct block pages = huge_pages(start, bytes);
     char *to = NULL;
     if (b && pages.bytes > 0)
         to = map_huge(pages.bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE);
-    if (to && move_pages(pages.start, to, pages.bytes, MREMAP_DONTUNMAP)) {
-        pthread_mutex_lock(&b->lock);
-        put_kept(b, (struct block){to, pages.bytes});
-        pthread_mutex_unlock(&b->lock);
-    }
+    if (to)
+        lend_pages(b, &pages, to);
     madvise(start, bytes, MADV_DONTNEED); /* what did not move */
 }
 
