@@ -95,6 +95,38 @@ static int stop(struct og_comm *c)
     return 130;
 }
 
+/* Worker 0 ends by the signal, since it has not said what it does then, and worker 1 fails, since
+ * the other is gone: that one before it, or behind it. */
+static int miss_one(struct og_comm *c, bool before)
+{
+    char name[16];
+    sigset_t asked;
+    sigemptyset(&asked);
+    sigaddset(&asked, SIGTERM);
+    sigprocmask(SIG_BLOCK, &asked, NULL);
+    snprintf(name, sizeof(name), "worker-%d", c->rank);
+    leave_note(name);
+    sigwaitinfo(&asked, NULL);
+    if ((c->rank == 0) == before)
+        usleep(300000);
+    if (c->rank == 1)
+        return FAILED;
+    signal(SIGTERM, SIG_DFL);
+    raise(SIGTERM);
+    sigprocmask(SIG_UNBLOCK, &asked, NULL);
+    return 0;
+}
+
+static int miss_one_before(struct og_comm *c)
+{
+    return miss_one(c, true);
+}
+
+static int miss_one_behind(struct og_comm *c)
+{
+    return miss_one(c, false);
+}
+
 /* Never, whoever asks. */
 static int stay(struct og_comm *c)
 {
@@ -120,6 +152,8 @@ static const struct {
 } parts[] = {{"fail_while_one_writes", fail_while_one_writes},
              {"fail_while_one_hangs", fail_while_one_hangs},
              {"stop", stop},
+             {"miss_one_before", miss_one_before},
+             {"miss_one_behind", miss_one_behind},
              {"stay", stay},
              {"succeed", succeed}};
 
@@ -224,6 +258,18 @@ static void signals_that_come_together_are_one(void **state)
     assert_true(has_note("stopped-0") && has_note("stopped-1")); /* nobody was killed */
 }
 
+static void who_misses_one_that_was_stopped_has_not_failed(void **state)
+{
+    (void)state;
+    static const char *const parts_of[] = {"miss_one_before", "miss_one_behind"};
+    for (size_t i = 0; i < OG_COUNT(parts_of); i++) {
+        const pid_t pid = launch_apart(parts_of[i]);
+        kill(pid, SIGUSR1);
+        assert_int_equal(status_of(pid), 130);
+        test_shell("rm %s/worker-*", folder);
+    }
+}
+
 static void one_that_comes_later_kills(void **state)
 {
     (void)state;
@@ -249,6 +295,7 @@ int main(void)
         IN_A_FOLDER(one_that_hangs_is_killed),
         IN_A_FOLDER(ends_are_noticed_where_they_were_ignored),
         IN_A_FOLDER(signals_that_come_together_are_one),
+        IN_A_FOLDER(who_misses_one_that_was_stopped_has_not_failed),
         IN_A_FOLDER(one_that_comes_later_kills),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,6 +31,7 @@ struct launch {
     double failed;                          /* when the first of them did; 0: none */
     double asked;                           /* when the first signal came; 0: none */
     bool at_once;                           /* asked again: without a checkpoint */
+    bool early;                             /* asked before one knew what to do then: it ended */
     sigset_t awaited, before;
     struct sigaction children; /* what was to be done when a child ends */
     struct og_err *err;
@@ -188,10 +189,12 @@ static bool was_killed(const struct launch *l, int rank, int status)
            (l->failed == 0 || WTERMSIG(status) != SIGTERM);
 }
 
-/* Who fails says why; who is killed cannot. */
+/* Who fails says why; who is killed cannot. Where one was stopped early, that others miss it and
+ * fail is no failure, whoever of them ends first. */
 static void note_end(struct launch *l, int rank, int status)
 {
-    const int code = was_stopped(l, status) ? 130 : WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    const bool early = was_stopped(l, status);
+    const int code = early ? 130 : WIFEXITED(status) ? WEXITSTATUS(status) : 1;
     const bool first = l->failed == 0;
     if (was_killed(l, rank, status))
         og__fail(l->err, -ECONNABORTED, "go on with --resume",
@@ -199,6 +202,7 @@ static void note_end(struct launch *l, int rank, int status)
                  sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "?");
     l->pid[rank] = 0;
     l->left--;
+    l->early |= early;
     if (code == 0 || (l->killed[rank] && l->at_once))
         return;
     if (code == 130 && l->status == 0)
@@ -295,7 +299,7 @@ int og__workers_run(int n, char *const *argv, double grace, struct og_err *err)
         OG_TRY(start_worker(&l, i, argv));
     close_streams(&l);
     wait_for_all(&l);
-    rc = l.err->code < 0 ? l.err->code : l.status;
+    rc = l.err->code < 0 ? l.err->code : l.early ? 130 : l.status;
 out:
     end(&l);
     return rc;
