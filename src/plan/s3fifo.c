@@ -198,7 +198,7 @@ static int step_s3fifo(struct og_policy *p, const uint32_t *ids, struct og_plan 
 {
     struct s3fifo *s = p->state;
     (void)err;
-    const uint32_t pinned = og__slots_pin_hits(&s->slots, s->mark, ids, out);
+    const uint32_t pinned = og__slots_pin_hits(&s->slots, s->mark, OG__PINNED, ids, out);
     count_uses(s, out);
     og__slots_admit(&s->slots, pinned, ids, out, &(struct og_admission){evict, enter, s});
     og__slots_unpin(s->mark, out);

@@ -102,12 +102,7 @@ static int step_sieve(struct og_policy *p, const uint32_t *ids, struct og_plan *
 {
     struct sieve *s = p->state;
     (void)err;
-    const uint32_t pinned = og__slots_pin_hits(&s->slots, s->mark, ids, out);
-    for (uint32_t i = 0; i < out->n; i++)
-        if (out->place[i] != OG_NO_SLOT)
-            s->mark[out->place[i]] |= USED;
-    og__slots_admit(&s->slots, pinned, ids, out, &(struct og_admission){evict, enter, s});
-    og__slots_unpin(s->mark, out);
+    og__slots_step(&s->slots, s->mark, USED, ids, out, &(struct og_admission){evict, enter, s});
     return 0;
 }
 

@@ -58,15 +58,15 @@ OG_CLONES void og__slots_look_up(const struct og_slots *s, const uint32_t *ids, 
     }
 }
 
-uint32_t og__slots_pin_hits(const struct og_slots *s, uint8_t *mark, const uint32_t *ids,
-                            struct og_plan *out)
+uint32_t og__slots_pin_hits(const struct og_slots *s, uint8_t *mark, uint8_t bits,
+                            const uint32_t *ids, struct og_plan *out)
 {
     uint32_t hits = 0;
     og__slots_look_up(s, ids, out);
     for (uint32_t i = 0; i < out->n; i++) {
         if (out->place[i] == NONE)
             continue;
-        mark[out->place[i]] |= OG__PINNED;
+        mark[out->place[i]] |= bits;
         hits++;
     }
     return hits;
@@ -93,4 +93,12 @@ void og__slots_admit(struct og_slots *s, uint32_t pinned, const uint32_t *ids, s
         pinned++;
         og__plan_change(out, i, slot);
     }
+}
+
+void og__slots_step(struct og_slots *s, uint8_t *mark, uint8_t used, const uint32_t *ids,
+                    struct og_plan *out, const struct og_admission *how)
+{
+    const uint32_t pinned = og__slots_pin_hits(s, mark, used | OG__PINNED, ids, out);
+    og__slots_admit(s, pinned, ids, out, how);
+    og__slots_unpin(mark, out);
 }

@@ -37,11 +37,11 @@ void og__slots_drop(struct og_slots *s, uint32_t slot);
 void og__slots_look_up(const struct og_slots *s, const uint32_t *ids, struct og_plan *out);
 
 /* While a batch is planned nothing that it uses may leave: a mark a slot says so, beside what a
- * policy notes in its other bits. pin_hits looks up and returns the number of hits, unpin ends it
- * for hits and for what has entered. */
+ * policy notes in its other bits. pin_hits looks up, sets these bits of hits, OG__PINNED among
+ * them, and returns the number of hits; unpin ends it for hits and for what has entered. */
 enum { OG__PINNED = 0x80 };
-uint32_t og__slots_pin_hits(const struct og_slots *s, uint8_t *mark, const uint32_t *ids,
-                            struct og_plan *out);
+uint32_t og__slots_pin_hits(const struct og_slots *s, uint8_t *mark, uint8_t bits,
+                            const uint32_t *ids, struct og_plan *out);
 void og__slots_unpin(uint8_t *mark, const struct og_plan *out);
 
 /* How a policy lets rows in: evict empties a slot that is not pinned (there is one) and returns it;
@@ -55,6 +55,10 @@ struct og_admission {
  * its hits: first into slots that held nothing yet. The plan's changes say so. */
 void og__slots_admit(struct og_slots *s, uint32_t pinned, const uint32_t *ids, struct og_plan *out,
                      const struct og_admission *how);
+/* A batch of a policy that only wants to know which rows were used: all of the above, with the bits
+ * `used` set in the marks of hits. */
+void og__slots_step(struct og_slots *s, uint8_t *mark, uint8_t used, const uint32_t *ids,
+                    struct og_plan *out, const struct og_admission *how);
 
 /* ---- queues: rings through links, each with a head beyond the slots ---- */
 
