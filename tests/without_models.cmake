@@ -1,7 +1,7 @@
 # Tests of a build without models (OUTGROW_MODELS=OFF).
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/cache) # nothing is kept in the home of the user
 file(GLOB SUPPORT_SOURCES CONFIGURE_DEPENDS support/*.c)
-foreach(name test_loader test_loader_calls)
+foreach(name test_loader test_loader_calls test_loader_places test_loader_threads)
   add_executable(${name} ${name}.c ${SUPPORT_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE outgrow_static outgrow_flags PkgConfig::DEPS ${CMOCKA_LIBRARY} Threads::Threads m)
