@@ -451,7 +451,7 @@ def check_words(graph):
     assert "--sampler ladies" in refused("sample", "graph", "--out", "x", "--sampler", "ladies")
     assert "--task link" in refused("sample", "graph", "--out", "x", "--task", "link")
     assert "two types to learn from" in refused("plan", "graph")
-    assert "widths of their own" in refused("simulate", said.folder, "--policy", "lru", "--cache", "10%")
+    assert "give the dataset" in refused("simulate", said.folder, "--policy", "lru", "--cache", "10%")
     for topology in "memory", "disk":
         for sampler in "uniform", "weighted", "labor":
             least = ["sample", graph.folder, "--topology", topology, "--sampler", sampler, "--batch", 60, "--epochs", 1, "--threads", 2, "--with-features"]

@@ -77,7 +77,7 @@ static void show_all_rates(const json_t *root)
         printf("\n%lld workers, each with a cache of its own", (long long)workers);
     show_rates(root, NULL, "hit_rate", "hit rate");
     show_rates(root, NULL, "hit_rate_with_prefill", "prefilled rows as misses");
-    if (workers <= 1)
+    if (workers <= 1 || !json_object_get(root, "rows_exchanged"))
         return;
     printf("\nif each kept the rows of its nodes alone and sent them to the others: %.1f %% of the "
            "rows sent, %s",
@@ -114,16 +114,28 @@ static void show_tiers(const json_t *root)
     }
 }
 
+/* Of one width, or of the types that have any. */
+static void show_widths(const json_t *root)
+{
+    const json_t *types = json_object_get(root, "types");
+    char bytes[SHOWN_MAX];
+    if (!types)
+        printf("%s", show_value(bytes, "row_bytes", json_object_get(root, "row_bytes")));
+    for (size_t i = 0; i < json_array_size(types); i++) {
+        const json_t *t = json_array_get(types, i);
+        printf("%s%s (%s)", i > 0 ? ", " : "", json_string_value(json_object_get(t, "name")),
+               show_value(bytes, "row_bytes", json_object_get(t, "row_bytes")));
+    }
+}
+
 static void show_simulation(const json_t *root)
 {
     char name[SHOWN_MAX];
     char rows[SHOWN_MAX];
-    char bytes[SHOWN_MAX];
-    printf("%s: %s rows of %s in %lld batches\n",
-           show_value(name, "dataset", json_object_get(root, "dataset")),
-           show_value(rows, "rows", json_object_get(root, "rows")),
-           show_value(bytes, "row_bytes", json_object_get(root, "row_bytes")),
-           (long long)json_integer_value(json_object_get(root, "batches")));
+    printf("%s: %s rows of ", show_value(name, "dataset", json_object_get(root, "dataset")),
+           show_value(rows, "rows", json_object_get(root, "rows")));
+    show_widths(root);
+    printf(" in %lld batches\n", (long long)json_integer_value(json_object_get(root, "batches")));
     if (json_object_get(root, "device_memory"))
         show_tiers(root);
     else

@@ -6,7 +6,7 @@
  */
 #include "base/file.h"
 #include "budget/memory_plan.h"
-#include "run/simulator.h"
+#include "run/simulate_types.h"
 #include "train/hotness.h"
 #include "train/json.h"
 #include "train/options.h"
@@ -65,8 +65,7 @@ static struct og_policy_setup setup_of(const struct simulator *m, const struct a
     return og__policy_setup(&p->opt, p->kind, m->sim.n_nodes);
 }
 
-/* What it is simulated over. */
-static struct og_simulation simulation_of(const struct simulator *m, const struct asked_policy *p)
+struct og_simulation og__simulation_of(const struct simulator *m, const struct asked_policy *p)
 {
     struct og_simulation sim = m->sim;
     sim.superbatch = superbatch_of(m, p->kind);
@@ -207,7 +206,7 @@ static struct og_simulation simulation_of_pair(const struct simulator *m,
                                                const struct asked_policy *host,
                                                const struct asked_policy *device)
 {
-    struct og_simulation sim = simulation_of(m, host);
+    struct og_simulation sim = og__simulation_of(m, host);
     sim.superbatch = OG_MIN(sim.superbatch, superbatch_of(m, device->kind));
     return sim;
 }
@@ -249,8 +248,12 @@ static size_t most_for_a_policy(const struct simulator *m)
     size_t most = 0;
     for (int i = 0; i < m->n_policies; i++) {
         const struct asked_policy *p = &m->policy[i];
+        if (og__simulates_types(m)) {
+            most = OG_MAX(most, og__simulate_types_bytes(m, p));
+            continue;
+        }
         const struct og_policy_setup setup = setup_of(m, p);
-        const struct og_simulation sim = simulation_of(m, p);
+        const struct og_simulation sim = og__simulation_of(m, p);
         size_t ranking = m->s ? og__hotness_bytes(&m->s->facts, p->kind) : 0;
         size_t running = running_bytes(m, &sim, &setup);
         most = OG_MAX(most, hotness_bytes(m, p) + OG_MAX(ranking, running));
@@ -307,7 +310,8 @@ static int open_simulator(struct simulator *m, const char *source, const char *p
     OG_TRY(check_policies(m, m, err));
     OG_TRY(check_workers(m, err));
     OG_TRY(m->device ? check_policies(m, m->device, err) : 0);
-    settle_sizes(m);
+    if (!og__simulates_types(m)) /* each policy shares them out for itself */
+        settle_sizes(m);
     settle_device(m);
     m->sim.stop = m->seen ? m->seen->stop : NULL;
     OG_TRY(check_memory(m, err));
@@ -333,6 +337,7 @@ static void close_simulator(struct simulator *m)
         og__release(m->s->budget, m->ptr, batches * sizeof(*m->ptr), "trace");
     }
     og__session_close(m->s);
+    free(m->rule_of);
     og__trace_release(&m->folder);
     og__pool_close(m->pool);
     og__budget_free(m->budget);
@@ -348,7 +353,7 @@ static int count_policy(const struct simulator *m, const struct asked_policy *p,
                         const struct og_policy_setup *setup, struct og_counted *counted,
                         struct og_err *err)
 {
-    const struct og_simulation sim = simulation_of(m, p);
+    const struct og_simulation sim = og__simulation_of(m, p);
     const struct og_dealt own = og__simulator_dealt(m, false);
     const struct og_dealt owners = og__simulator_dealt(m, true);
     if (m->workers <= 1)
@@ -460,8 +465,10 @@ static int simulate_all(struct simulator *m, json_t *results, struct og_err *err
 {
     int rc = 0;
     for (int i = 0; i < m->n_policies; i++) {
-        OG_TRY(m->device ? simulate_pairs(m, &m->policy[i], i, results, err)
-                         : simulate_policy(m, &m->policy[i], results, err));
+        const struct asked_policy *of = &m->policy[i];
+        OG_TRY(m->device                ? simulate_pairs(m, of, i, results, err)
+               : og__simulates_types(m) ? og__simulate_types(m, of, results, err)
+                                        : simulate_policy(m, of, results, err));
         struct og_progress p = {
             .stage = "simulate", .done = (uint64_t)i + 1, .total = (uint64_t)m->n_policies};
         og__observe(m->seen, &p);

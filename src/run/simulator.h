@@ -37,8 +37,9 @@ struct simulator {
     uint32_t most_batches;
     /* a dataset, or NULL */
     struct og_session *s;
-    uint32_t *ids; /* [most_rows] */
-    uint64_t *ptr; /* [most_batches + 1] */
+    struct og_read_rule *rule_of; /* [types] of a typed one, those with rows; else NULL */
+    uint32_t *ids;                /* [most_rows] */
+    uint64_t *ptr;                /* [most_batches + 1] */
     uint64_t rows;
     uint32_t n_batches;
     /* a trace */
@@ -66,6 +67,17 @@ OG_MUST_CHECK int og__simulator_add_caches(struct simulator *m, const char *list
 size_t og__simulator_row_bytes(const struct simulator *m); /* of a row in the cache */
 /* Batches of a superbatch; of several workers each one's. */
 uint32_t og__simulator_superbatch(const struct simulator *m);
+/* What a policy is simulated over. */
+struct og_simulation og__simulation_of(const struct simulator *m, const struct asked_policy *p);
+static inline bool og__simulates_types(const struct simulator *m)
+{
+    return m->s && m->s->facts.types;
+}
+/* Are workers counted as they would send one another rows, too? */
+static inline bool og__simulates_exchange(const struct simulator *m)
+{
+    return m->workers > 1 && !og__simulates_types(m);
+}
 struct og_dealt og__simulator_dealt(const struct simulator *m, bool exchange);
 
 /* ---- its batches ---- */
@@ -85,6 +97,7 @@ OG_MUST_CHECK int og__simulator_read(struct simulator *m, const char *dir, struc
 struct og_counted {
     struct og_simulated own[OG__MOST_SIZES], exchanged[OG__MOST_SIZES];
 };
+json_t *og__simulated_counts_json(const struct og_simulated *r);
 json_t *og__simulated_json(const struct simulator *m, const struct asked_policy *p,
                            const struct asked_cache *c, const struct og_counted *counted);
 /* All of it, with those results, whose reference is not taken. */

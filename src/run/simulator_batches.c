@@ -1,5 +1,5 @@
 /* The batches that are simulated over: of a dataset, or of a trace. */
-#include "run/simulator.h"
+#include "run/simulate_types.h"
 
 #include "base/file.h"
 #include "train/options.h"
@@ -16,7 +16,8 @@ int og__simulator_open_dataset(struct simulator *m, const char *dataset, struct 
 {
     if (m->opt.epochs == 0)
         return og__fail(err, -EINVAL, "give --epochs of at least 1", "--epochs 0: no batches");
-    int rc = og__session_open(&m->s, dataset, &m->opt, OG__WANT_UNEVALUATED, NULL, m->seen, err);
+    int rc = og__session_open(&m->s, dataset, &m->opt, OG__WANT_UNEVALUATED | OG__WANT_TYPES, NULL,
+                              m->seen, err);
     if (rc < 0)
         return rc;
     struct og_session *s = m->s;
@@ -28,9 +29,21 @@ int og__simulator_open_dataset(struct simulator *m, const char *dataset, struct 
     m->sim.n_nodes = (uint64_t)s->facts.ds->n_nodes;
     m->sim.pool = s->pool;
     m->sim.budget = s->budget;
+    if (s->facts.types)
+        return og__simulator_know_types(m, err);
     rc = og__learn_rule(&s->facts, &s->config, s->budget, err);
     m->sim.rule = s->facts.read_rule;
     return rc;
+}
+
+/* Of typed graphs those that have rows, as they are planned. */
+static uint32_t keep_ids(const struct simulator *m, const struct og_batch *batch, uint32_t *to)
+{
+    uint32_t n_of[OG_MOST_TYPES];
+    if (og__simulates_types(m))
+        return og__ids_with_features(m->s->facts.types, batch->ids, batch->n_ids, to, n_of);
+    memcpy(to, batch->ids, batch->n_ids * sizeof(*to));
+    return batch->n_ids;
 }
 
 static int keep_batch(void *arg, struct og_work *w, struct og_err *err)
@@ -40,8 +53,7 @@ static int keep_batch(void *arg, struct og_work *w, struct og_err *err)
     if (batch->n_ids > m->most_rows - m->rows)
         return og__fail(err, -ENOMEM, "another --seed may have smaller ones",
                         "trace: batches are larger than the first ones promised");
-    memcpy(m->ids + m->rows, batch->ids, batch->n_ids * sizeof(*m->ids));
-    m->rows += batch->n_ids;
+    m->rows += keep_ids(m, batch, m->ids + m->rows);
     m->ptr[++m->n_batches] = m->rows;
     struct og_progress p = {.stage = "sample",
                             .epoch = (int)w->descriptor.epoch,
@@ -129,8 +141,12 @@ int og__simulator_open_trace(struct simulator *m, const char *dir, struct og_err
     OG_TRY(og__options_resolve(&m->opt, &log, err));
     OG_TRY(og__trace_describe(&m->folder.said, dir, err));
     if (m->folder.said.n_relations > 0)
-        OG_TRY(og__fail(err, -ENOTSUP, "import the source with --drop-types",
-                        "%s: of a graph with types, whose rows have widths of their own", dir));
+        OG_TRY(og__fail(err, -ENOTSUP,
+                        "give the dataset in the place of the trace: with the options the trace "
+                        "was sampled with, its batches are the same",
+                        "%s: of a graph with types, among which a cache is shared out by the "
+                        "graph of %s, which a trace has not",
+                        dir, m->folder.said.dataset));
     OG_TRY(og__pool_open(&m->pool, m->opt.threads, err));
     m->sim.n_nodes = m->folder.said.n_nodes;
     m->sim.pool = m->pool;

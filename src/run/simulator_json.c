@@ -1,5 +1,5 @@
 /* What a simulation found, as JSON. */
-#include "run/simulator.h"
+#include "run/simulate_types.h"
 
 #include "train/json.h"
 
@@ -8,7 +8,7 @@ static double share(uint64_t part, uint64_t of)
     return of ? (double)part / (double)of : 0;
 }
 
-static json_t *counts_json(const struct og_simulated *r)
+json_t *og__simulated_counts_json(const struct og_simulated *r)
 {
     const struct og_plan_cost *cost = &r->cost;
     return json_pack("{s:f s:f s:I s:I s:I s:I s:I s:I}", "hit_rate", share(cost->hits, cost->rows),
@@ -23,12 +23,12 @@ json_t *og__simulated_json(const struct simulator *m, const struct asked_policy 
 {
     json_t *row = json_pack("{s:s s:s s:I}", "policy", p->name, "cache", c->name, "cache_rows",
                             (json_int_t)m->size[c->place]);
-    json_t *counts = counts_json(&counted->own[c->place]);
+    json_t *counts = og__simulated_counts_json(&counted->own[c->place]);
     bool whole = row && counts && json_object_update(row, counts) == 0;
     json_decref(counts);
-    if (whole && m->workers > 1)
-        whole =
-            json_object_set_new(row, "exchanged", counts_json(&counted->exchanged[c->place])) == 0;
+    if (whole && og__simulates_exchange(m))
+        whole = json_object_set_new(row, "exchanged",
+                                    og__simulated_counts_json(&counted->exchanged[c->place])) == 0;
     if (whole)
         return row;
     json_decref(row);
@@ -48,7 +48,9 @@ int og__simulation_add_exchange(const struct simulator *m, json_t *root, struct 
 {
     const struct og_dealt dealt = og__simulator_dealt(m, true);
     uint64_t asked[MOST_WORKERS];
-    if (m->workers <= 1 || !root)
+    if (root && m->workers > 1 && !og__simulates_exchange(m))
+        json_object_set_new(root, "workers", json_integer(m->workers));
+    if (!root || !og__simulates_exchange(m))
         return 0;
     const uint64_t kept = og__dealt_rows(&m->sim.trace, &dealt, asked);
     const uint64_t moved = m->rows - kept;
@@ -69,14 +71,16 @@ json_t *og__simulation_json(const struct simulator *m, json_t *results, double o
                             double simulating)
 {
     uint32_t epochs = (m->n_batches + m->epoch - 1) / OG_MAX(m->epoch, 1u);
-    return json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f s:f s:o s:o s:O}", "dataset",
-                     m->s ? m->s->facts.ds->name : m->folder.said.dataset, "num_nodes",
-                     (json_int_t)m->sim.n_nodes, "row_bytes", (json_int_t)m->sim.rule.row_bytes,
-                     "epochs", (json_int_t)epochs, "batches", (json_int_t)m->n_batches,
-                     "superbatch", (json_int_t)og__simulator_superbatch(m), "rows",
-                     (json_int_t)m->rows, "sample_seconds", opening, "simulate_seconds", simulating,
-                     "policies", names_json(m, true), "caches", names_json(m, false), "results",
-                     results);
+    json_t *root =
+        json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f s:f s:o s:o s:O}", "dataset",
+                  m->s ? m->s->facts.ds->name : m->folder.said.dataset, "num_nodes",
+                  (json_int_t)m->sim.n_nodes, "row_bytes", (json_int_t)m->sim.rule.row_bytes,
+                  "epochs", (json_int_t)epochs, "batches", (json_int_t)m->n_batches, "superbatch",
+                  (json_int_t)og__simulator_superbatch(m), "rows", (json_int_t)m->rows,
+                  "sample_seconds", opening, "simulate_seconds", simulating, "policies",
+                  names_json(m, true), "caches", names_json(m, false), "results", results);
+    return og__simulates_types(m) ? og__json_with(root, "types", og__simulated_types_json(m))
+                                  : root;
 }
 
 void og__simulation_add_device(const struct simulator *m, json_t *root)

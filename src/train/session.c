@@ -310,7 +310,11 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     OG_TRY(og__session_load_seeds(s, want, err));
     if (s->facts.typed && (want & OG__WANT_TYPES)) {
         OG_TRY(og__session_know_types(s, model, err));
-        OG_TRY(og__learner_shape(&s->facts, &s->config.opt, model, err));
+        if (want & (OG__WANT_FEATURES | OG__WANT_MODEL))
+            OG_TRY(og__learner_shape(&s->facts, &s->config.opt, model, err));
+        else /* of no model more than whose nodes are seeds */
+            s->facts.shape =
+                (struct og_model_config){.types = s->facts.types, .task = s->config.opt.task};
     }
     og__know_splits(&s->facts, want);
     OG_TRY(og__session_schedule(s, err));

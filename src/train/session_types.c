@@ -239,7 +239,8 @@ int og__session_know_types(struct og_session *s, const struct og_model_config *m
     if (!g || !g->type || !g->relation)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", s->facts.ds->path);
     OG_TRY(find_seeds(s, err));
-    OG_TRY(settle_embeddings(s, model, err));
+    if (s->config.want & (OG__WANT_FEATURES | OG__WANT_MODEL)) /* else nobody reads any */
+        OG_TRY(settle_embeddings(s, model, err));
     OG_TRY(know_ranges(&s->facts, err));
     if (s->config.want & OG__WANT_EVERY)
         OG_TRY(take_every_node(s, err));

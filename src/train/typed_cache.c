@@ -51,9 +51,9 @@ static struct og_width *widths_of(const struct og_typed *g)
     return width;
 }
 
-/* Bytes of the n worthiest rows; how many are of each type, where `told` is not NULL. */
-static int count_bytes(struct og_session *s, const uint32_t *worth, uint64_t n, size_t *bytes,
-                       struct og_typed_told *told, struct og_err *err)
+/* Bytes of the n worthiest rows; how many are of each type, where `slots` is not NULL. */
+static int count_bytes(const struct og_session *s, const uint32_t *worth, uint64_t n, size_t *bytes,
+                       uint64_t *slots, struct og_err *err)
 {
     const struct og_typed *g = s->facts.typed;
     struct og_placement kept = {0};
@@ -68,8 +68,8 @@ static int count_bytes(struct og_session *s, const uint32_t *worth, uint64_t n, 
         for (uint32_t v = 0; row > 0 && v < of->view.n_nodes; v++)
             n_kept += og__placement_has(&kept, (uint32_t)of->first + v);
         *bytes += n_kept * row;
-        if (told)
-            told[t].slots = n_kept;
+        if (slots)
+            slots[t] = n_kept;
     }
     og__placement_release(&kept);
     return 0;
@@ -97,35 +97,62 @@ static int refuse_cache(struct og_session *s, const uint32_t *worth, uint64_t wa
                     (unsigned long long)want, (unsigned long long)have);
 }
 
-/* What rows are worth, by uses as the policy ranks nodes by them; degrees, where it ranks none. */
-static int weigh(struct og_session *s, uint32_t *worth, struct og_err *err)
+int og__typed_cache_weigh(const struct og_session *s, int policy, const struct og_options *opt,
+                          uint32_t *worth, struct og_err *err)
 {
     const struct og_typed *g = s->facts.typed;
-    const int by = og__policy_ranked_like(s->config.opt.policy);
+    const int by = og__policy_ranked_like(policy);
     struct og_width *width = widths_of(g);
     int rc;
     OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
-    OG_TRY(og__hotness_of(&s->structure, s->pool, by, &s->config.opt, worth, err));
+    OG_TRY(og__hotness_of(&s->structure, s->pool, by, opt, worth, err));
     og__widths_weigh(worth, width, g->n_types);
 out:
     free(width);
     return rc;
 }
 
-/* As many of the worthiest as --cache allows, and no fewer where it is given. */
+static int weigh(const struct og_session *s, uint32_t *worth, struct og_err *err)
+{
+    return og__typed_cache_weigh(s, s->config.opt.policy, &s->config.opt, worth, err);
+}
+
+/* As many of the worthiest as an amount of cache allows. */
+static int count_asked(const struct og_session *s, const uint32_t *worth,
+                       const struct og_amount *cache, uint64_t *want, struct og_err *err)
+{
+    const uint64_t asked = cache->unit == OG_BYTES ? (uint64_t)cache->value : UINT64_MAX;
+    struct og_width *width = widths_of(s->facts.typed);
+    int rc;
+    OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
+    OG_TRY(og__widths_fit(worth, width, s->facts.typed->n_types, asked, s->budget, want, err));
+    *want = OG_MIN(*want, og__cache_rows(cache, s->facts.n_nodes, s->facts.row_bytes));
+out:
+    free(width);
+    return rc;
+}
+
+int og__typed_cache_slots(const struct og_session *s, const uint32_t *worth,
+                          const struct og_amount *cache, uint64_t *slots, struct og_err *err)
+{
+    uint64_t n = 0;
+    size_t bytes;
+    int rc = count_asked(s, worth, cache, &n, err);
+    return rc < 0 ? rc : count_bytes(s, worth, n, &bytes, slots, err);
+}
+
+/* Of those as many as fit, which are all of them where --cache is given. */
 static int count_fitting(struct og_session *s, const uint32_t *worth, uint64_t bytes, uint64_t *fit,
                          struct og_err *err)
 {
     const struct og_typed *g = s->facts.typed;
     const struct og_amount *cache = &s->config.opt.cache;
-    const uint64_t asked = cache->unit == OG_BYTES ? (uint64_t)cache->value : UINT64_MAX;
     uint64_t want = 0;
     struct og_width *width = widths_of(g);
     int rc;
     OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
-    OG_TRY(og__widths_fit(worth, width, g->n_types, asked, s->budget, &want, err));
-    OG_TRY(og__widths_fit(worth, width, g->n_types, OG_MIN(bytes, asked), s->budget, fit, err));
-    want = OG_MIN(want, s->facts.cache_rows);
+    OG_TRY(count_asked(s, worth, cache, &want, err));
+    OG_TRY(og__widths_fit(worth, width, g->n_types, bytes, s->budget, fit, err));
     *fit = OG_MIN(*fit, want);
     if (cache->unit != OG_UNSET && *fit < want)
         OG_TRY(refuse_cache(s, worth, want, *fit, bytes, err));
@@ -216,10 +243,13 @@ static void size_tables(struct og_session *s)
 static int share_out(struct og_session *s, uint64_t bytes, struct og_err *err)
 {
     struct og_memory_plan *m = &s->memory;
+    uint64_t slots[OG_MOST_TYPES];
     uint64_t fit = 0;
     int rc;
     OG_TRY(count_fitting(s, s->hotness, bytes, &fit, err));
-    OG_TRY(count_bytes(s, s->hotness, fit, &m->cache, s->told, err));
+    OG_TRY(count_bytes(s, s->hotness, fit, &m->cache, slots, err));
+    for (uint32_t t = 0; t < s->facts.typed->n_types; t++)
+        s->told[t].slots = slots[t];
     m->n_slots = (uint32_t)fit;
     size_tables(s);
 out:

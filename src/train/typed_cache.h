@@ -10,6 +10,15 @@
  * cache changes. */
 OG_MUST_CHECK int og__typed_cache_check(int policy, struct og_err *err);
 OG_MUST_CHECK int og__typed_cache_check_still(int policy, struct og_err *err);
+/* What rows are worth, by uses as the policy ranks nodes by them; degrees, where it ranks none.
+ * opt: its parameters; worth[N]. */
+OG_MUST_CHECK int og__typed_cache_weigh(const struct og_session *s, int policy,
+                                        const struct og_options *opt, uint32_t *worth,
+                                        struct og_err *err);
+/* By that the rows of each type in a cache so large, into slots[types]. */
+OG_MUST_CHECK int og__typed_cache_slots(const struct og_session *s, const uint32_t *worth,
+                                        const struct og_amount *cache, uint64_t *slots,
+                                        struct og_err *err);
 /* *out is to be released; without slots where nothing is kept. */
 OG_MUST_CHECK int og__typed_cache_place(struct og_session *s, struct og_placement *out,
                                         struct og_err *err);

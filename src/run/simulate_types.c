@@ -1,0 +1,291 @@
+#include "run/simulate_types.h"
+
+#include "gather/typed_gather.h"
+#include "train/hotness.h"
+#include "train/json.h"
+#include "train/typed_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "trace";
+enum { PLACING_BYTES = 1 << 19 }; /* while rows are ranked */
+
+static const struct og_graph_types *types_of(const struct simulator *m)
+{
+    return m->s->facts.types;
+}
+
+static uint64_t nodes_of(const struct simulator *m, uint32_t t)
+{
+    return types_of(m)->type[t].end - og__first_id(types_of(m), t);
+}
+
+static size_t row_bytes_of(const struct simulator *m, uint32_t t)
+{
+    return og__file_row_bytes(&m->s->facts.typed->type[t].view);
+}
+
+/* ---- what there is ---- */
+
+int og__simulator_know_types(struct simulator *m, struct og_err *err)
+{
+    const struct og_graph_types *g = types_of(m);
+    int rc = 0;
+    if (m->device)
+        return og__fail(err, -ENOTSUP, "leave --device-memory out",
+                        "--device-memory: a device keeps no rows of typed graphs yet");
+    for (int i = 0; i < m->n_policies; i++)
+        OG_TRY(og__typed_cache_check(m->policy[i].kind, err));
+    m->rule_of = calloc(g->n_types, sizeof(*m->rule_of));
+    if (!m->rule_of)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "simulation"));
+    for (uint32_t t = 0; t < g->n_types; t++)
+        if (og__has_features(&g->type[t]))
+            OG_TRY(og__typed_reader_rule(&m->s->facts.typed->type[t], m->s->config.opt.io,
+                                         m->s->budget, &m->rule_of[t], err));
+out:
+    return rc;
+}
+
+json_t *og__simulated_types_json(const struct simulator *m)
+{
+    const struct og_graph_types *g = types_of(m);
+    json_t *list = json_array();
+    for (uint32_t t = 0; t < g->n_types; t++)
+        if (og__has_features(&g->type[t]))
+            list = og__json_append(list, json_pack("{s:s s:I s:I}", "name", g->type[t].name,
+                                                   "nodes", (json_int_t)nodes_of(m, t), "row_bytes",
+                                                   (json_int_t)row_bytes_of(m, t)));
+    return list;
+}
+
+/* ---- a policy's caches ---- */
+
+/* Of one policy, by types and sizes. */
+struct shared_out {
+    uint64_t (*slots)[OG_MOST_TYPES]; /* [n_caches], sizes ascending */
+    struct og_simulated *of;          /* [n_types][n_caches], the same */
+};
+
+static void close_shares(struct shared_out *o)
+{
+    free(o->slots);
+    free(o->of);
+}
+
+static int open_shares(const struct simulator *m, struct shared_out *o, struct og_err *err)
+{
+    const size_t n = (size_t)m->n_caches;
+    *o = (struct shared_out){.slots = calloc(n, sizeof(*o->slots)),
+                             .of = calloc(types_of(m)->n_types * n, sizeof(*o->of))};
+    return o->slots && o->of ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation");
+}
+
+static uint64_t all_slots(const struct simulator *m, const uint64_t *slots)
+{
+    uint64_t sum = 0;
+    for (uint32_t t = 0; t < types_of(m)->n_types; t++)
+        sum += slots[t];
+    return sum;
+}
+
+/* By one ranking, so that what is larger in all is no smaller in any type. */
+static void sort_sizes(struct simulator *m, const uint64_t (*slots)[OG_MOST_TYPES],
+                       struct shared_out *o)
+{
+    for (int i = 0; i < m->n_caches; i++) {
+        const uint64_t own = all_slots(m, slots[i]);
+        uint32_t place = 0;
+        for (int k = 0; k < m->n_caches; k++) {
+            const uint64_t other = all_slots(m, slots[k]);
+            place += other < own || (other == own && k < i);
+        }
+        m->cache[i].place = place;
+        m->size[place] = (uint32_t)own;
+        memcpy(o->slots[place], slots[i], sizeof(o->slots[place]));
+    }
+}
+
+static int settle_slots(struct simulator *m, const uint32_t *worth, struct shared_out *o,
+                        struct og_err *err)
+{
+    uint64_t(*slots)[OG_MOST_TYPES] = calloc((size_t)m->n_caches, sizeof(*slots));
+    int rc = slots ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation");
+    for (int i = 0; rc == 0 && i < m->n_caches; i++)
+        rc = og__typed_cache_slots(m->s, worth, &m->cache[i].amount, slots[i], err);
+    if (rc == 0)
+        sort_sizes(m, (const uint64_t(*)[OG_MOST_TYPES])slots, o);
+    free(slots);
+    return rc;
+}
+
+/* ---- a type's batches ---- */
+
+/* Ids of the type, numbered from its first, to ids[]; ptr[n_batches + 1]. */
+static void take_type(const struct simulator *m, uint32_t t, uint64_t *ptr, uint32_t *ids)
+{
+    const struct og_trace *all = &m->sim.trace;
+    const uint32_t first = og__first_id(types_of(m), t);
+    const uint32_t end = types_of(m)->type[t].end;
+    uint64_t n = 0;
+    ptr[0] = 0;
+    for (uint32_t b = 0; b < all->n_batches; b++) {
+        for (uint64_t i = all->ptr[b]; i < all->ptr[b + 1]; i++)
+            if (all->ids[i] >= first && all->ids[i] < end)
+                ids[n++] = all->ids[i] - first;
+        ptr[b + 1] = n;
+    }
+}
+
+static struct og_simulation simulation_of_type(const struct simulator *m,
+                                               const struct asked_policy *p, uint32_t t,
+                                               const uint32_t *size)
+{
+    struct og_simulation sim = og__simulation_of(m, p);
+    sim.n_nodes = nodes_of(m, t);
+    sim.rule = m->rule_of[t];
+    sim.size = size;
+    sim.n_sizes = (uint32_t)m->n_caches;
+    return sim;
+}
+
+/* One type. */
+static int count_type(const struct simulator *m, const struct asked_policy *p, uint32_t t,
+                      const uint32_t *worth, const struct og_trace *trace, struct shared_out *o,
+                      struct og_err *err)
+{
+    uint32_t size[OG__MOST_SIZES] = {0};
+    struct og_policy_setup setup = og__policy_setup(&p->opt, p->kind, nodes_of(m, t));
+    struct og_simulation sim = simulation_of_type(m, p, t, size);
+    const struct og_dealt own = og__simulator_dealt(m, false);
+    struct og_simulated *out = o->of + (size_t)t * (size_t)m->n_caches;
+    for (int i = 0; i < m->n_caches; i++)
+        size[i] = (uint32_t)o->slots[i][t];
+    sim.trace = *trace;
+    setup.hotness = worth + og__first_id(types_of(m), t);
+    return m->workers > 1 ? og__simulate_dealt(&sim, &setup, &own, out, err)
+                          : og__simulate(&sim, &setup, out, err);
+}
+
+static int count_types(const struct simulator *m, const struct asked_policy *p,
+                       const uint32_t *worth, struct shared_out *o, struct og_err *err)
+{
+    const struct og_graph_types *g = types_of(m);
+    const struct og_trace *all = &m->sim.trace;
+    const size_t id_bytes = OG_MAX(m->rows, (uint64_t)1) * sizeof(uint32_t);
+    const size_t ptr_bytes = ((size_t)all->n_batches + 1) * sizeof(uint64_t);
+    uint32_t *ids = og__alloc(m->sim.budget, id_bytes, part, err);
+    uint64_t *ptr = ids ? og__alloc(m->sim.budget, ptr_bytes, part, err) : NULL;
+    int rc = ptr ? 0 : -ENOMEM;
+    for (uint32_t t = 0; rc == 0 && t < g->n_types; t++) {
+        if (!og__has_features(&g->type[t]))
+            continue;
+        const struct og_trace own = {all->n_batches, ptr, ids};
+        take_type(m, t, ptr, ids);
+        rc = count_type(m, p, t, worth, &own, o, err);
+    }
+    og__release(m->sim.budget, ptr, ptr_bytes, part);
+    og__release(m->sim.budget, ids, id_bytes, part);
+    return rc;
+}
+
+/* ---- results ---- */
+
+static void add_type(struct og_simulated *sum, const struct og_simulated *of)
+{
+    og__plan_cost_add(&sum->cost, &of->cost);
+    sum->prefill += of->prefill;
+}
+
+static json_t *type_json(const struct simulator *m, uint32_t t, uint64_t slots,
+                         const struct og_simulated *of)
+{
+    json_t *row =
+        json_pack("{s:s s:I s:I}", "name", types_of(m)->type[t].name, "cache_rows",
+                  (json_int_t)slots, "cache_bytes", (json_int_t)(slots * row_bytes_of(m, t)));
+    json_t *counts = og__simulated_counts_json(of);
+    if (!row || !counts || json_object_update(row, counts) < 0) {
+        json_decref(row);
+        row = NULL;
+    }
+    json_decref(counts);
+    return row;
+}
+
+static json_t *result_json(const struct simulator *m, const struct asked_policy *p,
+                           const struct asked_cache *c, const struct shared_out *o)
+{
+    const struct og_graph_types *g = types_of(m);
+    struct og_counted *counted = calloc(1, sizeof(*counted));
+    json_t *types = json_array();
+    for (uint32_t t = 0; counted && t < g->n_types; t++) {
+        const struct og_simulated *of = &o->of[(size_t)t * (size_t)m->n_caches + c->place];
+        if (!og__has_features(&g->type[t]))
+            continue;
+        add_type(&counted->own[c->place], of);
+        types = og__json_append(types, type_json(m, t, o->slots[c->place][t], of));
+    }
+    json_t *row = counted ? og__simulated_json(m, p, c, counted) : NULL;
+    free(counted);
+    return og__json_with(row, "types", types);
+}
+
+int og__simulate_types(struct simulator *m, const struct asked_policy *p, json_t *results,
+                       struct og_err *err)
+{
+    const size_t bytes = m->sim.n_nodes * sizeof(uint32_t);
+    struct shared_out o = {0};
+    uint32_t *worth = og__alloc(m->sim.budget, bytes, "hotness", err);
+    int rc;
+    OG_TRY(worth ? open_shares(m, &o, err) : -ENOMEM);
+    OG_TRY(og__typed_cache_weigh(m->s, p->kind, &p->opt, worth, err));
+    OG_TRY(settle_slots(m, worth, &o, err));
+    OG_TRY(count_types(m, p, worth, &o, err));
+    for (int i = 0; i < m->n_caches; i++)
+        if (json_array_append_new(results, result_json(m, p, &m->cache[i], &o)) < 0)
+            OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "simulate"));
+out:
+    close_shares(&o);
+    og__release(m->sim.budget, worth, bytes, "hotness");
+    return rc;
+}
+
+/* ---- memory ---- */
+
+/* Slots of the type in the largest cache, at most. */
+static uint32_t most_slots(const struct simulator *m, uint32_t t)
+{
+    uint64_t most = 0;
+    for (int i = 0; i < m->n_caches; i++)
+        most =
+            OG_MAX(most, og__cache_rows(&m->cache[i].amount, m->sim.n_nodes, row_bytes_of(m, t)));
+    return (uint32_t)OG_MIN(most, nodes_of(m, t));
+}
+
+static size_t running_bytes(const struct simulator *m, const struct asked_policy *p, uint32_t t)
+{
+    uint32_t size[OG__MOST_SIZES] = {0};
+    const struct og_simulation sim = simulation_of_type(m, p, t, size);
+    const struct og_policy_setup setup = og__policy_setup(&p->opt, p->kind, sim.n_nodes);
+    const struct og_dealt own = og__simulator_dealt(m, false);
+    const uint64_t longest = OG_MIN(m->longest, sim.n_nodes);
+    for (int i = 0; i < m->n_caches; i++)
+        size[i] = most_slots(m, t);
+    return m->workers > 1 ? og__simulate_dealt_bytes(&sim, &setup, &own, m->most_batches,
+                                                     m->most_rows, longest)
+                          : og__simulate_bytes(&sim, &setup, m->most_rows, longest);
+}
+
+size_t og__simulate_types_bytes(const struct simulator *m, const struct asked_policy *p)
+{
+    const size_t copied =
+        m->most_rows * sizeof(uint32_t) + ((size_t)m->most_batches + 1) * sizeof(uint64_t);
+    const size_t ranking = og__hotness_bytes(&m->s->facts, og__policy_ranked_like(p->kind));
+    const size_t placing = og__placement_bytes(m->sim.n_nodes) + PLACING_BYTES;
+    size_t running = 0;
+    for (uint32_t t = 0; t < types_of(m)->n_types; t++)
+        if (og__has_features(&types_of(m)->type[t]))
+            running = OG_MAX(running, running_bytes(m, p, t));
+    return m->sim.n_nodes * sizeof(uint32_t) + OG_MAX(OG_MAX(ranking, placing), copied + running);
+}

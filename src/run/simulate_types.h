@@ -1,0 +1,23 @@
+/* Simulation where nodes have types: rows of each lie in slots of their own, whose cache changes by
+ * itself (plan/policy.h, ranges), so each type is simulated like a graph of its own.
+ *
+ *   batches ──> ids of a type, from 0 ──> plan/simulate, plan/dealt ──┐
+ *   ranking of all ──> slots of each type ────────────────────────────┴─> by types, and their sum
+ */
+#ifndef OG_RUN_SIMULATE_TYPES_H
+#define OG_RUN_SIMULATE_TYPES_H
+
+#include "run/simulator.h"
+
+/* What is refused, before batches are sampled, and how each type's rows are read. */
+OG_MUST_CHECK int og__simulator_know_types(struct simulator *m, struct og_err *err);
+/* The types that have rows, as JSON; NULL on lack of memory. */
+json_t *og__simulated_types_json(const struct simulator *m);
+
+/* One policy, each of whose sizes adds a row to the results. */
+OG_MUST_CHECK int og__simulate_types(struct simulator *m, const struct asked_policy *p,
+                                     json_t *results, struct og_err *err);
+/* What that takes of the budget, beside the batches. */
+size_t og__simulate_types_bytes(const struct simulator *m, const struct asked_policy *p);
+
+#endif

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Simulated caches of typed graphs: the figures of runs, to the last row and byte, under every policy; and, where a cache stays as it is, what
+Python counts from the dataset's files and the samples, which knows nothing of how the library ranks, shares out or counts.
+
+    typed_simulate.py OUTGROW      exits 77 where there is no NumPy
+"""
+import json
+import os
+import pathlib
+import tempfile
+
+from typed_command import refused, run
+
+try:
+    import numpy as np
+except ImportError:
+    import sys
+    sys.exit(77)
+
+SAMPLED = ["--epochs", 3, "--batch", 50, "--fanout", "4,3", "--threads", 2, "--memory", "120M"]
+TYPES = ["paper:900:20", "author:700", "venue:40:5", "lab:60:9"]  # no sample ever finds a lab: nothing leads from one
+RELATIONS = ["author:writes:paper:3", "paper:cites:paper:4", "paper:written.by:author:2", "venue:has:paper:1", "paper:at:venue:5", "author:of:lab:3"]
+POLICIES = ["none", "random", "degree", "presc", "lru", "rr", "sieve", "s3fifo", "clock", "belady", "frequency"]
+CACHES = ["30%", "10%", "20K", "0%"]
+
+
+def simulate(graph, policies, caches, *more):
+    path = pathlib.Path("simulated.json")
+    path.unlink(missing_ok=True)
+    said = run("simulate", graph, *SAMPLED, "--policy", ",".join(policies), "--cache", ",".join(caches), *more, "--json", path)
+    return json.loads(path.read_text()), said
+
+
+def total(epochs, key):
+    return sum(e[key] for e in epochs)
+
+
+def figures_are_those_of_runs():
+    for kind, more in (("node", []), ("parts", ["--superbatch", 4]), ("disk", ["--topology", "disk"]), ("labor", ["--sampler", "labor"]),
+                       ("link", ["--task", "link", "--relation", "cites"])):
+        got, _ = simulate("graph", POLICIES, CACHES, *more)
+        policies = POLICIES if kind == "node" else ["degree", "lru", "belady", "frequency"]
+        for policy in policies:
+            for cache in CACHES[1:3] if kind == "node" else CACHES[1:2]:
+                name = f"{kind}-{policy}-{cache}"
+                run("train", "graph", *SAMPLED, "--embedding", 6, "--hidden", 8, "--eval-every", 0, "--policy", policy, "--cache", cache, *more, "--run", name)
+                summary = json.loads(pathlib.Path(name, "summary.json").read_text())
+                told, = (r for r in got["results"] if (r["policy"], r["cache"]) == (policy, cache))
+                if policy != "none":
+                    assert told["cache_rows"] == summary["plan"]["cache_rows"], (name, told["cache_rows"], summary["plan"]["cache_rows"])
+                    assert [t["cache_rows"] for t in told["types"]] == [t["cache_rows"] for t in summary["plan"]["types"] if t["row_bytes"]], name
+                for key, of_run in (("rows", "rows"), ("hits", "hits"), ("misses", "misses"), ("bytes_read", "feature_bytes_read")):
+                    assert told[key] == total(summary["epochs"], of_run), (name, key, told[key], total(summary["epochs"], of_run))
+                    assert told[key] == sum(t[key] for t in told["types"]), (name, key)
+
+
+def out_degrees():
+    meta = json.loads(pathlib.Path("graph/meta.json").read_text())
+    first = dict(zip((t["name"] for t in meta["node_types"]), np.cumsum([0] + [t["count"] for t in meta["node_types"]])))
+    uses = np.zeros(sum(t["count"] for t in meta["node_types"]))
+    for r, relation in enumerate(meta["relations"]):
+        sources = np.load(f"graph/rel{r}_indices.npy")
+        np.add.at(uses, first[relation["source"]] + sources, 1)
+    return uses
+
+
+def figures_are_those_of_python():
+    """Of the rows that a byte saves most by, whole blocks of 512 bytes being read, by the edges that leave their nodes."""
+    run("sample", "graph", *SAMPLED, "--out", "trace")
+    ids, ptr = np.load("trace/ids.npy"), np.load("trace/ids_ptr.npy")
+    first, count, width = (0, 1600, 1640), (900, 40, 60), (80, 20, 36)
+    uses = out_degrees()
+    worth, size = np.full(len(uses), -1.0), np.zeros(len(uses), int)
+    for f, n, w in zip(first, count, width):
+        worth[f:f + n], size[f:f + n] = np.float32((uses[f:f + n] + 2.0**-20) * 512 / w), w
+    order = np.argsort(-worth, kind="stable")
+    order = order[worth[order] >= 0]
+    got, said = simulate("graph", ["degree", "none"], ["20%", "12K", "25K"])
+    limits = (int(len(uses) * 0.2), None), (None, 12 << 10), (None, 25 << 10)
+    for told, (rows, room) in zip(got["results"], limits):
+        kept = order[:rows] if rows is not None else order[np.cumsum(size[order]) <= room]
+        holds = np.zeros(len(uses), bool)
+        holds[kept] = True
+        assert told["cache_rows"] == len(kept), (told["cache_rows"], len(kept))
+        for t, f, n in zip(told["types"], first, count):
+            mine = ids[(ids >= f) & (ids < f + n)]
+            assert (t["rows"], t["hits"]) == (len(mine), holds[mine].sum()), (t, len(mine), holds[mine].sum())
+            assert t["misses"] == t["rows"] - t["hits"] and t["cache_rows"] == t["prefill"] == holds[f:f + n].sum(), t
+    assert all(r["hits"] == 0 for r in got["results"][3:])
+    assert [(t["name"], t["nodes"], t["row_bytes"]) for t in got["types"]] == [("paper", 900, 80), ("venue", 40, 20), ("lab", 60, 36)]
+    assert got["results"][0]["types"][2]["rows"] == 0
+    assert "rows of paper (80 B), venue (20 B), lab (36 B)" in said, said
+
+
+def workers_have_caches_of_their_own():
+    """As large each, so that what stays as it was filled is hit as often as in one process."""
+    alone, _ = simulate("graph", ["none", "degree", "belady"], ["10%"])
+    both, said = simulate("graph", ["none", "degree", "belady"], ["10%"], "--workers", 2)
+    for a, b in zip(alone["results"], both["results"]):
+        assert a["rows"] == b["rows"] and "exchanged" not in b
+        assert a["hits"] == b["hits"] or a["policy"] == "belady"
+    assert both["workers"] == 2 and "2 workers" in said
+
+
+def what_there_is_not_says_so():
+    for more, word in ((["--device-memory", "5%", "--policy", "degree"], "--device-memory"), (["--policy", "sweep"], "sweep")):
+        assert word in refused("simulate", "graph", *SAMPLED, "--cache", "10%", *more), more
+    assert "give the dataset" in refused("simulate", "trace", "--policy", "lru", "--cache", "10%")
+    assert "--memory" in refused("simulate", "graph", *SAMPLED[:-1], "12M", "--policy", "lru", "--cache", "10%")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        os.environ["XDG_CACHE_HOME"] = folder + "/cache"
+        run("generate", "graph", "--types", ",".join(TYPES), "--relations", ",".join(RELATIONS), "--classes", 5, "--train-fraction", 0.3)
+        for test in (figures_are_those_of_runs, figures_are_those_of_python, workers_have_caches_of_their_own, what_there_is_not_says_so):
+            test()
+            print("ok", test.__name__)
+
+
+main()
