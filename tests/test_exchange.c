@@ -134,8 +134,11 @@ struct end {
     struct og_err err;
     long sends, recvs;
 };
-static struct end *ends;      /* [RANKS] */
-static const char *exchanged; /* the policy under which rows are exchanged; NULL: none are */
+static struct end *ends; /* [RANKS] */
+/* How rows are exchanged; policy NULL: they are not. */
+static struct {
+    const char *policy, *layout;
+} exchanged;
 
 static void options_of(struct og_options *opt, const char *run)
 {
@@ -147,11 +150,12 @@ static void options_of(struct og_options *opt, const char *run)
     test_set(opt, "epochs", "2");
     test_set(opt, "memory", "256M");
     test_set(opt, "checkpoint-every", "0");
-    if (!exchanged)
+    if (!exchanged.policy)
         return;
     test_set(opt, "exchange", "true");
     test_set(opt, "cache", "5%");
-    test_set(opt, "policy", exchanged);
+    test_set(opt, "policy", exchanged.policy);
+    test_set(opt, "layout", exchanged.layout);
     test_set(opt, "superbatch", "4");
 }
 
@@ -371,15 +375,17 @@ static void every_failure_ends_all(void **state)
 
 static void so_do_those_of_rows(void **state)
 {
-    static const char *const policies[] = {"lru", "belady"};
+    static const char *const ways[][2] = {
+        {"lru", "raw"}, {"belady", "packed"}, {"sweep", "segmented"}};
     (void)state;
-    for (size_t i = 0; i < OG_COUNT(policies); i++) {
-        exchanged = policies[i];
+    for (size_t i = 0; i < OG_COUNT(ways); i++) {
+        exchanged.policy = ways[i][0];
+        exchanged.layout = ways[i][1];
         suffer(HALVES, ALL, 0);
         suffer(LATE, (int)i, ends[i].sends / 2);
         fail_at_all();
     }
-    exchanged = NULL;
+    exchanged.policy = NULL;
 }
 
 /* ---- its folder ---- */

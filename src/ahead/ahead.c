@@ -30,6 +30,18 @@ static int record(void *arg, struct og_work *w, struct og_err *err)
 
 /* ---- planning it ---- */
 
+/* What the codes say is missed, as rows of the file, in their place. */
+static uint32_t list_misses(const struct og_data_path *d, const uint32_t *ids, uint32_t *codes,
+                            uint32_t n)
+{
+    uint32_t missed = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (codes[i] & (uint32_t)OG__CODE_MISS)
+            codes[missed++] = ids[i];
+    og__rows_of_own(d->config, codes, missed);
+    return missed;
+}
+
 /* What is spilled of a superbatch's plan, for making it needs the policy's tables and carrying it
  * out needs the cache, and either may have the memory of the other:
  *
@@ -53,10 +65,10 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
             og__exchange_planned(x, b, og__spill_size(d->stores.codes));
         else
             a->sampled[b].codes_at = og__spill_size(d->stores.codes);
-        if (og__packs(d->way))
-            OG_TRY(og__packing_add(&a->packing, ids, codes, n, err));
         OG_TRY(og__spill_append(d->stores.codes, codes, n * sizeof(*codes), err));
         OG_TRY(og__ahead_within_disk(a, err));
+        if (og__packs(d->way))
+            OG_TRY(og__packing_add(&a->packing, codes, NULL, list_misses(d, ids, codes, n), err));
         if (!x && og__ahead_predicts(a, b))
             OG_TRY(og__ahead_predict_batch(a, b, ids, err));
     }

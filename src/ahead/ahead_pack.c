@@ -25,6 +25,7 @@ int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace, st
 {
     struct og_data_path *d = a->path;
     og__packing_close(&a->packing);
+    a->packed = trace->n_batches;
     int rc = og__packing_open(&a->packing, (uint64_t)d->facts->ds->n_nodes,
                               og__row_bytes(d->facts->ds), trace->n_batches, d->budget, err);
     return rc < 0 ? rc : og__packing_reserve(&a->packing, trace->ptr[trace->n_batches], err);
@@ -121,9 +122,9 @@ static void say_short(struct og_ahead *a)
 {
     if (!a->said_short)
         og__say(&a->path->config->log, OG__WARN,
-                "--disk has room for what %" PRIu32 " of %" PRIu64
+                "--disk has room for what %" PRIu32 " of %" PRIu32
                 " batches miss: the others read the feature file",
-                a->packing.n_batches, a->own);
+                a->packing.n_batches, a->packed);
     a->said_short = true;
 }
 
@@ -164,7 +165,7 @@ int og__ahead_fit_segments(struct og_ahead *a, uint64_t spilled, struct og_segme
         return og__ahead_refuse_disk(a, spilled + least, err);
     if (rc < 0)
         return rc;
-    if (p->n_batches < a->own)
+    if (p->n_batches < a->packed)
         say_short(a);
     return 0;
 }

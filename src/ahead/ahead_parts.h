@@ -28,6 +28,7 @@ struct og_ahead {
     bool by_draw;                   /* an epoch's batches, for all epochs that train on them */
     struct og_fill_windows windows; /* what enters the cache, and when */
     struct og_packing packing;      /* what they miss, until it is written */
+    uint32_t packed;                /* batches that it was begun for; with others, rounds */
     struct og_prediction prediction;
     uint64_t written_before; /* bytes spilled before this superbatch; */
     uint64_t code_before;    /* of which so many of plans */

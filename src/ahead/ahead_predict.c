@@ -28,7 +28,7 @@ int og__ahead_predict_segments(struct og_ahead *a, struct og_segments *segments,
                                struct og_err *err)
 {
     const uint32_t n = a->packing.n_batches;
-    if (a->path->predicted->known)
+    if (a->path->predicted->known || a->path->exchange) /* rounds are not own batches */
         return 0;
     struct og_io_counts *io = og__alloc(a->path->budget, n * sizeof(*io), "superbatch", err);
     int rc;

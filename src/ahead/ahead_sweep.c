@@ -28,6 +28,16 @@ size_t og__ahead_left(const struct og_data_path *d)
     return left - OG_MIN(left, kept);
 }
 
+/* The next piece, its nodes as rows of the file. */
+static int next_piece(const struct og_data_path *d, uint64_t *at, struct og_fill_piece *piece,
+                      uint64_t *read, struct og_err *err)
+{
+    const int rc = og__filling_get(d->stores.codes, at, piece, read, err);
+    if (rc == 0)
+        og__rows_of_own(d->config, piece->nodes, piece->head.n);
+    return rc;
+}
+
 /* Memory of slots that were lent and are no longer used, but for what the sweep works in: pieces
  * of a batch large enough for a disk, and two partitions. */
 static int take_slots_back(const struct og_ahead *a, struct og_err *err)
@@ -53,12 +63,11 @@ static uint32_t highest(const struct og_fill_piece *p)
 /* The pieces, of those from `at` on, whose slots are there and free before the first batch. */
 static int mark_pieces(struct og_ahead *a, struct og_ahead_passing *p, struct og_err *err)
 {
-    struct og_spill *codes = a->path->stores.codes;
     const struct og_fill_head *head = &p->piece.head;
     const uint32_t slots = a->path->memory->n_slots - og__gather_yielded(a->path->gather);
     int64_t last = -1;
     for (uint64_t at = p->at;;) {
-        int rc = og__filling_get(codes, &at, &p->piece, p->read, err);
+        int rc = next_piece(a->path, &at, &p->piece, p->read, err);
         if (rc < 0)
             return rc;
         if (head->n == 0 || head->after > 0 || p->piece.nodes[0] <= last ||
@@ -101,7 +110,7 @@ static int one_to_come(struct og_ahead_passing *p, bool *some, struct og_err *er
     int rc = 0;
     while (rc == 0 && p->next == p->piece.head.n && p->at < p->end) {
         p->next = 0;
-        rc = og__filling_get(p->path->stores.codes, &p->at, &p->piece, p->read, err);
+        rc = next_piece(p->path, &p->at, &p->piece, p->read, err);
     }
     *some = rc == 0 && p->next < p->piece.head.n;
     return rc;

@@ -146,11 +146,11 @@ static void size_ahead(struct og_memory_plan *m, const struct og_premises *p,
                     all * (2 * p->config->share.ranks * sizeof(uint32_t) + sizeof(uint64_t));
     m->spill = og__trace_writer_bytes(&form);
     if (og__packs(p->way)) /* at worst every row is missed */
-        m->packing = og__packing_bytes(p->facts->n_nodes, batches * rows, batches, rows);
+        m->packing = og__packing_bytes(p->facts->n_nodes, batches * asked, batches, asked);
     if (p->way->layout == OG_LAYOUT_SEGMENTED) /* and a bit a row: is it shared? */
-        m->packing += og__segments_bytes(distinct_nodes(g, rows, batches), (uint32_t)batches,
+        m->packing += og__segments_bytes(distinct_nodes(g, asked, batches), (uint32_t)batches,
                                          p->facts->row_bytes) +
-                      og__bits_words(batches * rows) * sizeof(uint64_t);
+                      og__bits_words(batches * asked) * sizeof(uint64_t);
 }
 
 /* How much more than an equal share the fullest of the folders gets: arrays are dealt out whole. */
@@ -188,17 +188,18 @@ static double sampled_bytes(const struct og_premises *p, uint64_t rows, uint64_t
 static double disk_bytes(const struct og_premises *p, const struct growth *g, uint64_t rows,
                          uint64_t batches, uint64_t tail)
 {
+    const uint64_t asked = asked_of(p->facts, rows);
     const double n = (double)batches;
-    const double all = n * (double)rows * (double)p->facts->row_bytes;
-    const double distinct = (double)distinct_nodes(g, rows, batches);
+    const double all = n * (double)asked * (double)p->facts->row_bytes;
+    const double distinct = (double)distinct_nodes(g, asked, batches);
     const double once = distinct * (double)p->facts->row_bytes;
-    const double codes = (double)stored_plan_bytes(p, asked_of(p->facts, rows));
-    const double entering = og__policy_fills_beside(p->way->policy) ? n * (double)rows : distinct;
+    const double codes = (double)stored_plan_bytes(p, asked);
+    const double entering = og__policy_fills_beside(p->way->policy) ? n * (double)asked : distinct;
     double away = sampled_bytes(p, rows, batches, tail) + n * codes + entering * 8;
     if (p->way->layout == OG_LAYOUT_PACKED)
         away += all;
     if (p->way->layout == OG_LAYOUT_SEGMENTED)
-        away += OG_MIN(all, 2 * once) + n * (double)rows * 8;
+        away += OG_MIN(all, 2 * once) + n * (double)asked * 8;
     return away;
 }
 

@@ -107,7 +107,8 @@ static void say_exchange(const json_t *plan)
 {
     const json_t *x = json_object_get(plan, "exchange");
     const json_t *most = NULL;
-    char moved[SHOWN_MAX], bytes[SHOWN_MAX], read[SHOWN_MAX];
+    const json_t *read;
+    char moved[SHOWN_MAX], bytes[SHOWN_MAX], text[SHOWN_MAX];
     size_t i;
     const json_t *w;
     if (!json_is_object(x))
@@ -119,11 +120,14 @@ static void say_exchange(const json_t *plan)
     }
     printf(
         "That is the first worker, as the owner of its nodes. In an epoch %s rows, %s with their "
-        "numbers, go from worker to worker; worker %.0f reads most of its features, %s.\n",
+        "numbers, go from worker to worker",
         show_value(moved, "rows", json_object_get(x, "rows_exchanged")),
-        show_value(bytes, "bytes_read", json_object_get(x, "exchanged_bytes")),
-        number(most, "rank"),
-        show_value(read, "bytes_read", json_object_get(most, "feature_bytes_read")));
+        show_value(bytes, "bytes_read", json_object_get(x, "exchanged_bytes")));
+    read = json_object_get(most, "feature_bytes_read");
+    if (json_is_integer(read))
+        printf("; worker %.0f reads most of its features, %s", number(most, "rank"),
+               show_value(text, "bytes_read", read));
+    printf(".\n");
 }
 
 /* A line a type: what memory keeps of it, and what an epoch reads. */

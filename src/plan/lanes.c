@@ -31,7 +31,9 @@ uint32_t og__longest_batch(const struct og_trace *t)
 void og__lane_count(const struct og_simulation *sim, uint32_t n, const uint32_t *misses,
                     uint32_t n_misses, struct og_plan_cost *sum)
 {
-    const struct og_counting how = {.layout = OG__RAW, .rule = &sim->rule};
+    const struct og_counting how = {.layout = sim->packed_row > 0 ? OG__PACKED : OG__RAW,
+                                    .rule = &sim->rule,
+                                    .row_bytes = sim->packed_row};
     og__count_batch(&how, n, misses, n_misses, sum);
 }
 

@@ -38,6 +38,8 @@ struct og_simulation {
     uint32_t n_sizes;     /* at most OG__MOST_SIZES */
     uint32_t n_yielded;   /* slots that lose their rows between superbatches */
     struct og_read_rule rule;
+    size_t packed_row; /* bytes of a row where what batches miss is packed, so that each reads it in
+                          one run; 0: it lies in the feature file */
     uint32_t fill_rows;   /* put into the cache at once; 0 = reading them is not counted */
     struct og_pool *pool; /* may be NULL */
     struct og_budget *budget;

@@ -136,6 +136,7 @@ static struct og_simulation simulation_of(const struct counting *c)
                                   .size = &s->memory.n_slots,
                                   .n_sizes = 1,
                                   .rule = s->facts.read_rule,
+                                  .packed_row = og__packs(&s->way) ? og__row_bytes(s->facts.ds) : 0,
                                   .pool = s->pool,
                                   .budget = s->budget,
                                   .stop = og__stop_flag(&s->config)};
@@ -260,6 +261,12 @@ static uint64_t scaled(const struct counting *c, uint64_t x)
     return n == c->n_train ? x : (uint64_t)((double)x * c->n_train / n);
 }
 
+/* Of segments it depends on how much of --disk is left when they are laid out. */
+static bool knows_reads(const struct counting *c)
+{
+    return c->s->way.layout != OG_LAYOUT_SEGMENTED;
+}
+
 static uint64_t hits_of(const struct owner_told *t)
 {
     return t->asked - t->did.cost.misses; /* one asked for twice in a round is a hit */
@@ -271,7 +278,7 @@ static void predict_first(const struct counting *c, const struct owner_told *t)
     const uint64_t own = og__schedule_batches(&f->schedule, OG__TRAIN);
     const bool spills = og__samples_ahead(&c->s->way) && c->s->memory.trace_blocks == 0;
     c->s->predicted = (struct og_predicted){
-        .known = true,
+        .known = knows_reads(c),
         .plan = {scaled(c, t->asked), scaled(c, hits_of(t)), scaled(c, t->did.cost.misses),
                  scaled(c, t->did.cost.reads), scaled(c, t->did.cost.bytes)},
         .topology_reads = scaled(c, c->from.io.reads),
@@ -279,16 +286,20 @@ static void predict_first(const struct counting *c, const struct owner_told *t)
         .trace_bytes = spills ? own * og__spilled_batch_bytes(f) : 0};
 }
 
+static json_t *read_json(const struct counting *c, uint64_t x)
+{
+    return knows_reads(c) ? json_integer((json_int_t)scaled(c, x)) : json_null();
+}
+
 static json_t *owner_json(const struct counting *c, uint32_t rank, const struct owner_told *t)
 {
     const struct og_plan_cost *cost = &t->did.cost;
-    return json_pack("{s:i s:I s:I s:I s:I s:I s:I s:I s:I}", "rank", (int)rank, "rows",
-                     (json_int_t)scaled(c, t->asked), "hits", (json_int_t)scaled(c, hits_of(t)),
-                     "misses", (json_int_t)scaled(c, cost->misses), "prefill",
-                     (json_int_t)t->did.prefill, "reads", (json_int_t)scaled(c, cost->reads),
-                     "feature_bytes_read", (json_int_t)scaled(c, cost->bytes), "rows_sent",
-                     (json_int_t)scaled(c, t->sent), "rows_received",
-                     (json_int_t)scaled(c, t->received));
+    return json_pack(
+        "{s:i s:I s:I s:I s:I s:o s:o s:I s:I}", "rank", (int)rank, "rows",
+        (json_int_t)scaled(c, t->asked), "hits", (json_int_t)scaled(c, hits_of(t)), "misses",
+        (json_int_t)scaled(c, cost->misses), "prefill", (json_int_t)t->did.prefill, "reads",
+        read_json(c, cost->reads), "feature_bytes_read", read_json(c, cost->bytes), "rows_sent",
+        (json_int_t)scaled(c, t->sent), "rows_received", (json_int_t)scaled(c, t->received));
 }
 
 static json_t *exchange_json(const struct counting *c, const struct owner_told *told)

@@ -107,9 +107,7 @@ void og__plainest_way(struct og_way *way)
 static bool allowed(const struct og_config *config, const struct og_way *way)
 {
     const struct og_options *opt = &config->opt;
-    const bool plain =
-        way->layout == OG_LAYOUT_RAW && !way->alternate && !og__policy_fills_beside(way->policy);
-    if (og__exchanges(config) && !plain) /* as session.c refuses it */
+    if (og__exchanges(config) && way->alternate) /* as session.c refuses it */
         return false;
     if (og__options_given(opt, "alternate") && opt->alternate != way->alternate)
         return false;

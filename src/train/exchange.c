@@ -321,7 +321,7 @@ static int begin_reading(struct og_exchange *x, struct og_err *err)
     t->asked = asked.n_at;
     t->sent = asked.n_at - asked.counts[x->rank];
     t->misses = x->plan.n_misses;
-    OG_TRY(og__gather_begin(d->gather, 0, &x->plan, 0, err));
+    OG_TRY(og__gather_begin(d->gather, 0, &x->plan, x->planned - 1, err));
     x->reading = true;
     x->begun++;
     t->gather_seconds += og__now() - start;

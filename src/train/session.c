@@ -114,14 +114,6 @@ static int settle_exchange(struct og_config *c, struct og_err *err)
     struct og_options *opt = &c->opt;
     if (!og__exchanges(c))
         return 0;
-    if (opt->layout == OG_LAYOUT_AUTO)
-        opt->layout = OG_LAYOUT_RAW;
-    if (opt->policy != OG_POLICY_AUTO && og__policy_fills_beside(opt->policy))
-        return og__fail(err, -EINVAL, "give --policy belady, or another one",
-                        "--exchange: not with --policy %s", og__option_word("policy", opt->policy));
-    if (opt->layout != OG_LAYOUT_RAW)
-        return og__fail(err, -EINVAL, "leave --layout at raw", "--exchange: not with --layout %s",
-                        og__option_word("layout", opt->layout));
     if (opt->alternate)
         return og__fail(err, -EINVAL, "leave one of the two out",
                         "--exchange: not with --alternate");
