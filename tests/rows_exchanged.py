@@ -36,6 +36,11 @@ POLICIES = [["--policy", "degree", "--cache", "5%"],
             ["--policy", "hybrid:window=6,update=2", "--cache", "4%", "--layout", "packed"],
             ["--policy", "frequency", "--cache", "5%", "--layout", "segmented", "--topology", "disk", "--io", "pread"]]
 
+HANDS = [["--trainers", "2", "--threads", "2"],
+         ["--executors", "1:2", "--threads", "3"],
+         ["--executors", "1:0"],
+         ["--trainers", "4", "--threads", "4"]]
+
 
 def the_same_under_every_policy():
     turn = 0
@@ -50,6 +55,37 @@ def the_same_under_every_policy():
             told, rows = summary("many")["workers"], sum(e["rows"] for e in summary("many")["epochs"])
             assert sum(w["rows"] for w in told) == rows == sum(e["rows"] for e in summary("one")["epochs"]), (kind, told)
             assert sum(w["rows_sent"] for w in told) == sum(w["rows_received"] for w in told) > rows * (n - 1) / n * 0.9, (kind, told)
+
+
+def several_mini_batches_at_a_time():
+    """Of each worker, by trainers or executors: rounds begin, and are taken in, in one order in all, whoever is ready."""
+    turn = 0
+    for kind in ("sage with batch norm", "gcn, late", "gat with dropout", "links with a perceptron, late")[::STEP]:
+        trained("one", 1, KINDS[kind])
+        for n in (2, 4):
+            move = POLICIES[(5 * turn + 1) % len(POLICIES)]
+            trained("plain", n, KINDS[kind], move, EXCHANGE)
+            for hands in HANDS[turn % 2::2]:
+                trained("many", n, KINDS[kind], move, EXCHANGE, hands)
+                assert_same("one", "many", (kind, n, move, hands))
+                for key in ("rows", "hits", "misses", "rows_exchanged", "feature_bytes_read"):
+                    assert [e[key] for e in summary("many")["epochs"]] == [e[key] for e in summary("plain")["epochs"]], (kind, n, move, hands, key)
+            turn += 1
+    words = KINDS["gcn, late"]
+    trained("whole", 1, words)
+    for first, second, hands in ((2, 4, HANDS[3]), (4, 1, HANDS[0]), (2, 2, HANDS[1])):
+        for _ in range(20):
+            shutil.rmtree("cut", ignore_errors=True)
+            if workers.stop_after("cut", first, 7, words, POLICIES[1], hands, EXCHANGE):
+                break
+        done = train("cut", second, words, POLICIES[2], HANDS[0], EXCHANGE, ["--resume"])
+        assert done.returncode == 0, done.stderr
+        assert_same("whole", "cut", (first, second, hands))
+    words = ["graph", *words, *POLICIES[1], *EXCHANGE, "--run", "uneven"]  # one that has fewer trainers than the other
+    shutil.rmtree("uneven", ignore_errors=True)
+    told = workers.by_hand([*words, "--trainers", "4", "--threads", "4"], [*words, "--trainers", "1"])
+    assert [status for _, status in told] == [0, 0], told
+    assert_same("whole", "uneven", "uneven")
 
 
 def figures_are_those_of_simulate():
@@ -147,8 +183,7 @@ def one_that_is_killed_ends_all():
 
 
 def what_it_does_not_take_is_refused():
-    refused = ((["--policy", "belady", "--alternate"], "--alternate"), (["--pipeline", "none"], "--pipeline none"), (["--trainers", "2", "--accumulate", "4"], "one mini-batch"),
-               (["--executors", "1:1"], "one mini-batch"),               (["--batch", "600"], "an epoch has 1 mini-batches"))
+    refused = ((["--policy", "belady", "--alternate"], "--alternate"), (["--pipeline", "none"], "--pipeline none"),               (["--batch", "600"], "an epoch has 1 mini-batches"))
     for words, says in refused:
         done = train("refused", 2, words, EXCHANGE)
         assert done.returncode == 1 and done.stderr.count(says) == 1 and done.stderr.count("hint:") == 1, (words, done.stderr)
@@ -317,7 +352,7 @@ def main():
         os.environ["XDG_CACHE_HOME"] = folder
         subprocess.run([OUTGROW, "generate", "graph", "--nodes", "3000", "--degree", "8", "--dim", "20", "--classes", "5",
                         "--train-fraction", "0.2", "--threads", "1", "--quiet"], check=True)
-        tests = (the_same_under_every_policy, figures_are_those_of_simulate, a_plan_tells_what_a_run_does, stopped_and_gone_on_with, one_that_is_killed_ends_all,
+        tests = (the_same_under_every_policy, several_mini_batches_at_a_time, figures_are_those_of_simulate, a_plan_tells_what_a_run_does, stopped_and_gone_on_with, one_that_is_killed_ends_all,
                      each_machine_has_its_rows, what_is_left_open_the_first_worker_chooses,
                      what_is_compared_is_what_an_owner_reads, one_that_sees_less, one_with_less_memory_has_its_structure_on_disk, an_owner_of_all_that_is_asked_for, what_it_does_not_take_is_refused)
         for test in tests[:1] if workers.MPIRUN else tests:

@@ -263,7 +263,7 @@ static bool shares_alike(const struct og_ranks *r, const struct og_beginning *al
            (all[rank].structure == own->structure && all[rank].features == own->features);
 }
 
-int og__ranks_compare(struct og_ranks *r, const struct og_beginning *own, struct og_err *err)
+int og__ranks_compare(struct og_ranks *r, struct og_beginning *own, struct og_err *err)
 {
     struct og_beginning all[OG__MOST_RANKS] = {{0}};
     if (!r)
@@ -288,6 +288,8 @@ int og__ranks_compare(struct og_ranks *r, const struct og_beginning *own, struct
             rc = og__fail(err, code, "give a --run that all machines see, or copy it to them",
                           "worker %d does not go on where worker 0 does", i);
     }
+    for (int i = 0; rc == 0 && i < r->comm->n; i++)
+        own->behind_most = OG_MIN(own->behind_most, all[i].behind_most);
     r->parted = rc < 0;
     return rc;
 }

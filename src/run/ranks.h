@@ -73,9 +73,10 @@ struct og_beginning {
     uint64_t next_item, contents, numbers;
     bool structure, features; /* that it shares with all on its machine */
     bool exchanges, ahead;    /* rows with others; in superbatches */
+    int behind_most;          /* rounds that its trainers may have; then the least of all */
 };
 /* -EINVAL, or of ranks above 0 -ECONNABORTED, where one has others. NULL: it works alone. */
-OG_MUST_CHECK int og__ranks_compare(struct og_ranks *r, const struct og_beginning *own,
+OG_MUST_CHECK int og__ranks_compare(struct og_ranks *r, struct og_beginning *own,
                                     struct og_err *err);
 
 /* Bytes of rank 0 in all; */

@@ -2,6 +2,7 @@
 
 #include "train/exchange.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static const char *const stages[OG__SPLITS] = {"train", "valid", "test"};
@@ -14,10 +15,15 @@ static uint64_t position(const struct og_trainer *t)
     return t->testing ? t->tested : t->state.next_item;
 }
 
+static struct og_descriptor descriptor_at(const struct og_trainer *t, uint64_t item)
+{
+    return t->testing ? og__schedule_pass(&t->whole, OG__TEST, item)
+                      : og__schedule_at(&t->whole, item);
+}
+
 static struct og_descriptor next_descriptor(const struct og_trainer *t)
 {
-    return t->testing ? og__schedule_pass(&t->whole, OG__TEST, t->tested)
-                      : og__schedule_at(&t->whole, t->state.next_item);
+    return descriptor_at(t, position(t));
 }
 
 uint32_t og__rounds_ranks(const struct og_trainer *t)
@@ -27,9 +33,9 @@ uint32_t og__rounds_ranks(const struct og_trainer *t)
 
 /* Mini-batches that are taken in together: up to the next multiple of the ranks, or the end of the
  * split. */
-static uint32_t round_size(const struct og_trainer *t)
+static uint32_t round_size(const struct og_trainer *t, uint64_t item)
 {
-    const struct og_descriptor d = next_descriptor(t);
+    const struct og_descriptor d = descriptor_at(t, item);
     const uint64_t left = og__schedule_batches(&t->whole, d.split) - d.batch;
     const uint32_t most = og__rounds_ranks(t) - d.batch % og__rounds_ranks(t);
     return (uint32_t)OG_MIN(left, (uint64_t)most);
@@ -59,7 +65,7 @@ bool og__round_has_own(const struct og_trainer *t)
     const struct og_descriptor d = next_descriptor(t);
     const uint32_t first = d.batch % og__rounds_ranks(t);
     const uint32_t rank = og__ranks_share(t->ranks).rank;
-    return rank >= first && rank < first + round_size(t);
+    return rank >= first && rank < first + round_size(t, position(t));
 }
 
 /* ---- the end of an epoch ---- */
@@ -264,10 +270,35 @@ static int meet(struct og_trainer *t, struct og_told *own, struct og_err *err)
     return rc;
 }
 
+void og__rounds_start(struct og_trainer *t)
+{
+    t->begun = position(t);
+    t->under_way = 0;
+}
+
+bool og__round_waits(const struct og_trainer *t)
+{
+    const struct og_descriptor d = descriptor_at(t, t->begun);
+    if (t->under_way == 0)
+        return false;
+    return d.split != OG__TRAIN || d.batch == 0 || t->under_way > t->behind_most ||
+           og__rounds_behind(t, &d) > t->s->config.opt.staleness;
+}
+
 int og__round_begin(struct og_trainer *t, struct og_err *err)
 {
     struct og_exchange *x = t->s->path.exchange;
-    return x ? og__exchange_reach(x, err) : 0;
+    int rc = x ? og__exchange_reach(x, err) : 0;
+    if (rc < 0)
+        return rc;
+    t->begun += round_size(t, t->begun);
+    t->under_way++;
+    return 0;
+}
+
+bool og__round_before(const struct og_trainer *t, uint64_t item)
+{
+    return t->begun < item && t->begun + round_size(t, t->begun) <= item;
 }
 
 /* own: what this rank brings; made: the model that has its gradients, of training. */
@@ -275,10 +306,12 @@ int og__round_take(struct og_trainer *t, struct og_told *own, struct og_model *m
                    struct og_err *err)
 {
     const struct og_descriptor first = next_descriptor(t);
-    const uint32_t n = round_size(t);
+    const uint32_t n = round_size(t, position(t));
     const bool trains = first.split == OG__TRAIN;
     const bool ends = first.batch + n == og__schedule_batches(&t->whole, first.split);
     int rc;
+    assert(t->under_way > 0);
+    t->under_way--;
     OG_TRY(meet(t, own, err));
     OG_TRY(check_round(t, &first, n, own, err));
     take_idle(t, &first, n);
@@ -297,19 +330,6 @@ int og__round_take(struct og_trainer *t, struct og_told *own, struct og_model *m
     }
     if (t->saves)
         OG_TRY(og__run_save(t, err));
-out:
-    return rc;
-}
-
-/* Rounds before that of a mini-batch, in which this rank has none. */
-int og__rounds_pass(struct og_trainer *t, uint64_t item, struct og_err *err)
-{
-    int rc = 0;
-    while (position(t) < item && position(t) + round_size(t) <= item) {
-        struct og_told none = {.what = OG__HAS_NONE};
-        OG_TRY(og__round_begin(t, err));
-        OG_TRY(og__round_take(t, &none, NULL, err));
-    }
 out:
     return rc;
 }

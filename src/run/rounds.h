@@ -7,7 +7,11 @@
  *            round 1      round 2      round 3    ranks 2 and 3 have none in the last
  *
  * A run that goes on within a round, as when it had another number of ranks, begins with the rest
- * of it. */
+ * of it.
+ *
+ * Rounds begin one after another, and are taken in one after another; between the two trainers may
+ * compute those of several. With --exchange ranks meet at either, so which comes when follows from
+ * the schedule alone, never from who is ready. */
 #ifndef OG_ROUNDS_H
 #define OG_ROUNDS_H
 
@@ -16,18 +20,24 @@
 /* 1 where it works alone. */
 uint32_t og__rounds_ranks(const struct og_trainer *t);
 
+/* What is begun next is the first that is not taken in: of the run or, if it is testing, of that.
+ */
+void og__rounds_start(struct og_trainer *t);
+/* Has a round to be taken in before the next one may begin? */
+bool og__round_waits(const struct og_trainer *t);
 /* The next round begins: with --exchange its rows come to all ranks. Before what this rank has of
  * it is computed. */
 OG_MUST_CHECK int og__round_begin(struct og_trainer *t, struct og_err *err);
-/* The next round. own: what this rank brings; made: the model that has its gradients, of training.
+/* Does the next one to begin end before that item of the whole run, or test, does? */
+bool og__round_before(const struct og_trainer *t, uint64_t item);
+/* The next round to be taken in, which has begun. own: what this rank brings; made: the model that
+ * has its gradients, of training.
  */
 OG_MUST_CHECK int og__round_take(struct og_trainer *t, struct og_told *own, struct og_model *made,
                                  struct og_err *err);
-/* Rounds before that of item `item` of the whole run, or test, in which this rank has none. */
-OG_MUST_CHECK int og__rounds_pass(struct og_trainer *t, uint64_t item, struct og_err *err);
 /* Which item a mini-batch is. */
 uint64_t og__round_item(const struct og_trainer *t, const struct og_descriptor *d);
-/* Has this rank a mini-batch in the next round? */
+/* Has this rank a mini-batch in the next round to be taken in? */
 bool og__round_has_own(const struct og_trainer *t);
 /* Steps before that of a mini-batch that are not made yet. */
 int og__rounds_behind(const struct og_trainer *t, const struct og_descriptor *d);

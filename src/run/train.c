@@ -17,14 +17,10 @@ static int agree(void *arg, int rc, struct og_err *err)
     return og__ranks_agree(t->ranks, rc, err);
 }
 
-static int pass_rounds(void *arg, uint64_t item, struct og_err *err)
-{
-    return og__rounds_pass(arg, item, err);
-}
-
 /* Batches of the run, or of the test, are next; item: of all ranks. */
-static void start_exchange(struct og_trainer *t, enum og__split pass, uint64_t item)
+static void start_rounds(struct og_trainer *t, enum og__split pass, uint64_t item)
 {
+    og__rounds_start(t);
     if (t->s->path.exchange)
         og__exchange_start(t->s->path.exchange, pass, item);
 }
@@ -40,27 +36,8 @@ static int take_part(struct og_trainer *t, const struct og_part *part, struct og
     return og__round_take(t, &told, part->model, err);
 }
 
-/* By the model itself. */
-static int train_batch(struct og_trainer *t, const struct og_work *w, struct og_err *err)
-{
-    struct og_session *s = t->s;
-    const struct og_step key = {(uint64_t)s->config.opt.seed, w->descriptor.epoch,
-                                w->descriptor.batch};
-    struct og_part part = {.work = w, .model = s->learner.model};
-    int rc;
-    OG_TRY(og__rounds_pass(t, og__round_item(t, &w->descriptor), err));
-    OG_TRY(og__round_begin(t, err));
-    const double start = og__now();
-    OG_TRY(og__steps_part(&t->steps, &w->sampled.batch, w->rows,
-                          og__work_targets(&s->facts, w, t->labels), &key, &part.metrics, err));
-    part.seconds = og__now() - start;
-    OG_TRY(take_part(t, &part, err));
-out:
-    return rc;
-}
-
-/* ---- by trainers ---- */
-
+/* The oldest round that has begun, of which this rank's mini-batch, if it has one, is a trainer's.
+ */
 static int take_next(struct og_trainer *t, struct og_err *err)
 {
     struct og_told none = {.what = OG__HAS_NONE};
@@ -74,14 +51,77 @@ out:
     return rc;
 }
 
-/* What was given away is all back: the run stands between two mini-batches. */
+static int begin_next(struct og_trainer *t, struct og_err *err)
+{
+    int rc = 0;
+    while (og__round_waits(t))
+        OG_TRY(take_next(t, err));
+    OG_TRY(og__round_begin(t, err));
+out:
+    return rc;
+}
+
+/* Rounds that end before an item does, in which this rank has none, and what is before them. */
+static int begin_before(struct og_trainer *t, uint64_t item, struct og_err *err)
+{
+    int rc = 0;
+    while (og__round_before(t, item))
+        OG_TRY(begin_next(t, err));
+out:
+    return rc;
+}
+
+static int begin_own(struct og_trainer *t, const struct og_work *w, struct og_err *err)
+{
+    const int rc = begin_before(t, og__round_item(t, &w->descriptor), err);
+    return rc < 0 ? rc : begin_next(t, err);
+}
+
+/* All that has begun is taken in: the run stands between two rounds. */
 static int take_rest(struct og_trainer *t, struct og_err *err)
 {
     int rc = 0;
-    while (t->trainers && og__trainers_busy(t->trainers) > 0)
+    while (t->under_way > 0)
         OG_TRY(take_next(t, err));
 out:
     return rc;
+}
+
+/* Until that item of the whole run, or test. */
+static int pass_rounds(void *arg, uint64_t item, struct og_err *err)
+{
+    const int rc = begin_before(arg, item, err);
+    return rc < 0 ? rc : take_rest(arg, err);
+}
+
+/* By the model itself. */
+static int train_batch(struct og_trainer *t, const struct og_work *w, struct og_err *err)
+{
+    struct og_session *s = t->s;
+    const struct og_step key = {(uint64_t)s->config.opt.seed, w->descriptor.epoch,
+                                w->descriptor.batch};
+    struct og_part part = {.work = w, .model = s->learner.model};
+    int rc;
+    OG_TRY(begin_own(t, w, err));
+    const double start = og__now();
+    OG_TRY(og__steps_part(&t->steps, &w->sampled.batch, w->rows,
+                          og__work_targets(&s->facts, w, t->labels), &key, &part.metrics, err));
+    part.seconds = og__now() - start;
+    OG_TRY(take_part(t, &part, err));
+out:
+    return rc;
+}
+
+/* ---- by trainers ---- */
+
+/* Rounds that trainers may have when another one begins. Where ranks meet when one does that is for
+ * all of them to agree on (compare_beginnings), and there is a trainer for each. */
+static int rounds_at_trainers(const struct og_trainer *t)
+{
+    const struct og_trainers_setup setup = og__trainers_setup(&t->s->config.opt);
+    if (!t->trainers)
+        return 0;
+    return t->s->path.exchange ? OG_MAX(setup.n, 1) - 1 : OG__MOST_TRAINERS;
 }
 
 static int give_batch(struct og_trainer *t, const struct og_work *w, struct og_err *err)
@@ -90,10 +130,10 @@ static int give_batch(struct og_trainer *t, const struct og_work *w, struct og_e
     const struct og_descriptor *d = &w->descriptor;
     const uint64_t left =
         og__schedule_batches(&s->facts.schedule, OG__TRAIN) - d->batch / og__rounds_ranks(t);
-    int one = -1;
-    int rc = 0;
-    while (og__rounds_behind(t, d) > s->config.opt.staleness ||
-           (one = og__trainers_pick(t->trainers, OG_MIN(w->behind + 1, left))) < 0)
+    int one;
+    int rc;
+    OG_TRY(begin_own(t, w, err));
+    while ((one = og__trainers_pick(t->trainers, OG_MIN(w->behind + 1, left))) < 0)
         OG_TRY(take_next(t, err));
     OG_TRY(
         og__trainers_give(t->trainers, one, w, &t->steps, og__rounds_behind(t, d), s->pool, err));
@@ -108,9 +148,7 @@ static int evaluate_batch(struct og_trainer *t, const struct og_work *w, struct 
     const void *targets = og__work_targets(&t->s->facts, w, t->labels);
     struct og_told told = {.what = OG__HAS_PART};
     int rc;
-    OG_TRY(take_rest(t, err));
-    OG_TRY(og__rounds_pass(t, og__round_item(t, &w->descriptor), err));
-    OG_TRY(og__round_begin(t, err));
+    OG_TRY(begin_own(t, w, err));
     OG_TRY(og__model_forward(t->s->learner.model, &w->sampled.batch, w->rows, targets,
                              &told.metrics, err));
     OG_TRY(og__scores_add(&t->scores, &w->sampled.batch, targets, err));
@@ -144,10 +182,8 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
         OG_TRY(evaluate_batch(t, w, err));
     else
         OG_TRY(t->trainers ? give_batch(t, w, err) : train_batch(t, w, err));
-    if (w->descriptor.last_of_epoch) {
-        OG_TRY(take_rest(t, err));
-        OG_TRY(og__rounds_pass(t, epoch_end(t, w->descriptor.epoch), err));
-    }
+    if (w->descriptor.last_of_epoch)
+        OG_TRY(pass_rounds(t, epoch_end(t, w->descriptor.epoch), err));
     if (!t->ranks && og__now() - t->saved >= t->s->config.opt.checkpoint_every)
         OG_TRY(save(t, err));
 out:
@@ -190,11 +226,11 @@ static int test_best(struct og_trainer *t, struct og_test_result *found, struct 
     og__scores_clear(&t->scores);
     double start = og__now();
     t->testing = true;
-    start_exchange(t, OG__TEST, 0);
+    start_rounds(t, OG__TEST, 0);
     rc = og__run_batches(&s->path, OG__TEST, 0, og__schedule_batches(&s->facts.schedule, OG__TEST),
                          test_sink, t, err);
     if (rc == 0)
-        rc = og__rounds_pass(t, og__schedule_batches(&t->whole, OG__TEST), err);
+        rc = pass_rounds(t, og__schedule_batches(&t->whole, OG__TEST), err);
     if (rc < 0)
         return rc;
     og__scores_rank(&t->scores);
@@ -242,6 +278,7 @@ static int start_run(struct og_trainer *t, struct og_err *err)
         OG_TRY(og__trainers_open(&t->trainers, &s->learner, &s->facts, &setup, s->budget, err));
         s->path.shift = og__trainers_shift(t->trainers);
     }
+    t->behind_most = rounds_at_trainers(t);
     og__session_count_prepared(s);
     if (!og__ranks_writes(t->ranks))
         return rc;
@@ -321,12 +358,12 @@ static int run_training(struct og_trainer *t, char **summary, struct og_err *err
 {
     struct og_session *s = t->s;
     t->lap = og__now();
-    start_exchange(t, OG__SPLITS, t->state.next_item);
+    start_rounds(t, OG__SPLITS, t->state.next_item);
     int rc = og__run_batches(&s->path, OG__SPLITS,
                              og__share_item(&s->facts.schedule, t->state.next_item),
                              og__schedule_items(&s->facts.schedule), train_sink, t, err);
     if (rc == 0)
-        rc = og__rounds_pass(t, og__schedule_items(&t->whole), err);
+        rc = pass_rounds(t, og__schedule_items(&t->whole), err);
     if (rc < 0)
         rc = og__ranks_agree(t->ranks, rc, err);
     if (rc == OG_INTERRUPTED)
@@ -340,18 +377,22 @@ static int run_training(struct og_trainer *t, char **summary, struct og_err *err
     return rc;
 }
 
-static int compare_beginnings(const struct og_trainer *t, struct og_err *err)
+static int compare_beginnings(struct og_trainer *t, struct og_err *err)
 {
     struct og_beginning own = {.next_item = t->state.next_item,
                                .contents = t->s->facts.ds->identity.contents,
                                .structure = t->s->structure.topology.shared.of != NULL,
                                .features = t->s->memory.whole,
                                .exchanges = t->s->path.exchange != NULL,
-                               .ahead = t->s->path.exchange && og__samples_ahead(&t->s->way)};
+                               .ahead = t->s->path.exchange && og__samples_ahead(&t->s->way),
+                               .behind_most = t->behind_most};
     if (!t->ranks)
         return 0;
     int rc = og__ranks_agree(t->ranks, og__resume_numbers(&t->goes_on, &own.numbers, err), err);
-    return rc < 0 ? rc : og__ranks_compare(t->ranks, &own, err);
+    rc = rc < 0 ? rc : og__ranks_compare(t->ranks, &own, err);
+    if (t->s->path.exchange)
+        t->behind_most = own.behind_most;
+    return rc;
 }
 
 /* From what the folder holds to what it will hold. */

@@ -21,9 +21,12 @@ struct og_trainer {
     struct og_ranks *ranks;       /* that train together, each on its share; NULL: this one alone */
     struct og_shares shares;      /* their gradients */
     struct og_schedule whole;     /* of all of them; the session's is of this one */
-    bool saves;                   /* the round under way ends with a checkpoint */
-    bool testing;                 /* training is over; */
-    uint64_t tested;              /* mini-batches of the test so far */
+    uint64_t begun;  /* mini-batches of rounds that have begun; of the run, or of the test */
+    int under_way;   /* rounds that have begun and are not taken in */
+    int behind_most; /* of those there may be when another one begins */
+    bool saves;      /* the round under way ends with a checkpoint */
+    bool testing;    /* training is over; */
+    uint64_t tested; /* mini-batches of the test so far */
     struct og_resumable goes_on;
     struct og_scores scores; /* of the evaluation under way */
     FILE *log;               /* metrics.jsonl */

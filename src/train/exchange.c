@@ -2,6 +2,7 @@
 
 #include "train/json.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,7 +132,7 @@ void og__exchange_start(struct og_exchange *x, enum og__split pass, uint64_t ite
     x->known = false;
     x->limit = x->end =
         pass == OG__SPLITS ? og__schedule_items(&x->whole) : og__schedule_batches(&x->whole, pass);
-    x->reached = x->here = x->begun = 0;
+    x->reached = x->here = x->begun = x->told = 0;
 }
 
 struct og_upcoming *og__exchange_upcoming(struct og_exchange *x)
@@ -465,13 +466,15 @@ int og__exchange_reach(struct og_exchange *x, struct og_err *err)
     }
 out:
     turn_of(x, x->reached - 1)->exchange_seconds = x->waited;
+    x->reached_turn[(x->reached - 1) % OG__MOST_REACHED] = *turn_of(x, x->reached - 1);
     x->waited = 0;
     return rc;
 }
 
 uint64_t og__exchange_count(struct og_exchange *x, struct og_epoch_counters *c)
 {
-    const struct og_turn *t = &x->turn[(x->reached - 1) % OG__TURNS];
+    assert(x->told < x->reached && x->reached - x->told <= OG__MOST_REACHED);
+    const struct og_turn *t = &x->reached_turn[x->told++ % OG__MOST_REACHED];
     const uint64_t bytes = t->read.bytes + t->plan_read.bytes;
     c->plan_seconds += t->plan_seconds;
     c->gather_seconds += t->gather_seconds + t->fill_seconds;

@@ -44,10 +44,11 @@ void og__exchange_close(struct og_exchange *x);
 void og__exchange_start(struct og_exchange *x, enum og__split pass, uint64_t item);
 
 /* Rows of the next round are here: if this rank has a batch in it, its work has them until the
- * next call but one. In all ranks, before the round is trained. */
+ * next call. In all ranks, before the round is trained. */
 OG_MUST_CHECK int og__exchange_reach(struct og_exchange *x, struct og_err *err);
 
-/* What this rank did as an owner for that round, to what is told of its part: rows that were asked
+/* What this rank did as an owner for the oldest round that was reached and not counted, to what is
+ * told of its part: rows that were asked
  * of it, hits and misses of its cache. Returns how many rows it sent. */
 uint64_t og__exchange_count(struct og_exchange *x, struct og_epoch_counters *c);
 

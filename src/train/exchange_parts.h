@@ -7,9 +7,12 @@
 
 #include "plan/demand.h"
 #include "train/exchange.h"
+#include "train/trainers.h"
 
 /* Rounds under way: trained, here, being read. */
 enum { OG__TURNS = 3, OG__RECEIVED = 2 };
+/* Those that were reached and are not counted: trainers have them, or the model. */
+enum { OG__MOST_REACHED = OG__MOST_TRAINERS + 1 };
 
 /* Memory that grows with the largest batch. */
 struct og_room {
@@ -47,6 +50,8 @@ struct og_exchange {
     uint64_t here, begun;      /* whose rows came; whose reading was begun */
     double waited;             /* seconds for others, for the round reached last */
     struct og_turn turn[OG__TURNS]; /* of round r: r modulo OG__TURNS */
+    uint64_t told; /* rounds that were counted; of those after it what there is to count: */
+    struct og_turn reached_turn[OG__MOST_REACHED]; /* of round r: r modulo that */
     struct og_upcoming upcoming;
     /* what this owner is asked for, and the plan of the round begun last */
     struct og_demand demand;

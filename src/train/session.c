@@ -120,10 +120,6 @@ static int settle_exchange(struct og_config *c, struct og_err *err)
     if (opt->pipeline == OG_PIPELINE_NONE)
         return og__fail(err, -EINVAL, "leave one of the two out",
                         "--exchange: not with --pipeline none");
-    if (opt->trainers > 1 || opt->executors.samplers > 0)
-        return og__fail(err, -EINVAL, "leave --trainers and --executors out: start more workers",
-                        "--exchange: a worker trains one mini-batch at a time");
-    opt->trainers = 1;
     return 0;
 }
 
