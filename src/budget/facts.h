@@ -108,6 +108,12 @@ static inline uint64_t og__read_rows(const struct og_facts *f)
     return f->asked_rows > 0 ? OG_MIN(f->asked_rows, f->own_nodes) : og__input_rows(f);
 }
 
+/* Of those asked for what goes to so many ranks but this one, whose own are not sent. */
+static inline uint64_t og__sent_rows(const struct og_facts *f, uint32_t ranks)
+{
+    return (f->asked_rows * (ranks - 1) + ranks - 1) / ranks;
+}
+
 /* Rows of the largest batch in bytes. */
 static inline size_t og__input_bytes(const struct og_facts *f)
 {

@@ -101,10 +101,11 @@ static void plan_exchange(struct og_memory_plan *m, const struct og_premises *p)
     const uint64_t read = og__read_rows(f);
     if (!og__exchanges(p->config))
         return;
-    m->exchange = ROWS * og__input_bytes(f) + LISTS * og__input_rows(f) * sizeof(uint32_t) +
-                  (size_t)f->asked_rows * (f->row_bytes + sizeof(uint32_t)) +
-                  og__plan_bytes(read, og__policy_admits(p->way->policy) ? read : 0) +
-                  og__demand_bytes(p->config->share.ranks, f->n_nodes, 1, f->asked_rows);
+    m->exchange =
+        ROWS * og__input_bytes(f) + LISTS * og__input_rows(f) * sizeof(uint32_t) +
+        (size_t)og__sent_rows(f, p->config->share.ranks) * (f->row_bytes + sizeof(uint32_t)) +
+        og__plan_bytes(read, og__policy_admits(p->way->policy) ? read : 0) +
+        og__demand_bytes(p->config->share.ranks, f->n_nodes, 1, f->asked_rows);
 }
 
 /* Planning and reading, but for staging and cache. */

@@ -67,9 +67,10 @@ static int open_rooms(struct og_exchange *x, struct og_err *err)
         OG_TRY(og__exchange_room(x, &x->turn[i].place, list, err));
     for (int i = 0; i < OG__RECEIVED; i++)
         OG_TRY(og__exchange_room(x, &x->received[i], rows * x->row_bytes, err));
-    OG_TRY(og__exchange_room(x, &x->sent, f->asked_rows * x->row_bytes, err));
+    const uint64_t sent = og__sent_rows(f, x->ranks);
+    OG_TRY(og__exchange_room(x, &x->sent, sent * x->row_bytes, err));
     OG_TRY(og__exchange_room(x, &x->spoken, list, err));
-    OG_TRY(og__exchange_room(x, &x->heard, f->asked_rows * sizeof(uint32_t), err));
+    OG_TRY(og__exchange_room(x, &x->heard, sent * sizeof(uint32_t), err));
 out:
     return rc;
 }
@@ -224,7 +225,7 @@ static int room_for_lists(struct og_exchange *x, const uint32_t *counts, struct 
     int rc;
     for (uint32_t i = 0; i < x->ranks; i++)
         rows += counts[i];
-    OG_TRY(og__exchange_room(x, &x->heard, rows * sizeof(uint32_t), err));
+    OG_TRY(og__exchange_room(x, &x->heard, (rows - counts[x->rank]) * sizeof(uint32_t), err));
     og__demand_clear(&x->demand);
     OG_TRY(og__demand_reserve(&x->demand, 1, rows, err));
 out:

@@ -128,7 +128,7 @@ static int tell_tables(struct og_exchange *x, uint32_t rounds, uint32_t *own, ui
     return og__exchange_swap(x, send, receive, err);
 }
 
-/* For lists of all rounds, and of the longest. */
+/* For lists of all rounds, and of the longest of others. */
 static int room_for_all(struct og_exchange *x, uint32_t rounds, const uint32_t *all,
                         uint32_t longest, struct og_err *err)
 {
@@ -139,7 +139,7 @@ static int room_for_all(struct og_exchange *x, uint32_t rounds, const uint32_t *
         for (uint32_t i = 0; i < x->ranks; i++)
             of_round += all[(size_t)i * rounds + k];
         rows += of_round;
-        most = OG_MAX(most, of_round);
+        most = OG_MAX(most, of_round - all[(size_t)x->rank * rounds + k]);
     }
     int rc;
     OG_TRY(og__exchange_room(x, &x->spoken, longest * sizeof(uint32_t), err));
