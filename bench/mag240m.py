@@ -31,6 +31,8 @@ EDGES = {("author", "writes", "paper"): 386_022_720, ("paper", "cites", "paper")
 TRAINED, VALID, CLASSES, WIDTH = 1_112_392, 138_949, 153, 768
 WAYS = {"none": ["--policy", "none"], "random": ["--policy", "random"], "degree": ["--policy", "degree"], "presc": ["--policy", "presc"],
         **{policy: ["--policy", policy] for policy in ("lru", "rr", "sieve", "s3fifo", "clock", "belady", "frequency")},
+        "degree, packed": ["--policy", "degree", "--layout", "packed"], "frequency, packed": ["--policy", "frequency", "--layout", "packed"],
+        "degree, segmented": ["--policy", "degree", "--layout", "segmented"],
         "degree, one thread, no pipeline": ["--policy", "degree", "--threads", 1, "--pipeline", "none"],
         "none, lists on disk": ["--policy", "none", "--topology", "disk"], "degree, lists on disk": ["--policy", "degree", "--topology", "disk"],
         "clock, lists on disk": ["--policy", "clock", "--topology", "disk"],

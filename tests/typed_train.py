@@ -194,6 +194,12 @@ WAYS = {
     "frequency": ["--policy", "frequency", "--cache", "25%", "--topology", "disk"],
     "parts": ["--policy", "belady", "--cache", "10%", "--superbatch", 4, "--threads", 1],
     "one by one": ["--policy", "belady", "--cache", "30K", "--pipeline", "none"],
+    "packed": ["--policy", "degree", "--cache", "20K", "--layout", "packed"],
+    "packed, nothing kept": ["--policy", "none", "--layout", "packed", "--superbatch", 4, "--topology", "disk"],
+    "packed, planned": ["--policy", "belady", "--cache", "30K", "--layout", "packed", "--threads", 1],
+    "segmented": ["--policy", "frequency", "--cache", "25%", "--layout", "segmented"],
+    "segmented, little disk": ["--policy", "presc", "--cache", "10%", "--layout", "segmented", "--superbatch", 9, "--disk", "650K", "--scratch", "a,b"],
+    "segmented, changing": ["--policy", "lru", "--cache", "20K", "--layout", "segmented", "--pipeline", "none", "--io", "pread"],
     "one": ["--policy", "none", "--topology", "disk", "--pipeline", "none", "--io", "pread", "--threads", 1],
 }
 
@@ -213,6 +219,32 @@ def same_bits_however_rows_come():
         for a, b in zip(got["epochs"], base["epochs"]):
             assert a["rows"] == a["hits"] + a["misses"] == b["rows"]
             assert a["misses"] > 0 and a["bytes_read"] > 0, name
+
+
+def packs_serve_epochs_that_train_on_the_same_batches():
+    """Three epochs of one draw: what is missed is packed once; damaged packs are none's."""
+    again = ["--resample-every", 3, "--dropout", 0.3]
+    base = train("full", "reused", "--policy", "degree", *again)
+    for i, way in enumerate((["packed", "--policy", "frequency"], ["segmented", "--policy", "frequency"], ["packed", "--policy", "degree"],
+                             ["segmented", "--policy", "none"], ["packed", "--policy", "belady"])):
+        got = train("full", f"reused{i}", "--layout", *way, *([] if "none" in way else ["--cache", "20K"]), *again)
+        assert pathlib.Path(f"reused{i}/checkpoint.safetensors").read_bytes() == pathlib.Path("reused/checkpoint.safetensors").read_bytes(), way
+        assert numbers(f"reused{i}") == numbers("reused")
+        assert all(e["misses"] > 0 and e["rows"] == e["hits"] + e["misses"] == base["epochs"][0]["rows"] for e in got["epochs"]), way
+        if way[-1] != "belady":  # which plans each epoch by itself
+            assert len({e["feature_bytes_read"] for e in got["epochs"]}) == 1, way
+            assert got["epochs"][0]["feature_bytes_read"] == got["plan"]["predicted"]["feature_bytes_read"], way
+
+
+def packs_keep_within_the_disk():
+    """A superbatch that does not fit says how much would do, and that does; nothing is left behind."""
+    os.makedirs("small", exist_ok=True)
+    for layout in "packed", "segmented":
+        way = ["--policy", "none", "--layout", layout, "--superbatch", "all", "--scratch", "small"]
+        said = refused("train", "full", *RUN, *way, "--disk", "200K", "--run", "no")
+        enough = said.split("give --disk ")[1].split(",")[0]
+        train("full", f"enough-{layout}", *way, "--disk", enough)
+        assert not list(pathlib.Path("small").iterdir()) and not os.path.exists("no")
 
 
 def one_type_and_one_relation_has_the_bits_of_none():
@@ -243,7 +275,10 @@ def plans_tell_what_is_read():
     for i, way in enumerate(([], ["--policy", "none"], ["--policy", "presc", "--cache", "25%"], ["--policy", "degree", "--cache", "20K", "--topology", "disk"],
                              ["--policy", "lru", "--cache", "20K"], ["--policy", "rr", "--cache", "30%"], ["--policy", "sieve", "--cache", "10%"],
                              ["--policy", "s3fifo", "--cache", "20K", "--topology", "disk"], ["--policy", "clock", "--cache", "500"],
-                             ["--policy", "belady", "--cache", "20K"], ["--policy", "frequency", "--cache", "10%", "--topology", "disk"])):
+                             ["--policy", "belady", "--cache", "20K"], ["--policy", "frequency", "--cache", "10%", "--topology", "disk"],
+                             ["--policy", "degree", "--cache", "20K", "--layout", "packed"], ["--policy", "none", "--layout", "packed"],
+                             ["--policy", "belady", "--cache", "20K", "--layout", "packed"], ["--policy", "presc", "--cache", "20K", "--layout", "segmented"],
+                             ["--policy", "frequency", "--cache", "10%", "--layout", "segmented", "--topology", "disk"])):
         plan = json.loads(run("plan", "bare", *few, *way, "--json"))
         run("train", "bare", *few, *way, "--run", f"planned{i}")
         summary = json.loads(pathlib.Path(f"planned{i}/summary.json").read_text())
@@ -355,7 +390,7 @@ def what_there_is_not_says_so():
     assert "--embedding" in refused("train", "bare", *RUN, "--run", "no")
     assert "width" in refused("train", "full", *RUN, "--model", "gin", "--run", "no")
     assert "--aggregator gcn" in refused("train", "full", *RUN, "--model", "sage", "--aggregator", "gcn", "--run", "no")
-    for option in (["--model", "pinsage"], ["--model", "gcn"], ["--device", "virtual"], ["--layout", "packed"], ["--pack-dtype", "f16"],
+    for option in (["--model", "pinsage"], ["--model", "gcn"], ["--device", "virtual"], ["--pack-dtype", "f16"],
                    ["--policy", "hybrid"], ["--policy", "sweep"], ["--policy", "pagerank"], ["--sampler", "ladies"], ["--workers", 2], ["--samples", "trace"],
                    ["--accumulate", 2, "--trainers", 2], ["--memory", "20M"]):
         refused("train", "full", *RUN, *option, "--run", "no")
@@ -376,7 +411,7 @@ def main():
             "--train-fraction", 0.3)
         run("generate", "apart", "--types", "paper:900:20,module:700:8", "--relations", "module:writes:paper:3,paper:written.by:module:2",
             "--classes", 5, "--train-fraction", 0.3)
-        for test in (same_bits_however_rows_come, one_type_and_one_relation_has_the_bits_of_none, plans_tell_what_is_read, rows_are_those_of_samples, a_run_goes_on_where_it_stopped, relations_share_bases,
+        for test in (same_bits_however_rows_come, packs_serve_epochs_that_train_on_the_same_batches, packs_keep_within_the_disk, one_type_and_one_relation_has_the_bits_of_none, plans_tell_what_is_read, rows_are_those_of_samples, a_run_goes_on_where_it_stopped, relations_share_bases,
                      evaluations_equal_numpy, predictions_equal_numpy, what_there_is_not_says_so):
             test()
             print("ok", test.__name__)

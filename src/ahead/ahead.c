@@ -68,7 +68,7 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
         OG_TRY(og__spill_append(d->stores.codes, codes, n * sizeof(*codes), err));
         OG_TRY(og__ahead_within_disk(a, err));
         if (og__packs(d->way))
-            OG_TRY(og__packing_add(&a->packing, codes, NULL, list_misses(d, ids, codes, n), err));
+            OG_TRY(og__ahead_add_misses(a, codes, NULL, list_misses(d, ids, codes, n), err));
         if (!x && og__ahead_predicts(a, b))
             OG_TRY(og__ahead_predict_batch(a, b, ids, err));
     }
@@ -316,7 +316,7 @@ static int run_superbatches(struct og_data_path *d, const struct og_items *items
             OG_TRY(og__fail(err, OG_INTERRUPTED, NULL, "interrupted"));
     }
 out:
-    og__packing_close(&a.packing);
+    og__ahead_end_packing(&a);
     og__fill_windows_release(&a.windows);
     og__release(d->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
     return rc;

@@ -46,9 +46,7 @@ out:
  * beforehand take nothing. */
 static int predict_laid_out(struct og_ahead *a, struct og_err *err)
 {
-    struct og_segments segments;
-    uint32_t size;
-    int rc = og__packing_seal(&a->packing, err);
+    int rc = og__ahead_seal(a, err);
     if (rc < 0)
         return rc;
     if (a->path->way->layout == OG_LAYOUT_PACKED) {
@@ -56,11 +54,17 @@ static int predict_laid_out(struct og_ahead *a, struct og_err *err)
         return a->by_draw && a->path->stores.packs ? 0
                                                    : og__ahead_fit_chunks(a, a->spill_bytes, err);
     }
-    rc = og__ahead_fit_segments(a, a->spill_bytes, &segments, &size, err);
-    if (rc < 0)
-        return rc;
-    rc = og__ahead_predict_segments(a, &segments, size, err);
-    og__segments_close(&segments);
+    OG_TRY(og__ahead_fit_segments(a, a->spill_bytes, err));
+    for (uint32_t k = 0; k < a->n_widths; k++) {
+        struct og_segments segments;
+        uint32_t size;
+        OG_TRY(og__ahead_choose_segments(a, k, &segments, &size, err));
+        rc = og__ahead_predict_segments(a, k, &segments, size, err);
+        og__segments_close(&segments);
+        OG_TRY(rc);
+    }
+    og__ahead_end_prediction(a);
+out:
     return rc;
 }
 
@@ -88,7 +92,7 @@ static int note_plan(void *arg, uint32_t b, struct og_plan *plan, struct og_err 
     if (og__ahead_predicts(a, b))
         og__predict_batch(&a->prediction, a->path, plan, &a->sampled[b].from);
     return og__packs(a->path->way)
-               ? og__packing_add(&a->packing, plan->misses, NULL, plan->n_misses, err)
+               ? og__ahead_add_misses(a, plan->misses, NULL, plan->n_misses, err)
                : 0;
 }
 
@@ -212,7 +216,7 @@ int og__predict_run(struct og_data_path *d, struct og_err *err)
         og__structure_drop(d->structure);
     OG_TRY(predict_epoch(&a, err));
 out:
-    og__packing_close(&a.packing);
+    og__ahead_end_packing(&a);
     og__release(d->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
     return rc;
 }
@@ -242,7 +246,7 @@ static int add_misses(struct og_ahead *a, const struct og_trace *trace, struct o
         const uint32_t *ids = trace->ids + trace->ptr[b];
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
         OG_TRY(og__policy_code(d->policy, ids, n, &d->works[0].plan, codes, err));
-        OG_TRY(og__packing_add(&a->packing, ids, codes, n, err));
+        OG_TRY(og__ahead_add_misses(a, ids, codes, n, err));
     }
 out:
     og__release(d->budget, codes, bytes, "trace");
@@ -254,15 +258,16 @@ static int write_draw(struct og_ahead *a, const struct og_draw_files *to,
                       struct og_ahead_counts *done, struct og_err *err)
 {
     char takes[32];
-    int rc = og__packing_seal(&a->packing, err);
+    const struct og_ahead_files files = {.at = OG__ONE_PLACE(to->container)};
+    int rc = og__ahead_seal(a, err);
     if (rc < 0)
         return rc;
-    const uint64_t bytes = done->bytes_written + a->packing.offset[a->packing.n_batches];
+    const uint64_t bytes = done->bytes_written + og__ahead_containers(a, og__ahead_packed(a));
     if (bytes > a->path->config->disk)
         return og__fail(err, -ENOSPC, "give more --disk",
                         "--disk: what batches miss takes %s, up to the draw at hand",
                         og__human_bytes(takes, (double)bytes));
-    return og__ahead_write_chunks(a, OG__ONE_PLACE(to->container), done, err);
+    return og__ahead_write_chunks(a, &files, done, err);
 }
 
 static int pack_draw(struct og_ahead *a, const struct og_draw_files *to,
@@ -290,11 +295,11 @@ int og__pack_draw(struct og_data_path *d, uint32_t epoch, const struct og_draw_f
     OG_TRY(open_ids(&a, err));
     OG_TRY(og__ahead_sample(&a, OG__SPLITS, first, first + 1, first + 1, record_ids, err));
     OG_TRY(pack_draw(&a, to, done, err));
-    *rows += a.packing.ptr[a.packing.n_batches];
+    *rows += a.width[0].misses.ptr[og__ahead_packed(&a)];
 out:
     done->read.reads += a.made.reads;
     done->read.bytes += a.made.bytes;
-    og__packing_close(&a.packing);
+    og__ahead_end_packing(&a);
     og__release(d->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
     return rc;
 }

@@ -21,16 +21,6 @@ uint32_t og__ahead_draw(const struct og_ahead *a)
     return og__offline_draw(a->path->offline, og__ahead_drawn(a->path, a->first));
 }
 
-int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace, struct og_err *err)
-{
-    struct og_data_path *d = a->path;
-    og__packing_close(&a->packing);
-    a->packed = trace->n_batches;
-    int rc = og__packing_open(&a->packing, (uint64_t)d->facts->ds->n_nodes,
-                              og__row_bytes(d->facts->ds), trace->n_batches, d->budget, err);
-    return rc < 0 ? rc : og__packing_reserve(&a->packing, trace->ptr[trace->n_batches], err);
-}
-
 uint64_t og__ahead_written(const struct og_data_path *d)
 {
     return og__superbatch_written(d->stores.superbatch) + og__spill_written(d->stores.codes);
@@ -124,59 +114,98 @@ static void say_short(struct og_ahead *a)
         og__say(&a->path->config->log, OG__WARN,
                 "--disk has room for what %" PRIu32 " of %" PRIu32
                 " batches miss: the others read the feature file",
-                a->packing.n_batches, a->packed);
+                og__ahead_packed(a), a->packed);
     a->said_short = true;
 }
 
 int og__ahead_fit_chunks(struct og_ahead *a, uint64_t spilled, struct og_err *err)
 {
-    const uint32_t fit = og__packing_within(&a->packing, disk_left(a, spilled));
-    if (fit == a->packing.n_batches)
+    const uint32_t all = og__ahead_packed(a);
+    const uint64_t left = disk_left(a, spilled);
+    uint32_t fit = all;
+    while (fit > 0 && og__ahead_containers(a, fit) > left)
+        fit--;
+    if (fit == all)
         return 0;
     if (!may_shorten(a))
-        return og__ahead_refuse_disk(a, spilled + a->packing.offset[a->packing.n_batches], err);
-    int rc = og__packing_shorten(&a->packing, fit, err);
+        return og__ahead_refuse_disk(a, spilled + og__ahead_containers(a, all), err);
+    int rc = og__ahead_shorten(a, fit, err);
     say_short(a);
     return rc;
 }
 
-static int choose_segments(const struct og_ahead *a, struct og_segments *segments, uint32_t *size,
-                           uint64_t left, uint64_t *least, struct og_err *err)
+static uint32_t disks_of(const struct og_ahead *a)
 {
-    const uint32_t disks = OG_MAX(a->path->stores.scratch.n, 1u);
-    return og__segmented_choose(segments, size, &a->packing, left, disks, least, a->path->budget,
-                                err);
+    return OG_MAX(a->path->stores.scratch.n, 1u);
 }
 
-int og__ahead_fit_segments(struct og_ahead *a, uint64_t spilled, struct og_segments *segments,
-                           uint32_t *size, struct og_err *err)
+/* What segments of each width take at least, into its room; *all: together. */
+static int find_least(struct og_ahead *a, uint64_t *all, struct og_err *err)
 {
-    struct og_packing *p = &a->packing;
+    int rc = 0;
+    *all = 0;
+    for (uint32_t k = 0; k < a->n_widths; k++) {
+        struct og_ahead_width *w = &a->width[k];
+        OG_TRY(og__segmented_least(&w->room, &w->misses, disks_of(a), a->path->budget, err));
+        *all += w->room;
+    }
+out:
+    return rc;
+}
+
+/* What is left beside that goes to widths as chunks of all that they miss would take more. */
+static void share_out(struct og_ahead *a, uint64_t left)
+{
+    const uint32_t n = og__ahead_packed(a);
+    double more = 0;
+    double before = 0;
+    for (uint32_t k = 0; k < a->n_widths; k++)
+        more += (double)og__packing_container(&a->width[k].misses, n);
+    for (uint32_t k = 0; k < a->n_widths; k++) { /* rounded together, so that nothing is lost */
+        const double after = before + (double)og__packing_container(&a->width[k].misses, n);
+        a->width[k].room +=
+            (uint64_t)(after / more * (double)left) - (uint64_t)(before / more * (double)left);
+        before = after;
+    }
+}
+
+int og__ahead_fit_segments(struct og_ahead *a, uint64_t spilled, struct og_err *err)
+{
     const uint64_t left = disk_left(a, spilled);
     uint64_t least;
-    int rc = choose_segments(a, segments, size, left, &least, err);
-    while (rc == -ENOSPC && may_shorten(a) && p->n_batches > 0) {
-        rc = og__packing_shorten(p, p->n_batches - 1 - p->n_batches / 16, err);
-        if (rc < 0)
-            return rc;
-        rc = choose_segments(a, segments, size, left, &least, err);
+    int rc;
+    OG_TRY(find_least(a, &least, err));
+    while (least > left && may_shorten(a) && og__ahead_packed(a) > 0) {
+        const uint32_t n = og__ahead_packed(a);
+        OG_TRY(og__ahead_shorten(a, n - 1 - n / 16, err));
+        OG_TRY(find_least(a, &least, err));
     }
-    if (rc == -ENOSPC)
+    if (least > left && og__ahead_packed(a) > 0)
         return og__ahead_refuse_disk(a, spilled + least, err);
-    if (rc < 0)
-        return rc;
-    if (p->n_batches < a->packed)
+    share_out(a, left - OG_MIN(left, least));
+    if (og__ahead_packed(a) < a->packed && a->n_widths > 0)
         say_short(a);
-    return 0;
+out:
+    return rc;
+}
+
+int og__ahead_choose_segments(struct og_ahead *a, uint32_t k, struct og_segments *segments,
+                              uint32_t *size, struct og_err *err)
+{
+    const struct og_ahead_width *w = &a->width[k];
+    return og__segmented_choose(segments, size, &w->misses, w->room, disks_of(a), a->path->budget,
+                                err);
 }
 
 /* ---- writing it ---- */
 
-static struct og_pack_options pack_options(const struct og_data_path *d, struct og_places at)
+static struct og_pack_options pack_options(const struct og_data_path *d,
+                                           const struct og_ahead_width *w, struct og_places at)
 {
+    const struct og_disk_profile profile = og__ahead_profile(d, w, false);
     return (struct og_pack_options){.at = at,
                                     .memory = sweep_memory(d),
-                                    .reader = og__reader_setup(d->config, &d->facts->profile),
+                                    .reader = og__reader_setup(d->config, &profile),
                                     .stop = og__stop_flag(d->config)};
 }
 
@@ -188,79 +217,122 @@ static void add_counts(struct og_ahead_counts *done, const struct og_pack_counts
 }
 
 /* Rows that several batches miss; the packing keeps the others. */
-static int write_shared(struct og_ahead *a, struct og_places at, uint64_t spilled,
+static int write_shared(struct og_ahead *a, uint32_t k, struct og_places at,
                         struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_data_path *d = a->path;
+    struct og_ahead_width *w = &a->width[k];
     struct og_segments segments;
     struct og_pack_counts counts;
     uint32_t size;
-    int rc = og__ahead_fit_segments(a, spilled, &segments, &size, err);
+    int rc = og__ahead_choose_segments(a, k, &segments, &size, err);
     if (rc < 0)
         return rc;
-    rc = og__ahead_predict_segments(a, &segments, size, err);
-    if (rc < 0 || a->packing.n_batches == 0) {
+    rc = og__ahead_predict_segments(a, k, &segments, size, err);
+    if (rc < 0 || w->misses.n_batches == 0) {
         og__segments_close(&segments);
         return rc;
     }
-    struct og_pack_options opt = pack_options(d, at);
-    rc = og__segmented_write(&segments, size, d->facts->ds, &a->packing, &opt, d->budget, &counts,
-                             err);
+    const struct og_pack_options opt = pack_options(d, w, at);
+    rc = og__segmented_write(&segments, size, w->rows, &w->misses, &opt, d->budget, &counts, err);
     if (rc < 0)
         return rc;
     add_counts(done, &counts);
     return 0;
 }
 
-int og__ahead_write_chunks(struct og_ahead *a, struct og_places at, struct og_ahead_counts *done,
-                           struct og_err *err)
+/* Of all widths. */
+static int write_all_shared(struct og_ahead *a, const struct og_ahead_files *files,
+                            uint64_t spilled, struct og_ahead_counts *done, struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__ahead_fit_segments(a, spilled, err));
+    for (uint32_t k = 0; k < a->n_widths; k++)
+        OG_TRY(write_shared(a, k, files[k].shared, done, err));
+    if (!a->path->predicted->known)
+        og__ahead_end_prediction(a);
+out:
+    return rc;
+}
+
+static int write_chunks(struct og_ahead *a, struct og_ahead_width *w, struct og_places at,
+                        struct og_ahead_passing *passing, struct og_ahead_counts *done,
+                        struct og_err *err)
 {
     struct og_data_path *d = a->path;
     struct og_pack_counts counts = {0};
     struct og_sweep sweep;
+    struct og_pack_options opt = pack_options(d, w, at);
+    int rc;
+    if (passing) {
+        og__ahead_pass_width(passing, w->misses.first, w->misses.row_bytes);
+        opt.pass = og__ahead_pass;
+        opt.arg = passing;
+    }
+    OG_TRY(og__sweep_share(&w->misses, opt.memory, &sweep, err));
+    OG_TRY(og__pack_write(w->rows, &w->misses, &sweep, &opt, d->budget, &counts, err));
+    add_counts(done, &counts);
+out:
+    return rc;
+}
+
+int og__ahead_write_chunks(struct og_ahead *a, const struct og_ahead_files *files,
+                           struct og_ahead_counts *done, struct og_err *err)
+{
     struct og_ahead_passing *passing;
     int rc = og__ahead_pass_begin(a, &passing, &done->read.bytes, err);
     if (rc < 0)
         return rc;
-    struct og_pack_options opt = pack_options(d, at);
-    if (passing) {
-        opt.pass = og__ahead_pass;
-        opt.arg = passing;
-    }
-    OG_TRY(og__sweep_share(&a->packing, opt.memory, &sweep, err));
-    OG_TRY(og__pack_write(d->facts->ds, &a->packing, &sweep, &opt, d->budget, &counts, err));
-    add_counts(done, &counts);
+    for (uint32_t k = 0; k < a->n_widths; k++)
+        OG_TRY(write_chunks(a, &a->width[k], files[k].at, passing, done, err));
 out:
     og__ahead_pass_end(a, passing, rc == 0);
     return rc;
 }
 
-/* shared: nowhere, where chunks hold all that batches miss. */
-static int write_pack(struct og_ahead *a, struct og_places at, struct og_places shared,
-                      struct og_ahead_counts *done, struct og_err *err)
+static int write_packs(struct og_ahead *a, const struct og_ahead_files *files,
+                       struct og_ahead_counts *done, struct og_err *err)
 {
     const uint64_t spilled = og__ahead_spilled(a);
     int rc;
-    OG_TRY(og__packing_seal(&a->packing, err));
-    OG_TRY(shared.n > 0 ? write_shared(a, shared, spilled, done, err)
-                        : og__ahead_fit_chunks(a, spilled, err));
-    if (a->packing.n_batches > 0)
-        OG_TRY(og__ahead_write_chunks(a, at, done, err));
+    OG_TRY(og__ahead_seal(a, err));
+    OG_TRY(a->path->way->layout == OG_LAYOUT_SEGMENTED
+               ? write_all_shared(a, files, spilled, done, err)
+               : og__ahead_fit_chunks(a, spilled, err));
+    if (og__ahead_packed(a) > 0)
+        OG_TRY(og__ahead_write_chunks(a, files, done, err));
 out:
     return rc;
 }
 
-static int open_pack(struct og_data_path *d, struct og_places at, struct og_places shared,
-                     const struct og_disk_profile *disk, struct og_io_counts *read,
-                     struct og_err *err)
+static int open_pack(struct og_data_path *d, const struct og_ahead_width *w,
+                     const struct og_ahead_files *files, const struct og_disk_profile *disk,
+                     struct og_pack **out, struct og_err *err)
 {
     const struct og_reader_options reader = og__reader_setup(d->config, disk);
+    int rc;
+    OG_TRY(og__pack_open(out, files->at, w->rows, d->memory->n_staging, &reader, d->budget, err));
+    if (files->shared.n > 0)
+        OG_TRY(og__pack_add_shared(*out, files->shared, w->rows, &reader, err));
+out:
+    return rc;
+}
+
+/* Those of the first n widths, for the staging areas of batches. */
+static int open_packs(struct og_ahead *a, const struct og_ahead_files *files, uint32_t n,
+                      const struct og_disk_profile *made, struct og_io_counts *read,
+                      struct og_err *err)
+{
+    struct og_data_path *d = a->path;
     const struct og_io_counts before = og__io_made();
     int rc;
-    OG_TRY(og__pack_open(&d->stores.pack, at, d->facts->ds, d->memory->n_staging, &reader,
-                         d->budget, err));
-    if (shared.n > 0)
-        OG_TRY(og__pack_add_shared(d->stores.pack, shared, d->facts->ds, &reader, err));
+    OG_TRY(og__stores_hold_packs(&d->stores, n, err));
+    for (uint32_t k = 0; k < n; k++) {
+        const struct og_disk_profile own = og__ahead_profile(d, &a->width[k], true);
+        OG_TRY(open_pack(d, &a->width[k], &files[k], made ? made : &own, &d->stores.pack[k], err));
+        if (!made)
+            og__pack_is_own(d->stores.pack[k]);
+    }
 out:
     og__io_add_since(read, before);
     return rc;
@@ -279,7 +351,7 @@ out:
     return rc;
 }
 
-/* The container made beforehand; false = it does not serve. */
+/* The container made beforehand, of rows of one width; false = it does not serve. */
 static bool use_made_pack(struct og_ahead *a, struct og_io_counts *read)
 {
     struct og_data_path *d = a->path;
@@ -288,75 +360,86 @@ static bool use_made_pack(struct og_ahead *a, struct og_io_counts *read)
         return false;
     const uint64_t n_train = og__schedule_batches(&d->facts->schedule, OG__TRAIN);
     char *path = og__packs_container(d->stores.packs->dir, og__ahead_draw(a));
+    const struct og_ahead_files files = {.at = OG__ONE_PLACE(path)};
     int rc;
-    OG_TRY(
-        path ? open_pack(d, OG__ONE_PLACE(path), (struct og_places){0}, &d->facts->made, read, &why)
-             : og__fail_errno(&why, -ENOMEM, NULL, "%s", d->stores.packs->dir));
-    OG_TRY(check_pack(d->stores.pack, &a->packing, n_train, &why));
+    OG_TRY(path ? open_packs(a, &files, 1, &d->facts->made, read, &why)
+                : og__fail_errno(&why, -ENOMEM, NULL, "%s", d->stores.packs->dir));
+    OG_TRY(check_pack(d->stores.pack[0], &a->width[0].misses, n_train, &why));
 out:
     free(path);
     if (rc >= 0)
         return true;
-    og__pack_close(d->stores.pack);
-    d->stores.pack = NULL;
+    og__stores_drop_packs(&d->stores);
     og__ahead_lose_packs(d, &why);
     return false;
 }
 
-static int write_and_open(struct og_ahead *a, struct og_places at, struct og_places shared,
+static int write_and_open(struct og_ahead *a, const struct og_ahead_files *files,
                           struct og_ahead_counts *done, struct og_err *err)
 {
-    struct og_data_path *d = a->path;
-    int rc = write_pack(a, at, shared, done, err);
-    const bool some = a->packing.n_batches > 0;
+    int rc = write_packs(a, files, done, err);
+    const bool some = og__ahead_packed(a) > 0;
     if (rc < 0)
         return rc;
-    og__packing_close(&a->packing); /* gives its memory to the reading */
-    if (!some)
-        return 0;
-    OG_TRY(open_pack(d, at, shared, og__packs_profile(d->facts), &done->read, err));
-    og__pack_is_own(d->stores.pack);
+    og__ahead_drop_packing(a); /* gives its memory to the reading */
+    return some ? open_packs(a, files, a->n_widths, NULL, &done->read, err) : 0;
+}
+
+/* Files of width k, in the folder of packs. */
+static int name_files(const struct og_ahead *a, uint32_t k, struct og_ahead_files *out,
+                      struct og_err *err)
+{
+    const struct og_places in = og__scratch_places(a->path->stores.pack_dir);
+    char name[32];
+    int rc;
+    snprintf(name, sizeof(name), "pack%" PRIu32, k);
+    OG_TRY(og__places_in(&out->at, in, name, err));
+    snprintf(name, sizeof(name), "shared%" PRIu32, k);
+    if (a->path->way->layout == OG_LAYOUT_SEGMENTED)
+        OG_TRY(og__places_in(&out->shared, in, name, err));
 out:
     return rc;
 }
 
-static int write_own_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
+static int write_own_packs(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_stores *s = &a->path->stores;
-    struct og_places at = {0}, shared = {0};
+    struct og_ahead_files *files = calloc(OG_MAX(a->n_widths, 1u), sizeof(*files));
     int rc;
+    OG_TRY(files ? 0 : og__fail_errno(err, -ENOMEM, NULL, "packing"));
     OG_TRY(s->pack_dir ? 0 : og__scratch_open(&s->pack_dir, s->scratch, err));
-    OG_TRY(og__places_in(&at, og__scratch_places(s->pack_dir), "pack", err));
-    if (a->path->way->layout == OG_LAYOUT_SEGMENTED)
-        OG_TRY(og__places_in(&shared, og__scratch_places(s->pack_dir), "shared", err));
-    OG_TRY(write_and_open(a, at, shared, done, err));
+    for (uint32_t k = 0; k < a->n_widths; k++)
+        OG_TRY(name_files(a, k, &files[k], err));
+    OG_TRY(write_and_open(a, files, done, err));
 out:
-    og__places_free(&at);
-    og__places_free(&shared);
+    for (uint32_t k = 0; files && k < a->n_widths; k++) {
+        og__places_free(&files[k].at);
+        og__places_free(&files[k].shared);
+    }
+    free(files);
     return rc;
 }
 
 void og__ahead_drop_pack(struct og_ahead *a)
 {
     struct og_stores *s = &a->path->stores;
-    if (s->pack)
-        og__data_path_from_pack(a->path, NULL);
-    og__pack_close(s->pack);
-    s->pack = NULL;
+    if (s->n_packs > 0)
+        og__data_path_from_packs(a->path, NULL);
+    og__stores_drop_packs(s);
     if (s->pack_dir)
         og__scratch_clear(s->pack_dir);
 }
 
-/* The superbatch's misses in a container of their own. */
 int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_data_path *d = a->path;
     double start = og__now();
     int rc;
-    OG_TRY(use_made_pack(a, &done->read) ? 0 : write_own_pack(a, done, err));
-    og__data_path_from_pack(d, d->stores.pack);
+    OG_TRY(use_made_pack(a, &done->read) ? 0 : write_own_packs(a, done, err));
+    if (d->stores.n_packs > 0)
+        og__data_path_from_packs(d, d->stores.pack);
 out:
-    og__packing_close(&a->packing);
+    og__ahead_drop_packing(a);
     done->gather_seconds += og__now() - start;
     og__timeline_add(d->timeline, "pack", 0, start, og__now());
     return rc;

@@ -2,6 +2,7 @@
  *
  *   ahead_sample.c   which batches it has, and sampling them
  *   ahead_predict.c  what its batches will read
+ *   ahead_widths.c   what they miss, by widths of rows
  *   ahead_sweep.c    the cache, filled by the sweep that packs
  *   ahead_pack.c     what they miss, written anew; what that and the rest takes on disk
  *   ahead_tiers.c    plans of a device's cache over the host's
@@ -13,9 +14,24 @@
 #define OG_AHEAD_PARTS_H
 
 #include "ahead/ahead.h"
+#include "dataset/features.h"
 #include "plan/segments.h"
 #include "train/pipeline.h"
 #include "train/predict.h"
+
+/* Rows of one width, which are packed by themselves. */
+struct og_ahead_width {
+    const struct og_dataset *rows; /* from the packing's first node on, to this one: */
+    uint64_t end;
+    uint32_t type;            /* of a typed graph */
+    struct og_packing misses; /* until it is written */
+    uint64_t room;            /* of --disk, for its segments */
+};
+
+/* Where its rows are written to; shared: nowhere, where chunks hold all that batches miss. */
+struct og_ahead_files {
+    struct og_places at, shared;
+};
 
 struct og_ahead {
     struct og_data_path *path;
@@ -27,8 +43,9 @@ struct og_ahead {
     uint64_t piece;                 /* item that began what is spilled apart from what was before */
     bool by_draw;                   /* an epoch's batches, for all epochs that train on them */
     struct og_fill_windows windows; /* what enters the cache, and when */
-    struct og_packing packing;      /* what they miss, until it is written */
-    uint32_t packed;                /* batches that it was begun for; with others, rounds */
+    struct og_ahead_width *width;   /* [n_widths] once any is packed */
+    uint32_t n_widths;
+    uint32_t packed; /* batches that it was begun for; with others, rounds */
     struct og_prediction prediction;
     uint64_t written_before; /* bytes spilled before this superbatch; */
     uint64_t code_before;    /* of which so many of plans */
@@ -72,9 +89,31 @@ uint64_t og__ahead_longest(const struct og_trace *trace); /* rows of a batch */
 bool og__ahead_predicts(const struct og_ahead *a, uint32_t b);
 OG_MUST_CHECK int og__ahead_predict_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids,
                                           struct og_err *err);
-OG_MUST_CHECK int og__ahead_predict_segments(struct og_ahead *a, struct og_segments *segments,
-                                             uint32_t size, struct og_err *err);
+/* What batches read of the segments of width k. */
+OG_MUST_CHECK int og__ahead_predict_segments(struct og_ahead *a, uint32_t k,
+                                             struct og_segments *segments, uint32_t size,
+                                             struct og_err *err);
 void og__ahead_end_prediction(struct og_ahead *a);
+
+/* ---- what batches miss, by widths ---- */
+
+/* Empty packings for the batches of the trace. */
+OG_MUST_CHECK int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace,
+                                          struct og_err *err);
+/* The next batch, as og__packing_add; of a typed graph ids come type by type. */
+OG_MUST_CHECK int og__ahead_add_misses(struct og_ahead *a, const uint32_t *ids,
+                                       const uint32_t *codes, uint32_t n, struct og_err *err);
+OG_MUST_CHECK int og__ahead_seal(struct og_ahead *a, struct og_err *err);
+uint32_t og__ahead_packed(const struct og_ahead *a); /* batches */
+/* Bytes of the containers of the first n of them, sealed. */
+uint64_t og__ahead_containers(const struct og_ahead *a, uint32_t n);
+OG_MUST_CHECK int og__ahead_shorten(struct og_ahead *a, uint32_t n, struct og_err *err);
+/* Their memory serves others; it ends with the superbatches. */
+void og__ahead_drop_packing(struct og_ahead *a);
+void og__ahead_end_packing(struct og_ahead *a);
+/* By which rows of the width are read: of the feature file; of this run's packs. */
+struct og_disk_profile og__ahead_profile(const struct og_data_path *d,
+                                         const struct og_ahead_width *w, bool packs);
 
 /* ---- filling the cache in the same sweep ---- */
 
@@ -82,11 +121,13 @@ void og__ahead_end_prediction(struct og_ahead *a);
 size_t og__ahead_left(const struct og_data_path *d);
 
 struct og_ahead_passing;
-/* The superbatch's packing, which is sealed, also fetches the rows of the first window, as far as
+/* The superbatch's packings, which are sealed, also fetch the rows of the first window, as far as
  * their slots are free; *out: NULL where none are. *read: bytes of spilled plans, added to until
  * the end. */
 OG_MUST_CHECK int og__ahead_pass_begin(struct og_ahead *a, struct og_ahead_passing **out,
                                        uint64_t *read, struct og_err *err);
+/* Rows of this width come by next; widths in their order. */
+void og__ahead_pass_width(struct og_ahead_passing *p, uint32_t first_node, size_t row_bytes);
 /* For struct og_pack_options. */
 OG_MUST_CHECK int og__ahead_pass(void *passing, const uint32_t *nodes, uint32_t n, const char *rows,
                                  struct og_err *err);
@@ -108,26 +149,26 @@ OG_MUST_CHECK int og__ahead_spill_fits(const struct og_ahead *a, uint64_t spille
 /* -ENOSPC, with the --disk that would do, where a superbatch takes `need` bytes in all. */
 OG_MUST_CHECK int og__ahead_refuse_disk(const struct og_ahead *a, uint64_t need,
                                         struct og_err *err);
-/* Does what the sealed packing takes fit beside `spilled` bytes? If not, that is an error before
+/* Does what the sealed packings take fit beside `spilled` bytes? If not, that is an error before
  * the first batch is trained, unless the layout was left to the program; else it goes without its
  * last batches, maybe without any: they read from the feature file. */
 OG_MUST_CHECK int og__ahead_fit_chunks(struct og_ahead *a, uint64_t spilled, struct og_err *err);
-OG_MUST_CHECK int og__ahead_fit_segments(struct og_ahead *a, uint64_t spilled,
-                                         struct og_segments *segments, uint32_t *size,
-                                         struct og_err *err);
+/* The same of segments: what each width's may take is its room then. */
+OG_MUST_CHECK int og__ahead_fit_segments(struct og_ahead *a, uint64_t spilled, struct og_err *err);
+/* Those of width k, and how many batches each has; *segments is to be closed, unless this fails. */
+OG_MUST_CHECK int og__ahead_choose_segments(struct og_ahead *a, uint32_t k,
+                                            struct og_segments *segments, uint32_t *size,
+                                            struct og_err *err);
 /* Which of the packs made beforehand is this superbatch's. */
 uint32_t og__ahead_draw(const struct og_ahead *a);
 /* The run goes on without packs made beforehand, and says why. */
 void og__ahead_lose_packs(struct og_data_path *d, const struct og_err *why);
-/* An empty packing for the batches of the trace. */
-OG_MUST_CHECK int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace,
-                                          struct og_err *err);
-/* Chunks of the sealed packing, which fits. */
-OG_MUST_CHECK int og__ahead_write_chunks(struct og_ahead *a, struct og_places at,
+/* Chunks of the sealed packings, which fit: files of each width. */
+OG_MUST_CHECK int og__ahead_write_chunks(struct og_ahead *a, const struct og_ahead_files *files,
                                          struct og_ahead_counts *done, struct og_err *err);
-/* The container of the superbatch before has been read, and goes. */
+/* The containers of the superbatch before have been read, and go. */
 void og__ahead_drop_pack(struct og_ahead *a);
-/* The superbatch's misses in a container of their own. */
+/* The superbatch's misses in containers of their own, one for each width. */
 OG_MUST_CHECK int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done,
                                  struct og_err *err);
 

@@ -2,6 +2,7 @@
 #include "ahead/ahead_parts.h"
 #include "ahead/segmented.h"
 #include "plan/count.h"
+#include "train/typed_told.h"
 
 #include <stdlib.h>
 
@@ -24,24 +25,30 @@ void og__ahead_end_prediction(struct og_ahead *a)
 }
 
 /* What batches read is known when segments are laid out. */
-int og__ahead_predict_segments(struct og_ahead *a, struct og_segments *segments, uint32_t size,
-                               struct og_err *err)
+int og__ahead_predict_segments(struct og_ahead *a, uint32_t k, struct og_segments *segments,
+                               uint32_t size, struct og_err *err)
 {
-    const uint32_t n = a->packing.n_batches;
-    if (a->path->predicted->known || a->path->exchange) /* rounds are not own batches */
+    struct og_data_path *d = a->path;
+    const struct og_ahead_width *w = &a->width[k];
+    const uint32_t n = w->misses.n_batches;
+    const struct og_read_rule *rule = d->told ? &d->told[w->type].rule : &d->facts->read_rule;
+    struct og_plan_cost sum = {0};
+    if (d->predicted->known || d->exchange) /* rounds are not own batches */
         return 0;
-    struct og_io_counts *io = og__alloc(a->path->budget, n * sizeof(*io), "superbatch", err);
+    struct og_io_counts *io = og__alloc(d->budget, n * sizeof(*io), "superbatch", err);
     int rc;
-    OG_TRY(io ? og__count_segments(segments, size, &a->path->facts->read_rule, io, err) : -ENOMEM);
+    OG_TRY(io ? og__count_segments(segments, size, rule, io, err) : -ENOMEM);
     for (uint32_t b = 0; b < n; b++) {
         if (!og__ahead_predicts(a, b))
             continue;
-        a->prediction.sum.plan.reads += io[b].reads;
-        a->prediction.sum.plan.bytes += io[b].bytes;
+        sum.reads += io[b].reads;
+        sum.bytes += io[b].bytes;
     }
-    og__ahead_end_prediction(a);
+    og__plan_cost_add(&a->prediction.sum.plan, &sum);
+    if (d->told)
+        og__plan_cost_add(&d->told[w->type].seen, &sum);
 out:
-    og__release(a->path->budget, io, n * sizeof(*io), "superbatch");
+    og__release(d->budget, io, n * sizeof(*io), "superbatch");
     return rc;
 }
 

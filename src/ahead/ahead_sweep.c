@@ -18,6 +18,8 @@ struct og_ahead_passing {
     uint64_t *read;   /* bytes of those */
     uint32_t next;    /* of this piece's rows: */
     struct og_fill_piece piece;
+    uint32_t first; /* of the width whose rows come by: its first node, */
+    size_t row_bytes;
 };
 
 size_t og__ahead_left(const struct og_data_path *d)
@@ -46,7 +48,7 @@ static int take_slots_back(const struct og_ahead *a, struct og_err *err)
     const struct og_data_path *d = a->path;
     const size_t left = og__ahead_left(d);
     const size_t sweep =
-        OG_MAX(d->memory->sweep, (size_t)a->packing.n_batches * A_BATCH + PARTITIONS);
+        OG_MAX(d->memory->sweep, (size_t)og__ahead_packed(a) * A_BATCH + PARTITIONS);
     const uint64_t slots = (left - OG_MIN(left, sweep)) / d->facts->row_bytes;
     const uint32_t lent = og__gather_yielded(d->gather);
     return og__gather_reclaim(d->gather, lent - (uint32_t)OG_MIN(slots, (uint64_t)lent), err);
@@ -60,11 +62,32 @@ static uint32_t highest(const struct og_fill_piece *p)
     return most;
 }
 
+/* They ascend, through all widths. */
+static void mark_rows(struct og_ahead *a, const uint32_t *nodes, uint32_t n)
+{
+    uint32_t i = 0;
+    for (uint32_t k = 0; k < a->n_widths; k++) {
+        struct og_ahead_width *w = &a->width[k];
+        const uint32_t first = i;
+        while (i < n && nodes[i] < w->end)
+            i++;
+        og__packing_also(&w->misses, nodes + first, i - first);
+    }
+}
+
+static bool misses_any(const struct og_ahead *a)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < a->n_widths; k++)
+        any |= a->width[k].misses.n_distinct > 0;
+    return any;
+}
+
 /* The pieces, of those from `at` on, whose slots are there and free before the first batch. */
 static int mark_pieces(struct og_ahead *a, struct og_ahead_passing *p, struct og_err *err)
 {
     const struct og_fill_head *head = &p->piece.head;
-    const uint32_t slots = a->path->memory->n_slots - og__gather_yielded(a->path->gather);
+    const uint32_t slots = a->path->memory->n_slots - og__data_path_yielded(a->path);
     int64_t last = -1;
     for (uint64_t at = p->at;;) {
         int rc = next_piece(a->path, &at, &p->piece, p->read, err);
@@ -73,11 +96,12 @@ static int mark_pieces(struct og_ahead *a, struct og_ahead_passing *p, struct og
         if (head->n == 0 || head->after > 0 || p->piece.nodes[0] <= last ||
             highest(&p->piece) >= slots)
             break;
-        og__packing_also(&a->packing, p->piece.nodes, head->n);
+        mark_rows(a, p->piece.nodes, head->n);
         last = p->piece.nodes[head->n - 1];
         p->end = at;
     }
-    og__packing_number(&a->packing);
+    for (uint32_t k = 0; k < a->n_widths; k++)
+        og__packing_number(&a->width[k].misses);
     p->piece.head.n = 0; /* the first is yet to be fetched */
     return 0;
 }
@@ -86,9 +110,9 @@ int og__ahead_pass_begin(struct og_ahead *a, struct og_ahead_passing **out, uint
                          struct og_err *err)
 {
     *out = NULL;
-    if (a->windows.n == 0 || a->packing.n_distinct == 0)
+    if (a->windows.n == 0 || !misses_any(a))
         return 0;
-    int rc = take_slots_back(a, err);
+    int rc = a->path->memory->alternates ? take_slots_back(a, err) : 0;
     if (rc < 0)
         return rc;
     struct og_ahead_passing *p = calloc(1, sizeof(*p));
@@ -116,18 +140,25 @@ static int one_to_come(struct og_ahead_passing *p, bool *some, struct og_err *er
     return rc;
 }
 
+void og__ahead_pass_width(struct og_ahead_passing *p, uint32_t first_node, size_t row_bytes)
+{
+    p->first = first_node;
+    p->row_bytes = row_bytes;
+}
+
 int og__ahead_pass(void *arg, const uint32_t *nodes, uint32_t n, const char *rows,
                    struct og_err *err)
 {
     struct og_ahead_passing *p = arg;
-    const size_t row_bytes = p->path->facts->row_bytes;
+    const struct og_data_path *d = p->path;
     bool some = true;
     for (uint32_t i = 0; i < n; i++) {
         int rc = one_to_come(p, &some, err);
         if (rc < 0 || !some)
             return rc;
-        if (p->piece.nodes[p->next] == nodes[i])
-            og__gather_put(p->path->gather, p->piece.slots[p->next++], rows + i * row_bytes);
+        if (p->piece.nodes[p->next] == p->first + nodes[i])
+            og__data_path_put(d, p->first + nodes[i], p->piece.slots[p->next++],
+                              rows + i * p->row_bytes);
     }
     return 0;
 }

@@ -31,7 +31,7 @@ int og__ahead_plan_tiers(struct og_ahead *a, uint32_t b, const uint32_t *ids, ui
     }
     note_bytes(a, b, og__tiers_put_bytes(plan));
     if (og__packs(d->way))
-        OG_TRY(og__packing_add(&a->packing, plan->plan.misses, NULL, plan->plan.n_misses, err));
+        OG_TRY(og__ahead_add_misses(a, plan->plan.misses, NULL, plan->plan.n_misses, err));
     *out = plan;
 out:
     return rc;

@@ -10,24 +10,28 @@ static uint64_t aside(const struct og_packing *p, uint32_t parts)
     return og__packing_data_start(p->n_batches) + og__shared_file_bytes(p, &all, parts);
 }
 
-int og__segmented_choose(struct og_segments *out, uint32_t *size, const struct og_packing *p,
-                         uint64_t disk, uint32_t parts, uint64_t *least, struct og_budget *b,
-                         struct og_err *err)
+int og__segmented_least(uint64_t *least, const struct og_packing *p, uint32_t parts,
+                        struct og_budget *b, struct og_err *err)
 {
-    struct og_err why = {0};
+    struct og_segments segments;
     struct og_segment_cost once;
+    int rc = og__segments_open(&segments, p, b, err);
+    if (rc < 0)
+        return rc;
+    og__segments_space(&segments, OG_MAX(p->n_batches, 1u), &once);
+    *least = once.disk_bytes + aside(p, parts);
+    og__segments_close(&segments);
+    return 0;
+}
+
+int og__segmented_choose(struct og_segments *out, uint32_t *size, const struct og_packing *p,
+                         uint64_t disk, uint32_t parts, struct og_budget *b, struct og_err *err)
+{
     const uint64_t beside = aside(p, parts);
-    *least = 0;
     int rc = og__segments_open(out, p, b, err);
     if (rc < 0)
         return rc;
-    rc = og__segments_choose(out, disk - OG_MIN(disk, beside), size, &why);
-    if (rc == -ENOSPC) {
-        og__segments_space(out, p->n_batches, &once);
-        *least = once.disk_bytes + beside;
-    } else if (rc < 0) {
-        og__fail(err, rc, why.hint, "%s", why.message);
-    }
+    rc = og__segments_choose(out, disk - OG_MIN(disk, beside), size, err);
     if (rc < 0)
         og__segments_close(out);
     return rc;

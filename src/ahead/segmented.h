@@ -6,12 +6,14 @@
 #include "gather/shared.h"
 #include "plan/segments.h"
 
-/* Segments of the sealed packing and how many batches each has: as few as `disk` bytes allow for
- * all files together, each in so many parts. -ENOSPC, without words, where none do; *least would.
+/* What segments of the sealed packing take at least, all files together, each in so many parts. */
+OG_MUST_CHECK int og__segmented_least(uint64_t *least, const struct og_packing *p, uint32_t parts,
+                                      struct og_budget *b, struct og_err *err);
+/* Segments of it and how many batches each has: as few as `disk` bytes, which are no fewer, allow.
  * `out` is closed on failure. */
 OG_MUST_CHECK int og__segmented_choose(struct og_segments *out, uint32_t *size,
                                        const struct og_packing *p, uint64_t disk, uint32_t parts,
-                                       uint64_t *least, struct og_budget *b, struct og_err *err);
+                                       struct og_budget *b, struct og_err *err);
 
 /* Write the shared rows; the packing keeps the others. Closes the segments, also on failure. */
 OG_MUST_CHECK int og__segmented_write(struct og_segments *segments, uint32_t size,

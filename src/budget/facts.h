@@ -67,7 +67,9 @@ struct og_facts {
         size_t sampler_reading; /* what one takes besides that reads from disk by itself */
         size_t typed_reader;    /* of rows of several widths: all readers, and what a staging */
         size_t typed_staging;   /* area takes beside misses; */
-        size_t typed_input;     /* rows of the largest batch */
+        size_t typed_input;     /* rows of the largest batch; */
+        size_t typed_widest;    /* the widest row; */
+        uint64_t typed_files;   /* rows of all nodes */
         size_t record;          /* buffers of samples that are made for others */
         size_t handed;          /* a batch that leaves the session */
         size_t model;           /* with what training keeps of it besides */
@@ -81,6 +83,7 @@ struct og_facts {
     struct og_batch_caps caps; /* batches are no larger */
     uint32_t pilot_batches;
     uint64_t pilot_rows;       /* of a batch, on average */
+    uint64_t typed_rows;       /* of each type with features the most that a batch has, in all */
     double pilot_seconds;      /* sampling one */
     struct og_link_rates link; /* to a device that keeps rows, once measured */
     struct og_growth growth;   /* where batches may be sampled ahead */
@@ -99,6 +102,23 @@ enum {
 static inline uint64_t og__input_rows(const struct og_facts *f)
 {
     return f->caps.hop[f->caps.n_hops - 1].n_src;
+}
+
+/* The widest row, and rows of a batch on average, in bytes. */
+static inline size_t og__widest_row(const struct og_facts *f)
+{
+    return f->types ? f->bytes.typed_widest : f->row_bytes;
+}
+static inline double og__mean_row(const struct og_facts *f)
+{
+    const double rows = (double)OG_MAX(og__input_rows(f), (uint64_t)1);
+    return f->types ? (double)f->bytes.typed_input / rows : (double)f->row_bytes;
+}
+
+/* How many widths of rows are packed by themselves. */
+static inline uint32_t og__packed_widths(const struct og_facts *f)
+{
+    return f->types ? f->n_ranges : 1;
 }
 
 /* Of the largest batch that is planned and read: what others ask for, each row once, may be of

@@ -120,7 +120,8 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
                                           .profile = *og__packs_profile(f)};
     const struct og_reader_options made = {.io = p->config->opt.io, .profile = f->made};
     const size_t of_made = f->made.depth > 0 ? og__reader_bytes(&made) : 0;
-    const size_t of_packs = OG_MAX(og__reader_bytes(&own), of_made);
+    const size_t of_types = f->scratch_disks > 1 ? f->n_ranges * og__reader_bytes(&own) : reader;
+    const size_t of_packs = f->types ? of_types : OG_MAX(og__reader_bytes(&own), of_made);
     const int plans = og__exchanges(p->config) ? 0 : og__works(p->way);
     m->plans = (size_t)plans * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
     plan_exchange(m, p);
@@ -145,7 +146,7 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     }
     if (p->way->layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
         m->reader += of_packs;
-        m->plans += OG__MOST_STAGING * rows * 2 * sizeof(uint32_t);
+        m->plans += OG__MOST_STAGING * OG_MAX(rows, f->typed_rows) * 2 * sizeof(uint32_t);
         m->sweep += (size_t)f->n_nodes * 3 / 16 + rows * 2 * sizeof(uint32_t);
     }
     plan_policy(m, p);

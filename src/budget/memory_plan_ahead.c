@@ -123,6 +123,16 @@ static size_t stored_plan_bytes(const struct og_premises *p, uint64_t rows)
     return p->way->tiers ? og__tiers_spilled_bytes(&tiers, rows) : rows * sizeof(uint32_t);
 }
 
+/* Of each width by itself: beside what rows of one would take, a table of batches for each other,
+ * and the longest lists of types may be of several batches. */
+static size_t packing_bytes(const struct og_facts *f, uint64_t rows, uint64_t batches)
+{
+    const size_t all =
+        og__packing_bytes(f->n_nodes, batches * rows, batches, OG_MAX(rows, f->typed_rows));
+    const uint32_t widths = og__packed_widths(f);
+    return all + (widths > 1 ? (widths - 1) * og__packing_bytes(64, 0, batches, 0) : 0);
+}
+
 /* Ids, and the policy's tables for them; buffers to put the rest away. */
 static void size_ahead(struct og_memory_plan *m, const struct og_premises *p,
                        const struct growth *g, uint64_t rows, uint64_t batches, uint64_t tail)
@@ -146,10 +156,10 @@ static void size_ahead(struct og_memory_plan *m, const struct og_premises *p,
                     all * (2 * p->config->share.ranks * sizeof(uint32_t) + sizeof(uint64_t));
     m->spill = og__trace_writer_bytes(&form);
     if (og__packs(p->way)) /* at worst every row is missed */
-        m->packing = og__packing_bytes(p->facts->n_nodes, batches * asked, batches, asked);
+        m->packing = packing_bytes(p->facts, asked, batches);
     if (p->way->layout == OG_LAYOUT_SEGMENTED) /* and a bit a row: is it shared? */
         m->packing += og__segments_bytes(distinct_nodes(g, asked, batches), (uint32_t)batches,
-                                         p->facts->row_bytes) +
+                                         og__widest_row(p->facts)) +
                       og__bits_words(batches * asked) * sizeof(uint64_t);
 }
 
@@ -190,9 +200,13 @@ static double disk_bytes(const struct og_premises *p, const struct growth *g, ui
 {
     const uint64_t asked = asked_of(p->facts, rows);
     const double n = (double)batches;
-    const double all = n * (double)asked * (double)p->facts->row_bytes;
+    const struct og_facts *f = p->facts;
+    const double ends = f->types ? n * og__packed_widths(f) * OG__PACK_BLOCK : 0;
+    const double all = n * (double)asked * og__mean_row(f) + ends; /* of chunks, on blocks */
     const double distinct = (double)distinct_nodes(g, asked, batches);
-    const double once = distinct * (double)p->facts->row_bytes;
+    const double once =
+        f->types ? OG_MIN(distinct * (double)og__widest_row(f), (double)f->bytes.typed_files)
+                 : distinct * (double)f->row_bytes;
     const double codes = (double)stored_plan_bytes(p, asked);
     const double entering = og__policy_fills_beside(p->way->policy) ? n * (double)asked : distinct;
     double away = sampled_bytes(p, rows, batches, tail) + n * codes + entering * 8;

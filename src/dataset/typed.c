@@ -232,6 +232,7 @@ static int identify(struct og_typed *g, struct og_err *err)
     for (uint32_t t = 0; t < g->n_types; t++) {
         mix_name(sum, g->type[t].name);
         OG_TRY(mix_view(sum, &g->type[t].view, err));
+        g->type[t].view.identity.contents = *sum; /* with all before it: each type's is its own */
     }
     for (uint32_t r = 0; r < g->n_relations; r++) {
         const struct og_relation *rel = &g->relation[r];

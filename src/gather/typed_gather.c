@@ -14,10 +14,11 @@ struct width {
     const struct og_dataset *view;
     struct og_reader *reader; /* NULL: it has none */
     size_t row_bytes;
-    uint32_t first, end; /* ids */
-    char *kept;          /* its slots in the cache, */
-    uint32_t slot;       /* from this one on, */
-    uint32_t n_slots;    /* so many */
+    uint32_t first, end;  /* ids */
+    char *kept;           /* its slots in the cache, */
+    uint32_t slot;        /* from this one on, */
+    uint32_t n_slots;     /* so many */
+    struct og_pack *pack; /* NULL: misses come from the feature file */
 };
 
 struct staging {
@@ -28,7 +29,8 @@ struct staging {
     uint32_t capacity;
     struct og_rows *rows;    /* [n_types] */
     struct og_read_job *job; /* [n_types] */
-    bool *begun;             /* [n_types] the job is to be waited for */
+    bool *begun;             /* [n_types] the job is to be waited for; */
+    bool *from_pack;         /* [n_types] instead of it, a chunk of the pack */
 };
 
 struct og_typed_gather {
@@ -71,7 +73,7 @@ size_t og__typed_reader_bytes(const struct og_typed *g, int io)
 size_t og__typed_staging_bytes(const struct og_typed *g, uint64_t rows)
 {
     return (size_t)rows * 2 * sizeof(uint32_t) +
-           g->n_types * (sizeof(struct og_rows) + sizeof(struct og_read_job) + sizeof(bool));
+           g->n_types * (sizeof(struct og_rows) + sizeof(struct og_read_job) + 2 * sizeof(bool));
 }
 
 int og__typed_reader_rule(const struct og_node_type *t, int io, struct og_budget *b,
@@ -129,7 +131,8 @@ static int open_staging(struct og_typed_gather *g, struct staging *s,
     s->rows = calloc(n, sizeof(*s->rows));
     s->job = calloc(n, sizeof(*s->job));
     s->begun = calloc(n, sizeof(*s->begun));
-    if (!s->rows || !s->job || !s->begun)
+    s->from_pack = calloc(n, sizeof(*s->from_pack));
+    if (!s->rows || !s->job || !s->begun || !s->from_pack)
         return og__fail_errno(err, -ENOMEM, NULL, "staging");
     int rc = reserve_rows(g, s, opt->rows, err);
     return rc < 0 ? rc : reserve_data(g, s, opt->staging_bytes, err);
@@ -213,6 +216,7 @@ void og__typed_gather_close(struct og_typed_gather *g)
         free(s->rows);
         free(s->job);
         free(s->begun);
+        free(s->from_pack);
     }
     og__release(g->budget, g->cache, g->cache_bytes, cache_part);
     free(g->width);
@@ -267,6 +271,20 @@ int og__typed_gather_fill(struct og_typed_gather *g, const uint32_t *nodes, cons
     }
 out:
     return rc;
+}
+
+void og__typed_gather_put(struct og_typed_gather *g, uint32_t node, uint32_t slot, const char *row)
+{
+    const struct width *w = &g->width[og__graph_type(g->types, node)];
+    memcpy(slot_at(w, slot), row, w->row_bytes);
+}
+
+void og__typed_gather_from_packs(struct og_typed_gather *g, struct og_pack *const *packs)
+{
+    uint32_t k = 0;
+    for (uint32_t t = 0; t < g->types->n_types; t++)
+        if (g->width[t].reader)
+            g->width[t].pack = packs ? packs[k++] : NULL;
 }
 
 /* ---- a batch ---- */
@@ -337,8 +355,30 @@ static void number_places(const struct og_typed_gather *g, struct staging *s,
     }
 }
 
+/* Misses of a type, from its file or its pack. */
+static int begin_type(struct og_typed_gather *g, int staging, uint32_t t, uint32_t chunk,
+                      struct og_err *err)
+{
+    struct staging *s = &g->staging[staging];
+    const struct width *w = &g->width[t];
+    const struct og_read_job *job = &s->job[t];
+    const bool packed = w->pack && chunk < og__pack_batches(w->pack);
+    int rc = 0;
+    s->from_pack[t] = false;
+    if (packed)
+        OG_TRY(og__pack_holds(w->pack, chunk, job->rows, job->n, err));
+    if (job->n == 0)
+        return 0;
+    OG_TRY(packed ? og__pack_begin(w->pack, staging, chunk, job->out, err)
+                  : og__reader_submit(w->reader, &s->job[t], err));
+    s->from_pack[t] = packed;
+    s->begun[t] = true;
+out:
+    return rc;
+}
+
 int og__typed_gather_begin(struct og_typed_gather *g, int staging, const struct og_plan *plan,
-                           const uint32_t *ids, struct og_err *err)
+                           const uint32_t *ids, uint32_t chunk, struct og_err *err)
 {
     struct staging *s = &g->staging[staging];
     int rc;
@@ -346,12 +386,28 @@ int og__typed_gather_begin(struct og_typed_gather *g, int staging, const struct 
     count_types(g, s, plan, ids);
     OG_TRY(place_types(g, s, err));
     number_places(g, s, plan, ids);
-    for (uint32_t t = 0; t < g->types->n_types; t++) {
-        if (s->job[t].n == 0)
-            continue;
-        OG_TRY(og__reader_submit(g->width[t].reader, &s->job[t], err));
-        s->begun[t] = true;
+    for (uint32_t t = 0; t < g->types->n_types; t++)
+        OG_TRY(begin_type(g, staging, t, chunk, err));
+out:
+    return rc;
+}
+
+/* The view shows misses as their file has them, or as the pack does. */
+static int finish_type(struct og_typed_gather *g, int staging, uint32_t t,
+                       struct og_io_counts *counts, struct og_err *err)
+{
+    struct staging *s = &g->staging[staging];
+    struct og_read_job *job = &s->job[t];
+    int rc;
+    s->begun[t] = false;
+    if (s->from_pack[t]) {
+        OG_TRY(og__pack_finish(g->width[t].pack, staging, counts, err));
+        s->rows[t].more[0].where = og__pack_where(g->width[t].pack, staging);
+        return 0;
     }
+    OG_TRY(og__reader_wait(g->width[t].reader, job, err));
+    counts->reads += job->counts.reads;
+    counts->bytes += job->counts.bytes;
 out:
     return rc;
 }
@@ -363,12 +419,8 @@ int og__typed_gather_finish(struct og_typed_gather *g, int staging, const struct
     int rc = 0;
     *counts = (struct og_io_counts){0};
     for (uint32_t t = 0; t < g->types->n_types; t++) {
-        if (!s->begun[t])
-            continue;
-        s->begun[t] = false;
-        OG_TRY(og__reader_wait(g->width[t].reader, &s->job[t], err));
-        counts->reads += s->job[t].counts.reads;
-        counts->bytes += s->job[t].counts.bytes;
+        if (s->begun[t])
+            OG_TRY(finish_type(g, staging, t, counts, err));
     }
     *rows = s->rows;
 out:
@@ -379,7 +431,9 @@ void og__typed_gather_give_up(struct og_typed_gather *g, int staging)
 {
     struct staging *s = &g->staging[staging];
     for (uint32_t t = 0; t < g->types->n_types; t++)
-        if (s->begun[t])
+        if (s->begun[t] && s->from_pack[t])
+            og__pack_give_up(g->width[t].pack, staging);
+        else if (s->begun[t])
             (void)!og__reader_wait(g->width[t].reader, &s->job[t], NULL);
     memset(s->begun, 0, g->types->n_types * sizeof(*s->begun));
 }
@@ -394,7 +448,7 @@ void og__typed_gather_change(struct og_typed_gather *g, int staging, const struc
         const struct width *w = &g->width[t];
         const uint32_t before = (uint32_t)(s->job[t].rows - s->row); /* misses of other types */
         const uint32_t miss = plan->place[row] - g->n_slots - before;
-        memcpy(slot_at(w, plan->change_slot[c]), (const char *)s->job[t].out + miss * w->row_bytes,
+        memcpy(slot_at(w, plan->change_slot[c]), og__row_at(&s->rows[t], w->n_slots + miss),
                w->row_bytes);
     }
 }

@@ -4,11 +4,13 @@
  *   staging area    | misses of type 0 | of 1 | ... |
  *
  * A batch's rows are a view a type: the type's slots, and behind them its misses in the order of
- * their file. Each type is read by a reader of its own, all at the same time. */
+ * their file, or of a container that holds a copy of them, each type's one of its own (pack.h).
+ * Each type is read by a reader of its own, all at the same time. */
 #ifndef OG_GATHER_TYPED_GATHER_H
 #define OG_GATHER_TYPED_GATHER_H
 
 #include "dataset/typed.h"
+#include "gather/pack.h"
 #include "gather/rows.h"
 #include "io/io.h"
 #include "plan/policy.h"
@@ -32,10 +34,10 @@ OG_MUST_CHECK int og__typed_gather_open(struct og_typed_gather **out, const stru
                                         const struct og_typed_gather_options *opt,
                                         struct og_budget *b, struct og_err *err);
 void og__typed_gather_close(struct og_typed_gather *g); /* accepts NULL */
-/* What its readers take, and what goes with one staging area for batches of so many rows. */
 /* How the engine that will read a type's rows merges; asked of one. */
 OG_MUST_CHECK int og__typed_reader_rule(const struct og_node_type *t, int io, struct og_budget *b,
                                         struct og_read_rule *out, struct og_err *err);
+/* What its readers take, and what goes with one staging area for batches of so many rows. */
 size_t og__typed_reader_bytes(const struct og_typed *g, int io);
 size_t og__typed_staging_bytes(const struct og_typed *g, uint64_t rows);
 const char *og__typed_gather_engine(const struct og_typed_gather *g);
@@ -45,11 +47,17 @@ OG_MUST_CHECK int og__typed_gather_fill(struct og_typed_gather *g, const uint32_
                                         const uint32_t *slots, uint32_t n,
                                         struct og_io_counts *counts, struct og_err *err);
 
+/* As those of gather.h: a row that somebody else has read, into its slot; packs of each type with
+ * features, in their order, or NULL. */
+void og__typed_gather_put(struct og_typed_gather *g, uint32_t node, uint32_t slot, const char *row);
+void og__typed_gather_from_packs(struct og_typed_gather *g, struct og_pack *const *packs);
+
 /* Start reading what the plan says of ids[plan->n], those of the batch that have rows, into a
- * staging area that no batch uses. Loader thread only, as the two below. */
+ * staging area that no batch uses; `chunk` is the batch's in the packs, if there are any. Loader
+ * thread only, as the two below. */
 OG_MUST_CHECK int og__typed_gather_begin(struct og_typed_gather *g, int staging,
                                          const struct og_plan *plan, const uint32_t *ids,
-                                         struct og_err *err);
+                                         uint32_t chunk, struct og_err *err);
 /* Wait for it. *rows [n_types] is valid until the area is begun again. */
 OG_MUST_CHECK int og__typed_gather_finish(struct og_typed_gather *g, int staging,
                                           const struct og_rows **rows, struct og_io_counts *counts,

@@ -117,7 +117,7 @@ int og__packing_add(struct og_packing *p, const uint32_t *ids, const uint32_t *c
         return rc;
     uint32_t missed = 0;
     for (uint32_t i = 0; i < n; i++) {
-        p->spare[missed] = ids[i];
+        p->spare[missed] = ids[i] - p->first;
         missed += !codes || (codes[i] & (uint32_t)OG__CODE_MISS);
     }
     uint64_t first = p->ptr[p->n_batches];
@@ -165,7 +165,7 @@ int og__packing_seal(struct og_packing *p, struct og_err *err)
 void og__packing_also(struct og_packing *p, const uint32_t *nodes, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        og__bits_add(p->bits, nodes[i]);
+        og__bits_add(p->bits, nodes[i] - p->first);
 }
 
 void og__packing_number(struct og_packing *p)
@@ -191,13 +191,9 @@ int og__packing_drop(struct og_packing *p, const uint64_t *dropped, struct og_er
     return og__packing_seal(p, err);
 }
 
-uint32_t og__packing_within(const struct og_packing *p, uint64_t bytes)
+uint64_t og__packing_container(const struct og_packing *p, uint32_t n)
 {
-    const uint64_t start = og__packing_data_start(p->n_batches);
-    uint32_t n = p->n_batches;
-    while (n > 0 && og__packing_data_start(n) + (p->offset[n] - start) > bytes)
-        n--;
-    return n;
+    return og__packing_data_start(n) + (p->offset[n] - og__packing_data_start(p->n_batches));
 }
 
 int og__packing_shorten(struct og_packing *p, uint32_t n, struct og_err *err)

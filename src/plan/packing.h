@@ -21,12 +21,13 @@ enum { OG__PACK_BLOCK = 4096 }; /* chunks begin on such blocks and are padded to
 
 /* What each batch of a superbatch misses. */
 struct og_packing {
+    uint32_t first; /* the node that is number 0: 0, but of rows of one width among others' */
     uint64_t n_nodes;
     size_t row_bytes;
     uint32_t n_batches;
     uint64_t *ptr;    /* [n_batches + 1] batch b misses rows[ptr[b] .. ptr[b + 1]) */
     uint64_t *offset; /* [n_batches + 1] of its chunk in the container; the last is its size */
-    uint32_t *rows;   /* node ids, ascending in each batch */
+    uint32_t *rows;   /* numbers of nodes, ascending in each batch */
     /* the nodes that any batch misses, or the sweep fetches also, numbered in the order of the file
      */
     uint64_t *bits;      /* [ceil(N / 64)] */
@@ -51,14 +52,14 @@ void og__packing_close(struct og_packing *p); /* accepts a zeroed one */
 OG_MUST_CHECK int og__packing_reserve(struct og_packing *p, uint64_t rows, struct og_err *err);
 
 /* The next batch: those of its rows whose code says that they are missed (og__plan_encode); codes
- * NULL means all. Ids are distinct and below n_nodes. O(n). */
+ * NULL means all. Ids are distinct, and of the n_nodes from `first` on. O(n). */
 OG_MUST_CHECK int og__packing_add(struct og_packing *p, const uint32_t *ids, const uint32_t *codes,
                                   uint32_t n, struct og_err *err);
 /* After the last batch; memory that was reserved for more rows is given back. */
 OG_MUST_CHECK int og__packing_seal(struct og_packing *p, struct og_err *err);
 
-/* Once sealed: rows that no chunk is to have and the sweep is to fetch as well; after the last of
- * them they are numbered. */
+/* Once sealed: nodes whose rows no chunk is to have and the sweep is to fetch as well; after the
+ * last of them they are numbered. */
 void og__packing_also(struct og_packing *p, const uint32_t *nodes, uint32_t n);
 void og__packing_number(struct og_packing *p);
 
@@ -66,8 +67,8 @@ void og__packing_number(struct og_packing *p);
 OG_MUST_CHECK int og__packing_drop(struct og_packing *p, const uint64_t *dropped,
                                    struct og_err *err);
 
-/* How many of its first batches, sealed, have room in a container of so many bytes; 0 = none. */
-uint32_t og__packing_within(const struct og_packing *p, uint64_t bytes);
+/* Bytes of a container of its first n batches, sealed. */
+uint64_t og__packing_container(const struct og_packing *p, uint32_t n);
 /* With the first n batches alone, sealed again. */
 OG_MUST_CHECK int og__packing_shorten(struct og_packing *p, uint32_t n, struct og_err *err);
 

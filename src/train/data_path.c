@@ -16,11 +16,27 @@ int og__stores_name(struct og_stores *s, struct og_places places, struct og_err 
     return rc;
 }
 
+int og__stores_hold_packs(struct og_stores *s, uint32_t n, struct og_err *err)
+{
+    s->pack = calloc(OG_MAX(n, 1u), sizeof(struct og_pack *));
+    s->n_packs = s->pack ? n : 0;
+    return s->pack ? 0 : og__fail_errno(err, -ENOMEM, NULL, "packing");
+}
+
+void og__stores_drop_packs(struct og_stores *s)
+{
+    for (uint32_t k = 0; k < s->n_packs; k++)
+        og__pack_close(s->pack[k]);
+    free(s->pack);
+    s->pack = NULL;
+    s->n_packs = 0;
+}
+
 void og__stores_close(struct og_stores *s)
 {
     og__superbatch_close(s->superbatch);
     og__spill_close(s->codes);
-    og__pack_close(s->pack);
+    og__stores_drop_packs(s);
     og__scratch_close(s->pack_dir);
     og__packs_close(s->packs);
     og__places_free(&s->scratch);
@@ -245,12 +261,27 @@ static int open_typed_features(struct og_data_path *d, uint64_t *prefill, struct
     return rc < 0 || og__samples_ahead(d->way) ? rc : fill_cache(d, prefill, err);
 }
 
-void og__data_path_from_pack(struct og_data_path *d, struct og_pack *pack)
+void og__data_path_from_packs(struct og_data_path *d, struct og_pack *const *packs)
 {
     if (d->device_rows)
-        og__device_rows_from_pack(d->device_rows, pack);
+        og__device_rows_from_pack(d->device_rows, packs ? packs[0] : NULL);
+    else if (d->gather)
+        og__gather_from_pack(d->gather, packs ? packs[0] : NULL);
     else
-        og__gather_from_pack(d->gather, pack);
+        og__typed_gather_from_packs(d->typed_gather, packs);
+}
+
+void og__data_path_put(const struct og_data_path *d, uint32_t node, uint32_t slot, const char *row)
+{
+    if (d->gather)
+        og__gather_put(d->gather, slot, row);
+    else
+        og__typed_gather_put(d->typed_gather, node, slot, row);
+}
+
+uint32_t og__data_path_yielded(const struct og_data_path *d)
+{
+    return d->gather ? og__gather_yielded(d->gather) : 0;
 }
 
 const char *og__data_path_engine(const struct og_data_path *d)

@@ -21,8 +21,9 @@ struct og_stores {
     /* of a superbatch, once a run began */
     struct og_superbatch *superbatch;
     struct og_spill *codes;      /* its plans */
-    struct og_scratch *pack_dir; /* with --layout packed: what its batches miss */
-    struct og_pack *pack;
+    struct og_scratch *pack_dir; /* with --layout packed: what its batches miss, */
+    struct og_pack **pack;       /* [n_packs] of each width of rows, or none */
+    uint32_t n_packs;
     struct og_packs *packs; /* made beforehand; NULL = none that serve */
 };
 
@@ -35,6 +36,9 @@ static inline struct og_places og__scratch_or_here(const struct og_stores *s)
     static const char *const here[] = {"."};
     return s->scratch.n > 0 ? s->scratch : (struct og_places){1, here};
 }
+/* Room for packs of so many widths, none of which is open; close those that are. */
+OG_MUST_CHECK int og__stores_hold_packs(struct og_stores *s, uint32_t n, struct og_err *err);
+void og__stores_drop_packs(struct og_stores *s);
 void og__stores_close(struct og_stores *s);
 
 /* What an epoch reads, as far as it is known beforehand. */
@@ -83,8 +87,13 @@ OG_MUST_CHECK int og__data_path_open(struct og_data_path *d, unsigned want, uint
  * in flight. */
 OG_MUST_CHECK int og__data_path_fill_tiers(struct og_data_path *d, uint64_t *prefill,
                                            struct og_io_counts *counted, struct og_err *err);
-/* Misses come from the pack, as far as it goes; NULL: from the feature file. */
-void og__data_path_from_pack(struct og_data_path *d, struct og_pack *pack);
+/* Misses come from the packs, one for each width of rows, as far as they go; NULL: from the feature
+ * files. */
+void og__data_path_from_packs(struct og_data_path *d, struct og_pack *const *packs);
+/* As og__gather_put and og__gather_yielded, of rows of one width or of several, which yield none.
+ */
+void og__data_path_put(const struct og_data_path *d, uint32_t node, uint32_t slot, const char *row);
+uint32_t og__data_path_yielded(const struct og_data_path *d);
 const char *og__data_path_engine(const struct og_data_path *d); /* that reads features */
 void og__data_path_close(struct og_data_path *d);
 

@@ -49,7 +49,7 @@ struct og_plan_source og__plans_of_types(struct og_typed_plans *p)
 
 static int begin(void *self, struct og_work *w, struct og_err *err)
 {
-    return og__typed_gather_begin(self, w->staging, &w->plan, w->planned.ids, err);
+    return og__typed_gather_begin(self, w->staging, &w->plan, w->planned.ids, w->number, err);
 }
 
 static int finish(void *self, struct og_work *w, struct og_err *err)

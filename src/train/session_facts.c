@@ -22,6 +22,16 @@ static const char *lists_path(const struct og_facts *f)
     return f->typed ? f->typed->relation[0].view.indices.path : f->ds->indices.path;
 }
 
+/* All of them, on other disks than this one? */
+static bool features_apart(const struct og_facts *f, const char *path)
+{
+    bool apart = f->typed || og__features_apart(f->ds, path);
+    for (uint32_t t = 0; f->typed && t < f->typed->n_types; t++)
+        if (f->typed->type[t].view.dim > 0)
+            apart = apart && og__features_apart(&f->typed->type[t].view, path);
+    return apart;
+}
+
 /* Its disks together; where that is one, and features are on it, it is known already. */
 static int know_scratch(struct og_facts *f, const struct og_options *opt, struct og_err *err)
 {
@@ -33,7 +43,7 @@ static int know_scratch(struct og_facts *f, const struct og_options *opt, struct
     for (uint32_t i = 0; rc == 0 && i < folders.n; i++) {
         if (!(there[i] = og__nearest_there(folders.path[i])))
             rc = og__fail_errno(err, -ENOMEM, NULL, "%s", folders.path[i]);
-        f->apart = rc == 0 && f->apart && og__features_apart(f->ds, there[i]);
+        f->apart = rc == 0 && f->apart && features_apart(f, there[i]);
     }
     f->scratch_disks = OG_MAX(folders.n, 1u);
     if (rc == 0 && (f->apart || folders.n > 1))
@@ -46,19 +56,13 @@ static int know_scratch(struct og_facts *f, const struct og_options *opt, struct
 
 int og__know_disks(struct og_facts *f, const struct og_options *opt, struct og_err *err)
 {
-    if (f->typed) { /* edges may have been held out of its lists, on another disk; nothing is
-                       prepared */
-        og__profile_load(lists_path(f), &f->lists);
-        f->profile = f->lists;
-        for (uint32_t t = f->typed->n_types; t-- > 0;)
-            if (f->typed->type[t].view.dim > 0)
-                og__features_profile(&f->typed->type[t].view, &f->profile);
-        f->away = f->profile;
-        f->scratch_disks = 1;
-        return 0;
-    }
-    og__features_profile(f->ds, &f->profile);
-    og__profile_load(lists_path(f), &f->lists);
+    og__profile_load(lists_path(f), &f->lists); /* where edges were held out, on another disk */
+    f->profile = f->lists;
+    for (uint32_t t = f->typed ? f->typed->n_types : 0; t-- > 0;)
+        if (f->typed->type[t].view.dim > 0)
+            og__features_profile(&f->typed->type[t].view, &f->profile);
+    if (!f->typed)
+        og__features_profile(f->ds, &f->profile);
     return know_scratch(f, opt, err);
 }
 
@@ -182,10 +186,18 @@ static void know_typed_rows(struct og_session *s)
     struct og_facts *f = &s->facts;
     f->bytes.typed_reader = og__typed_reader_bytes(f->typed, s->config.opt.io);
     f->bytes.typed_staging = og__typed_staging_bytes(f->typed, og__input_rows(f));
-    f->bytes.typed_input = 0;
-    for (uint32_t t = 0; t < f->types->n_types; t++)
-        f->bytes.typed_input += (size_t)og__nodes_of(&f->by_type, f->caps.n_hops, t) *
-                                og__file_row_bytes(&f->typed->type[t].view);
+    f->bytes.typed_input = f->bytes.typed_widest = 0;
+    f->bytes.typed_files = f->typed_rows = 0;
+    for (uint32_t t = 0; t < f->types->n_types; t++) {
+        const struct og_dataset *view = &f->typed->type[t].view;
+        const uint64_t rows = og__nodes_of(&f->by_type, f->caps.n_hops, t);
+        if (!og__has_features(&f->types->type[t]))
+            continue;
+        f->typed_rows += rows;
+        f->bytes.typed_input += (size_t)rows * og__file_row_bytes(view);
+        f->bytes.typed_widest = OG_MAX(f->bytes.typed_widest, og__file_row_bytes(view));
+        f->bytes.typed_files += (uint64_t)view->n_nodes * og__file_row_bytes(view);
+    }
 }
 
 /* Of a device that samples, with a backend of its own; what it takes there is of --device-memory.

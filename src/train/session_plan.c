@@ -223,7 +223,8 @@ static int plan_typed_features(struct og_session *s, const struct og_pilot *pilo
     OG_TRY(og__typed_cache_size(s, err));
     OG_TRY(open_policy(s, err));
     OG_TRY(og__typed_rules(&s->path, err));
-    if (og__policy_is_static(s->way.policy)) /* others would go on from where it left them */
+    /* others would go on from where it left them; a superbatch tells for itself */
+    if (og__policy_is_static(s->way.policy) && !og__samples_ahead(&s->way))
         OG_TRY(og__typed_tell(&s->path, pilot, err));
 out:
     og__session_drop_hotness(s);

@@ -46,8 +46,6 @@ static int check_training(const struct og_session *s, struct og_err *err)
         return refuse(s, "--trainers", "leave it at auto, or 1", err);
     if (opt->executors.samplers > 0)
         return refuse(s, "--executors", "leave it out", err);
-    if (opt->layout != OG_LAYOUT_AUTO && opt->layout != OG_LAYOUT_RAW)
-        return refuse(s, "--layout packed and segmented", "leave it at raw", err);
     if (opt->alternate)
         return refuse(s, "--alternate", "leave it out", err);
     if (opt->pack_dtype != OG_PACK_STORED)
@@ -68,7 +66,8 @@ int og__session_check_types(struct og_session *s, struct og_err *err)
     if (opt->policy == OG_POLICY_AUTO)
         opt->policy = OG_POLICY_DEGREE;
     OG_TRY(og__typed_cache_check(opt->policy, err));
-    opt->layout = OG_LAYOUT_RAW;
+    if (opt->layout == OG_LAYOUT_AUTO)
+        opt->layout = OG_LAYOUT_RAW;
     opt->trainers = 1;
 out:
     return rc;

@@ -48,7 +48,9 @@ void og__typed_count(const struct og_data_path *d, const struct og_plan *plan,
     uint32_t i = 0;
     count_hits(d->told, types->n_types, plan, hits);
     for (uint32_t t = 0; t < types->n_types; t++) {
-        const struct og_counting how = {.layout = OG__RAW, .rule = &d->told[t].rule};
+        const struct og_counting how = {.layout = og__layout_of(d->way->layout),
+                                        .rule = &d->told[t].rule,
+                                        .row_bytes = d->told[t].row_bytes};
         const uint32_t first = og__first_id(types, t), begin = i;
         struct og_plan_cost cost = {0};
         for (; i < plan->n_misses && plan->misses[i] < types->type[t].end; i++)

@@ -1,0 +1,138 @@
+/* What a superbatch's batches miss, by widths of rows: of a graph of one type all rows are of one,
+ * of others each type's are, and are packed by themselves. Each width numbers its nodes from 0, as
+ * its feature file does, so that a packing, its container and its segments know of one width. */
+#include "ahead/ahead_parts.h"
+
+#include <stdlib.h>
+
+static const struct og_dataset *features_of(const struct og_facts *f, uint32_t type)
+{
+    return f->types ? &f->typed->type[type].view : f->ds;
+}
+
+/* Which there are is known as soon as the graph is. */
+static int find_widths(struct og_ahead *a, struct og_err *err)
+{
+    const struct og_facts *f = a->path->facts;
+    const uint32_t n = f->types ? f->n_ranges : 1;
+    if (a->width)
+        return 0;
+    a->width = calloc(OG_MAX(n, 1u), sizeof(*a->width));
+    if (!a->width)
+        return og__fail_errno(err, -ENOMEM, NULL, "packing");
+    for (; a->n_widths < n; a->n_widths++) {
+        struct og_ahead_width *w = &a->width[a->n_widths];
+        const uint64_t first = f->types ? f->ranges[a->n_widths].first : 0;
+        w->end = f->types ? f->ranges[a->n_widths].end : f->n_nodes;
+        w->type = f->types ? og__graph_type(f->types, (uint32_t)first) : 0;
+        w->rows = features_of(f, w->type);
+        w->misses.first = (uint32_t)first;
+    }
+    return 0;
+}
+
+/* Of the trace's rows those of this width. */
+static uint64_t count_rows(const struct og_ahead_width *w, const struct og_trace *t)
+{
+    const uint64_t all = t->ptr[t->n_batches];
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < all; i++)
+        n += t->ids[i] >= w->misses.first && t->ids[i] < w->end;
+    return n;
+}
+
+int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace, struct og_err *err)
+{
+    int rc;
+    OG_TRY(find_widths(a, err));
+    og__ahead_drop_packing(a);
+    a->packed = trace->n_batches;
+    for (uint32_t k = 0; k < a->n_widths; k++) {
+        struct og_ahead_width *w = &a->width[k];
+        const uint32_t first = w->misses.first;
+        const bool alone = a->n_widths == 1 && !a->path->facts->types;
+        OG_TRY(og__packing_open(&w->misses, w->end - first, og__row_bytes(w->rows),
+                                trace->n_batches, a->path->budget, err));
+        w->misses.first = first;
+        OG_TRY(og__packing_reserve(
+            &w->misses, alone ? trace->ptr[trace->n_batches] : count_rows(w, trace), err));
+    }
+out:
+    return rc;
+}
+
+void og__ahead_drop_packing(struct og_ahead *a)
+{
+    for (uint32_t k = 0; k < a->n_widths; k++) {
+        struct og_packing *p = &a->width[k].misses;
+        const uint32_t first = p->first;
+        og__packing_close(p);
+        p->first = first;
+    }
+}
+
+void og__ahead_end_packing(struct og_ahead *a)
+{
+    og__ahead_drop_packing(a);
+    free(a->width);
+    a->width = NULL;
+    a->n_widths = 0;
+}
+
+int og__ahead_add_misses(struct og_ahead *a, const uint32_t *ids, const uint32_t *codes, uint32_t n,
+                         struct og_err *err)
+{
+    uint32_t at = 0;
+    int rc = 0;
+    for (uint32_t k = 0; k < a->n_widths; k++) {
+        struct og_ahead_width *w = &a->width[k];
+        uint32_t some = a->n_widths == 1 ? n : 0;
+        while (at + some < n && ids[at + some] < w->end)
+            some++;
+        OG_TRY(og__packing_add(&w->misses, ids + at, codes ? codes + at : NULL, some, err));
+        at += some;
+    }
+out:
+    return rc;
+}
+
+int og__ahead_seal(struct og_ahead *a, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t k = 0; k < a->n_widths; k++)
+        OG_TRY(og__packing_seal(&a->width[k].misses, err));
+out:
+    return rc;
+}
+
+uint32_t og__ahead_packed(const struct og_ahead *a)
+{
+    return a->n_widths > 0 ? a->width[0].misses.n_batches : 0;
+}
+
+uint64_t og__ahead_containers(const struct og_ahead *a, uint32_t n)
+{
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < a->n_widths; k++)
+        bytes += og__packing_container(&a->width[k].misses, n);
+    return bytes;
+}
+
+int og__ahead_shorten(struct og_ahead *a, uint32_t n, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t k = 0; k < a->n_widths; k++)
+        OG_TRY(og__packing_shorten(&a->width[k].misses, n, err));
+out:
+    return rc;
+}
+
+/* Of the run's own. */
+struct og_disk_profile og__ahead_profile(const struct og_data_path *d,
+                                         const struct og_ahead_width *w, bool packs)
+{
+    struct og_disk_profile profile = packs ? *og__packs_profile(d->facts) : d->facts->profile;
+    if (d->facts->types && !(packs && d->facts->scratch_disks > 1))
+        og__features_profile(w->rows, &profile);
+    return profile;
+}
