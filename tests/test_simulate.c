@@ -124,7 +124,8 @@ static void levels_agree_with_plain_simulation(void **state)
     struct og_pool *pool;
     assert_int_equal(og__pool_open(&pool, 3, NULL), 0);
     struct og_budget *b = og__budget_new(0);
-    for (int draw = 0; draw < 120; draw++) {
+    const int draws = 120 / (int)test_ways_step();
+    for (int draw = 0; draw < draws; draw++) {
         uint32_t hotness[MOST_NODES];
         uint32_t size[OG__MOST_SIZES];
         struct og_simulated out[OG__MOST_SIZES];
@@ -215,7 +216,8 @@ static void every_policy_is_counted_as_it_runs(void **state)
     og__rng_at(&rng, 12, OG__STREAM_BENCH, 0, 0, 0, 0);
     scratch_open(&file, 300000);
     struct og_budget *b = og__budget_new(0);
-    for (int draw = 0; draw < 160; draw++) {
+    const int draws = 160 / (int)test_ways_step();
+    for (int draw = 0; draw < draws; draw++) {
         uint32_t hotness[MOST_NODES];
         uint32_t size[5];
         struct og_simulated out[5];

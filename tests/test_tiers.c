@@ -4,6 +4,7 @@
 
 #include "io/io.h"
 #include "plan/simulate.h"
+#include "support/runs.h"
 
 /* ---- every pair ---- */
 
@@ -37,7 +38,8 @@ static void plans_of_every_pair_pass_the_verifier(void **state)
     (void)state;
     struct og_rng rng;
     og__rng_at(&rng, 51, OG__STREAM_BENCH, 0, 0, 0, 0);
-    for (int draw = 0; draw < 200; draw++) {
+    const int draws = 200 / (int)test_ways_step();
+    for (int draw = 0; draw < draws; draw++) {
         const uint32_t n_nodes = 1 + og__rng_below(&rng, draw % 20 ? 40 : 500);
         uint32_t *hotness[2];
         for (int i = 0; i < 2; i++) {
