@@ -199,7 +199,7 @@ static inline void forget(struct expected *e)
 
 static inline int64_t long_at(const struct read_back *r, int64_t i)
 {
-    assert_true(i < r->rows);
+    assert_true(r->data && i < r->rows);
     return ((const int64_t *)r->data)[i];
 }
 
