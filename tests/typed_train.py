@@ -391,8 +391,8 @@ def what_there_is_not_says_so():
     assert "width" in refused("train", "full", *RUN, "--model", "gin", "--run", "no")
     assert "--aggregator gcn" in refused("train", "full", *RUN, "--model", "sage", "--aggregator", "gcn", "--run", "no")
     for option in (["--model", "pinsage"], ["--model", "gcn"], ["--device", "virtual"], ["--pack-dtype", "f16"],
-                   ["--policy", "hybrid"], ["--policy", "sweep"], ["--policy", "pagerank"], ["--sampler", "ladies"], ["--workers", 2], ["--samples", "trace"],
-                   ["--accumulate", 2, "--trainers", 2], ["--memory", "20M"]):
+                   ["--policy", "hybrid"], ["--policy", "sweep"], ["--policy", "pagerank"], ["--sampler", "ladies"], ["--samples", "trace"],
+                   ["--workers", 2, "--exchange"], ["--memory", "20M"]):
         refused("train", "full", *RUN, *option, "--run", "no")
         assert not os.path.exists("no"), option
     assert "all neighbours" in refused("eval", "full", "--checkpoint", "two/best.safetensors", "--full", "--relation-fanout", "cites=2,2")

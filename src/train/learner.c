@@ -175,11 +175,42 @@ struct timed {
     struct og_budget *budget;
     const struct og_batch *batch;
     const void *targets;
-    struct og_rows rows;
+    struct og_rows *rows; /* one, or of a typed graph one a type */
     uint32_t *index;
     void *labels;
     char *row;
 };
+
+static size_t widest_row(const struct og_facts *f)
+{
+    size_t most = og__row_bytes(f->ds);
+    for (uint32_t t = 0; f->types && t < f->types->n_types; t++)
+        most = OG_MAX(most, og__file_row_bytes(&f->typed->type[t].view));
+    return most;
+}
+
+static void name_rows(const struct timed *t)
+{
+    const struct og_facts *f = t->given->facts;
+    const struct og_dataset *ds = f->ds;
+    const struct og_rows one = {.base = t->row,
+                                .index = t->index,
+                                .stride = og__row_bytes(ds),
+                                .n = t->batch->n_ids,
+                                .dim = ds->dim,
+                                .dtype = ds->kept};
+    t->rows[0] = one;
+    for (uint32_t k = 0; f->types && k < f->types->n_types; k++) {
+        const struct og_dataset *view = &f->typed->type[k].view;
+        t->rows[k] = (struct og_rows){.base = t->row,
+                                      .index = t->index,
+                                      .stride = og__file_row_bytes(view),
+                                      .dim = view->dim,
+                                      .dtype = view->dtype};
+    }
+    for (uint32_t i = 0; f->types && i < t->batch->n_ids; i++)
+        t->rows[og__graph_type(f->types, t->batch->ids[i])].n++;
+}
 
 static size_t index_bytes(const struct timed *t)
 {
@@ -196,24 +227,23 @@ static void close_timed(struct timed *t)
     og__release(t->budget, t->index, index_bytes(t), "batches");
     og__release(t->budget, t->labels, labels_bytes(t), "batches");
     free(t->row);
+    free(t->rows);
 }
 
 static int open_timed(struct timed *t, const struct og_pairs *pairs, struct og_err *err)
 {
-    const struct og_dataset *ds = t->given->facts->ds;
+    const struct og_facts *f = t->given->facts;
     t->index = og__alloc(t->budget, index_bytes(t), "batches", err);
     t->labels = og__alloc(t->budget, labels_bytes(t), "batches", err);
-    t->row = calloc(1, og__row_bytes(ds));
-    t->targets = t->given->facts->seeds.edges ? (const void *)pairs : t->labels;
-    t->rows = (struct og_rows){.base = t->row,
-                               .index = t->index,
-                               .stride = og__row_bytes(ds),
-                               .n = t->batch->n_ids,
-                               .dim = ds->dim,
-                               .dtype = ds->kept};
+    t->row = calloc(1, OG_MAX(widest_row(f), (size_t)1));
+    t->rows = calloc(f->types ? OG_MAX(f->types->n_types, 1u) : 1, sizeof(*t->rows));
+    t->targets = f->seeds.edges ? (const void *)pairs : t->labels;
     if (!t->index || !t->labels)
         return -ENOMEM;
-    return t->row ? 0 : og__fail_errno(err, -ENOMEM, NULL, "timing the model");
+    if (!t->row || !t->rows)
+        return og__fail_errno(err, -ENOMEM, NULL, "timing the model");
+    name_rows(t);
+    return 0;
 }
 
 static int time_step(const struct timed *t, struct og_model *model, double *seconds,
@@ -224,8 +254,8 @@ static int time_step(const struct timed *t, struct og_model *model, double *seco
     struct og_metrics ignored = {0};
     const double start = og__now();
     int rc = training
-                 ? og__model_gradients(model, t->batch, &t->rows, t->targets, &step, &ignored, err)
-                 : og__model_forward(model, t->batch, &t->rows, t->targets, &ignored, err);
+                 ? og__model_gradients(model, t->batch, t->rows, t->targets, &step, &ignored, err)
+                 : og__model_forward(model, t->batch, t->rows, t->targets, &ignored, err);
     *seconds = og__now() - start;
     return rc;
 }

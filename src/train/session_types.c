@@ -40,12 +40,6 @@ static int check_training(const struct og_session *s, struct og_err *err)
     const struct og_options *opt = &s->config.opt;
     if (opt->device != OG_DEVICE_CPU)
         return refuse(s, "--device", "leave it at cpu", err);
-    if (opt->workers > 1)
-        return refuse(s, "--workers", "train with one", err);
-    if (opt->trainers > 1)
-        return refuse(s, "--trainers", "leave it at auto, or 1", err);
-    if (opt->executors.samplers > 0)
-        return refuse(s, "--executors", "leave it out", err);
     if (opt->alternate)
         return refuse(s, "--alternate", "leave it out", err);
     if (opt->pack_dtype != OG_PACK_STORED)
@@ -68,7 +62,6 @@ int og__session_check_types(struct og_session *s, struct og_err *err)
     OG_TRY(og__typed_cache_check(opt->policy, err));
     if (opt->layout == OG_LAYOUT_AUTO)
         opt->layout = OG_LAYOUT_RAW;
-    opt->trainers = 1;
 out:
     return rc;
 }

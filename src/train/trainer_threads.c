@@ -26,8 +26,23 @@ enum { OPTIMIZER = OG_OPTIMIZER_SGD };
 /* Sizes of a copy. */
 struct extent {
     struct og_batch_caps caps;
-    size_t rows, labels; /* bytes */
+    size_t rows, labels; /* bytes, rows with what lies between those of types */
+    uint32_t n_types;    /* 0: of one */
 };
+
+/* Of typed graphs ids tell types, lists whose they are, and pairs have relations. */
+static size_t typed_bytes(const struct extent *e)
+{
+    const uint32_t n = e->caps.n_hops;
+    size_t sum = og__arena_room(e->n_types * sizeof(struct og_rows)) +
+                 og__arena_room(e->caps.hop[n - 1].n_src * sizeof(uint32_t)) +
+                 og__arena_room(e->caps.n_pairs * sizeof(uint32_t));
+    for (uint32_t h = 0; h < n; h++)
+        sum += og__arena_room((e->caps.n_relations + (size_t)1) * sizeof(uint32_t)) +
+               og__arena_room(e->caps.hop[h].n_lists * sizeof(uint32_t)) +
+               og__arena_room((e->caps.hop[h].n_lists + 1) * sizeof(uint32_t));
+    return sum;
+}
 
 static size_t copy_bytes(const struct extent *e)
 {
@@ -39,13 +54,20 @@ static size_t copy_bytes(const struct extent *e)
                og__arena_room(edges * sizeof(uint32_t)) + og__arena_room(edges * sizeof(float)) +
                og__arena_room(sources * sizeof(uint32_t));
     }
-    return sum;
+    return sum + (e->n_types > 0 ? typed_bytes(e) : 0);
+}
+
+static uint32_t types_of(const struct og_facts *f)
+{
+    return f->types ? f->types->n_types : 0;
 }
 
 static size_t most_copied(const struct og_facts *f)
 {
-    const struct extent most = {
-        .caps = f->caps, .rows = og__input_rows(f) * f->row_bytes, .labels = og__targets_bytes(f)};
+    const struct extent most = {.caps = f->caps,
+                                .rows = og__input_bytes(f) + types_of(f) * og__arena_room(1),
+                                .labels = og__targets_bytes(f),
+                                .n_types = types_of(f)};
     return copy_bytes(&most);
 }
 
@@ -73,7 +95,11 @@ static void copy_block(struct og_arena *arena, const struct og_block *from, stru
 {
     const size_t beyond = from->n_src - from->n_dst;
     *to = *from;
-    to->indptr = copied(arena, from->indptr, (from->n_dst + (size_t)1) * sizeof(*to->indptr));
+    to->indptr =
+        copied(arena, from->indptr, (og__lists_of(from) + (size_t)1) * sizeof(*to->indptr));
+    to->dst = copied(arena, from->dst, from->n_lists * sizeof(*to->dst));
+    to->relation =
+        copied(arena, from->relation, (from->n_relations + (size_t)1) * sizeof(*to->relation));
     to->src = copied(arena, from->src, from->n_edges * sizeof(*to->src));
     to->degree = copied(arena, from->degree, beyond * sizeof(*to->degree));
     to->weight = copied(arena, from->weight, from->n_edges * sizeof(*to->weight));
@@ -106,10 +132,32 @@ static void gather_rows(struct og_arena *arena, const struct og_rows *from, stru
     og__pool_run(pool, (from->n + (size_t)TASK_ROWS - 1) / TASK_ROWS, copy_rows, &c);
 }
 
+/* A view a type, of a typed graph. */
+static const struct og_rows *gather_all(struct group *to, const struct og_work *w,
+                                        struct og_pool *pool)
+{
+    const uint32_t n = types_of(to->facts);
+    struct og_rows *rows = n > 0 ? og__arena_take(&to->copy, n * sizeof(*rows)) : &to->work.view;
+    for (uint32_t t = 0; t < OG_MAX(n, 1u); t++)
+        gather_rows(&to->copy, &w->rows[t], &rows[t], pool);
+    return rows;
+}
+
+static size_t rows_bytes(const struct og_facts *f, const struct og_work *w)
+{
+    size_t sum = 0;
+    if (!f->types)
+        return w->rows->n * w->rows->stride;
+    for (uint32_t t = 0; t < f->types->n_types; t++)
+        sum += og__arena_room(w->rows[t].n * w->rows[t].stride);
+    return sum;
+}
+
 static struct extent extent_of(const struct og_facts *f, const struct og_work *w)
 {
     struct extent e = {.caps = {.n_hops = w->sampled.batch.n_hops},
-                       .rows = w->rows->n * w->rows->stride};
+                       .rows = rows_bytes(f, w),
+                       .n_types = types_of(f)};
     og__caps_include(&e.caps, &w->sampled.batch);
     if (f->seeds.edges)
         e.caps.n_pairs = w->seeds.pairs.n;
@@ -139,15 +187,18 @@ static int bring(void *self, const struct og_work *w, const struct og_steps *ste
     int rc;
     OG_TRY(make_room(&to->copy, copy_bytes(&e), err));
     *own = *w;
-    own->sampled.batch.ids = NULL;
+    own->sampled.batch.ids = f->types ? copied(&to->copy, w->sampled.batch.ids,
+                                               w->sampled.batch.n_ids * sizeof(uint32_t))
+                                      : NULL;
     for (uint32_t h = 0; h < w->sampled.batch.n_hops; h++)
         copy_block(&to->copy, &w->sampled.batch.hop[h], &own->sampled.batch.hop[h]);
-    gather_rows(&to->copy, w->rows, &own->view, pool);
-    own->rows = &own->view;
+    own->rows = gather_all(to, w, pool);
     if (f->seeds.edges) {
         const struct og_pairs *pairs = &w->seeds.pairs;
         own->seeds.pairs.a = copied(&to->copy, pairs->a, pairs->n * sizeof(*pairs->a));
         own->seeds.pairs.b = copied(&to->copy, pairs->b, pairs->n * sizeof(*pairs->b));
+        own->seeds.pairs.relation =
+            copied(&to->copy, pairs->relation, pairs->n * sizeof(*pairs->relation));
     }
     to->targets = og__work_targets(f, own, og__arena_take(&to->copy, e.labels));
     to->key =
