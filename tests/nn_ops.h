@@ -58,7 +58,7 @@ struct bench {
 static inline void bench_open(struct bench *b, int threads, int width)
 {
     assert_int_equal(og__pool_open(&b->pool, threads, NULL), 0);
-    assert_int_equal(og__ops_cpu.open(&b->be, b->pool, NULL, NULL), 0);
+    assert_int_equal(og__ops_cpu.open(&b->be, 0, b->pool, NULL, NULL), 0);
     const struct og_most most = {.width = width};
     size_t bytes = og__ops_cpu.scratch_bytes(&most, threads);
     b->scratch = aligned_alloc(64, og__round_up(bytes, 64));
@@ -78,7 +78,7 @@ static inline void bench_close(struct bench *b)
 static inline struct og_nn_backend *backend_alone(void)
 {
     struct og_nn_backend *be;
-    assert_int_equal(og__ops_cpu.open(&be, NULL, NULL, NULL), 0);
+    assert_int_equal(og__ops_cpu.open(&be, 0, NULL, NULL, NULL), 0);
     return be;
 }
 

@@ -418,7 +418,7 @@ static void more_than_32_bits_count_are_refused(void **state)
     uint32_t nothing;
     const struct og_k_count_up args = {0, &nothing};
     become(OG__FORWARDS, OG__LAZY, 0); /* what is asked is never done */
-    assert_int_equal(og__ops_virtual.open(&be, NULL, NULL, NULL), 0);
+    assert_int_equal(og__ops_virtual.open(&be, 0, NULL, NULL, NULL), 0);
     assert_int_equal(OG__EACH_ITEM(be, og__k_count_up, UINT64_C(1) << 32, &args, &err), -EOVERFLOW);
     assert_non_null(strstr(err.message, "4294967296"));
     assert_int_equal(OG__EACH_WARP(be, og__k_count_up, UINT64_C(1) << 32, &args, NULL), -EOVERFLOW);

@@ -195,7 +195,7 @@ static void what_is_under_way_is_waited_for(void **state)
     float sum[2][WIDE];
     v.pace = OG__LAZY;
     og__virtual_become(&v);
-    assert_int_equal(og__ops_virtual.open(&be, NULL, NULL, NULL), 0);
+    assert_int_equal(og__ops_virtual.open(&be, 0, NULL, NULL, NULL), 0);
     const struct og_memory m = og__ops_virtual.memory(be);
     for (size_t i = 0; i < OG_COUNT(host); i++) {
         host[i] = (float)(i % 100003);

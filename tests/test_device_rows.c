@@ -55,7 +55,7 @@ static void open_case(struct case_of *c, size_t row, int rooms, uint64_t seed)
                            .n_host = og__rng_below(&c->rng, 200),
                            .n_victim = og__rng_below(&c->rng, 40)};
     const struct og_rows_setup setup = {c->p.n_device, rooms, 50 /* they grow */, row};
-    assert_int_equal(og__ops_virtual.open(&c->be, NULL, NULL, NULL), 0);
+    assert_int_equal(og__ops_virtual.open(&c->be, 0, NULL, NULL, NULL), 0);
     assert_int_equal(ops_of()->open(&c->t, c->be, &setup, NULL), 0);
     c->host = ops_of()->pin(c->t, c->p.n_host * row + 1, NULL);
     c->victims = ops_of()->pin(c->t, c->p.n_victim * row + 1, NULL);
@@ -251,7 +251,7 @@ static void a_large_batch_goes_in_pieces(void **state)
     struct og_brought out;
     v.pace = OG__LAZY;
     og__virtual_become(&v);
-    assert_int_equal(og__ops_virtual.open(&be, NULL, NULL, NULL), 0);
+    assert_int_equal(og__ops_virtual.open(&be, 0, NULL, NULL, NULL), 0);
     const struct og_rows_setup setup = {SLOTS, 1, ROWS, BYTES};
     assert_int_equal(ops_of()->open(&t, be, &setup, NULL), 0);
     uint32_t *host = ops_of()->pin(t, ROWS * BYTES, NULL);
@@ -304,7 +304,7 @@ static void a_bound_is_kept(void **state)
     struct og_err err = {0};
     const struct og_rows_setup setup = {1000, 2, 1000, 64};
     const size_t need = ops_of()->bytes(&setup);
-    assert_int_equal(og__ops_virtual.open(&be, NULL, NULL, NULL), 0);
+    assert_int_equal(og__ops_virtual.open(&be, 0, NULL, NULL, NULL), 0);
     assert_int_equal(og__ops_virtual.bound(be, need - 1, NULL), 0);
     assert_int_equal(ops_of()->open(&t, be, &setup, &err), -ENOMEM);
     assert_null(t);

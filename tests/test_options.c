@@ -496,6 +496,7 @@ static const char *const away[][2] = {
     {"exchange", "true"},
     {"staleness", "2"},
     {"device", "virtual"},
+    {"devices", "1,0"},
     {"sample-on", "device"},
     {"device-memory", "2G"},
     {"device-policy", "hybrid:window=7"},
@@ -672,24 +673,43 @@ static void bad_yaml_is_refused_with_its_line(void **state)
     }
 }
 
-/* Devices by number: those there are, and for others what to do instead. */
+/* Devices by number: which are meant, and what is no such list. */
 static void devices_have_numbers(void **state)
 {
     (void)state;
     struct og_options o = fresh();
     struct og_err err = {0};
-    assert_true(takes(&o, "device", "virtual:1") && o.device == OG_DEVICE_VIRTUAL);
-    assert_true(takes(&o, "device", "cuda:0") && o.device == OG_DEVICE_CUDA);
-    assert_true(takes(&o, "device", "cpu") && o.device == OG_DEVICE_CPU);
+    static const struct {
+        const char *value;
+        int kind;
+        const char *devices;
+    } some[] = {{"virtual:1", OG_DEVICE_VIRTUAL, "0"},
+                {"virtual:3", OG_DEVICE_VIRTUAL, "0,1,2"},
+                {"virtual:16", OG_DEVICE_VIRTUAL, "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15"},
+                {"cuda:0", OG_DEVICE_CUDA, "0"},
+                {"cuda:3,1", OG_DEVICE_CUDA, "3,1"}};
+    for (size_t i = 0; i < OG_COUNT(some); i++) {
+        assert_true(takes(&o, "device", some[i].value));
+        assert_int_equal(o.device, some[i].kind);
+        assert_string_equal(o.devices, some[i].devices);
+    }
+    assert_false(og__options_given(&o, "devices"));
+    assert_true(takes(&o, "device", "cpu")); /* and which they were is gone */
+    assert_int_equal(o.device, OG_DEVICE_CPU);
+    assert_null(o.devices);
+    assert_true(takes(&o, "devices", "2,0") && takes(&o, "device", "cuda"));
+    assert_string_equal(o.devices, "2,0"); /* that was given by itself */
+    assert_true(takes(&o, "device", "cpu"));
     static const struct {
         const char *value;
         int rc;
         const char *text; /* in message or hint */
-    } others[] = {
-        {"virtual:2", -ENOTSUP, "one device"}, {"cuda:1", -ENOTSUP, "CUDA_VISIBLE_DEVICES"},
-        {"cuda:0,1", -ENOTSUP, "one device"},  {"cpu:1", -EINVAL, "one of"},
-        {"cuda:", -EINVAL, "one of"},          {"cuda:x", -EINVAL, "one of"},
-        {"gpu:0", -EINVAL, "one of"},          {"virtual:-1", -EINVAL, "one of"}};
+    } others[] = {{"virtual:0", -EINVAL, "no devices"},   {"virtual:17", -EINVAL, "at most 16"},
+                  {"virtual:0,1", -EINVAL, "no devices"}, {"cuda:0,0", -EINVAL, "each once"},
+                  {"cuda:0,", -EINVAL, "no devices"},     {"cuda:256", -EINVAL, "no devices"},
+                  {"cpu:1", -EINVAL, "no devices"},       {"cuda:", -EINVAL, "no devices"},
+                  {"cuda:x", -EINVAL, "no devices"},      {"gpu:0", -EINVAL, "no devices"},
+                  {"virtual:-1", -EINVAL, "no devices"}};
     for (size_t i = 0; i < OG_COUNT(others); i++) {
         err = (struct og_err){0};
         assert_int_equal(og_options_set(&o, "device", others[i].value, &err), others[i].rc);
@@ -697,6 +717,7 @@ static void devices_have_numbers(void **state)
             fail_msg("%s: %s (%s)", others[i].value, err.message, err.hint);
         assert_int_equal(o.device, OG_DEVICE_CPU);
     }
+    assert_int_equal(og_options_set(&o, "devices", "0,x", &err), -EINVAL);
     og_options_release(&o);
 }
 

@@ -155,11 +155,12 @@ struct og_options {
     double attention_dropout; /* of gat */
     int optimizer;            /* enum og_optimizer_kind */
     double lr, weight_decay;
-    int device;  /* enum og_device_kind: what computes */
-    char *init;  /* safetensors file with initial parameters, or NULL */
-    int task;    /* enum og_task_kind */
-    int decoder; /* enum og_decoder_kind, of link */
-    int loss;    /* enum og_loss_kind */
+    int device;    /* enum og_device_kind: what computes */
+    char *devices; /* numbers of those that train, with commas between; NULL = the first */
+    char *init;    /* safetensors file with initial parameters, or NULL */
+    int task;      /* enum og_task_kind */
+    int decoder;   /* enum og_decoder_kind, of link */
+    int loss;      /* enum og_loss_kind */
     /* batches */
     char *edge_split; /* of link: "85/5/10", "dataset", or NULL = the dataset's, else the former */
     char *relation;   /* of link, in a typed graph: whose edges; NULL = those of all relations */

@@ -38,7 +38,7 @@ static int open_bench(struct bench *b, const struct og_bench_product *p, struct 
                    2 * b->ops->packed_bytes(p->n, p->k) + 4096;
     int rc;
     OG_TRY(og__arena_init(&b->memory, og__host_memory(NULL), bytes, "bench", err));
-    OG_TRY(b->ops->open(&b->be, b->pool, NULL, err));
+    OG_TRY(b->ops->open(&b->be, 0, b->pool, NULL, err));
     b->ops->set_scratch(b->be, og__arena_take(&b->memory, scratch), scratch,
                         og__arena_take(&b->memory, partial));
 out:

@@ -77,12 +77,12 @@ static int use(const struct og_device *d, struct og_err *err)
 /* ==== devices ==== */
 
 /* Whether the first GPU is one that kernels were compiled for. */
-static bool new_enough(char *why, size_t size)
+static bool new_enough(int number, char *why, size_t size)
 {
     int major = 0, minor = 0;
-    const cudaError_t e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+    const cudaError_t e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
     if (e != cudaSuccess ||
-        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0) != cudaSuccess) {
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number) != cudaSuccess) {
         cudaGetLastError();
         snprintf(why, size, "the GPU does not say what it is");
         return false;
@@ -99,7 +99,7 @@ static int cuda_count(char *why, size_t size)
     int n = 0;
     const cudaError_t e = cudaGetDeviceCount(&n);
     if (e == cudaSuccess && n > 0)
-        return new_enough(why, size) ? n : 0;
+        return new_enough(0, why, size) ? n : 0;
     cudaGetLastError();
     snprintf(why, size, "%s", e == cudaSuccess ? "there is no GPU" : cudaGetErrorString(e));
     return 0;
@@ -183,7 +183,10 @@ static int cuda_open(struct og_device **out, int number, struct og_err *err)
         return fail(err, -ENOMEM, "open", "no memory");
     d->number = number;
     pthread_mutex_init(&d->lock, NULL);
+    char why[128];
     int rc = use(d, err);
+    if (rc == 0 && !new_enough(number, why, sizeof(why)))
+        rc = fail(err, -ENOTSUP, "open", why);
     rc = rc < 0 ? rc : check_blas(cublasLtCreate(&d->blas), err);
     if (rc == 0 && !(d->workspace = cuda_alloc(d, WORKSPACE, err)))
         rc = -ENOMEM;

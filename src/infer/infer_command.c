@@ -1,4 +1,5 @@
 /* predict, and eval with all neighbours. */
+#include "budget/devices.h"
 #include "budget/memory_plan.h"
 #include "dataset/features.h"
 #include "infer/infer.h"
@@ -47,8 +48,8 @@ static int check_shape(struct og_inference *f, struct og_err *err)
 
 static int open_model(struct og_inference *f, const char *checkpoint, struct og_err *err)
 {
-    int rc = og__model_create(&f->model, f->ops, &f->config, OG_OPTIMIZER_SGD, 0, f->pool,
-                              f->budget, err);
+    int rc = og__model_create_on(&f->model, f->ops, og__devices_asked(&f->opt).number[0],
+                                 &f->config, OG_OPTIMIZER_SGD, 0, f->pool, f->budget, err);
     return rc < 0 ? rc : og__checkpoint_load(checkpoint, f->model, err);
 }
 
@@ -80,7 +81,7 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     f->graph = f->ds;
     OG_TRY(check_shape(f, err));
     OG_TRY(og__pool_open(&f->pool, f->opt.threads, err));
-    OG_TRY(og__nn_warm_up(f->ops, f->pool, err));
+    OG_TRY(og__nn_warm_up(f->ops, og__devices_asked(&f->opt).number[0], f->pool, err));
     f->baseline_rss = og__rss_now();
     f->budget = og__budget_new((size_t)f->opt.memory.value);
     OG_TRY(f->budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "budget"));

@@ -52,10 +52,11 @@ size_t og__cpu_own_bytes(int threads)
     return (size_t)threads * OG__PRODUCT_SCRATCH;
 }
 
-int og__cpu_open(struct og_nn_backend **out, struct og_pool *pool, struct og_budget *b,
+int og__cpu_open(struct og_nn_backend **out, int number, struct og_pool *pool, struct og_budget *b,
                  struct og_err *err)
 {
     int rc = 0;
+    (void)number;
     struct og_nn_backend *be = calloc(1, sizeof(*be));
     *out = NULL;
     if (!be)

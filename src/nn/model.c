@@ -499,9 +499,9 @@ out:
     return rc;
 }
 
-int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
-                     const struct og_model_config *config, int optimizer, uint64_t seed,
-                     struct og_pool *pool, struct og_budget *b, struct og_err *err)
+int og__model_create_on(struct og_model **out, const struct og_nn_ops *ops, int number,
+                        const struct og_model_config *config, int optimizer, uint64_t seed,
+                        struct og_pool *pool, struct og_budget *b, struct og_err *err)
 {
     int rc = 0;
     struct og_model *m = NULL;
@@ -518,7 +518,7 @@ int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
     m->optimizer = optimizer;
     m->ops = ops;
     m->threads = og__pool_threads(pool);
-    OG_TRY(ops->open(&m->backend, pool, b, err));
+    OG_TRY(ops->open(&m->backend, number, pool, b, err));
     m->own = ops->memory(m->backend);
     m->ends = og__conv_of(config)->joins ? &og__ends_of_joined : &og__ends_of_layers;
     OG_TRY(og__in_parts(config) ? og__relational_open(&m->relational, m, b, err) : 0);
@@ -535,6 +535,13 @@ int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
 out:
     og__model_free(m);
     return rc;
+}
+
+int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
+                     const struct og_model_config *config, int optimizer, uint64_t seed,
+                     struct og_pool *pool, struct og_budget *b, struct og_err *err)
+{
+    return og__model_create_on(out, ops, 0, config, optimizer, seed, pool, b, err);
 }
 
 int og__nn_find(const struct og_nn_ops **ops, int device, struct og_err *err)

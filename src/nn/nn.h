@@ -101,7 +101,7 @@ const struct og_nn_ops *og__nn_ops_of_device(int device); /* not of OG_DEVICE_CP
 /* What computes on a device (enum og_device_kind); -ENOTSUP, saying so, where there is no such one.
  */
 OG_MUST_CHECK int og__nn_find(const struct og_nn_ops **ops, int device, struct og_err *err);
-OG_MUST_CHECK int og__nn_warm_up(const struct og_nn_ops *ops, struct og_pool *pool,
+OG_MUST_CHECK int og__nn_warm_up(const struct og_nn_ops *ops, int number, struct og_pool *pool,
                                  struct og_err *err);
 
 struct og_model;
@@ -113,6 +113,11 @@ OG_MUST_CHECK int og__model_create(struct og_model **out, const struct og_nn_ops
                                    const struct og_model_config *config, int optimizer,
                                    uint64_t seed, struct og_pool *pool, struct og_budget *b,
                                    struct og_err *err);
+/* The same on another device of the kind than the first. */
+OG_MUST_CHECK int og__model_create_on(struct og_model **out, const struct og_nn_ops *ops,
+                                      int number, const struct og_model_config *config,
+                                      int optimizer, uint64_t seed, struct og_pool *pool,
+                                      struct og_budget *b, struct og_err *err);
 void og__model_free(struct og_model *m);
 const struct og_model_config *og__model_config(const struct og_model *m);
 struct og_param *og__model_params(struct og_model *m, size_t *n);

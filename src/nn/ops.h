@@ -577,9 +577,10 @@ struct og_nn_ops {
 
     /* ---- a backend ----
      *
-     * On the threads of `pool` (NULL: the caller's alone); what it takes of the host's memory while
-     * it works, own_bytes, comes from `b`. */
-    int (*open)(struct og_nn_backend **out, struct og_pool *pool, struct og_budget *b,
+     * On the device of that number (processors have none), and on the threads of `pool` (NULL: the
+     * caller's alone); what it takes of the host's memory while it works, own_bytes, comes from
+     * `b`. */
+    int (*open)(struct og_nn_backend **out, int number, struct og_pool *pool, struct og_budget *b,
                 struct og_err *err);
     void (*close)(struct og_nn_backend *be); /* NULL: nothing */
     size_t (*own_bytes)(int threads);

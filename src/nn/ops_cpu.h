@@ -17,7 +17,7 @@ struct og_nn_backend {
     float *partial;
 };
 
-int og__cpu_open(struct og_nn_backend **out, struct og_pool *pool, struct og_budget *b,
+int og__cpu_open(struct og_nn_backend **out, int number, struct og_pool *pool, struct og_budget *b,
                  struct og_err *err);
 void og__cpu_close(struct og_nn_backend *be);
 size_t og__cpu_own_bytes(int threads);

@@ -4,7 +4,8 @@
 
 enum { ROWS = 256, WIDTH = 64, CLASSES = 16 };
 
-int og__nn_warm_up(const struct og_nn_ops *ops, struct og_pool *pool, struct og_err *err)
+int og__nn_warm_up(const struct og_nn_ops *ops, int number, struct og_pool *pool,
+                   struct og_err *err)
 {
     static uint32_t indptr[ROWS + 1]; /* no edges; read only */
     static const float features[ROWS * WIDTH];
@@ -26,7 +27,7 @@ int og__nn_warm_up(const struct og_nn_ops *ops, struct og_pool *pool, struct og_
     struct og_metrics metrics;
     struct og_model *m = NULL;
     int rc;
-    OG_TRY(og__model_create(&m, ops, &config, OG_OPTIMIZER_ADAM, 1, pool, NULL, err));
+    OG_TRY(og__model_create_on(&m, ops, number, &config, OG_OPTIMIZER_ADAM, 1, pool, NULL, err));
     OG_TRY(og__model_reserve(m, &caps, true, err));
     OG_TRY(og__model_gradients(m, &batch, &x, labels, &step, &metrics, err));
     OG_TRY(og__model_update(m, 0, 0, 1, err));

@@ -178,6 +178,20 @@ static json_t *scratch_json(const struct og_session *s)
                      "write", s->facts.away.write, "measured", s->facts.away.measured);
 }
 
+/* What each of several devices takes of its memory. */
+static json_t *devices_json(const struct og_session *s)
+{
+    const struct og_devices *d = &s->learner.devices;
+    json_t *list = json_array();
+    for (int k = 0; k < d->n; k++) {
+        const struct og_there t = og__learner_there(&s->learner, &s->facts, &s->config, k);
+        list = og__json_append(list, json_pack("{s:i s:i s:I s:I}", "number", d->number[k],
+                                               "trainers", t.trainers, "model", (json_int_t)t.model,
+                                               "activations", (json_int_t)t.activations));
+    }
+    return list;
+}
+
 /* What --device-memory is shared out to; null where a device keeps no rows. */
 static json_t *device_json(const struct og_session *s)
 {
@@ -249,6 +263,8 @@ json_t *og__session_plan_json(const struct og_session *s)
         "executors", executors_json(s), "scratch", scratch_json(s), "device", device_json(s));
     if (s->way.tiers)
         plan = og__json_with(plan, "link", link_json(s));
+    if (s->learner.devices.n > 1)
+        plan = og__json_with(plan, "devices", devices_json(s));
     if (s->told && s->facts.types)
         plan = og__json_with(plan, "types", types_json(s));
     json_decref(options);

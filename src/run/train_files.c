@@ -243,10 +243,10 @@ static json_t *executors_json(const struct og_trainer *t)
         of->trained += d->trained;
         of->train_seconds += d->train_seconds;
         list = og__json_append(
-            list,
-            json_pack("{s:s s:I s:I s:f s:f}", "role", samples ? "sampler" : "trainer", "sampled",
-                      (json_int_t)d->sampled, "trained", (json_int_t)d->trained, "sample_seconds",
-                      d->sample_seconds, "train_seconds", d->train_seconds));
+            list, json_pack("{s:s s:i s:I s:I s:f s:f}", "role", samples ? "sampler" : "trainer",
+                            "device", d->device, "sampled", (json_int_t)d->sampled, "trained",
+                            (json_int_t)d->trained, "sample_seconds", d->sample_seconds,
+                            "train_seconds", d->train_seconds));
     }
     return json_pack("{s:i s:i s:o s:o s:o s:I s:o}", "samplers", all.samplers, "trainers",
                      all.trainers, "sample_seconds_each",

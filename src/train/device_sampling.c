@@ -1,5 +1,6 @@
 #include "train/device_sampling.h"
 
+#include "budget/devices.h"
 #include "train/options.h"
 
 int og__device_sampling_check(const struct og_config *config, struct og_err *err)
@@ -34,7 +35,7 @@ int og__device_sampling_open(struct og_device_sampling *d, const struct og_premi
         return og__fail(err, -ENOTSUP, "leave --sample-on at host",
                         "--sample-on device: not of graphs with types, and not from disk");
     OG_TRY(og__nn_find(&d->ops, p->config->opt.device, err));
-    OG_TRY(d->ops->open(&d->backend, NULL, b, err));
+    OG_TRY(d->ops->open(&d->backend, og__devices(p->config).number[0], NULL, b, err));
     OG_TRY(d->ops->bound(d->backend, p->facts->bytes.there_sampling, err));
     OG_TRY(d->ops->samplers->open(&d->sampler, d->backend, t,
                                   p->config->opt.sample_on == OG_SAMPLE_ON_PINNED, err));

@@ -83,12 +83,16 @@ unsigned og__learner_extras(const struct og_facts *f)
     return og__model_wants_degrees(&f->shape) ? OG__WITH_DEGREES : 0;
 }
 
-int og__learner_begin(struct og_learner *l, const struct og_options *opt, struct og_pool *pool,
+int og__learner_begin(struct og_learner *l, const struct og_config *config, struct og_pool *pool,
                       struct og_err *err)
 {
-    *l = (struct og_learner){0};
-    int rc = og__nn_find(&l->ops, opt->device, err);
-    return rc < 0 ? rc : og__nn_warm_up(l->ops, pool, err);
+    int rc;
+    *l = (struct og_learner){.devices = og__devices(config)};
+    OG_TRY(og__nn_find(&l->ops, config->opt.device, err));
+    for (int i = 0; i < l->devices.n; i++)
+        OG_TRY(og__nn_warm_up(l->ops, l->devices.number[i], pool, err));
+out:
+    return rc;
 }
 
 /* Several compute for the model, which then has no gradients of its own to compute. */
@@ -104,6 +108,30 @@ static void add_trainers(const struct og_learner *l, struct og_facts *f,
     const struct og_trainers_setup s = og__trainers_setup(opt);
     f->bytes.model += og__trainers_model_bytes(l->ops, f, &s);
     f->bytes.activations += og__trainers_activation_bytes(l->ops, f, &s);
+}
+
+struct og_there og__learner_there(const struct og_learner *l, const struct og_facts *f,
+                                  const struct og_config *config, int k)
+{
+    const struct og_trainers_setup s = og__trainers_setup(&config->opt);
+    const bool shared = has_trainers(config);
+    const int threads = config->opt.threads;
+    struct og_there t = {0};
+    const size_t own = l->ops->own_bytes(threads), library = l->ops->own_there();
+    for (int i = k; shared && i < og__trainers_all(&s); i += l->devices.n)
+        t.trainers++;
+    t.model = (size_t)t.trainers * og__model_bytes(l->ops, &f->shape, OG_OPTIMIZER_SGD);
+    t.activations =
+        (size_t)t.trainers *
+        (og__model_workspace_bytes(l->ops, &f->shape, &f->caps, true, threads) - own + library);
+    if (k > 0)
+        return t;
+    t.model += og__model_bytes(l->ops, &f->shape, config->opt.optimizer);
+    t.activations +=
+        og__model_workspace_bytes(l->ops, &f->shape, &f->caps,
+                                  config->want & OG__WANT_TRAINING && !shared, threads) -
+        own + library;
+    return t;
 }
 
 /* Training keeps the best parameters so far, those being written, and what steps are made of. */
@@ -147,8 +175,8 @@ static int open_model(struct og_learner *l, const struct og_premises *p, bool gr
     struct og_batch_caps caps = p->facts->caps;
     int rc;
     caps.rows_come = bound > 0;
-    OG_TRY(og__model_create(&l->model, l->ops, &p->facts->shape, opt->optimizer,
-                            (uint64_t)opt->seed, pool, b, err));
+    OG_TRY(og__model_create_on(&l->model, l->ops, l->devices.number[0], &p->facts->shape,
+                               opt->optimizer, (uint64_t)opt->seed, pool, b, err));
     OG_TRY(og__model_bound(l->model, bound, err));
     OG_TRY(og__model_reserve(l->model, &caps, gradients, err));
 out:
@@ -264,7 +292,7 @@ int og__learner_time(const struct og_learner *l, const struct og_premises *p,
                      const struct og_batch *batch, const struct og_pairs *pairs,
                      struct og_pool *pool, struct og_budget *b, double *seconds, struct og_err *err)
 {
-    struct og_learner own = {.ops = l->ops};
+    struct og_learner own = {.ops = l->ops, .devices = l->devices};
     struct timed t = {.given = p, .budget = b, .batch = batch};
     int rc;
     OG_TRY(open_timed(&t, pairs, err));
@@ -352,6 +380,7 @@ int og__learner_time_groups(const struct og_learner *l, const struct og_premises
     for (int i = 0; i < n; i++) {
         group[i].timed = &t;
         group[i].own.ops = l->ops;
+        group[i].own.devices = (struct og_devices){1, {l->devices.number[i % l->devices.n]}};
         OG_TRY(og__pool_open(&group[i].pool, groups->threads, err));
         OG_TRY(open_model(&group[i].own, p, true, 0, group[i].pool, b, err));
     }

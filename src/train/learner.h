@@ -4,12 +4,14 @@
 #ifndef OG_LEARNER_H
 #define OG_LEARNER_H
 
+#include "budget/devices.h"
 #include "budget/memory_plan.h"
 #include "nn/nn.h"
 
 struct og_learner {
     const struct og_nn_ops *ops;
-    struct og_model *model; /* NULL: not opened */
+    struct og_devices devices; /* that it computes on; the model is on the first */
+    struct og_model *model;    /* NULL: not opened */
 };
 
 /* ---- before there is one ---- */
@@ -30,11 +32,19 @@ unsigned og__learner_extras(const struct og_facts *f);
 
 /* Its operators, on --device; what the libraries beneath take of memory once and for all is taken
  * now. */
-OG_MUST_CHECK int og__learner_begin(struct og_learner *l, const struct og_options *opt,
+OG_MUST_CHECK int og__learner_begin(struct og_learner *l, const struct og_config *config,
                                     struct og_pool *pool, struct og_err *err);
 /* What it will take with batches of f->caps: into f->bytes. */
 void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
                        const struct og_config *config);
+
+/* What computes on the k-th of its devices, and what that takes of the device's memory. */
+struct og_there {
+    int trainers; /* 0: the model alone, or nobody */
+    size_t model, activations;
+};
+struct og_there og__learner_there(const struct og_learner *l, const struct og_facts *f,
+                                  const struct og_config *config, int k);
 
 /* ---- while there is one ---- */
 

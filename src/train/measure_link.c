@@ -36,7 +36,7 @@ static uint32_t rows_of(const struct link_probe *p, const struct og_nn_ops *nn, 
     return (uint32_t)OG_MIN(OG_MIN(there, here), (size_t)MOST_ROWS);
 }
 
-static int open_probe(struct link_probe *p, const struct og_nn_ops *nn, size_t limit,
+static int open_probe(struct link_probe *p, const struct og_nn_ops *nn, int number, size_t limit,
                       struct og_err *err)
 {
     const struct og_rows_setup setup = {
@@ -48,7 +48,7 @@ static int open_probe(struct link_probe *p, const struct og_nn_ops *nn, size_t l
         og__budget_uncharge(p->budget, host_bytes(p), part);
         return og__fail_errno(err, -ENOMEM, NULL, part);
     }
-    OG_TRY(nn->open(&p->backend, NULL, p->budget, err));
+    OG_TRY(nn->open(&p->backend, number, NULL, p->budget, err));
     OG_TRY(nn->bound ? nn->bound(p->backend, limit, err) : 0);
     OG_TRY(p->ops->open(&p->there, p->backend, &setup, err));
     p->host = p->ops->pin(p->there, p->n * p->row_bytes, err);
@@ -130,7 +130,7 @@ int og__time_link(const struct og_learner *l, size_t row_bytes, size_t limit, st
     p.n = rows_of(&p, l->ops, limit);
     if (p.n < LEAST_ROWS)
         return 0;
-    OG_TRY(open_probe(&p, l->ops, limit, err));
+    OG_TRY(open_probe(&p, l->ops, l->devices.number[0], limit, err));
     OG_TRY(time_rows(&p, p.n, p.n / FEWER, true, &few, err));
     OG_TRY(time_rows(&p, p.n, p.n, true, &all, err));
     OG_TRY(time_rows(&p, 0, p.n, false, &there, err));

@@ -8,6 +8,7 @@
  * row here. What is not built yet has no row, so that it is refused instead of ignored. */
 #include "train/options.h"
 
+#include "budget/devices.h"
 #include "nn/nn.h"
 #include "plan/policy.h"
 #include "sample/sample.h"
@@ -165,6 +166,10 @@ static const struct og_option table[] = {
      "what computes the model: the processors, a virtual device, which is one for tests and runs on "
      "them, or a GPU (docs/devices.md); numbers agree within rounding, and to the last bit on one kind",
      NAMES("cpu", "virtual", "cuda"), OG_OPTION_CHOICE, FIELD(device), 0, 0, ALL},
+    {"devices", "N,N,...", "", resources, NOTHING,
+     "numbers of the devices that train, each a mini-batch of its own, with --accumulate or --staleness; "
+     "--device virtual:2 is the first two, --device cuda:0,1 these (docs/devices.md)",
+     NULL, OG_OPTION_TEXT, FIELD(devices), 0, 0, ALL},
     {"init", "FILE", "", numbers, EXTENT,
      "safetensors file with the initial parameters; unless given, the sampler is the one it was "
      "trained with and, of the task link, --seed and --edge-split those that held its edges out",
@@ -597,37 +602,65 @@ out:
     return rc;
 }
 
-/* "virtual:1", "cuda:0": devices by number. There is one of a kind, and of GPUs the first. */
+/* "virtual:N": so many of them, which are numbers 0 to N - 1; "" is none. */
+static void count_devices(const char *text, char *list, size_t size)
+{
+    const long n = strspn(text, "0123456789") == strlen(text) ? strtol(text, NULL, 10) : 0;
+    size_t used = 0;
+    *list = 0;
+    for (long i = 0; i < n && n <= OG__MOST_DEVICES && used < size; i++)
+        used += (size_t)snprintf(list + used, size - used, "%s%ld", i ? "," : "", i);
+}
+
+/* "virtual:2" is --device virtual --devices 0,1, "cuda:0,3" is --device cuda --devices 0,3; but
+ * which they are is not given by itself, and goes with the next --device. */
 static int set_device(struct og_options *opt, const struct og_option *row, const char *value,
                       struct og_err *err)
 {
+    const struct og_option *devices = find_named("devices");
     const char *which = strchr(value, ':') + 1;
     char *word = strndup(value, (size_t)(which - 1 - value));
-    const int kind = og__option_choice(row->name, word);
-    const bool plain = *which && strspn(which, "0123456789,") == strlen(which);
+    const int kind = word ? og__option_choice(row->name, word) : -1;
+    char list[4 * OG__MOST_DEVICES];
+    struct og_devices read;
+    struct og_option_set own = {0};
     int rc;
     OG_TRY(word ? 0 : og__fail_errno(err, -ENOMEM, NULL, "options"));
-    if (!plain || (kind != OG_DEVICE_VIRTUAL && kind != OG_DEVICE_CUDA))
-        OG_TRY(og__option_refuse(row, value, err));
-    if (strchr(which, ',') || (kind == OG_DEVICE_VIRTUAL && strcmp(which, "1") != 0))
-        OG_TRY(og__fail(err, -ENOTSUP, "several processes may each have one: --workers",
-                        "--device %.40s: a process trains on one device", value));
-    if (kind == OG_DEVICE_CUDA && strcmp(which, "0") != 0)
-        OG_TRY(og__fail(err, -ENOTSUP, "CUDA_VISIBLE_DEVICES says which GPU is the first",
-                        "--device %.40s: the first GPU is used, which is cuda:0", value));
+    if (kind == OG_DEVICE_VIRTUAL)
+        count_devices(which, list, sizeof(list));
+    else
+        snprintf(list, sizeof(list), "%s", which);
+    if ((kind != OG_DEVICE_VIRTUAL && kind != OG_DEVICE_CUDA) || strlen(which) >= sizeof(list) ||
+        !og__devices_read(list, &read))
+        OG_TRY(og__fail(err, -EINVAL,
+                        "--device virtual:2 is two of them, --device cuda:0,3 the first and fourth "
+                        "GPU; at most 16, each once",
+                        "--device %.60s: these are no devices", value));
+    OG_TRY(og_option_read(devices, opt, list, err));
     OG_TRY(og_option_read(row, opt, word, err));
+    og__option_set_add(&own, (size_t)(devices - table));
+    og__option_set_keep(&opt->given, &opt->given, &own);
 out:
     free(word);
     return rc;
 }
 
-/* What the --fanout before this said of relations. */
-static void drop_relations(struct og_options *opt)
+/* What the --fanout before this said of relations, the --device before this of their numbers. */
+static void drop_unless_given(struct og_options *opt, const char *name, char **text)
 {
-    if (og__options_given(opt, "relation-fanout"))
+    if (og__options_given(opt, name))
         return;
-    free(opt->relation_fanout);
-    opt->relation_fanout = NULL;
+    free(*text);
+    *text = NULL;
+}
+
+static int check_devices(const char *value, struct og_err *err)
+{
+    struct og_devices read;
+    return og__devices_read(value, &read)
+               ? 0
+               : og__fail(err, -EINVAL, "numbers with commas between, such as 0,1; at most 16",
+                          "--devices %.60s: these are no devices", value);
 }
 
 int og_options_set(struct og_options *opt, const char *name, const char *value, struct og_err *err)
@@ -641,14 +674,19 @@ int og_options_set(struct og_options *opt, const char *name, const char *value, 
     const bool colon = strchr(value, ':');
     const struct chooser *c = colon ? find_chooser(row->name) : NULL;
     const bool numbered = colon && strcmp(row->name, "device") == 0;
-    int rc = numbered ? set_device(opt, row, value, err)
-             : c      ? set_with_parameters(opt, row, c, value, err)
-                      : og_option_read(row, opt, value, err);
+    int rc = strcmp(row->name, "devices") == 0 ? check_devices(value, err) : 0;
+    if (rc < 0)
+        return rc;
+    rc = numbered ? set_device(opt, row, value, err)
+         : c      ? set_with_parameters(opt, row, c, value, err)
+                  : og_option_read(row, opt, value, err);
     if (rc < 0)
         return rc;
     og__option_set_add(&opt->given, (size_t)(row - table));
     if (row->type == OG_OPTION_LIST)
-        drop_relations(opt);
+        drop_unless_given(opt, "relation-fanout", &opt->relation_fanout);
+    if (row->offset == offsetof(struct og_options, device) && !numbered)
+        drop_unless_given(opt, "devices", &opt->devices);
     return 0;
 }
 

@@ -1,5 +1,6 @@
 /* What the user left open: presets, auto, percentages. Flags and config files win over a preset. */
 #include "base/file.h"
+#include "budget/devices.h"
 #include "train/options.h"
 #include "train/session.h"
 #include "train/trainers.h"
@@ -182,6 +183,15 @@ static void settle_trainers(struct og_options *opt, const struct og_log *log)
     opt->trainers = useful == 1 ? 1 : OG_MIN(opt->trainers, useful); /* 0: measured later */
 }
 
+/* Unless it was said how many, each of several devices is a trainer, as far as it has something to
+ * do. Each of several workers has one of them. */
+static void settle_devices(struct og_options *opt)
+{
+    const int n = og__devices_asked(opt).n;
+    if (n > 1 && opt->workers <= 1 && opt->trainers == 0 && opt->executors.samplers == 0)
+        opt->trainers = OG_MIN(n, og__trainers_useful(opt));
+}
+
 int og__options_resolve(struct og_options *opt, const struct og_log *log, struct og_err *err)
 {
     int rc;
@@ -190,6 +200,7 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
     OG_TRY(settle_memory(opt, err));
     OG_TRY(settle_disk(opt, err));
     settle_fanout(opt);
+    settle_devices(opt);
     if (opt->executors.samplers > 0)
         OG_TRY(settle_executors(opt, log, err));
     else

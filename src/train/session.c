@@ -108,6 +108,20 @@ out:
     return rc;
 }
 
+/* Of several some may have nothing to do. */
+static void tell_devices(const struct og_config *c)
+{
+    const struct og_options *opt = &c->opt;
+    const int n = og__devices(c).n;
+    const int trainers = OG_MAX(opt->trainers, 1);
+    if (n > trainers && c->want & OG__WANT_TRAINING)
+        og__say(&c->log, OG__INFO,
+                "%d of %d devices train%s: with --accumulate %d --staleness %d --pipeline %s, %d "
+                "mini-batches are computed at a time",
+                trainers, n, trainers == 1 ? "s" : "", opt->accumulate, opt->staleness,
+                og__option_word("pipeline", opt->pipeline), og__trainers_useful(opt));
+}
+
 /* What rows that go from worker to worker do not work with so far. */
 static int settle_exchange(struct og_config *c, struct og_err *err)
 {
@@ -138,6 +152,7 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     c->asked = og__options_set_apart(opt);
     OG_TRY(og__options_resolve(&c->opt, &c->log, err));
     OG_TRY(settle_exchange(c, err));
+    tell_devices(c);
     c->preset_asked = og__options_set_apart(&c->opt);
     og__option_set_keep(&c->preset_asked, &c->opt.given, &given);
     c->layout_open = c->opt.layout == OG_LAYOUT_AUTO;
@@ -290,7 +305,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     if (!s->facts.typed)
         OG_TRY(og__learner_shape(&s->facts, &s->config.opt, model, err));
     if (want & OG__WANT_MODEL)
-        OG_TRY(og__learner_begin(&s->learner, &s->config.opt, s->pool, err));
+        OG_TRY(og__learner_begin(&s->learner, &s->config, s->pool, err));
     s->baseline_rss = og__rss_now();
     OG_TRY(og__structure_name(&s->structure, s->held_out, err));
     OG_TRY(og__structure_fanouts(&s->structure, err));

@@ -19,6 +19,7 @@ struct og_trainer_given {
     const struct og_learner *learner;
     const struct og_facts *facts;
     int threads;
+    int device; /* its number */
     struct og_budget *budget;
 };
 

@@ -232,8 +232,8 @@ static int open_group(void **self, const struct og_trainer_given *g, struct og_e
         return og__fail_errno(err, -ENOMEM, NULL, "trainers");
     own->facts = f;
     OG_TRY(og__pool_open(&own->pool, g->threads, err));
-    OG_TRY(og__model_create(&own->model, g->learner->ops, &f->shape, OPTIMIZER, 0, own->pool,
-                            g->budget, err));
+    OG_TRY(og__model_create_on(&own->model, g->learner->ops, g->device, &f->shape, OPTIMIZER, 0,
+                               own->pool, g->budget, err));
     OG_TRY(og__model_reserve(own->model, &f->caps, true, err));
     OG_TRY(
         og__arena_init(&own->copy, og__host_memory(g->budget), most_copied(f), ACTIVATIONS, err));

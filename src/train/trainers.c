@@ -13,6 +13,7 @@ struct trainer {
     int rc;
     struct og_err err;
     struct og_part part;
+    int device;       /* its number */
     uint64_t trained; /* by who gives and takes */
     double seconds;
     enum { IDLE, GIVEN, MADE } state; /* guarded by all->lock */
@@ -257,12 +258,14 @@ void og__trainers_tell(struct og_trainers *t, struct og_trainers_did *out)
         const struct trainer *one = standby_of(t, k);
         did->sampled = t->sampler[k].sampled;
         did->sample_seconds = t->sampler[k].seconds;
+        did->device = one ? one->device : 0;
         did->trained = one ? one->trained : 0;
         did->train_seconds = one ? one->seconds : 0;
     }
     pthread_mutex_unlock(&t->lock);
     for (int i = 0; i < s->n; i++)
-        out->did[out->samplers + i] = (struct og_executor_did){.trained = t->one[i].trained,
+        out->did[out->samplers + i] = (struct og_executor_did){.device = t->one[i].device,
+                                                               .trained = t->one[i].trained,
                                                                .train_seconds = t->one[i].seconds};
 }
 
@@ -297,6 +300,7 @@ int og__trainers_open(struct og_trainers **out, const struct og_learner *l,
         t->one[i].all = t;
     for (int i = 0; i < og__trainers_all(s); i++) {
         given.threads = i < s->n ? s->threads : 1;
+        given.device = t->one[i].device = l->devices.number[i % l->devices.n];
         OG_TRY(open_trainer(&t->one[i], &given, err));
     }
     *out = t;

@@ -70,6 +70,7 @@ const struct og_shift *og__trainers_shift(struct og_trainers *t);
 struct og_trainers_did {
     int samplers, trainers;
     struct og_executor_did {
+        int device;                /* that trains, its number; of processors 0 */
         uint64_t sampled, trained; /* mini-batches */
         double sample_seconds, train_seconds;
     } did[OG__MOST_EXECUTORS];

@@ -18,7 +18,7 @@ static const struct og_nn_ops *device_ops(void)
 /* What `be` is, or one for those that have none. */
 static struct og_nn_backend *backend(struct og_nn_backend *be)
 {
-    if (!be && !of_none && device_ops()->open(&of_none, NULL, NULL, NULL) < 0)
+    if (!be && !of_none && device_ops()->open(&of_none, 0, NULL, NULL, NULL) < 0)
         abort();
     return be ? be : of_none;
 }
@@ -69,10 +69,10 @@ FINISHED(rank, og_rank)
 FINISHED(adam, og_update)
 FINISHED(sgd, og_update)
 
-static int open(struct og_nn_backend **out, struct og_pool *pool, struct og_budget *b,
+static int open(struct og_nn_backend **out, int number, struct og_pool *pool, struct og_budget *b,
                 struct og_err *err)
 {
-    return device_ops()->open(out, pool, b, err);
+    return device_ops()->open(out, number, pool, b, err);
 }
 
 static size_t room_bytes(size_t bytes)

@@ -116,14 +116,15 @@ static void guarded_close(struct og_nn_backend *be)
     free(g);
 }
 
-static int guarded_open(struct og_nn_backend **out, struct og_pool *pool, struct og_budget *b,
-                        struct og_err *err)
+static int guarded_open(struct og_nn_backend **out, int number, struct og_pool *pool,
+                        struct og_budget *b, struct og_err *err)
 {
+    (void)number;
     struct guarded *g = calloc(1, sizeof(*g));
     *out = NULL;
     if (!g || !(g->budget = og__budget_new(0)))
         die("no memory");
-    int rc = og__ops_cpu.open(&g->inner, pool, b, err);
+    int rc = og__ops_cpu.open(&g->inner, 0, pool, b, err);
     if (rc == 0)
         *out = (struct og_nn_backend *)(void *)g;
     else

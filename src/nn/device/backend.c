@@ -38,7 +38,17 @@ static int open_staging(struct og_nn_backend *be, struct og_err *err)
     return -ENOMEM;
 }
 
-int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops,
+static int check_number(const struct og_device_ops *ops, int number, struct og_err *err)
+{
+    char why[256] = "";
+    const int n = ops->count(why, sizeof(why));
+    return number < n
+               ? 0
+               : og__fail(err, -ENOTSUP, "--devices says which are used",
+                          "device %s: there is none of number %d, of %d", ops->name, number, n);
+}
+
+int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops, int number,
                     struct og_budget *b, struct og_err *err)
 {
     int rc = 0;
@@ -52,7 +62,8 @@ int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops,
     be->host = b;
     OG_TRY(og__budget_charge(be->budget, ops->own_bytes(), LIBRARY, err));
     be->library = ops->own_bytes();
-    OG_TRY(ops->open(&be->device, 0, err));
+    OG_TRY(check_number(ops, number, err));
+    OG_TRY(ops->open(&be->device, number, err));
     OG_TRY(open_streams(be, err));
     OG_TRY(open_staging(be, err));
     *out = be;

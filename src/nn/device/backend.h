@@ -26,7 +26,7 @@ struct og_nn_backend {
     size_t library; /* that the device's library took of its memory */
 };
 
-int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops,
+int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops, int number,
                     struct og_budget *b, struct og_err *err);
 void og__device_close(struct og_nn_backend *be);
 size_t og__device_own_bytes(int threads);

@@ -2,21 +2,21 @@
 #include "nn/device/backend.h"
 #include "nn/device/sampler.h"
 
-static int virtual_open(struct og_nn_backend **out, struct og_pool *pool, struct og_budget *b,
-                        struct og_err *err)
+static int virtual_open(struct og_nn_backend **out, int number, struct og_pool *pool,
+                        struct og_budget *b, struct og_err *err)
 {
     (void)pool;
-    return og__device_open(out, &og__device_virtual, b, err);
+    return og__device_open(out, &og__device_virtual, number, b, err);
 }
 
-static int cuda_open(struct og_nn_backend **out, struct og_pool *pool, struct og_budget *b,
-                     struct og_err *err)
+static int cuda_open(struct og_nn_backend **out, int number, struct og_pool *pool,
+                     struct og_budget *b, struct og_err *err)
 {
     const struct og_device_ops *ops;
     (void)pool;
     *out = NULL;
     int rc = og__device_cuda(og__kernels_print(), &ops, err);
-    return rc < 0 ? rc : og__device_open(out, ops, b, err);
+    return rc < 0 ? rc : og__device_open(out, ops, number, b, err);
 }
 
 static size_t virtual_own_there(void)
