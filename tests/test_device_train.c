@@ -178,6 +178,7 @@ static void what_does_not_go_together_is_refused(void **state)
         const char *name, *value, *why;
     } cases[] = {
         {"device", "cpu", "no memory of its own"},
+        {"device", "virtual:2", "trains alone"},
         {"alternate", "true", "turns"},
         {"policy", "sweep", "sweep"},
         {"device-policy", "sweep", "sweep"},

@@ -99,6 +99,25 @@ def the_same_for_any_number():
             assert not leftovers("many"), leftovers("many")
 
 
+def each_has_a_device():
+    """To the bytes of one device: with a cache on it, and without; what tiers served adds up to all workers' rows."""
+    kept = ["--device-memory", "1M", "--cache", "5%", "--device-policy"]
+    sage = ["--model", "sage", "--accumulate", "2", "--eval-every", "1"]
+    trained("one", 1, sage, ["--device", "virtual"])
+    for n, device, words in [(2, "virtual", []), (2, "virtual:2", []), (2, "virtual:2", [*kept, "lru", "--policy", "degree"]),
+                             (2, "virtual", [*kept, "belady", "--policy", "belady", "--layout", "packed"])][:1 if MPIRUN else None]:
+        trained("many", n, sage, ["--device", device], words)
+        assert_same("one", "many", (n, device, words))
+        for epoch in summary("many")["epochs"]:
+            if words:
+                parts = [epoch[k] for k in ("device_hits", "host_hits", "victim_hits", "misses")]
+                assert sum(parts) == epoch["rows"] and parts[0] > 0, (words, parts, epoch["rows"])
+                assert parts[0] + parts[1] + parts[2] == epoch["hits"], (words, parts, epoch["hits"])
+    done = train("refused", 2, sage, ["--device", "virtual", "--exchange", *kept, "lru"])
+    assert done.returncode == 1 and "other workers" in done.stderr, (done.returncode, done.stderr)
+    assert not pathlib.Path("refused").exists()
+
+
 def what_a_summary_tells():
     trained("one", 1, ["--accumulate", "2"])
     done = trained("two", 2)  # --accumulate is 2 then
@@ -427,7 +446,7 @@ def main():
         os.environ["OMPI_MCA_btl_vader_single_copy_mechanism"] = "none"  # which containers may not have
         subprocess.run([OUTGROW, "generate", "graph", "--nodes", "3000", "--degree", "8", "--dim", "20", "--classes", "5",
                         "--train-fraction", "0.2", "--threads", "1", "--quiet"], check=True)
-        tests = [the_same_for_any_number, what_a_summary_tells, stopped_and_gone_on_with, one_that_fails_says_why, structure_is_there_once,
+        tests = [the_same_for_any_number, each_has_a_device, what_a_summary_tells, stopped_and_gone_on_with, one_that_fails_says_why, structure_is_there_once,
                  features_are_there_once]
         if MPIRUN:
             tests += [what_failed_is_said_before_all_are_ended, what_is_not_shared_out_says_so]

@@ -53,6 +53,11 @@ json_t *og__tier_counters_json(const struct og_tier_counters *c, json_t *object)
     return object;
 }
 
+void og__tier_counters_add(struct og_tier_counters *sum, const struct og_tier_counters *more)
+{
+    OG_TIER_COUNTERS(ADD_FIELD)
+}
+
 void og__tier_counters_parse(struct og_tier_counters *c, const json_t *object)
 {
     OG_TIER_COUNTERS(GET_KEY)

@@ -72,6 +72,7 @@ void og__epoch_counters_parse(struct og_epoch_counters *c, const json_t *object)
 void og__epoch_counters_add(struct og_epoch_counters *sum, const struct og_epoch_counters *more);
 /* The same; where no row came to a device, no key. */
 OG_MUST_CHECK json_t *og__tier_counters_json(const struct og_tier_counters *c, json_t *object);
+void og__tier_counters_add(struct og_tier_counters *sum, const struct og_tier_counters *more);
 void og__tier_counters_parse(struct og_tier_counters *c, const json_t *object);
 
 #endif

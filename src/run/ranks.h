@@ -18,9 +18,12 @@ struct og_told {
     bool saves;                        /* rank 0: it is time for a checkpoint */
     struct og_metrics metrics;         /* of a part; */
     struct og_epoch_counters counters; /* and what was counted of it */
-    struct og_err why;                 /* OG__FAILS */
-    uint64_t rows_sent;                /* with --exchange, to others in the round */
-    uint64_t sent;                     /* bytes so far */
+    union {
+        struct og_err why;             /* OG__FAILS */
+        struct og_tier_counters tiers; /* OG__HAS_PART, of training: with a device's cache */
+    };
+    uint64_t rows_sent; /* with --exchange, to others in the round */
+    uint64_t sent;      /* bytes so far */
 };
 
 /* What summary.json tells of a rank. */

@@ -192,6 +192,8 @@ static int take_figures(struct og_trainer *t, const struct og_descriptor *d,
     int rc = 0;
     og__metrics_add(trains ? &t->state.train : &t->state.valid, &told->metrics);
     og__epoch_counters_add(&t->state.counters, &told->counters);
+    if (told->what == OG__HAS_PART)
+        og__tier_counters_add(&t->state.tiers, &told->tiers);
     if (trains && t->ranks)
         og__ranks_count(t->ranks, (int)(d->batch % og__rounds_ranks(t)), told);
     if (trains)

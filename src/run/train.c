@@ -31,7 +31,7 @@ static int take_part(struct og_trainer *t, const struct og_part *part, struct og
 {
     struct og_told told = {.what = OG__HAS_PART, .metrics = part->metrics};
     og__count_work(&told.counters, part->work);
-    og__count_tiers(&t->state.tiers, part->work);
+    og__count_tiers(&told.tiers, part->work);
     told.counters.train_seconds = part->seconds;
     return og__round_take(t, &told, part->model, err);
 }

@@ -1,6 +1,7 @@
 /* A cache on the device over the host's: what is asked of it, and both policies. */
 #include "train/session_parts.h"
 
+#include "budget/devices.h"
 #include "train/hotness.h"
 #include "train/options.h"
 #include "train/predict.h"
@@ -26,9 +27,12 @@ static int refuse_with(const struct og_config *c, struct og_err *err)
          "leave --alternate out"},
         {opt->policy == OG_POLICY_SWEEP || c->above.policy == OG_POLICY_SWEEP,
          "sweep fills its cache while a device reads it", "name another policy"},
+        {og__devices(c).n > 1, "one device keeps rows, which trains alone",
+         "give one device, or as many --workers as devices"},
         {opt->trainers > 1 || opt->executors.samplers > 0, "one trainer has the device",
          "leave --trainers and --executors out"},
-        {opt->workers > 1, "workers share no device", "train with one worker"},
+        {og__exchanges(c), "a device knows nothing of rows that other workers have",
+         "leave --exchange out"},
     };
     for (size_t i = 0; i < OG_COUNT(others); i++)
         if (others[i].given)
