@@ -95,7 +95,7 @@ static void damage_scratch(const char *file)
     uint64_t head[9];
     glob_t found;
     char pattern[64];
-    snprintf(pattern, sizeof(pattern), "scr/*/%s", file);
+    snprintf(pattern, sizeof(pattern), "scr/*/%s0", file); /* of the only width */
     assert_int_equal(glob(pattern, 0, NULL, &found), 0);
     int fd = open(found.gl_pathv[0], O_RDONLY | O_CLOEXEC);
     assert_int_equal(pread(fd, head, sizeof(head), 0), sizeof(head));

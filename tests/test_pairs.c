@@ -74,6 +74,7 @@ static const struct given {
     {"device-memory", "9M", CHANGES},  {"device-policy", "lru", BOUNDS},
     {"victim", "pvp:depth=4", BOUNDS}, {"sample-on", "device", BOUNDS},
     {"bases", "2", CHANGES},           {"relation", "cites", BOUNDS},
+    {"devices", "0,1", BOUNDS},
 };
 enum { GIVEN = OG_COUNT(given) };
 
