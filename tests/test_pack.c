@@ -176,6 +176,45 @@ static void containers_of_the_first_batches_are_as_large_as_is_told(void **state
     og__packing_close(&p);
 }
 
+/* In memory of its own, and over the very ids that it is shown, batch by batch. */
+static void what_is_missed_may_lie_over_the_ids(void **state)
+{
+    (void)state;
+    enum { BATCHES = 60, NODES = 5000, MOST = 300 };
+    static uint32_t ids[BATCHES * MOST], codes[BATCHES * MOST];
+    uint64_t ptr[BATCHES + 1] = {0};
+    struct og_packing own, over;
+    struct og_rng rng;
+    og__rng_at(&rng, 11, OG__STREAM_BENCH, 0, 0, 0, 0);
+    assert_int_equal(og__packing_open(&own, NODES, 300, BATCHES, NULL, NULL), 0);
+    assert_int_equal(og__packing_open(&over, NODES, 300, BATCHES, NULL, NULL), 0);
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        const uint32_t n = b % 7 == 3 ? 0 : og__rng_below(&rng, MOST);
+        const uint32_t some = b % 5; /* of the first all are missed, and of some none */
+        for (uint32_t i = 0; i < n; i++) {
+            ids[ptr[b] + i] = (b + 4999 * (i + 1)) % NODES;
+            codes[ptr[b] + i] = og__rng_below(&rng, 4) >= some ? (uint32_t)OG__CODE_MISS : 0;
+        }
+        ptr[b + 1] = ptr[b] + n;
+        assert_int_equal(og__packing_add(&own, ids + ptr[b], codes + ptr[b], n, NULL), 0);
+    }
+    og__packing_lend(&over, ids, ptr[BATCHES]);
+    for (uint32_t b = 0; b < BATCHES; b++)
+        assert_int_equal(og__packing_add(&over, ids + ptr[b], codes + ptr[b],
+                                         (uint32_t)(ptr[b + 1] - ptr[b]), NULL),
+                         0);
+    assert_int_equal(og__packing_seal(&own, NULL), 0);
+    assert_int_equal(og__packing_seal(&over, NULL), 0);
+    assert_ptr_equal(over.rows, ids);
+    assert_true(own.ptr[BATCHES] > 0 && own.ptr[BATCHES] < ptr[BATCHES]);
+    assert_memory_equal(over.ptr, own.ptr, sizeof(ptr));
+    assert_memory_equal(over.offset, own.offset, sizeof(ptr));
+    assert_memory_equal(over.rows, own.rows, own.ptr[BATCHES] * sizeof(*ids));
+    assert_int_equal(over.n_distinct, own.n_distinct);
+    og__packing_close(&over);
+    og__packing_close(&own);
+}
+
 static void nothing_missed_is_a_container_too(void **state)
 {
     (void)state;
@@ -315,6 +354,7 @@ int main(void)
         cmocka_unit_test(other_rows_come_by),
         cmocka_unit_test(what_nobody_needs_is_skipped),
         cmocka_unit_test(containers_of_the_first_batches_are_as_large_as_is_told),
+        cmocka_unit_test(what_is_missed_may_lie_over_the_ids),
         cmocka_unit_test(nothing_missed_is_a_container_too),
         cmocka_unit_test(a_write_that_fails_leaves_nothing),
         cmocka_unit_test(a_file_may_be_too_large),

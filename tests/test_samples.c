@@ -164,7 +164,7 @@ static void a_superbatch_refers_to_samples(void **state)
                         og__superbatch_replay(s, i, (i + 7) % BATCHES, &out, &read, NULL), 0);
                     assert_same_batch(&out.batch, batch_of(&k, 0, i));
                 }
-                assert_int_equal(og__superbatch_release_ids(s, NULL), 0);
+                assert_int_equal(og__superbatch_release_ids(s, 0, NULL), 0);
             }
             og__superbatch_clear(s);
         }

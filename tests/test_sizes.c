@@ -316,6 +316,26 @@ static void tables_that_double_are_planned_for(void **state)
     assert_true(looked > 20);
 }
 
+/* ---- packing ---- */
+
+/* In turns what batches miss lies where their ids were, so that nearly as many are prepared
+ * together as without packing, which takes 2 MiB for nodes and buffers, whatever the batches. */
+static void packing_takes_no_batches_away(void **state)
+{
+    (void)state;
+    static const int ahead[] = {OG_POLICY_FREQUENCY, OG_POLICY_BELADY};
+    for (size_t i = 0; i < OG_COUNT(ahead); i++)
+        for (size_t limit = 100; limit < 160; limit += 10) {
+            const struct row raw = {.policy = ahead[i], .alternate = true, .resample_every = 1};
+            struct row packed = raw;
+            struct og_memory_plan one, other;
+            packed.layout = PACKED;
+            assert_int_equal(plan(&raw, limit * OG_MIB, &one, NULL), 0);
+            assert_int_equal(plan(&packed, (limit + 2) * OG_MIB, &other, NULL), 0);
+            assert_true(other.superbatch >= one.superbatch);
+        }
+}
+
 /* ---- --disk ---- */
 
 /* A cache of lists that is kept, whole, in the first of the folders leaves equal shares as much
@@ -394,6 +414,7 @@ int main(void)
         cmocka_unit_test(the_smallest_that_is_named_is_enough),
         cmocka_unit_test(plans_keep_to_the_limit),
         cmocka_unit_test(tables_that_double_are_planned_for),
+        cmocka_unit_test(packing_takes_no_batches_away),
         cmocka_unit_test(lists_that_are_kept_leave_room_on_the_disk),
         cmocka_unit_test(uneven_shares_are_planned_for),
         cmocka_unit_test(a_cache_is_read_in_one_way),

@@ -89,7 +89,7 @@ static void replay_gives_back_what_was_sampled(void **state)
                 assert_true(read.bytes <= og__superbatch_written(s) - written);
                 /* with the ids in memory, and without where all of it is spilled */
                 size_t used = og__budget_used(b);
-                assert_int_equal(og__superbatch_release_ids(s, NULL), 0);
+                assert_int_equal(og__superbatch_release_ids(s, 0, NULL), 0);
                 assert_int_equal(og__budget_used(b) < used, run / 2 == 0 && again == 0);
             }
             assert_int_equal(og__superbatch_written(s) > written, run / 2 != 2);
@@ -185,7 +185,7 @@ static void slide(struct og_superbatch *s, struct source *k, uint32_t step, uint
         assert_int_equal(og__superbatch_seal(s, NULL), 0);
         check_window(s, k, first, sampled, out);
         if (give_back)
-            assert_int_equal(og__superbatch_release_ids(s, NULL), 0);
+            assert_int_equal(og__superbatch_release_ids(s, 0, NULL), 0);
         const uint64_t before = og__superbatch_room(s);
         assert_int_equal(og__superbatch_drop(s, last - first, out, &read, NULL), 0);
         assert_int_equal(og__superbatch_room(s) < before, before > 0);

@@ -67,10 +67,10 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
             a->sampled[b].codes_at = og__spill_size(d->stores.codes);
         OG_TRY(og__spill_append(d->stores.codes, codes, n * sizeof(*codes), err));
         OG_TRY(og__ahead_within_disk(a, err));
-        if (og__packs(d->way))
-            OG_TRY(og__ahead_add_misses(a, codes, NULL, list_misses(d, ids, codes, n), err));
         if (!x && og__ahead_predicts(a, b))
             OG_TRY(og__ahead_predict_batch(a, b, ids, err));
+        if (og__packs(d->way)) /* maybe over the ids */
+            OG_TRY(og__ahead_add_misses(a, codes, NULL, list_misses(d, ids, codes, n), err));
     }
     if (d->way->layout != OG_LAYOUT_SEGMENTED)
         og__ahead_end_prediction(a);
@@ -215,7 +215,7 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
     OG_TRY(d->tiers ? plan_tiers(a, done, err) : plan_ahead(a, done, err));
     OG_TRY(og__ahead_spill_fits(a, og__ahead_spilled(a), err));
     if (d->memory->alternates)
-        OG_TRY(og__superbatch_release_ids(d->stores.superbatch, err));
+        OG_TRY(og__ahead_release_ids(a, err));
     if (og__packs(d->way))
         OG_TRY(og__ahead_pack(a, done, err));
     OG_TRY(d->tiers ? 0 : end_sampling(d, err));

@@ -374,6 +374,13 @@ out:
     return false;
 }
 
+/* All that it has is written: its memory serves the reading. */
+static int end_packing(struct og_ahead *a, struct og_err *err)
+{
+    og__ahead_drop_packing(a);
+    return a->path->memory->missed > 0 ? og__ahead_release_ids(a, err) : 0;
+}
+
 static int write_and_open(struct og_ahead *a, const struct og_ahead_files *files,
                           struct og_ahead_counts *done, struct og_err *err)
 {
@@ -381,8 +388,10 @@ static int write_and_open(struct og_ahead *a, const struct og_ahead_files *files
     const bool some = og__ahead_packed(a) > 0;
     if (rc < 0)
         return rc;
-    og__ahead_drop_packing(a); /* gives its memory to the reading */
-    return some ? open_packs(a, files, a->n_widths, NULL, &done->read, err) : 0;
+    OG_TRY(end_packing(a, err));
+    OG_TRY(some ? open_packs(a, files, a->n_widths, NULL, &done->read, err) : 0);
+out:
+    return rc;
 }
 
 /* Files of width k, in the folder of packs. */
@@ -436,6 +445,7 @@ int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_e
     double start = og__now();
     int rc;
     OG_TRY(use_made_pack(a, &done->read) ? 0 : write_own_packs(a, done, err));
+    OG_TRY(end_packing(a, err));
     if (d->stores.n_packs > 0)
         og__data_path_from_packs(d, d->stores.pack);
 out:

@@ -97,9 +97,12 @@ void og__ahead_end_prediction(struct og_ahead *a);
 
 /* ---- what batches miss, by widths ---- */
 
-/* Empty packings for the batches of the trace. */
+/* Empty packings for the batches of the trace, whose ids are written over where the memory plan has
+ * no other place for what they miss; */
 OG_MUST_CHECK int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace,
                                           struct og_err *err);
+/* then the memory of the ids is given back but for what is packed there. */
+OG_MUST_CHECK int og__ahead_release_ids(struct og_ahead *a, struct og_err *err);
 /* The next batch, as og__packing_add; of a typed graph ids come type by type. */
 OG_MUST_CHECK int og__ahead_add_misses(struct og_ahead *a, const uint32_t *ids,
                                        const uint32_t *codes, uint32_t n, struct og_err *err);

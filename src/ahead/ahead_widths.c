@@ -41,6 +41,25 @@ static uint64_t count_rows(const struct og_ahead_width *w, const struct og_trace
     return n;
 }
 
+/* Room for all that the trace has of them. */
+static int make_room(struct og_ahead *a, struct og_ahead_width *w, const struct og_trace *trace,
+                     struct og_err *err)
+{
+    const bool alone = a->n_widths == 1 && !a->path->facts->types;
+    const uint64_t rows = alone ? trace->ptr[trace->n_batches] : count_rows(w, trace);
+    if (a->path->memory->missed == 0)
+        return og__packing_reserve(&w->misses, rows, err);
+    og__packing_lend(&w->misses, og__superbatch_ids(a->path->stores.superbatch), rows);
+    return 0;
+}
+
+int og__ahead_release_ids(struct og_ahead *a, struct og_err *err)
+{
+    const struct og_packing *p = a->n_widths > 0 ? &a->width[0].misses : NULL;
+    const uint64_t keep = p && p->lent ? p->ptr[p->n_batches] : 0;
+    return og__superbatch_release_ids(a->path->stores.superbatch, keep, err);
+}
+
 int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace, struct og_err *err)
 {
     int rc;
@@ -50,12 +69,10 @@ int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace, st
     for (uint32_t k = 0; k < a->n_widths; k++) {
         struct og_ahead_width *w = &a->width[k];
         const uint32_t first = w->misses.first;
-        const bool alone = a->n_widths == 1 && !a->path->facts->types;
         OG_TRY(og__packing_open(&w->misses, w->end - first, og__row_bytes(w->rows),
                                 trace->n_batches, a->path->budget, err));
         w->misses.first = first;
-        OG_TRY(og__packing_reserve(
-            &w->misses, alone ? trace->ptr[trace->n_batches] : count_rows(w, trace), err));
+        OG_TRY(make_room(a, w, trace, err));
     }
 out:
     return rc;

@@ -57,6 +57,7 @@ struct og_memory_plan {
     size_t exchange; /* rows and lists that go from rank to rank, and the plan of those asked for */
     size_t record;   /* the same, of samples that are made for others */
     size_t handed;   /* batches that a caller holds, or is about to get */
+    size_t missed;   /* of the trace: what is packed lies in the place of ids; 0 = in `packing` */
     bool alternates; /* topology, trace and tables have gone when the cache is there */
     uint32_t staging_rows; /* misses of one batch */
     int n_staging;         /* batches being read or trained */

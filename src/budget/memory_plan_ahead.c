@@ -123,12 +123,22 @@ static size_t stored_plan_bytes(const struct og_premises *p, uint64_t rows)
     return p->way->tiers ? og__tiers_spilled_bytes(&tiers, rows) : rows * sizeof(uint32_t);
 }
 
-/* Of each width by itself: beside what rows of one would take, a table of batches for each other,
- * and the longest lists of types may be of several batches. */
-static size_t packing_bytes(const struct og_facts *f, uint64_t rows, uint64_t batches)
+/* In turns batches are on disk, and once they are planned their ids are of no use in memory: what
+ * they miss is written over them. Not where other lists are planned, of others or for two caches,
+ * and not where widths are packed side by side. */
+static bool packs_over_ids(const struct og_premises *p)
 {
-    const size_t all =
-        og__packing_bytes(f->n_nodes, batches * rows, batches, OG_MAX(rows, f->typed_rows));
+    return p->way->alternate && !p->way->tiers && !og__exchanges(p->config) &&
+           og__packed_widths(p->facts) == 1;
+}
+
+/* Of each width by itself: beside what rows of one would take, a table of batches for each other,
+ * and the longest lists of types may be of several batches. At worst every row is missed. */
+static size_t packing_bytes(const struct og_premises *p, uint64_t rows, uint64_t batches)
+{
+    const struct og_facts *f = p->facts;
+    const uint64_t own = packs_over_ids(p) ? 0 : batches * rows;
+    const size_t all = og__packing_bytes(f->n_nodes, own, batches, OG_MAX(rows, f->typed_rows));
     const uint32_t widths = og__packed_widths(f);
     return all + (widths > 1 ? (widths - 1) * og__packing_bytes(64, 0, batches, 0) : 0);
 }
@@ -155,8 +165,10 @@ static void size_ahead(struct og_memory_plan *m, const struct og_premises *p,
         m->trace += og__demand_bytes(p->config->share.ranks, p->facts->n_nodes, all, all * asked) +
                     all * (2 * p->config->share.ranks * sizeof(uint32_t) + sizeof(uint64_t));
     m->spill = og__trace_writer_bytes(&form);
-    if (og__packs(p->way)) /* at worst every row is missed */
-        m->packing = packing_bytes(p->facts, asked, batches);
+    if (og__packs(p->way)) {
+        m->missed = packs_over_ids(p) ? batches * rows * sizeof(uint32_t) : 0;
+        m->packing = packing_bytes(p, asked, batches);
+    }
     if (p->way->layout == OG_LAYOUT_SEGMENTED) /* and a bit a row: is it shared? */
         m->packing += og__segments_bytes(distinct_nodes(g, asked, batches), (uint32_t)batches,
                                          og__widest_row(p->facts)) +

@@ -8,7 +8,7 @@
  *   topology           x          rest       rest       rest       rest: all if on disk, else none
  *   neighbour cache    x
  *   sampled together   x
- *   trace              x          x
+ *   trace              x          x          rest                  rest: what is packed of it
  *   spill              x
  *   packing                       x          x
  *   sweep                                    x
@@ -40,7 +40,7 @@ size_t og__memory_plan_before_training(const struct og_memory_plan *m)
     const size_t sampling =
         m->topology + m->neighbors + m->together + m->trace + m->spill + training;
     const size_t planning = m->topology_training + m->trace + m->packing + policy;
-    const size_t packing = m->topology_training + m->packing + m->sweep + training;
+    const size_t packing = m->topology_training + m->missed + m->packing + m->sweep + training;
     return always(m) + OG_MAX(sampling, OG_MAX(planning, packing));
 }
 

@@ -1,5 +1,6 @@
 #include "plan/packing.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const char part[] = "packing";
@@ -46,7 +47,8 @@ void og__packing_close(struct og_packing *p)
     og__release(p->budget, p->offset, entries, part);
     og__release(p->budget, p->bits, words * sizeof(*p->bits), part);
     og__release(p->budget, p->rank, words * sizeof(*p->rank), part);
-    og__release(p->budget, p->rows, p->capacity * sizeof(*p->rows), part);
+    if (!p->lent)
+        og__release(p->budget, p->rows, p->capacity * sizeof(*p->rows), part);
     og__release(p->budget, p->spare, p->longest * sizeof(*p->spare), part);
     *p = (struct og_packing){0};
 }
@@ -67,11 +69,19 @@ int og__packing_reserve(struct og_packing *p, uint64_t rows, struct og_err *err)
     return 0;
 }
 
+void og__packing_lend(struct og_packing *p, uint32_t *rows, uint64_t capacity)
+{
+    p->rows = rows;
+    p->capacity = capacity;
+    p->lent = true;
+}
+
 /* Room for n more rows, and for sorting them. */
 static int make_room(struct og_packing *p, uint32_t n, struct og_err *err)
 {
     uint64_t used = p->ptr[p->n_batches];
     if (used + n > p->capacity) {
+        assert(!p->lent);
         int rc = og__packing_reserve(p, OG_MAX(used + n, p->capacity + p->capacity / 2), err);
         if (rc < 0)
             return rc;
@@ -134,7 +144,7 @@ static void trim(struct og_packing *p)
 {
     const uint64_t used = OG_MAX(p->ptr[p->n_batches], 1u);
     struct og_err ignored = {0};
-    if (used > p->capacity / 2)
+    if (p->lent || used > p->capacity / 2)
         return;
     uint32_t *smaller = og__alloc(p->budget, used * sizeof(*smaller), part, &ignored);
     if (!smaller)

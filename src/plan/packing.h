@@ -37,6 +37,7 @@ struct og_packing {
     uint32_t *spare; /* [longest] */
     uint64_t capacity, longest;
     uint32_t most_batches;
+    bool lent; /* rows are in memory of somebody else */
     struct og_budget *budget;
 };
 
@@ -44,12 +45,18 @@ struct og_packing {
  * bits take 3 N / 16 bytes. */
 OG_MUST_CHECK int og__packing_open(struct og_packing *p, uint64_t n_nodes, size_t row_bytes,
                                    uint32_t most_batches, struct og_budget *b, struct og_err *err);
-/* What it takes at most for so many rows missed in all, `longest` of them by one batch. */
+/* What it takes at most for so many rows missed in all, `longest` of them by one batch; 0 rows: in
+ * memory that is lent. */
 size_t og__packing_bytes(uint64_t n_nodes, uint64_t rows, uint64_t batches, uint64_t longest);
 void og__packing_close(struct og_packing *p); /* accepts a zeroed one */
 
 /* Memory for so many missed rows in all, at once instead of little by little. */
 OG_MUST_CHECK int og__packing_reserve(struct og_packing *p, uint64_t rows, struct og_err *err);
+
+/* Instead: in memory of the caller's, which stays as long, for so many rows. That may be the ids of
+ * all batches that are added: what a batch misses is written over its own ids, or those of batches
+ * before it, once they have been looked at. */
+void og__packing_lend(struct og_packing *p, uint32_t *rows, uint64_t capacity);
 
 /* The next batch: those of its rows whose code says that they are missed (og__plan_encode); codes
  * NULL means all. Ids are distinct, and of the n_nodes from `first` on. O(n). */

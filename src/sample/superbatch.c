@@ -202,15 +202,21 @@ void og__superbatch_clear(struct og_superbatch *s)
     s->failed = 0;
 }
 
-int og__superbatch_release_ids(struct og_superbatch *s, struct og_err *err)
+uint32_t *og__superbatch_ids(struct og_superbatch *s)
+{
+    return (uint32_t *)(void *)s->ids.base;
+}
+
+int og__superbatch_release_ids(struct og_superbatch *s, uint64_t keep, struct og_err *err)
 {
     int rc = refuse_failed(s, err);
     if (rc < 0 || s->in_memory > 0 || s->n == 0)
         return rc;
+    const size_t kept = OG_MIN(og__round_up(keep * sizeof(uint32_t), PAGE), s->ids.charged);
     s->ids_on_disk = true;
-    madvise(s->ids.base, s->ids.charged, MADV_DONTNEED);
-    og__budget_uncharge(s->budget, s->ids.charged, part);
-    s->ids.charged = 0;
+    madvise(s->ids.base + kept, s->ids.charged - kept, MADV_DONTNEED);
+    og__budget_uncharge(s->budget, s->ids.charged - kept, part);
+    s->ids.charged = kept;
     return 0;
 }
 

@@ -62,9 +62,13 @@ uint64_t og__superbatch_written(const struct og_superbatch *s); /* bytes spilled
 /* What is there, as a bound counts it that folders share equally (og__trace_room). */
 uint64_t og__superbatch_room(const struct og_superbatch *s);
 
-/* After seal: give the memory of the ids back, where every batch is on disk; replay then reads them
- * from there. og__superbatch_trace has none any more. */
-OG_MUST_CHECK int og__superbatch_release_ids(struct og_superbatch *s, struct og_err *err);
+/* The ids as og__superbatch_trace has them, to be written over: after seal, where every batch is on
+ * disk, and by nobody who does not release them then. */
+uint32_t *og__superbatch_ids(struct og_superbatch *s);
+/* After seal: give the memory of the ids back, but for the first `keep` of them, where every batch
+ * is on disk; replay then reads them from there. og__superbatch_trace has none any more. */
+OG_MUST_CHECK int og__superbatch_release_ids(struct og_superbatch *s, uint64_t keep,
+                                             struct og_err *err);
 
 /* The first n batches are done with: what is behind them is numbered from 0 and more may be
  * appended. Ids that were given back are read again, for which `scratch` is refilled; *read: what
