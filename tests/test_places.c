@@ -118,6 +118,8 @@ static void folders_that_are_none_are_named(void **state)
     accept("new,.new");
     refuse("new,./new", "are one folder");
     refuse(".new/x,.new//x", "are one folder");
+    refuse("new/../other,other", "leads through a folder that is not there");
+    accept("..,.");
     assert_int_equal(og__write_text(file, "x", 1, NULL), 0);
     snprintf(list, sizeof(list), "%s,%s", f.path[0], file);
     refuse(list, "file is no folder");

@@ -167,6 +167,17 @@ static const char *behind(const char *path, const char *there)
     return strncmp(path, there, n) == 0 && whole ? path + n : path;
 }
 
+/* Out of a folder that is not there: whether two such paths are one, nobody can tell yet. */
+static bool leads_out(const char *rest)
+{
+    const char *name;
+    size_t n;
+    while ((n = next_name(&rest, &name)) > 0)
+        if (n == 2 && strncmp(name, "..", n) == 0)
+            return true;
+    return false;
+}
+
 static int look_at(const char *path, const char *option, struct way_to *out, struct og_err *err)
 {
     static const char hint[] = "name a folder that can be written to, or made";
@@ -176,8 +187,12 @@ static int look_at(const char *path, const char *option, struct way_to *out, str
         rc = og__fail(err, -ENOTDIR, hint, "--%s: %s is no folder", option, there);
     else if (there && access(there, W_OK | X_OK) < 0)
         rc = og__fail_errno(err, -errno, hint, "--%s: %s", option, there);
-    if (rc == 0)
+    if (rc == 0) {
         out->rest = behind(path, there);
+        if (leads_out(out->rest))
+            rc = og__fail(err, -ENOENT, "name the folder without ..",
+                          "--%s: %s leads through a folder that is not there", option, path);
+    }
     free(there);
     return rc;
 }
