@@ -61,6 +61,23 @@ struct rank {
     unsigned char *out[RANKS], *in[RANKS];
 };
 
+/* At once; begun, and ended; begun, and ended by the next one. */
+static void exchange_by_turn(struct rank *r, int round, const struct og_message *send,
+                             const struct og_message *receive)
+{
+    uint64_t all[RANKS] = {0};
+    if (round % 3 == 0) {
+        r->wrong += og__comm_exchange(r->comm, send, receive, NULL) < 0;
+        return;
+    }
+    r->wrong += og__comm_begin(r->comm, send, receive, NULL) < 0;
+    if (round % 3 == 1)
+        r->wrong += og__comm_end(r->comm, NULL) < 0;
+    else
+        r->wrong += og__comm_gather(r->comm, all, sizeof(*all), NULL) < 0;
+    r->wrong += og__comm_end(r->comm, NULL) < 0;
+}
+
 static void exchange_round(struct rank *r, int round)
 {
     struct og_message send[RANKS] = {{0}};
@@ -72,9 +89,9 @@ static void exchange_round(struct rank *r, int round)
         for (size_t i = 0; i < send[k].bytes; i++)
             r->out[k][i] = byte_of(round, own, k, i);
     }
-    if (r->late && round % 3 == 1)
+    if (r->late && round % 4 == 1)
         usleep(20000);
-    r->wrong += og__comm_exchange(r->comm, send, receive, NULL) < 0;
+    exchange_by_turn(r, round, send, receive);
     for (int k = 0; k < r->comm->n; k++)
         for (size_t i = 0; k != own && i < receive[k].bytes; i++)
             r->wrong += r->in[k][i] != byte_of(round, k, own, i);
@@ -173,6 +190,56 @@ static void others_are_not_taken(void **state)
             assert_memory_equal(in, "abcd", 4);
         close(m.fd[1][0]);
         og__comm_close(c);
+    }
+}
+
+/* What comes only when rank 1 has heard that this one goes on meanwhile. */
+static void one_that_is_begun_goes_on(void **state)
+{
+    (void)state;
+    struct mesh m;
+    char in[8] = "";
+    const struct og_message send[] = {{NULL, 0}, {(char[]){"hello"}, 5}};
+    const struct og_message receive[] = {{NULL, 0}, {in, 4}};
+    char heard[16 + 5];
+    connect_all(&m, 2);
+    struct og_comm *c = rank_of(&m, 0, 2);
+    assert_int_equal(og__comm_begin(c, send, receive, NULL), 0);
+    assert_int_equal(recv(m.fd[1][0], heard, sizeof(heard), MSG_WAITALL), sizeof(heard));
+    assert_memory_equal(heard + 16, "hello", 5);
+    say(m.fd[1][0], 0, 4, "abcd", 4);
+    assert_int_equal(og__comm_end(c, NULL), 0);
+    assert_memory_equal(in, "abcd", 4);
+    assert_int_equal(c->exchanges, 1);
+    assert_int_equal(c->sent, 5);
+    close(m.fd[1][0]);
+    og__comm_close(c);
+}
+
+/* Its failure is that of whoever ends it, and of every other exchange. */
+static void one_that_is_begun_fails_when_it_ends(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 3; way++) {
+        struct mesh m;
+        struct og_err err = {0};
+        char in[8] = "";
+        const struct og_message send[] = {{NULL, 0}, {(char[]){"hello"}, 5}};
+        const struct og_message receive[] = {{NULL, 0}, {in, 4}};
+        connect_all(&m, 2);
+        struct og_comm *c = rank_of(&m, 0, 2);
+        assert_int_equal(og__comm_begin(c, send, receive, NULL), 0);
+        say(m.fd[1][0], 0, 4, "ab", 2);
+        close(m.fd[1][0]);
+        if (way < 2) {
+            const int rc = way == 0 ? og__comm_end(c, &err) : exchange_with(c, in, 4, &err);
+            assert_int_equal(rc, -ECONNABORTED);
+            assert_non_null(strstr(err.message, "worker 1 has ended"));
+            assert_true(c->broken);
+            assert_int_equal(og__comm_end(c, NULL), 0);
+            assert_int_equal(og__comm_begin(c, send, receive, NULL), -ECONNABORTED);
+        }
+        og__comm_close(c); /* or while it is under way */
     }
 }
 
@@ -284,6 +351,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_arrives),
         cmocka_unit_test(others_are_not_taken),
+        cmocka_unit_test(one_that_is_begun_goes_on),
+        cmocka_unit_test(one_that_is_begun_fails_when_it_ends),
         cmocka_unit_test(one_that_has_ended_is_an_error),
         cmocka_unit_test(bytes_may_come_one_by_one),
         cmocka_unit_test(an_environment_that_makes_no_sense_is_refused),

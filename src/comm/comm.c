@@ -1,4 +1,4 @@
-#include "comm/comm.h"
+#include "comm/beside.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -63,8 +63,10 @@ int og__comm_find(struct og_comm **out, struct og_err *err)
 
 void og__comm_close(struct og_comm *c)
 {
-    if (c)
-        c->kind->close(c);
+    if (!c)
+        return;
+    og__beside_close(c->beside);
+    c->kind->close(c);
 }
 
 void og__comm_guard(const struct og_comm *c, bool on)
@@ -77,17 +79,47 @@ void og__comm_guard(const struct og_comm *c, bool on)
 
 /* ---- exchanging ---- */
 
-int og__comm_exchange(struct og_comm *c, const struct og_message *send,
-                      const struct og_message *receive, struct og_err *err)
+/* None is under way, and there can be another. */
+static int get_ready(struct og_comm *c, const struct og_message *send, struct og_err *err)
 {
+    int rc = og__comm_end(c, err);
+    if (rc < 0)
+        return rc;
     if (c->broken) /* what lies in a stream is of another exchange */
         return og__fail(err, -ECONNABORTED, NULL, "an exchange with other workers failed before");
     for (int i = 0; i < c->n; i++)
         c->sent += i == c->rank ? 0 : send[i].bytes;
-    int rc = c->kind->exchange(c, send, receive, err);
+    return 0;
+}
+
+int og__comm_exchange(struct og_comm *c, const struct og_message *send,
+                      const struct og_message *receive, struct og_err *err)
+{
+    int rc = get_ready(c, send, err);
+    if (rc < 0)
+        return rc;
+    rc = c->kind->exchange(c, send, receive, err);
     c->exchanges++;
     c->broken = rc < 0;
     return rc;
+}
+
+int og__comm_begin(struct og_comm *c, const struct og_message *send,
+                   const struct og_message *receive, struct og_err *err)
+{
+    if (!c->beside && !c->one_thread)
+        c->beside = og__beside_open(c);
+    if (!c->beside)
+        return og__comm_exchange(c, send, receive, err);
+    int rc = get_ready(c, send, err);
+    if (rc == 0)
+        og__beside_begin(c->beside, send, receive);
+    return rc;
+}
+
+int og__comm_end(struct og_comm *c, struct og_err *err)
+{
+    return c->beside ? og__beside_end(c->beside, err) : 0;
 }
 
 int og__comm_gather(struct og_comm *c, void *all, size_t bytes, struct og_err *err)

@@ -9,7 +9,8 @@
  * side has ended is one, too. How bytes travel is a table of functions; who the ranks are a process
  * finds in its environment, where who started it has put that.
  *
- * One thread of a rank at a time. */
+ * One thread of a rank at a time. An exchange may be begun, and ended later: it goes on by itself
+ * meanwhile (beside.c). */
 #ifndef OG_COMM_H
 #define OG_COMM_H
 
@@ -35,12 +36,14 @@ struct og_comm_kind {
 struct og_comm {
     const struct og_comm_kind *kind;
     int rank, n;
-    int here;           /* ranks on this machine */
-    uint64_t exchanges; /* made so far */
-    uint64_t sent;      /* bytes of them that went to others */
-    bool broken;        /* one failed: there can be no other */
-    int line;           /* a stream to who started it; -1: none */
-    void *self;         /* of its kind */
+    int here;                 /* ranks on this machine */
+    uint64_t exchanges;       /* made so far */
+    uint64_t sent;            /* bytes of them that went to others */
+    bool broken;              /* one failed: there can be no other */
+    bool one_thread;          /* its kind takes calls of the one that opened it alone */
+    int line;                 /* a stream to who started it; -1: none */
+    struct og_beside *beside; /* makes those that are begun; NULL: there were none */
+    void *self;               /* of its kind */
 };
 
 /* The ranks that this process belongs to: *out NULL where it works alone. */
@@ -50,6 +53,12 @@ void og__comm_close(struct og_comm *c);
 /* send[n], receive[n]: one a rank. -ECONNABORTED where another rank has ended. */
 OG_MUST_CHECK int og__comm_exchange(struct og_comm *c, const struct og_message *send,
                                     const struct og_message *receive, struct og_err *err);
+/* The same in two calls: lists are copied, what they point to stays as it is until end has
+ * returned. The next exchange, whichever it is, ends one that is under way, and fails where that
+ * did. end: 0 where none is. */
+OG_MUST_CHECK int og__comm_begin(struct og_comm *c, const struct og_message *send,
+                                 const struct og_message *receive, struct og_err *err);
+OG_MUST_CHECK int og__comm_end(struct og_comm *c, struct og_err *err);
 /* The same bytes from each to all: all[n * bytes], of which it has its own at all + rank * bytes.
  */
 OG_MUST_CHECK int og__comm_gather(struct og_comm *c, void *all, size_t bytes, struct og_err *err);

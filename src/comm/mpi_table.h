@@ -11,13 +11,13 @@
 
 struct og_mpi_table {
     uint32_t version; /* OG__MPI_VERSION, else it is of another library */
-    /* c->rank, n and here. Once a process. */
+    /* c->rank, n, here and one_thread. Once a process. */
     int (*open)(struct og_comm *c, struct og_err *err);
     int (*exchange)(struct og_comm *c, const struct og_message *send,
                     const struct og_message *receive, struct og_err *err);
     /* Where an exchange failed all ranks are ended when this process is. */
     void (*close)(struct og_comm *c);
 };
-enum { OG__MPI_VERSION = 2 };
+enum { OG__MPI_VERSION = 3 };
 
 #endif

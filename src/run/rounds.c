@@ -262,12 +262,16 @@ static void count_time(struct og_trainer *t, enum og__split split)
 /* All that ranks exchange comes first: whoever fails later says so when they meet again. */
 static int meet(struct og_trainer *t, struct og_told *own, struct og_err *err)
 {
+    struct og_exchange *x = t->s->path.exchange;
     if (!t->ranks)
         return 0;
-    if (t->s->path.exchange)
-        own->rows_sent = og__exchange_count(t->s->path.exchange, &own->counters);
+    int rc = x ? og__exchange_await(x, err) : 0;
+    if (rc < 0)
+        return rc;
+    if (x)
+        own->rows_sent = og__exchange_count(x, &own->counters);
     own->saves = og__now() - t->saved >= t->s->config.opt.checkpoint_every;
-    int rc = og__ranks_meet(t->ranks, own, err);
+    rc = og__ranks_meet(t->ranks, own, err);
     t->saves = rc == 0 && t->ranks->told[0].saves && !t->testing;
     return rc;
 }

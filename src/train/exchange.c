@@ -32,6 +32,14 @@ int og__exchange_swap(struct og_exchange *x, const struct og_message *send,
     return rc;
 }
 
+int og__exchange_await(struct og_exchange *x, struct og_err *err)
+{
+    const double start = og__now();
+    int rc = og__comm_end(x->with.comm, err);
+    x->waited += og__now() - start;
+    return rc;
+}
+
 /* ---- memory ---- */
 
 int og__exchange_room(struct og_exchange *x, struct og_room *r, size_t bytes, struct og_err *err)
@@ -111,6 +119,8 @@ void og__exchange_close(struct og_exchange *x)
     if (!x)
         return;
     stop_reading(x);
+    (void)!og__exchange_await(x,
+                              NULL); /* they come, or their streams end, before their memory does */
     for (int i = 0; i < OG__TURNS; i++)
         give_room(x, &x->turn[i].place);
     for (int i = 0; i < OG__RECEIVED; i++)
@@ -370,6 +380,7 @@ out:
     return rc;
 }
 
+/* Begins it: what is read next, and the batch that has its rows, need not wait for that. */
 static int send_rows(struct og_exchange *x, uint64_t round, const uint32_t *counts,
                      struct og_err *err)
 {
@@ -384,10 +395,10 @@ static int send_rows(struct og_exchange *x, uint64_t round, const uint32_t *coun
             (struct og_message){to + t->first[i] * x->row_bytes, asks_of(t, i) * x->row_bytes};
         from += i == x->rank ? 0 : counts[i] * x->row_bytes;
     }
-    return og__exchange_swap(x, send, receive, err);
+    return og__comm_begin(x->with.comm, send, receive, err);
 }
 
-/* The batch has its rows. */
+/* Where the batch has its rows, once they are here. */
 static void show_rows(struct og_exchange *x, uint64_t round)
 {
     const struct og_dataset *ds = x->path->facts->ds;
@@ -404,7 +415,7 @@ static void show_rows(struct og_exchange *x, uint64_t round)
     w->rows = &w->view;
 }
 
-/* ---- a step: rows of one round come, and the next one is begun ---- */
+/* ---- a step: rows of one round are sent for, and the next one is begun ---- */
 
 /* What all ask for in the round that is begun, and before that whether all go on. counts: by rank.
  */
@@ -435,7 +446,8 @@ static int step(struct og_exchange *x, bool begins, bool brings, struct og_err *
     uint32_t counts[OG__MOST_RANKS] = {0}; /* rows asked for in the round that is begun */
     uint32_t sends[OG__MOST_RANKS] = {0};
     const bool hears = begins && !x->known;
-    int rc = 0;
+    int rc;
+    OG_TRY(og__exchange_await(x, err)); /* of the round before: they lie where these are packed */
     if (begins)
         OG_TRY(look_ahead(x, err));
     if (hears)
@@ -465,6 +477,8 @@ int og__exchange_reach(struct og_exchange *x, struct og_err *err)
             break;
         OG_TRY(step(x, begins, brings, err));
     }
+    if (x->here <= x->reached) /* those sent for last are this round's */
+        OG_TRY(og__exchange_await(x, err));
 out:
     turn_of(x, x->reached - 1)->exchange_seconds = x->waited;
     x->reached_turn[(x->reached - 1) % OG__MOST_REACHED] = *turn_of(x, x->reached - 1);

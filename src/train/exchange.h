@@ -7,11 +7,13 @@
  *                                      ahead of use                 of an owner is planned and read
  *
  *   before round k is trained, in all ranks:
+ *     rows of k      <───── are here
  *     lists of k + 2 ─────> owner: what all ask for, each node once ──> policy ──> read begins
- *     rows of k + 1  <───── owner: read, and sent in one message to each rank
+ *     rows of k + 1  <───── owner: read, and sent in one message to each rank, which comes while
+ *                           k is trained (og__comm_begin)
  *
  * A round has a mini-batch of each rank, or of some; who has none serves the others. What a rank is
- * asked for is a batch that any policy plans, and gather carries out. All of it is done in step by
+ * asked for is a batch that any policy plans, and gather carries out. All of it is begun in step by
  * the thread that trains, and whoever fails or stops says so before the next message, as ranks do
  * that exchange gradients. */
 #ifndef OG_EXCHANGE_H
@@ -46,6 +48,9 @@ void og__exchange_start(struct og_exchange *x, enum og__split pass, uint64_t ite
 /* Rows of the next round are here: if this rank has a batch in it, its work has them until the
  * next call. In all ranks, before the round is trained. */
 OG_MUST_CHECK int og__exchange_reach(struct og_exchange *x, struct og_err *err);
+
+/* Rows that are on their way have come, so that ranks may meet without waiting for them there. */
+OG_MUST_CHECK int og__exchange_await(struct og_exchange *x, struct og_err *err);
 
 /* What this rank did as an owner for the oldest round that was reached and not counted, to what is
  * told of its part: rows that were asked

@@ -34,12 +34,14 @@ static int refuse_length(struct og_err *err, int rank, size_t got, size_t expect
 
 static int open_mpi(struct og_comm *c, struct og_err *err)
 {
-    int provided;
+    int provided = MPI_THREAD_SINGLE;
     int begun = 0;
     MPI_Comm here;
     int rc = MPI_Initialized(&begun);
     if (rc == MPI_SUCCESS && !begun)
-        rc = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+        rc = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
+    else if (rc == MPI_SUCCESS)
+        rc = MPI_Query_thread(&provided);
     if (rc == MPI_SUCCESS)
         rc = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (rc == MPI_SUCCESS)
@@ -50,6 +52,7 @@ static int open_mpi(struct og_comm *c, struct og_err *err)
         rc = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
     if (rc == MPI_SUCCESS)
         rc = MPI_Comm_size(here, &c->here);
+    c->one_thread = provided < MPI_THREAD_SERIALIZED;
     return rc == MPI_SUCCESS ? 0 : fail(err, rc, "cannot begin");
 }
 
