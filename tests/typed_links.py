@@ -169,8 +169,8 @@ def ranks(p, h, triples, known):
     return out
 
 
-def check_ranks(graph, run_name, asked, seed, *more):
-    left, triples = split(graph, seed, asked)
+def check_ranks(graph, run_name, asked, seed, *more, parts=None):
+    left, triples = parts or split(graph, seed, asked)
     p = tensors(f"{run_name}/best.safetensors")
     h = embed(p, left)
     known = set(triples[0]) | set(triples[1]) | set(triples[2])
@@ -219,6 +219,40 @@ def one_relation():
         check_ranks("graph", relation, asked, 5)  # the checkpoint says the relation, the seed and the split
     run("train", "graph", *RUN, "--decoder", "mlp", "--relation", "drug__causes__side", "--run", "causes")
     assert "seed" in refused("eval", "graph", "--checkpoint", "like/best.safetensors", "--seed", 4)
+
+
+def own_lists():
+    """A dataset that says which edges are learnt, held out and of which relations: what is drawn here, so the parameters are those of --edge-split."""
+    left, triples = split("graph", 1, range(len(RELATIONS)))
+    os.makedirs("source")
+    np.save("source/edges.npy", np.concatenate([np.stack(e, 1) for e in left]))
+    np.save("source/edge_type.npy", np.repeat(np.arange(len(left)), [len(src) for src, _ in left]))
+    np.save("source/node_type.npy", np.repeat(np.arange(len(TYPES)), [n for n, _ in TYPES.values()]))
+    for part, name in enumerate(("train", "valid", "test")):
+        s, r, o = np.array(triples[part]).T
+        np.save(f"source/{name}_edges.npy", np.stack([s, o], 1))
+        np.save(f"source/{name}_edge_type.npy", r)
+    pathlib.Path("source/meta.json").write_text(json.dumps({"node_types": [{"type": t, "name": name} for t, name in enumerate(TYPES)],
+                                                            "edge_types": [{"edge_type": r, "name": name} for r, (_, name, _, _) in enumerate(RELATIONS)]}))
+    run("import", "npy", "source", "own", "--memory", "64M")
+    own = RUN[:-2]
+    for name, more in (("own-all", []), ("own-said", ["--edge-split", "dataset"]), ("own-disk", WAYS["one"])):
+        run("train", "own", *own, *DISTMULT, "--negatives", 2, *more, "--run", name)
+        a, b = tensors(f"{name}/checkpoint.safetensors"), tensors("all/checkpoint.safetensors")
+        assert a.keys() == b.keys() and all(np.array_equal(a[key], b[key]) for key in a), name
+    told = [json.loads(pathlib.Path(name, "summary.json").read_text())["test_metrics"] for name in ("own-all", "all")]
+    assert told[0] == told[1]
+    # of one relation, of which the lists have a part; the graph is what it is
+    run("train", "own", *own, "--decoder", "distmult", "--relation", "binds", "--seed", 9, "--run", "own-binds")
+    check_ranks("own", "own-binds", [0], 9, parts=(left, [[t for t in part if t[1] == 0] for part in triples]))
+    assert json.loads(run("info", "own", "--json"))["splits"]["test_edges"] == len(triples[2])
+    run("verify", "own")
+    # percentages draw anew of what is there; lists without relations are none
+    run("train", "own", *RUN, *DISTMULT, "--epochs", 1, "--run", "own-anew")
+    os.remove("own/valid_edge_relations.npy")
+    assert "with their relations" in refused("train", "own", *own, "--edge-split", "dataset", "--run", "no")
+    np.save("own/valid_edge_relations.npy", np.full(len(triples[1]), 2))
+    assert "no edge of relation 2" in refused("train", "own", *own, "--run", "no")
 
 
 def a_convolution_a_relation():
@@ -277,7 +311,7 @@ def main():
             ",".join(f"{s}:{name}:{d}:{n}" for s, name, d, n in RELATIONS), "--classes", 4, "--train-fraction", 0.1)
         run("generate", "plain", "--nodes", 300, "--degree", 5, "--dim", 6)
         run("generate", "oneway", "--types", "user:50,item:40", "--relations", "user:buys:item:4", "--classes", 4, "--train-fraction", 0.1)
-        for test in (all_relations_at_once, one_relation, a_convolution_a_relation, embeddings_of_all_nodes, what_there_is_not_says_so):
+        for test in (all_relations_at_once, one_relation, own_lists, a_convolution_a_relation, embeddings_of_all_nodes, what_there_is_not_says_so):
             test()
             print("ok", test.__name__)
 

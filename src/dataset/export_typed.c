@@ -1,5 +1,6 @@
 /* A typed dataset in the layout that `import npy` takes: edges.npy by ids of the whole, relation
- * after relation, edge_type.npy, node_type.npy, feat_<type>.npy, and the names in meta.json. */
+ * after relation, edge_type.npy, node_type.npy, feat_<type>.npy, <split>_edges.npy and
+ * <split>_edge_type.npy, and the names in meta.json. */
 #include "dataset/export.h"
 
 #include <stdlib.h>
@@ -127,6 +128,8 @@ static int export_nodes(const struct og_exporter *x, const struct og_typed *g, s
         OG_TRY(og__export_array(x, n, &n->split[s], name, err));
         snprintf(name, sizeof(name), "%s_edges.npy", splits[s]);
         OG_TRY(og__export_array(x, n, &n->edges[s], name, err));
+        snprintf(name, sizeof(name), "%s_edge_type.npy", splits[s]); /* a type is a relation */
+        OG_TRY(og__export_array(x, n, &g->edge_relations[s], name, err));
     }
 out:
     return rc;

@@ -201,14 +201,17 @@ static int typed_json(const struct og_typed *g, struct degrees *d, json_t **out,
     for (uint32_t t = 0; t < g->n_types; t++)
         features += feature_bytes(&g->type[t].view);
     json_t *root = json_pack(
-        "{s:s s:s s:I s:I s:i s:b s:b s:o s:o s:{s:I s:I s:I} s:{s:I s:I s:I s:I} s:o s:o}", "name",
-        n->name, "path", n->path, "num_nodes", (json_int_t)n->n_nodes, "num_edges",
+        "{s:s s:s s:I s:I s:i s:b s:b s:o s:o s:{s:I s:I s:I s:I s:I s:I} s:{s:I s:I s:I s:I} s:o "
+        "s:o}",
+        "name", n->name, "path", n->path, "num_nodes", (json_int_t)n->n_nodes, "num_edges",
         (json_int_t)n->n_edges, "num_classes", n->n_classes, "multi_label", n->multi_label,
         "regression", n->regression, "node_types", types_json(g), "relations", relations, "splits",
         "train", (json_int_t)n->split[OG__TRAIN].shape[0], "valid",
         (json_int_t)n->split[OG__VALID].shape[0], "test", (json_int_t)n->split[OG__TEST].shape[0],
-        "bytes", "topology", topology, "features", (json_int_t)features, "labels",
-        (json_int_t)n->labels.bytes, "weights", weights, "fits",
+        "train_edges", (json_int_t)n->edges[OG__TRAIN].shape[0], "valid_edges",
+        (json_int_t)n->edges[OG__VALID].shape[0], "test_edges",
+        (json_int_t)n->edges[OG__TEST].shape[0], "bytes", "topology", topology, "features",
+        (json_int_t)features, "labels", (json_int_t)n->labels.bytes, "weights", weights, "fits",
         fits_json((double)topology, features), "dataset_checksum", og__json_hex(g->contents));
     *out = root;
     return 0;

@@ -58,7 +58,7 @@ static bool are_there(const struct og_typed *g, uint32_t r)
 /* All its arrays stay open. */
 static int check_descriptors(const struct og_typed *g, struct og_err *err)
 {
-    enum { OF_NODES = 9 };
+    enum { OF_NODES = 12 };
     uint64_t n = OF_NODES;
     for (uint32_t t = 0; t < g->meta.n_types; t++)
         n += g->meta.type[t].dim > 0;
@@ -175,6 +175,29 @@ out:
     return rc;
 }
 
+/* Beside each list of edges, as many. */
+static int open_edge_relations(struct og_typed *g, struct og_err *err)
+{
+    static const char *const names[OG__SPLITS] = {"train_edge_relations", "valid_edge_relations",
+                                                  "test_edge_relations"};
+    int rc = 0;
+    for (int s = 0; s < OG__SPLITS; s++) {
+        struct og_npy *a = &g->edge_relations[s];
+        const struct og_npy *edges = &g->nodes.edges[s];
+        OG_TRY(open_array(g, names[s], true, a, err));
+        if (a->fd < 0)
+            continue;
+        if (!og__npy_is_integer(a->type) || a->shape[1] != 1)
+            OG_TRY(og__fail(err, -EINVAL, again_hint, "%s: must be whole numbers, one an edge",
+                            a->path));
+        if (edges->fd < 0 || edges->shape[0] != a->shape[0])
+            OG_TRY(disagree(a, "edges of the list beside it", edges->fd < 0 ? 0 : edges->shape[0],
+                            a->shape[0], err));
+    }
+out:
+    return rc;
+}
+
 static int open_nodes(struct og_typed *g, struct og_err *err)
 {
     static const enum og__array arrays[] = {
@@ -189,6 +212,7 @@ static int open_nodes(struct og_typed *g, struct og_err *err)
     OG_TRY(open_array(g, "node_ids", true, &g->node_ids, err));
     OG_TRY(og__check_labels(ds, &g->meta.plain, err));
     OG_TRY(og__check_splits(ds, err));
+    OG_TRY(open_edge_relations(g, err));
     if (g->node_ids.fd >= 0 && (g->node_ids.type != OG__NPY_I64 || g->node_ids.shape[1] != 1 ||
                                 g->node_ids.shape[0] != ds->n_nodes))
         OG_TRY(
@@ -241,6 +265,9 @@ static int identify(struct og_typed *g, struct og_err *err)
         *sum = XXH3_64bits_withSeed(ends, sizeof(ends), *sum);
         OG_TRY(mix_view(sum, &g->relation[r].view, err));
     }
+    for (int s = 0; s < OG__SPLITS; s++)
+        if (g->edge_relations[s].fd >= 0)
+            OG_TRY(mix_array(sum, &g->edge_relations[s], err));
     g->nodes.identity.contents = g->contents;
 out:
     return rc;
@@ -275,6 +302,8 @@ int og__typed_open(const char *path, struct og_typed **out, struct og_err *err)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     og__dataset_blank(&g->nodes);
     g->node_ids.fd = -1;
+    for (int s = 0; s < OG__SPLITS; s++)
+        g->edge_relations[s].fd = -1;
     OG_TRY((g->nodes.path = strdup(path)) ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
     OG_TRY(read_meta(g, err));
     OG_TRY(check_descriptors(g, err));
@@ -305,6 +334,8 @@ void og__typed_close(struct og_typed *g)
         close_view(&g->relation[r].view);
     close_view(&g->nodes);
     og__npy_close(&g->node_ids);
+    for (int s = 0; s < OG__SPLITS; s++)
+        og__npy_close(&g->edge_relations[s]);
     free(g->type);
     free(g->relation);
     free(g->nodes.path);

@@ -27,9 +27,10 @@ struct og_relation {
 };
 
 struct og_typed {
-    struct og_typed_meta meta; /* has the names */
-    struct og_dataset nodes;   /* n_nodes, n_edges in all; labels, split, edges */
-    struct og_npy node_ids;    /* what the source called each node, or absent */
+    struct og_typed_meta meta;                /* has the names */
+    struct og_dataset nodes;                  /* n_nodes, n_edges in all; labels, split, edges */
+    struct og_npy node_ids;                   /* what the source called each node, or absent */
+    struct og_npy edge_relations[OG__SPLITS]; /* of nodes.edges (typed_edges.h), or absent */
     uint32_t n_types, n_relations;
     struct og_node_type *type;
     struct og_relation *relation;

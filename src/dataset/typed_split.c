@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "dataset/edge_walk.h"
 #include "dataset/meta.h"
+#include "dataset/typed_edges.h"
 #include "dataset/writer.h"
 
 #include <dirent.h>
@@ -11,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-static const char *const relation_files[OG__SPLITS] = {
-    "train_edge_relations.npy", "valid_edge_relations.npy", "test_edge_relations.npy"};
 
 struct splitter {
     const struct og_typed *g;
@@ -176,8 +174,8 @@ static int create_lists(struct splitter *w, struct og_err *err)
     for (int s = 0; s < OG__SPLITS; s++) {
         OG_TRY(
             og__split_create(&w->edges[s], w->folder, og__edge_files[s], OG__NPY_I64, 2, 2, err));
-        OG_TRY(og__split_create(&w->relations[s], w->folder, relation_files[s], OG__NPY_I32, 1, 1,
-                                err));
+        OG_TRY(og__split_create(&w->relations[s], w->folder, og__edge_relation_files[s],
+                                OG__NPY_I32, 1, 1, err));
     }
 out:
     return rc;
@@ -188,7 +186,7 @@ static int finish_lists(struct splitter *w, struct og_err *err)
     int rc = 0;
     for (int s = 0; s < OG__SPLITS; s++) {
         OG_TRY(og__split_finish(&w->edges[s], og__edge_files[s], w->checksums, err));
-        OG_TRY(og__split_finish(&w->relations[s], relation_files[s], w->checksums, err));
+        OG_TRY(og__split_finish(&w->relations[s], og__edge_relation_files[s], w->checksums, err));
     }
 out:
     return rc;
@@ -272,20 +270,4 @@ uint64_t og__typed_split_written(const char *folder)
     if (dir)
         closedir(dir);
     return bytes;
-}
-
-int og__typed_split_relations(const char *folder, enum og__split split, int64_t n, uint32_t *out,
-                              struct og_err *err)
-{
-    struct og_npy a = {.fd = -1};
-    char *path = og__path_join(folder, relation_files[split]);
-    int rc;
-    OG_TRY(path ? og__npy_open(&a, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", folder));
-    OG_TRY(a.shape[0] == n ? og__npy_read(&a, 0, n, out, err)
-                           : og__fail(err, -EINVAL, NULL, "%s: %lld expected, %lld found", path,
-                                      (long long)n, (long long)a.shape[0]));
-out:
-    og__npy_close(&a);
-    free(path);
-    return rc;
 }

@@ -2,10 +2,7 @@
  * has it. Which part an edge is in is drawn by its two ends, as nodes of the whole: so all edges
  * between two nodes are in one part, whichever relations they are of. Those that are held out leave
  * every relation between these two types: what is asked of a relation cannot be told by another,
- * such as its reverse.
- *
- *   train_edges.npy            int64 [M, 2] source and destination, nodes of the whole
- *   train_edge_relations.npy   int32 [M] which relation; likewise valid and test */
+ * such as its reverse. */
 #ifndef OG_DATASET_TYPED_SPLIT_H
 #define OG_DATASET_TYPED_SPLIT_H
 
@@ -20,9 +17,5 @@ OG_MUST_CHECK int og__typed_split_write(const struct og_typed *g, const struct o
                                         struct og_err *err);
 uint64_t og__typed_split_bytes(const struct og_typed *g); /* that it writes, at most; */
 uint64_t og__typed_split_written(const char *folder);     /* and that are there */
-
-/* Which relation the edges of a part are of: [n] of the list that is left in the folder. */
-OG_MUST_CHECK int og__typed_split_relations(const char *folder, enum og__split split, int64_t n,
-                                            uint32_t *out, struct og_err *err);
 
 #endif

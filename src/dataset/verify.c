@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/hex.h"
 #include "dataset/convert.h"
-#include "dataset/typed.h"
+#include "dataset/typed_edges.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -471,6 +471,37 @@ static int verify_node_ids(struct verifier *v, struct og_err *err)
     return 0;
 }
 
+/* Of each edge of a list one that its ends can have. */
+static int verify_edge_relations(struct verifier *v, enum og__split split, struct og_err *err)
+{
+    static const char hint[] = "whole numbers of relations between the types of the ends";
+    const struct og_npy *a = &v->typed->edge_relations[split];
+    struct og_npy flat = v->typed->nodes.edges[split]; /* both ends in one column */
+    const int64_t most = (int64_t)PIECE_BYTES / 8 / 3;
+    int64_t *ends = v->piece + most;
+    if (a->fd < 0)
+        return 0;
+    flat.ndim = 1;
+    flat.shape[0] *= 2;
+    flat.shape[1] = 1;
+    begin(v, og__edge_relation_files[split]);
+    for (int64_t first = 0, n; first < a->shape[0]; first += n) {
+        n = OG_MIN(a->shape[0] - first, most);
+        int rc = og__npy_read_int64(a, first, n, v->piece, err);
+        if (rc == 0)
+            rc = og__npy_read_int64(&flat, 2 * first, 2 * n, ends, err);
+        if (rc < 0)
+            return rc;
+        for (int64_t i = 0; i < n; i++)
+            if (!og__typed_edge_fits(v->typed, ends[2 * i], v->piece[i], ends[2 * i + 1]))
+                tell(v, hint, "row %lld: %lld is no relation between nodes %lld and %lld",
+                     (long long)(first + i), (long long)v->piece[i], (long long)ends[2 * i],
+                     (long long)ends[2 * i + 1]);
+    }
+    end(v);
+    return 0;
+}
+
 static int verify_all_typed(struct verifier *v, struct og_err *err)
 {
     int rc;
@@ -480,6 +511,8 @@ static int verify_all_typed(struct verifier *v, struct og_err *err)
     OG_TRY(verify_types(v, err));
     v->ds = &v->typed->nodes;
     OG_TRY(verify_nodes(v, err));
+    for (int s = 0; s < OG__SPLITS; s++)
+        OG_TRY(verify_edge_relations(v, (enum og__split)s, err));
     OG_TRY(verify_node_ids(v, err));
 out:
     return rc;

@@ -22,6 +22,9 @@ void og__session_drop_types(struct og_session *s);
  */
 OG_MUST_CHECK int og__session_hold_out_types(struct og_session *s, const char *folder,
                                              struct og_err *err);
+/* The edges of a split, or those of --relation. */
+OG_MUST_CHECK int og__session_load_triples(struct og_session *s, enum og__split which,
+                                           struct og_split *out, struct og_err *err);
 
 /* Of a cache on a device: what it takes, and does not take, of the other options; its own as
  * options. */

@@ -1,5 +1,6 @@
 /* What a session learns from: splits, labels or edges, and what the task makes of them. */
 #include "base/file.h"
+#include "dataset/typed_edges.h"
 #include "dataset/typed_split.h"
 #include "nn/tasks.h"
 #include "train/options.h"
@@ -89,8 +90,8 @@ out:
 /* Whose lists of edges: from here on the option says it, and so do checkpoints. */
 static int settle_edges(struct og_session *s, struct og_err *err)
 {
-    /* of a typed graph they do not say which relation an edge is of */
-    bool has = !s->facts.typed && s->facts.ds->edges[OG__TRAIN].fd >= 0;
+    const struct og_typed *typed = s->facts.typed;
+    bool has = typed ? og__typed_has_edges(typed) : s->facts.ds->edges[OG__TRAIN].fd >= 0;
     if (!s->config.opt.edge_split)
         s->config.opt.edge_split = strdup(has ? OG__OWN_EDGES : "85/5/10");
     if (!s->config.opt.edge_split)
@@ -99,7 +100,7 @@ static int settle_edges(struct og_session *s, struct og_err *err)
         return 0;
     return og__fail(err, -EINVAL, "give percentages, such as 85/5/10",
                     "--edge-split " OG__OWN_EDGES ": %s has no lists of edges%s", s->facts.ds->path,
-                    s->facts.typed ? " with their relations" : "");
+                    typed ? " with their relations" : "");
 }
 
 /* What is left follows from the dataset and the options; to the user it is the dataset. */
@@ -178,18 +179,10 @@ static int load_edges(struct og_session *s, enum og__split which, struct og_err 
     if (other && to->seeds)
         return og__fail(err, -EINVAL, "leave --task link, or the seeds",
                         "seeds of the caller's own are nodes, those of --task link are edges");
-    int rc;
-    OG_TRY(og__dataset_edges(s->facts.ds, other ? to->split : which, s->budget, &split->ids,
-                             &split->n, err));
-    if (!s->facts.typed || split->n == 0)
-        return 0;
-    split->relation =
-        og__alloc(s->budget, (size_t)split->n * sizeof(*split->relation), "seeds", err);
-    OG_TRY(split->relation ? 0 : -ENOMEM);
-    rc = og__typed_split_relations(og__scratch_path(s->held_out), which, split->n, split->relation,
-                                   err);
-out:
-    return rc;
+    which = other ? to->split : which;
+    return s->facts.typed
+               ? og__session_load_triples(s, which, split, err)
+               : og__dataset_edges(s->facts.ds, which, s->budget, &split->ids, &split->n, err);
 }
 
 /* Batches that leave the session have labels where there are any. */

@@ -1,4 +1,5 @@
 /* What a session has where nodes have types: what of it a model reads, and what is refused. */
+#include "dataset/typed_edges.h"
 #include "dataset/typed_split.h"
 #include "nn/tasks.h"
 #include "sample/sample.h"
@@ -94,6 +95,18 @@ int og__session_hold_out_types(struct og_session *s, const char *folder, struct 
     og__typed_replace(left, s->facts.typed);
     s->facts.typed = left;
     s->facts.ds = &left->nodes;
+out:
+    return rc;
+}
+
+int og__session_load_triples(struct og_session *s, enum og__split which, struct og_split *out,
+                             struct og_err *err)
+{
+    bool asked[OG_MOST_RELATIONS];
+    int rc;
+    OG_TRY(ask_relations(s, asked, err));
+    rc = og__typed_edges(s->facts.typed, which, asked, s->budget, &out->ids, &out->relation,
+                         &out->n, err);
 out:
     return rc;
 }

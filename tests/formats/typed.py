@@ -179,6 +179,51 @@ def test_types_none():
         assert one == two
 
 
+def lists(g, n=40):
+    """Edges to learn: some of those there are, and the edge type of each."""
+    some = rng.permutation(len(g["src"]))[:n]
+    return np.stack([g["src"][some], g["dst"][some]], 1), g["edge_type"][some], some
+
+
+def test_types_edge_lists():
+    """Lists of edges with their types: relations beside them, and back."""
+    for shuffled, flags in (False, []), (True, []), (True, ["--reverse-relations"]), (True, ["--reverse"]):
+        g = hetero(shuffled)
+        ours = np.argsort(np.concatenate(g["members"]))
+        edges, kinds, some = lists(g)
+        shutil.rmtree("src", ignore_errors=True)
+        source("src", g, feat=np.zeros((g["n"], 1), np.float32), train_edges=edges, train_edge_type=kinds.astype(np.uint8), test_edges=edges[:5], test_edge_type=kinds[:5])
+        got = imported("npy", "src", *flags)
+        if flags == ["--reverse"]:
+            g = {**g, "src": g["dst"], "dst": g["src"]}
+        relation = np.zeros(len(g["src"]), int)
+        for r, (_, of) in enumerate(relations(g)):
+            relation[of] = r
+        np.testing.assert_array_equal(got["train_edges"], ours[np.stack([g["src"][some], g["dst"][some]], 1)])
+        np.testing.assert_array_equal(got["train_edge_relations"], relation[some])
+        np.testing.assert_array_equal(got["test_edge_relations"], relation[some[:5]])
+        assert "valid_edge_relations" not in got
+    run("import", "npy", "src", "d", "--quiet", "--memory", "64M")
+    run("export", "npy", "d", "back", "--quiet")
+    run("import", "npy", "back", "again", "--quiet", "--memory", "64M")
+    for name in "train_edges", "train_edge_relations", "test_edge_relations":
+        assert filecmp.cmp(f"d/{name}.npy", f"again/{name}.npy", shallow=False), name
+    sums = [json.loads(run("info", d, "--json").stdout)["dataset_checksum"] for d in ("d", "again")]
+    a = np.load("again/train_edge_relations.npy")
+    a[7] = 10**6
+    np.save("again/train_edge_relations.npy", a)
+    assert "train_edge_relations.npy: row 7: 1000000 is no relation" in run("verify", "again", status=1).stdout
+    sums.append(json.loads(run("info", "again", "--json").stdout)["dataset_checksum"])
+    assert sums[0] == sums[1] != sums[2]
+    np.save("again/train_edge_relations.npy", a[:9])
+    assert "train_edge_relations.npy" in run("info", "again", status=1).stderr
+    os.remove("src/train_edge_type.npy")  # then nobody knows
+    assert "train_edge_relations" not in imported("npy", "src")
+    os.remove("src/edge_type.npy")  # of one type of edges: ends tell
+    os.remove("src/test_edge_type.npy")
+    assert "train_edge_relations" in imported("npy", "src")
+
+
 def test_types_wrong():
     g = hetero(False)
     feat = rng.normal(size=(g["n"], 5)).astype(np.float32)
@@ -204,6 +249,9 @@ def test_types_wrong():
     case("'a/b'", meta={"node_types": [{"type": 0, "name": "a/b"}]})
     case("type 'x' twice", meta={"node_types": [{"type": 0, "name": "x"}, {"type": 1, "name": "x"}]})
     case("'y' from", "twice", meta={"edge_types": [{"edge_type": 1, "name": "y"}, {"edge_type": 3, "name": "y"}]})
+    edges, kinds, _ = lists(g)
+    case("train_edge_type.npy", "39 types for 40 edges", train_edges=edges, train_edge_type=kinds[:39])
+    case("valid_edge_type.npy: row 3", "of no relation", valid_edges=edges, valid_edge_type=np.where(np.arange(40) == 3, 9, kinds))
     case("train.npy: row 0: node 1440", train=np.array([g["n"]]))
     # what does not take types yet says so, before anything is made
     shutil.rmtree("src")

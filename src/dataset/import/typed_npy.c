@@ -3,6 +3,7 @@
  *
  * Relations are what the edges show: edges of one type that go from nodes of one type to nodes of
  * one type. They come in the order of edge types, then of source and destination types. */
+#include "base/file.h"
 #include "dataset/import/npy.h"
 #include "dataset/import/typed.h"
 
@@ -75,6 +76,13 @@ static int next_types(struct og_table *t, int64_t limit, int64_t want, int64_t *
                             (long long)out[i]));
 out:
     return rc;
+}
+
+static int open_types(struct typed_source *s, const char *name, struct og_table **t,
+                      struct og_err *err)
+{
+    int rc = og__import_open_npy(s->ti.imp, name, true, t, err);
+    return rc < 0 || !*t ? rc : check_types(*t, err);
 }
 
 /* What meta.json calls type `number`: {"type": 0, "name": "package"} in a list. */
@@ -182,14 +190,18 @@ out:
     return rc;
 }
 
-static uint32_t type_of(const struct og_node_order *o, uint32_t node)
+static uint32_t type_of_id(const struct og_node_order *o, uint32_t id)
 {
     uint32_t t = 0;
-    if (!o->by_type)
-        return o->type[node];
-    while (node >= o->first[t + 1])
+    while (id >= o->first[t + 1])
         t++;
     return t;
+}
+
+/* Of a node as the source has it. */
+static uint32_t type_of(const struct og_node_order *o, uint32_t node)
+{
+    return o->by_type ? type_of_id(o, node) : o->type[node];
 }
 
 /* Within its type. */
@@ -408,14 +420,111 @@ out:
     return rc;
 }
 
-/* ---- all of it ---- */
+/* ---- lists of edges ---- */
 
-static int open_types(struct typed_source *s, const char *name, struct og_table **t,
-                      struct og_err *err)
+/* By the types of an edge's ends, which are ids of ours; -1: there is no such relation. */
+static int32_t relation_between(const struct typed_source *s, int64_t edge_type, uint32_t from,
+                                uint32_t to)
 {
-    int rc = og__import_open_npy(s->ti.imp, name, true, t, err);
-    return rc < 0 || !*t ? rc : check_types(*t, err);
+    const size_t types = s->order.n_types;
+    return edge_type < s->n_edge_types
+               ? s->relation_of[((size_t)edge_type * types + from) * types + to]
+               : -1;
 }
+
+/* The relation of each edge of a list, which has been written; types as edge_type.npy has them, or
+ * NULL: all are of one. */
+static int append_relations(struct typed_source *s, const struct og_npy *edges,
+                            struct og_table *types, struct og_npy_writer *w, struct og_err *err)
+{
+    struct og_npy flat = *edges; /* the same numbers in one row */
+    int64_t type[PIECE / 2] = {0};
+    int64_t ends[PIECE];
+    int rc = 0;
+    flat.ndim = 1;
+    flat.shape[0] *= 2;
+    flat.shape[1] = 1;
+    for (int64_t at = 0, n; at < edges->shape[0]; at += n) {
+        n = OG_MIN(edges->shape[0] - at, (int64_t)PIECE / 2);
+        if (types)
+            OG_TRY(next_types(types, MOST_EDGE_TYPES, n, type, &n, err));
+        OG_TRY(og__npy_read_int64(&flat, 2 * at, 2 * n, ends, err));
+        for (int64_t i = 0; i < n; i++) {
+            const uint32_t from = type_of_id(&s->order, (uint32_t)ends[2 * i]);
+            const uint32_t to = type_of_id(&s->order, (uint32_t)ends[2 * i + 1]);
+            const int32_t r = relation_between(s, type[i], from, to);
+            if (r < 0)
+                OG_TRY(og__fail(err, -EINVAL, "edges.npy has no edge like it: nothing to learn by",
+                                "%s: row %lld: an edge of type %lld from %s to %s: of no relation",
+                                types ? types->name : edges->path, (long long)(at + i),
+                                (long long)type[i], s->ti.typing.type[from].name,
+                                s->ti.typing.type[to].name));
+            OG_TRY(og__npy_append(w, &r, 1, err));
+        }
+    }
+out:
+    return rc;
+}
+
+static int write_edge_relations(struct typed_source *s, const char *list, struct og_table *types,
+                                const struct og_npy *edges, struct og_err *err)
+{
+    struct og_npy_writer *w = NULL;
+    char name[40];
+    int rc = 0;
+    snprintf(name, sizeof(name), "%s_edge_relations.npy", list);
+    if (types && types->rows != edges->shape[0])
+        OG_TRY(og__fail(err, -EINVAL, "one for each edge", "%s: %lld types for %lld edges",
+                        types->name, (long long)types->rows, (long long)edges->shape[0]));
+    OG_TRY(og__import_create(s->ti.imp, &w, name, OG__NPY_I32, 1, 1, err));
+    OG_TRY(append_relations(s, edges, types, w, err));
+    rc = og__import_finish(s->ti.imp, w, name, err);
+    w = NULL;
+out:
+    og__npy_discard(w);
+    return rc;
+}
+
+/* Of a list that came along, if its edges have types, or need none. */
+static int import_edge_relations(struct typed_source *s, const char *list, struct og_err *err)
+{
+    struct og_importer *imp = s->ti.imp;
+    struct og_npy edges = {.fd = -1};
+    struct og_table *types = NULL;
+    char file[40], name[40];
+    char *path = NULL;
+    int rc;
+    snprintf(file, sizeof(file), "%s_edges.npy", list);
+    snprintf(name, sizeof(name), "%s_edge_type.npy", list);
+    rc = og__import_has(imp, file, err);
+    if (rc <= 0)
+        return rc;
+    OG_TRY(open_types(s, name, &types, err));
+    path = og__path_join(imp->dir.temporary, file);
+    OG_TRY(path ? og__npy_open(&edges, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", file));
+    if (types || !s->edge_type)
+        OG_TRY(write_edge_relations(s, list, types, &edges, err));
+    else
+        og__import_say(imp, "%s: no %s says of which relations they are", file, name);
+out:
+    og__table_close(types);
+    og__npy_close(&edges);
+    free(path);
+    return rc;
+}
+
+static int import_lists(struct typed_source *s, struct og_err *err)
+{
+    static const char *const lists[OG__SPLITS] = {"train", "valid", "test"};
+    int rc;
+    OG_TRY(og__import_npy_splits(s->ti.imp, err));
+    for (int i = 0; i < OG__SPLITS; i++)
+        OG_TRY(import_edge_relations(s, lists[i], err));
+out:
+    return rc;
+}
+
+/* ---- all of it ---- */
 
 static int open_source(struct typed_source *s, struct og_err *err)
 {
@@ -457,7 +566,7 @@ static int import_all(struct typed_source *s, struct og_err *err)
     OG_TRY(og__typed_close_edges(&s->ti, err));
     OG_TRY(import_features(s, err));
     OG_TRY(import_labels(s, err));
-    OG_TRY(og__import_npy_splits(s->ti.imp, err));
+    OG_TRY(import_lists(s, err));
     if (!s->order.by_type)
         OG_TRY(write_node_ids(s, err));
     og__typed_note(&s->ti);
