@@ -241,9 +241,12 @@ def check_cached(graph, stored, uncached):
             assert said["name"] == list(graph.first)[t] and said["rows"] == len(mine)
             assert said["cache_rows"] == ((kept >= first) & (kept < first + count)).sum(), (cache, said)
             assert said["misses"] == (~np.isin(mine, kept)).sum() and (said["feature_bytes_read"] > 0) == (said["misses"] > 0)
-    for policy in "none", "random", "presc":
+    np.save("scores.npy", np.arange(graph.nodes))
+    for policy in "none", "random", "presc", "pagerank", "file:scores.npy":
         uncached.same(Trace(graph.folder, "--fanout", "3,3", "--batch", 25, "--epochs", 1, "--with-features", "--policy", policy, "--topology", "disk"))
-    for policy in "lru", "belady", "pagerank":
+    np.save("few.npy", np.arange(graph.nodes - 1))
+    assert "scores, there are" in refused("sample", graph.folder, "--out", "x", "--with-features", "--policy", "file:few.npy")
+    for policy in "lru", "belady", "hybrid":
         assert f"--policy {policy}" in refused("sample", graph.folder, "--out", "x", "--with-features", "--policy", policy)
     print("rows that are kept are the worthiest of all types")
 

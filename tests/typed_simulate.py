@@ -17,10 +17,11 @@ except ImportError:
     import sys
     sys.exit(77)
 
+NODES = 1700
 SAMPLED = ["--epochs", 3, "--batch", 50, "--fanout", "4,3", "--threads", 2, "--memory", "120M"]
 TYPES = ["paper:900:20", "author:700", "venue:40:5", "lab:60:9"]  # no sample ever finds a lab: nothing leads from one
 RELATIONS = ["author:writes:paper:3", "paper:cites:paper:4", "paper:written.by:author:2", "venue:has:paper:1", "paper:at:venue:5", "author:of:lab:3"]
-POLICIES = ["none", "random", "degree", "presc", "lru", "rr", "sieve", "s3fifo", "clock", "belady", "frequency"]
+POLICIES = ["none", "random", "degree", "presc", "pagerank", "file:scores.npy", "lru", "rr", "sieve", "s3fifo", "clock", "belady", "frequency"]
 CACHES = ["30%", "10%", "20K", "0%"]
 
 
@@ -39,7 +40,7 @@ def figures_are_those_of_runs():
     for kind, more in (("node", []), ("parts", ["--superbatch", 4]), ("disk", ["--topology", "disk"]), ("labor", ["--sampler", "labor"]),
                        ("link", ["--task", "link", "--relation", "cites"])):
         got, _ = simulate("graph", POLICIES, CACHES, *more)
-        policies = POLICIES if kind == "node" else ["degree", "lru", "belady", "frequency"]
+        policies = POLICIES if kind == "node" else ["degree", "pagerank", "lru", "belady", "frequency"]
         for policy in policies:
             for cache in CACHES[1:3] if kind == "node" else CACHES[1:2]:
                 name = f"{kind}-{policy}-{cache}"
@@ -54,34 +55,64 @@ def figures_are_those_of_runs():
                     assert told[key] == sum(t[key] for t in told["types"]), (name, key)
 
 
-def out_degrees():
+def edges():
+    """Of each relation sources, destinations and how many edges the destination has by it, in the order of the files."""
     meta = json.loads(pathlib.Path("graph/meta.json").read_text())
     first = dict(zip((t["name"] for t in meta["node_types"]), np.cumsum([0] + [t["count"] for t in meta["node_types"]])))
-    uses = np.zeros(sum(t["count"] for t in meta["node_types"]))
     for r, relation in enumerate(meta["relations"]):
-        sources = np.load(f"graph/rel{r}_indices.npy")
-        np.add.at(uses, first[relation["source"]] + sources, 1)
-    return uses
+        degree = np.diff(np.load(f"graph/rel{r}_indptr.npy"))
+        yield (first[relation["source"]] + np.load(f"graph/rel{r}_indices.npy"),
+               np.repeat(first[relation["destination"]] + np.arange(len(degree)), degree), np.repeat(degree, degree))
+
+
+def out_degrees():
+    uses = np.zeros(NODES)
+    for sources, _, _ in edges():
+        np.add.at(uses, sources, 1)
+    return uses + 2.0**-20  # so that of rows that nobody uses narrow ones come first
+
+
+def pagerank():
+    """From the training nodes, ten steps, the last of which starts none anew: to each relation of a node alike, and in it to each neighbour."""
+    damping, train = np.float32(0.85), np.load("graph/train.npy")
+    start = np.zeros(NODES, np.float32)
+    start[train] = (np.float32(1) - damping) * np.float32(NODES) / np.float32(len(train))
+    relations = np.zeros(NODES, np.float32)
+    for _, destinations, _ in edges():
+        relations[np.unique(destinations)] += 1
+    rank = start
+    for step in range(10):
+        following = start.copy() if step < 9 else np.zeros(NODES, np.float32)
+        rank = rank / np.maximum(relations, 1)
+        for sources, destinations, degree in edges():
+            np.add.at(following, sources, damping * rank[destinations] / degree.astype(np.float32))
+        rank = following
+    return rank + 2.0**-100
 
 
 def figures_are_those_of_python():
-    """Of the rows that a byte saves most by, whole blocks of 512 bytes being read, by the edges that leave their nodes."""
-    run("sample", "graph", *SAMPLED, "--out", "trace")
-    ids, ptr = np.load("trace/ids.npy"), np.load("trace/ids_ptr.npy")
+    for policy, uses in (("degree", out_degrees()), ("pagerank", pagerank()), ("file:scores.npy", np.load("scores.npy")),
+                         ("file:counts.npy", np.load("counts.npy").astype(float))):
+        check_figures(policy, uses)
+
+
+def check_figures(policy, uses):
+    """Of the rows that a byte saves most by, whole blocks of 512 bytes being read."""
+    ids = np.load("trace/ids.npy")
     first, count, width = (0, 1600, 1640), (900, 40, 60), (80, 20, 36)
-    uses = out_degrees()
-    worth, size = np.full(len(uses), -1.0), np.zeros(len(uses), int)
+    worth, size = np.full(len(uses), -np.inf), np.zeros(len(uses), int)
     for f, n, w in zip(first, count, width):
-        worth[f:f + n], size[f:f + n] = np.float32((uses[f:f + n] + 2.0**-20) * 512 / w), w
+        of = uses[f:f + n]
+        worth[f:f + n], size[f:f + n] = np.float32(np.where(of < 0, of / (512 / w), of * (512 / w))), w
     order = np.argsort(-worth, kind="stable")
-    order = order[worth[order] >= 0]
-    got, said = simulate("graph", ["degree", "none"], ["20%", "12K", "25K"])
+    order = order[size[order] > 0]
+    got, said = simulate("graph", [policy, "none"], ["20%", "12K", "25K"])
     limits = (int(len(uses) * 0.2), None), (None, 12 << 10), (None, 25 << 10)
     for told, (rows, room) in zip(got["results"], limits):
         kept = order[:rows] if rows is not None else order[np.cumsum(size[order]) <= room]
         holds = np.zeros(len(uses), bool)
         holds[kept] = True
-        assert told["cache_rows"] == len(kept), (told["cache_rows"], len(kept))
+        assert told["cache_rows"] == len(kept), (policy, told["cache_rows"], len(kept))
         for t, f, n in zip(told["types"], first, count):
             mine = ids[(ids >= f) & (ids < f + n)]
             assert (t["rows"], t["hits"]) == (len(mine), holds[mine].sum()), (t, len(mine), holds[mine].sum())
@@ -114,6 +145,10 @@ def main():
         os.chdir(folder)
         os.environ["XDG_CACHE_HOME"] = folder + "/cache"
         run("generate", "graph", "--types", ",".join(TYPES), "--relations", ",".join(RELATIONS), "--classes", 5, "--train-fraction", 0.3)
+        run("sample", "graph", *SAMPLED, "--out", "trace")
+        rng = np.random.default_rng(1)
+        np.save("scores.npy", rng.normal(-1, 1, NODES).astype(np.float32))  # most of them below 0
+        np.save("counts.npy", rng.integers(2, 40, NODES))
         for test in (figures_are_those_of_runs, figures_are_those_of_python, workers_have_caches_of_their_own, what_there_is_not_says_so):
             test()
             print("ok", test.__name__)

@@ -184,6 +184,8 @@ WAYS = {
     "none": ["--policy", "none"],
     "random": ["--policy", "random", "--cache", "20K"],
     "presc": ["--policy", "presc", "--cache", "25%"],
+    "pagerank": ["--policy", "pagerank", "--cache", "20K", "--topology", "disk"],
+    "scores": ["--policy", "file:scores.npy", "--cache", "25%"],
     "disk": ["--policy", "degree", "--cache", "30K", "--topology", "disk"],
     "lru": ["--policy", "lru", "--cache", "20K"],
     "rr": ["--policy", "rr", "--cache", "30%", "--topology", "disk"],
@@ -267,12 +269,17 @@ def one_type_and_one_relation_has_the_bits_of_none():
         of_relation = {name.replace(".convs.<node___to___node>", "").replace(".node.", "."): value for name, value in b.items()}
         assert a.keys() == of_relation.keys(), kind
         assert all(np.array_equal(a[name], of_relation[name]) for name in a), kind
+    for policy in "pagerank", "file:mine.npy":
+        np.save("mine.npy", np.random.default_rng(1).normal(size=900))
+        a, b = (json.loads(run("plan", graph, *RUN, "--policy", policy, "--cache", "20%", "--json"))["predicted"] for graph in ("plain", "single"))
+        assert all(a[key] == b[key] for key in a if key != "seconds") and a["hits"] > 0, (policy, a, b)
 
 
 def plans_tell_what_is_read():
     """A row a type, and its sum: exactly what the first epoch reads, whose batches are looked at beforehand."""
     few = [*RUN[:2], "--batch", 100, *RUN[4:], "--embedding", 6]
     for i, way in enumerate(([], ["--policy", "none"], ["--policy", "presc", "--cache", "25%"], ["--policy", "degree", "--cache", "20K", "--topology", "disk"],
+                             ["--policy", "pagerank", "--cache", "20K"], ["--policy", "file:scores.npy", "--cache", "10%", "--topology", "disk"],
                              ["--policy", "lru", "--cache", "20K"], ["--policy", "rr", "--cache", "30%"], ["--policy", "sieve", "--cache", "10%"],
                              ["--policy", "s3fifo", "--cache", "20K", "--topology", "disk"], ["--policy", "clock", "--cache", "500"],
                              ["--policy", "belady", "--cache", "20K"], ["--policy", "frequency", "--cache", "10%", "--topology", "disk"],
@@ -391,7 +398,7 @@ def what_there_is_not_says_so():
     assert "width" in refused("train", "full", *RUN, "--model", "gin", "--run", "no")
     assert "--aggregator gcn" in refused("train", "full", *RUN, "--model", "sage", "--aggregator", "gcn", "--run", "no")
     for option in (["--model", "pinsage"], ["--model", "gcn"], ["--device", "virtual"], ["--pack-dtype", "f16"],
-                   ["--policy", "hybrid"], ["--policy", "sweep"], ["--policy", "pagerank"], ["--sampler", "ladies"], ["--samples", "trace"],
+                   ["--policy", "hybrid"], ["--policy", "sweep"], ["--policy", "file:few.npy"], ["--sampler", "ladies"], ["--samples", "trace"],
                    ["--workers", 2, "--exchange"], ["--memory", "20M"]):
         refused("train", "full", *RUN, *option, "--run", "no")
         assert not os.path.exists("no"), option
@@ -404,6 +411,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.environ["XDG_CACHE_HOME"] = folder + "/cache"
+        np.save("scores.npy", np.random.default_rng(1).normal(size=1630).astype(np.float32))  # a number a node, of all types
+        np.save("few.npy", np.zeros(900))
         for name, types in (("full", FULL), ("bare", BARE)):
             run("generate", name, "--types", ",".join(types), "--relations", ",".join(RELATIONS), "--classes", 5,
                 "--train-fraction", 0.3)

@@ -3,8 +3,12 @@
  *
  *     next[u] = (1 - D) start[u] + D * sum over v with u in N(v) of  rank[v] / |N(v)|
  *
+ * Of a typed graph a node draws from each of its relations, so each with a list of it has an equal
+ * part of rank[v] to send.
+ *
  * A few rounds are enough: a batch is as many hops deep. The last one leaves the start out: where
  * walks begin is no sign of how often they come by, a training node is a seed once an epoch. */
+#include "dataset/relations.h"
 #include "plan/plan.h"
 
 #include <string.h>
@@ -17,12 +21,12 @@ static void send_share(const struct og_pagerank *p, const uint32_t *ids, size_t 
                        size_t n)
 {
     enum { AHEAD = 32 };
-    int64_t degree = og__degree(p->t, (uint32_t)p->node);
-    float share = damping * p->rank[p->node] / (float)degree;
+    int64_t degree = og__degree(p->lists, (uint32_t)p->node);
+    float share = damping * p->from[p->node] / (float)degree;
     for (size_t i = from; i < to; i++) {
         if (i + AHEAD < n)
-            __builtin_prefetch(&p->next[ids[i + AHEAD]], 1);
-        p->next[ids[i]] += share;
+            __builtin_prefetch(&p->to[ids[i + AHEAD]], 1);
+        p->to[ids[i]] += share;
     }
 }
 
@@ -32,9 +36,9 @@ int og__pagerank_edges(void *arg, int64_t first, const uint32_t *ids, size_t n, 
     int64_t end = first + (int64_t)n;
     (void)err;
     for (int64_t at = first; at < end;) {
-        int64_t list_end = og__first_edge(p->t, p->node + 1);
+        int64_t list_end = og__first_edge(p->lists, p->node + 1);
         int64_t to = OG_MIN(list_end, end);
-        if (p->rank[p->node] != 0)
+        if (p->from[p->node] != 0)
             send_share(p, ids, (size_t)(at - first), (size_t)(to - first), n);
         at = to;
         p->node += list_end <= end;
@@ -72,6 +76,19 @@ int og__pagerank_open(struct og_pagerank *p, const struct og_topology *t, const 
     return 0;
 }
 
+/* Among the relations that have a list of it; they are counted in `next`, which is no sum yet. */
+static void share_out(const struct og_pagerank *p)
+{
+    memset(p->next, 0, bytes_of(p));
+    for (uint32_t r = 0; r < p->t->n_relations; r++) {
+        const struct og_related_lists *of = &p->t->relation[r];
+        for (uint32_t v = 0; of->lists.n_edges > 0 && v < of->lists.n_nodes; v++)
+            p->next[of->first + v] += og__degree(&of->lists, v) > 0;
+    }
+    for (int64_t v = 0; v < p->t->n_nodes; v++)
+        p->rank[v] /= OG_MAX(p->next[v], 1.0f);
+}
+
 bool og__pagerank_round(struct og_pagerank *p)
 {
     float *swap = p->rank;
@@ -79,11 +96,29 @@ bool og__pagerank_round(struct og_pagerank *p)
     p->next = swap;
     if (p->round++ == ROUNDS)
         return false;
-    p->node = 0;
+    if (p->t->relation)
+        share_out(p);
     memset(p->next, 0, bytes_of(p));
     if (p->round < ROUNDS)
         put_start(p, p->next);
     return true;
+}
+
+void og__pagerank_pass(struct og_pagerank *p)
+{
+    p->lists = p->t;
+    p->from = p->rank;
+    p->to = p->next;
+    p->node = 0;
+}
+
+void og__pagerank_pass_relation(struct og_pagerank *p, uint32_t r)
+{
+    const struct og_related_lists *of = &p->t->relation[r];
+    p->lists = &of->lists;
+    p->from = p->rank + of->first;
+    p->to = p->next + of->first_source;
+    p->node = 0;
 }
 
 void og__pagerank_scores(const struct og_pagerank *p, uint32_t *hotness)

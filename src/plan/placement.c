@@ -147,6 +147,22 @@ void og__placement_nodes(const struct og_placement *p, uint64_t *cursor, uint32_
 
 /* ---- hotness ---- */
 
+uint32_t og__float_ordered(float x)
+{
+    uint32_t bits;
+    x += 0.0f;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits >> 31 ? ~bits : bits | 1u << 31;
+}
+
+float og__ordered_float(uint32_t ordered)
+{
+    const uint32_t bits = ordered >> 31 ? ordered & ~(1u << 31) : ~ordered;
+    float x;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
 /* Edges [first, first + 16), a cache line, of every 256. */
 int og__hotness_some_edges(void *arg, int64_t first, const uint32_t *ids, size_t n,
                            struct og_err *err)

@@ -59,6 +59,10 @@ void og__placement_nodes(const struct og_placement *p, uint64_t *cursor, uint32_
 
 /* ---- hotness: one score a node, the hotter the sooner cached ---- */
 
+/* Floats, but NaN, as numbers above 0 that have their order, and back; -0 is 0. */
+uint32_t og__float_ordered(float x);
+float og__ordered_float(uint32_t ordered);
+
 /* Edges are read elsewhere and come by as og__topology_scan has them (og_scan_fn).
  *
  * Out-degree, how often a node can be drawn (PaGraph; Park et al. 2022, §2.3), is
@@ -68,22 +72,30 @@ int og__hotness_some_edges(void *arg, int64_t first, const uint32_t *ids, size_t
                            struct og_err *err);
 
 /* Weighted reverse PageRank: what a surfer reads who starts at a training node, and at each step
- * either starts anew or goes on to one of the node's in-neighbours (Park et al. 2024, §4.2). */
+ * either starts anew or goes on to one of the node's in-neighbours (Park et al. 2024, §4.2). Of a
+ * typed graph he chooses among the relations by which the node has any, then among those. */
 struct og_pagerank {
     const struct og_topology *t; /* for its degrees */
     const uint32_t *seeds;       /* [n_seeds] the training nodes */
     int64_t n_seeds;
     struct og_budget *budget;
     float *rank, *next; /* [N] */
-    uint64_t node;      /* whose list is passing */
     int round;
+    /* lists that pass, */
+    const struct og_topology *lists;
+    const float *from; /* [lists] of their nodes, */
+    float *to;         /* [sources] and of those in them; */
+    uint64_t node;     /* whose list it is just now */
 };
 /* og__pagerank_bytes from the budget as "hotness". Close it, also after an error. */
 OG_MUST_CHECK int og__pagerank_open(struct og_pagerank *p, const struct og_topology *t,
                                     const uint32_t *seeds, int64_t n_seeds, struct og_budget *b,
                                     struct og_err *err);
-/* True: another round begins, for which all edges are to pass og__pagerank_edges, `arg` being p. */
+/* True: another round begins, for which all edges are to pass og__pagerank_edges, `arg` being p:
+ * those of the topology, or of each relation, once og__pagerank_pass has said so. */
 bool og__pagerank_round(struct og_pagerank *p);
+void og__pagerank_pass(struct og_pagerank *p);
+void og__pagerank_pass_relation(struct og_pagerank *p, uint32_t r);
 int og__pagerank_edges(void *arg, int64_t first, const uint32_t *ids, size_t n, struct og_err *err);
 /* After the last round: positive floats as bits, which keep their order. */
 void og__pagerank_scores(const struct og_pagerank *p, uint32_t *hotness);

@@ -4,23 +4,36 @@
 
 enum { RADIX_BITS = 16, RADIX = 1 << RADIX_BITS };
 
-/* Positive floats as bits keep their order. Nodes that are never used come last, and above 0. */
-static uint32_t worth_of(uint32_t hotness, double cost)
+double og__uses_counted(uint32_t hotness)
 {
-    const float worth = (float)(((double)hotness + 0x1p-20) * cost);
-    uint32_t bits;
-    memcpy(&bits, &worth, sizeof(bits));
-    return bits;
+    return (double)hotness + 0x1p-20;
 }
 
-void og__widths_weigh(uint32_t *hotness, const struct og_width *width, uint32_t n)
+double og__uses_float(uint32_t hotness)
+{
+    float x;
+    memcpy(&x, &hotness, sizeof(x));
+    return (double)x + 0x1p-100;
+}
+
+double og__uses_ordered(uint32_t hotness)
+{
+    return og__ordered_float(hotness);
+}
+
+static uint32_t worth_of(double uses, double cost)
+{
+    return og__float_ordered((float)(uses < 0 ? uses / cost : uses * cost));
+}
+
+void og__widths_weigh(uint32_t *hotness, og_uses *uses, const struct og_width *width, uint32_t n)
 {
     uint64_t v = 0;
     for (uint32_t w = 0; w < n; w++) {
         const bool has_rows = width[w].row_bytes > 0;
         const double cost = has_rows ? (double)width[w].read_bytes / (double)width[w].row_bytes : 0;
         for (; v < width[w].end; v++)
-            hotness[v] = has_rows ? worth_of(hotness[v], cost) : 0;
+            hotness[v] = has_rows ? worth_of(uses(hotness[v]), cost) : 0;
     }
 }
 

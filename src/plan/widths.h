@@ -16,8 +16,17 @@ struct og_width {
     size_t read_bytes;
 };
 
-/* What hotness[N], uses, is worth: an order of nodes of all widths, 0 for those without rows. */
-void og__widths_weigh(uint32_t *hotness, const struct og_width *width, uint32_t n);
+/* How often a row of such hotness is used, in units of its own: counts; floats as bits, none below
+ * 0 (pagerank); ordered ones (plan.h). Rows that are never used differ by their widths still, but
+ * for the last kind. */
+typedef double og_uses(uint32_t hotness);
+double og__uses_counted(uint32_t hotness);
+double og__uses_float(uint32_t hotness);
+double og__uses_ordered(uint32_t hotness);
+
+/* What hotness[N] is worth: an order of nodes of all widths, 0 for those without rows. Of uses
+ * below 0, which a user's scores may be, narrow rows are worth more too. */
+void og__widths_weigh(uint32_t *hotness, og_uses *uses, const struct og_width *width, uint32_t n);
 /* How many of the worthiest fit into `bytes`; of equal ones those with the smaller id. */
 OG_MUST_CHECK int og__widths_fit(const uint32_t *worth, const struct og_width *width, uint32_t n,
                                  uint64_t bytes, struct og_budget *b, uint64_t *fit,

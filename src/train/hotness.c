@@ -157,6 +157,23 @@ static int find_degrees(const struct og_structure *g, struct og_pool *pool,
     return og__topology_out_degrees(&g->topology, hotness, err);
 }
 
+static int pass_relations(struct og_pagerank *p, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t r = 0; rc == 0 && r < p->t->n_relations; r++) {
+        og__pagerank_pass_relation(p, r);
+        if (p->lists->n_edges > 0)
+            rc = og__topology_scan(p->lists, og__pagerank_edges, p, err);
+    }
+    return rc;
+}
+
+static int pass_edges(struct og_pagerank *p, struct og_err *err)
+{
+    og__pagerank_pass(p);
+    return og__topology_scan(p->t, og__pagerank_edges, p, err);
+}
+
 int og__hotness_pagerank(const struct og_topology *t, const uint32_t *seeds, int64_t n_seeds,
                          struct og_budget *b, uint32_t *hotness, struct og_err *err)
 {
@@ -164,7 +181,7 @@ int og__hotness_pagerank(const struct og_topology *t, const uint32_t *seeds, int
     int rc;
     OG_TRY(og__pagerank_open(&p, t, seeds, n_seeds, b, err));
     while (og__pagerank_round(&p))
-        OG_TRY(og__topology_scan(t, og__pagerank_edges, &p, err));
+        OG_TRY(t->relation ? pass_relations(&p, err) : pass_edges(&p, err));
     og__pagerank_scores(&p, hotness);
 out:
     og__pagerank_close(&p);
@@ -207,14 +224,21 @@ typedef int from_options(const struct og_options *opt, uint64_t n_nodes, uint32_
 static const struct {
     from_graph *find; /* or, where no graph is needed: */
     from_options *find_bare;
+    from_options *find_numbers; /* of several widths, if another; */
+    og_uses *uses;              /* and how often, by what either found */
     int (*check)(const struct og_options *opt, uint64_t n_nodes, struct og_err *err); /* or NULL */
     size_t (*bytes)(const struct og_facts *f); /* NULL: none */
 } kinds[OG__HOTNESS_KINDS] = {
-    [OG__HOTNESS_NOISE] = {NULL, find_noise, NULL, NULL},
-    [OG__HOTNESS_DEGREE] = {find_degrees, NULL, NULL, NULL},
-    [OG__HOTNESS_VISITS] = {find_visits, NULL, NULL, visits_bytes},
-    [OG__HOTNESS_PAGERANK] = {find_pagerank, NULL, NULL, pagerank_bytes},
-    [OG__HOTNESS_SCORES] = {NULL, og__hotness_scores, og__hotness_scores_check, NULL},
+    [OG__HOTNESS_NOISE] = {.find_bare = find_noise, .uses = og__uses_counted},
+    [OG__HOTNESS_DEGREE] = {.find = find_degrees, .uses = og__uses_counted},
+    [OG__HOTNESS_VISITS] = {.find = find_visits, .uses = og__uses_counted, .bytes = visits_bytes},
+    [OG__HOTNESS_PAGERANK] = {.find = find_pagerank,
+                              .uses = og__uses_float,
+                              .bytes = pagerank_bytes},
+    [OG__HOTNESS_SCORES] = {.find_bare = og__hotness_scores,
+                            .find_numbers = og__hotness_scores_as_floats,
+                            .uses = og__uses_ordered,
+                            .check = og__hotness_scores_check},
 };
 
 int og__hotness_without_graph(int policy, const struct og_options *opt, uint64_t n_nodes,
@@ -229,6 +253,17 @@ int og__hotness_of(const struct og_structure *g, struct og_pool *pool, int polic
     from_graph *find = kinds[og__policy_hotness(policy)].find;
     return find ? find(g, pool, opt, hotness, err)
                 : og__hotness_without_graph(policy, opt, g->given.facts->n_nodes, hotness, err);
+}
+
+int og__hotness_uses(const struct og_structure *g, struct og_pool *pool, int policy,
+                     const struct og_options *opt, uint32_t *hotness, og_uses **uses,
+                     struct og_err *err)
+{
+    const enum og_hotness kind = og__policy_hotness(policy);
+    *uses = kinds[kind].uses;
+    return kinds[kind].find_numbers
+               ? kinds[kind].find_numbers(opt, g->given.facts->n_nodes, hotness, err)
+               : og__hotness_of(g, pool, policy, opt, hotness, err);
 }
 
 int og__hotness_check(const struct og_options *opt, uint64_t n_nodes, struct og_err *err)

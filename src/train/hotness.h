@@ -2,6 +2,7 @@
 #ifndef OG_TRAIN_HOTNESS_H
 #define OG_TRAIN_HOTNESS_H
 
+#include "plan/widths.h"
 #include "train/structure.h"
 
 /* A guess at the out-degrees, added to hotness. A scan of the edges. */
@@ -19,7 +20,11 @@ OG_MUST_CHECK int og__hotness_pagerank(const struct og_topology *t, const uint32
 OG_MUST_CHECK int og__hotness_of(const struct og_structure *g, struct og_pool *pool, int policy,
                                  const struct og_options *opt, uint32_t *hotness,
                                  struct og_err *err);
-/* The same where there is no session, of a policy whose hotness needs no graph. */
+/* The same as numbers that can be multiplied, which *uses takes from hotness (plan/widths.h). */
+OG_MUST_CHECK int og__hotness_uses(const struct og_structure *g, struct og_pool *pool, int policy,
+                                   const struct og_options *opt, uint32_t *hotness, og_uses **uses,
+                                   struct og_err *err);
+/* The first where there is no session, of a policy whose hotness needs no graph. */
 OG_MUST_CHECK int og__hotness_without_graph(int policy, const struct og_options *opt,
                                             uint64_t n_nodes, uint32_t *hotness,
                                             struct og_err *err);
@@ -30,6 +35,8 @@ OG_MUST_CHECK int og__hotness_check(const struct og_options *opt, uint64_t n_nod
  * another number of them, for other types than floats and integers, and for NaN. */
 OG_MUST_CHECK int og__hotness_scores(const struct og_options *opt, uint64_t n_nodes,
                                      uint32_t *hotness, struct og_err *err);
+OG_MUST_CHECK int og__hotness_scores_as_floats(const struct og_options *opt, uint64_t n_nodes,
+                                               uint32_t *hotness, struct og_err *err);
 OG_MUST_CHECK int og__hotness_scores_check(const struct og_options *opt, uint64_t n_nodes,
                                            struct og_err *err);
 /* What finding it takes of the budget meanwhile. */

@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 enum { AT_ONCE = 4096 };
 static const char hint[] = "give one number a node, the higher the sooner cached: "
@@ -42,14 +41,6 @@ static int open_scores(struct og_npy *a, const struct og_options *opt, uint64_t 
 
 /* ---- floats: their bits, in the order of the numbers ---- */
 
-static uint32_t ordered(float x)
-{
-    uint32_t bits;
-    x += 0.0f; /* -0 is 0 */
-    memcpy(&bits, &x, sizeof(bits));
-    return bits >> 31 ? ~bits : bits | 1u << 31;
-}
-
 static int take_floats(const struct og_npy *a, const void *data, int64_t first, int64_t n,
                        uint32_t *hotness, struct og_err *err)
 {
@@ -59,7 +50,7 @@ static int take_floats(const struct og_npy *a, const void *data, int64_t first, 
             return og__fail(err, -EINVAL, "give every node a number, such as 0 to never cache it",
                             "%s: the score of node %" PRId64 " is NaN", a->path, first + i);
         if (hotness)
-            hotness[first + i] = ordered((float)x);
+            hotness[first + i] = og__float_ordered((float)x);
     }
     return 0;
 }
@@ -134,14 +125,27 @@ out:
     return rc < 0 ? rc : walk_integers(a, range, shift, hotness, err);
 }
 
-int og__hotness_scores(const struct og_options *opt, uint64_t n_nodes, uint32_t *hotness,
-                       struct og_err *err)
+static int read_scores(const struct og_options *opt, uint64_t n_nodes, bool as_floats,
+                       uint32_t *hotness, struct og_err *err)
 {
     struct og_npy a;
     int rc;
     OG_TRY(open_scores(&a, opt, n_nodes, err));
-    OG_TRY(is_float(a.type) ? read_floats(&a, hotness, err) : read_integers(&a, hotness, err));
+    OG_TRY(as_floats || is_float(a.type) ? read_floats(&a, hotness, err)
+                                         : read_integers(&a, hotness, err));
 out:
     og__npy_close(&a);
     return rc;
+}
+
+int og__hotness_scores(const struct og_options *opt, uint64_t n_nodes, uint32_t *hotness,
+                       struct og_err *err)
+{
+    return read_scores(opt, n_nodes, false, hotness, err);
+}
+
+int og__hotness_scores_as_floats(const struct og_options *opt, uint64_t n_nodes, uint32_t *hotness,
+                                 struct og_err *err)
+{
+    return read_scores(opt, n_nodes, true, hotness, err);
 }

@@ -10,30 +10,22 @@
 
 enum { READ_BLOCK = 512 }; /* whole ones are read */
 
-static bool ranks(int policy)
-{
-    const enum og_hotness by = og__policy_hotness(policy);
-    return by == OG__HOTNESS_NOISE || by == OG__HOTNESS_DEGREE || by == OG__HOTNESS_VISITS;
-}
-
 int og__typed_cache_check_still(int policy, struct og_err *err)
 {
-    if ((og__policy_is_static(policy) && ranks(policy)) || !og__policy_caches(policy))
+    if (og__policy_is_static(policy))
         return 0;
-    return og__fail(err, -ENOTSUP, "use none, random, degree or presc",
-                    "--policy %s: it does not rank rows of several widths",
+    return og__fail(err, -ENOTSUP, "use none, random, degree, presc, pagerank or file",
+                    "--policy %s: its cache changes, and rows that are kept here stay",
                     og__option_word("policy", policy));
 }
 
 int og__typed_cache_check(int policy, struct og_err *err)
 {
-    const bool by_pagerank = og__policy_hotness(policy) == OG__HOTNESS_PAGERANK;
-    const bool changes = !og__policy_is_static(policy) && !og__policy_fills_beside(policy);
-    if ((changes && !by_pagerank) || og__typed_cache_check_still(policy, NULL) == 0)
+    if (!og__policy_keeps_hotness(policy) && !og__policy_fills_beside(policy))
         return 0;
     return og__fail(err, -ENOTSUP,
-                    "use none, random, degree, presc, lru, rr, sieve, s3fifo, clock, belady or "
-                    "frequency",
+                    "use none, random, degree, presc, pagerank, file, lru, rr, sieve, s3fifo, "
+                    "clock, belady or frequency",
                     "--policy %s: not where nodes have types yet",
                     og__option_word("policy", policy));
 }
@@ -103,10 +95,11 @@ int og__typed_cache_weigh(const struct og_session *s, int policy, const struct o
     const struct og_typed *g = s->facts.typed;
     const int by = og__policy_ranked_like(policy);
     struct og_width *width = widths_of(g);
+    og_uses *uses;
     int rc;
     OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
-    OG_TRY(og__hotness_of(&s->structure, s->pool, by, opt, worth, err));
-    og__widths_weigh(worth, width, g->n_types);
+    OG_TRY(og__hotness_uses(&s->structure, s->pool, by, opt, worth, &uses, err));
+    og__widths_weigh(worth, uses, width, g->n_types);
 out:
     free(width);
     return rc;

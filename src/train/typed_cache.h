@@ -6,8 +6,8 @@
 #include "plan/plan.h"
 #include "train/session.h"
 
-/* May a policy have such rows? -ENOTSUP for those that may not: with `still` also for those whose
- * cache changes. */
+/* May a policy have such rows? -ENOTSUP for those that may not; `still`: for those whose cache
+ * changes. */
 OG_MUST_CHECK int og__typed_cache_check(int policy, struct og_err *err);
 OG_MUST_CHECK int og__typed_cache_check_still(int policy, struct og_err *err);
 /* What rows are worth, by uses as the policy ranks nodes by them; degrees, where it ranks none.
