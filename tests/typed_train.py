@@ -202,6 +202,9 @@ WAYS = {
     "segmented": ["--policy", "frequency", "--cache", "25%", "--layout", "segmented"],
     "segmented, little disk": ["--policy", "presc", "--cache", "10%", "--layout", "segmented", "--superbatch", 9, "--disk", "650K", "--scratch", "a,b"],
     "segmented, changing": ["--policy", "lru", "--cache", "20K", "--layout", "segmented", "--pipeline", "none", "--io", "pread"],
+    "ginex": ["--preset", "ginex", "--cache", "20K"],
+    "diskgnn": ["--preset", "diskgnn", "--cache", "25%"],
+    "turns": ["--policy", "lru", "--cache", "20K", "--layout", "segmented", "--alternate"],
     "one": ["--policy", "none", "--topology", "disk", "--pipeline", "none", "--io", "pread", "--threads", 1],
 }
 

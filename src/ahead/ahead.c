@@ -151,7 +151,7 @@ static int begin_sampling(struct og_data_path *d, struct og_ahead_counts *done, 
     if (!d->memory->alternates)
         return 0;
     const double start = og__now();
-    og__gather_yield(d->gather, d->memory->n_yielded);
+    og__data_path_yield(d, d->memory->n_yielded);
     og__policy_invalidate(d->policy, d->memory->n_slots - d->memory->n_yielded);
     int rc = og__structure_fetch(d->structure, &done->read, &done->bytes_written, err);
     og__timeline_add(d->timeline, "fetch structure", 0, start, og__now());
@@ -161,10 +161,11 @@ static int begin_sampling(struct og_data_path *d, struct og_ahead_counts *done, 
 /* And the cache has its memory again. */
 static int end_sampling(struct og_data_path *d, struct og_err *err)
 {
+    if (!d->memory->alternates)
+        return 0;
     const double start = og__now();
-    int rc = d->gather ? og__gather_reclaim(d->gather, 0, err) : 0;
-    if (d->memory->alternates)
-        og__timeline_add(d->timeline, "take memory back", 0, start, og__now());
+    const int rc = og__data_path_reclaim(d, SIZE_MAX, err);
+    og__timeline_add(d->timeline, "take memory back", 0, start, og__now());
     return rc;
 }
 
@@ -218,7 +219,7 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
         OG_TRY(og__ahead_release_ids(a, err));
     if (og__packs(d->way))
         OG_TRY(og__ahead_pack(a, done, err));
-    OG_TRY(d->tiers ? 0 : end_sampling(d, err));
+    OG_TRY(end_sampling(d, err));
 out:
     done->bytes_written += og__ahead_written(d) - a->written_before;
     return rc;

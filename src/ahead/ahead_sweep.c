@@ -49,9 +49,7 @@ static int take_slots_back(const struct og_ahead *a, struct og_err *err)
     const size_t left = og__ahead_left(d);
     const size_t sweep =
         OG_MAX(d->memory->sweep, (size_t)og__ahead_packed(a) * A_BATCH + PARTITIONS);
-    const uint64_t slots = (left - OG_MIN(left, sweep)) / d->facts->row_bytes;
-    const uint32_t lent = og__gather_yielded(d->gather);
-    return og__gather_reclaim(d->gather, lent - (uint32_t)OG_MIN(slots, (uint64_t)lent), err);
+    return og__data_path_reclaim(d, left - OG_MIN(left, sweep), err);
 }
 
 static uint32_t highest(const struct og_fill_piece *p)

@@ -34,6 +34,7 @@ struct og_facts {
     struct og_graph_types *types;  /* as a model reads it; NULL: none does */
     struct og_type_counts by_type; /* batches are no larger, by types */
     struct og_slot_range *ranges;  /* [n_ranges] of types with features, without slots */
+    size_t *range_row_bytes;       /* [n_ranges] */
     uint32_t n_ranges;
     struct og_triples triples; /* of links: the edges of all splits */
     struct og_split split[OG__SPLITS];

@@ -50,6 +50,55 @@ void og__memory_plan_slots(struct og_memory_plan *m, const struct og_premises *p
     m->policy_training_slots = og__policy_trimmed_bytes(&setup) - og__policy_trimmed_bytes(&none);
 }
 
+uint32_t og__most_slots(const struct og_facts *f, size_t memory)
+{
+    return (uint32_t)OG_MIN(memory / f->row_bytes, (size_t)f->n_nodes);
+}
+
+void og__memory_plan_ranges(struct og_memory_plan *m, const struct og_premises *p,
+                            const struct og_slot_range *ranges)
+{
+    const struct og_policy_setup none = og__premised_policy(p);
+    struct og_policy_setup setup = none;
+    setup.ranges = ranges;
+    m->policy_slots = og__policy_bytes(&setup, 0, 0, 0) - og__policy_bytes(&none, 0, 0, 0);
+    m->policy_training_slots = og__policy_trimmed_bytes(&setup) - og__policy_trimmed_bytes(&none);
+}
+
+/* The narrowest range that has no slots yet, or n_ranges. */
+static uint32_t narrowest(const struct og_facts *f, const struct og_slot_range *ranges)
+{
+    uint32_t best = f->n_ranges;
+    for (uint32_t k = 0; k < f->n_ranges; k++)
+        if (ranges[k].n_slots == 0 && ranges[k].end > ranges[k].first &&
+            (best == f->n_ranges || f->range_row_bytes[k] < f->range_row_bytes[best]))
+            best = k;
+    return best;
+}
+
+/* Of several widths narrow rows make most slots. */
+void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_premises *p,
+                                size_t memory)
+{
+    const struct og_facts *f = p->facts;
+    struct og_slot_range ranges[OG_MOST_TYPES];
+    if (!f->types) {
+        og__memory_plan_slots(m, p, og__most_slots(f, memory));
+        return;
+    }
+    for (uint32_t k = 0; k < f->n_ranges; k++)
+        ranges[k] = f->ranges[k];
+    for (uint32_t k; (k = narrowest(f, ranges)) < f->n_ranges;) {
+        const size_t row = f->range_row_bytes[k];
+        const uint64_t most = OG_MIN(memory / row, (size_t)(ranges[k].end - ranges[k].first));
+        if (most == 0)
+            break;
+        ranges[k].n_slots = (uint32_t)most;
+        memory -= (size_t)most * row;
+    }
+    og__memory_plan_ranges(m, p, ranges);
+}
+
 /* Tables of the policy for an empty superbatch, without slots yet. */
 static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
 {
@@ -80,7 +129,8 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
     const struct og_sizes *of = &p->facts->bytes;
     m->samples = of->samples;
     m->topology = of->structure;
-    const bool stays = p->way->topology == OG_TOPOLOGY_DISK || p->config->sharers.common;
+    const bool shared = p->config->sharers.common && !p->facts->types;
+    const bool stays = p->way->topology == OG_TOPOLOGY_DISK || shared;
     m->topology_training = stays ? of->structure : 0;
     m->seeds = of->seeds;
     m->labels = of->labels + of->scores;

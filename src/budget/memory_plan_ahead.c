@@ -229,11 +229,6 @@ static double disk_bytes(const struct og_premises *p, const struct growth *g, ui
     return away;
 }
 
-uint32_t og__memory_plan_most_slots(const struct og_facts *f, size_t memory)
-{
-    return (uint32_t)OG_MIN(memory / f->row_bytes, (size_t)f->n_nodes);
-}
-
 double og__memory_plan_disk(const struct og_premises *p)
 {
     const struct og_amount *asked = &p->config->opt.neighbor_cache;
@@ -283,9 +278,7 @@ size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct 
     size_least(&least, p);
     const size_t staging = og__staged_bytes(f) * (size_t)og__first_staging(p->way);
     for (int i = 0; least.alternates && i < ROUNDS; i++)
-        og__memory_plan_slots(
-            &least, p,
-            og__memory_plan_most_slots(f, og__memory_plan_without_rows(&least) + staging));
+        og__memory_plan_most_slots(&least, p, og__memory_plan_without_rows(&least) + staging);
     return og__memory_plan_without_rows(&least);
 }
 
@@ -424,7 +417,7 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_premises *p,
     const size_t staging = og__staged_bytes(p->facts) * (size_t)og__first_staging(p->way);
     const uint64_t rows = mean_rows(p->facts);
     if (m->alternates)
-        og__memory_plan_slots(m, p, og__memory_plan_most_slots(p->facts, m->limit));
+        og__memory_plan_most_slots(m, p, m->limit);
     const size_t beside = staging + m->limit / OG__SLACK_SHARE;
     const size_t used = og__memory_plan_without_rows(m) + beside;
     struct room room = {.m = m, .p = p, .g = &g, .rows = rows, .beside = beside};

@@ -142,7 +142,7 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
     const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
     const size_t need = og__read_rows(p->facts) * row;
     /* what batches larger than the pilot's may grow into, where there is that much */
-    const size_t before = left_before(m, p, need, og__memory_plan_most_slots(p->facts, m->limit));
+    const size_t before = left_before(m, p, need, og__most_slots(p->facts, m->limit));
     const size_t spare = OG_MIN(free - OG_MIN(free, need), before);
     m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, spare);
     const size_t room = free - m->slack;

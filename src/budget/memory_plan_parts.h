@@ -47,8 +47,13 @@ double og__memory_plan_disk(const struct og_premises *p);
 bool og__memory_plan_draws_together(const struct og_premises *p);
 
 /* Slots that so much memory may turn out to have, at most: how many there are depends on all else.
- */
-uint32_t og__memory_plan_most_slots(const struct og_facts *f, size_t memory);
+ * And what they add to the policy's tables, with rows of several widths too. */
+uint32_t og__most_slots(const struct og_facts *f, size_t memory);
+void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_premises *p,
+                                size_t memory);
+/* What slots of each width add to them. */
+void og__memory_plan_ranges(struct og_memory_plan *m, const struct og_premises *p,
+                            const struct og_slot_range *ranges);
 
 /* Staging areas there must be while a run starts, when every row of a batch may have to be read. */
 int og__first_staging(const struct og_way *way);

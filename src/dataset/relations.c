@@ -53,14 +53,41 @@ static int find_listed(struct og_topology *t, struct og_err *err)
     return 0;
 }
 
-void og__relations_release(struct og_topology *t)
+void og__relations_unload(struct og_topology *t)
 {
     for (uint32_t r = 0; r < t->n_relations; r++) {
         struct og_related_lists *of = &t->relation[r];
-        og__release(t->budget, of->listed, listed_bytes(of->lists.n_nodes), "topology");
+        const int64_t n_nodes = of->lists.n_nodes;
+        og__release(t->budget, of->listed, listed_bytes((uint64_t)n_nodes), "topology");
         og__topology_release(&of->lists);
+        *of = (struct og_related_lists){
+            .lists = {.n_nodes = n_nodes}, .first = of->first, .first_source = of->first_source};
     }
+}
+
+bool og__relations_are_loaded(const struct og_topology *t)
+{
+    bool any = t->n_edges == 0;
+    for (uint32_t r = 0; r < t->n_relations; r++)
+        any |= t->relation[r].lists.n_edges > 0;
+    return any;
+}
+
+void og__relations_release(struct og_topology *t)
+{
+    og__relations_unload(t);
     free(t->relation);
+}
+
+int og__relations_reload(const struct og_typed *g, struct og_topology *t, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        if (has_edges(g, r))
+            OG_TRY(og__topology_load(&g->relation[r].view, t->budget, &t->relation[r].lists, err));
+    rc = find_listed(t, err);
+out:
+    return rc;
 }
 
 int og__relations_load(const struct og_typed *g, struct og_budget *b, struct og_topology *out,
@@ -68,10 +95,7 @@ int og__relations_load(const struct og_typed *g, struct og_budget *b, struct og_
 {
     int rc;
     OG_TRY(begin(g, b, out, err));
-    for (uint32_t r = 0; r < g->n_relations; r++)
-        if (has_edges(g, r))
-            OG_TRY(og__topology_load(&g->relation[r].view, b, &out->relation[r].lists, err));
-    rc = find_listed(out, err);
+    OG_TRY(og__relations_reload(g, out, err));
 out:
     if (rc < 0)
         og__topology_release(out);

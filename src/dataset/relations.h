@@ -20,6 +20,12 @@ struct og_related_lists {
 OG_MUST_CHECK int og__relations_load(const struct og_typed *g, struct og_budget *b,
                                      struct og_topology *out, struct og_err *err);
 void og__relations_release(struct og_topology *t); /* what any of them has beyond others */
+/* Lists in memory give it back, and are loaded there again, their weights aside: who holds the
+ * topology or one of its relations holds it still. */
+void og__relations_unload(struct og_topology *t);
+OG_MUST_CHECK int og__relations_reload(const struct og_typed *g, struct og_topology *t,
+                                       struct og_err *err);
+bool og__relations_are_loaded(const struct og_topology *t); /* on disk they always are */
 OG_MUST_CHECK int og__relations_load_weights(const struct og_typed *g, struct og_topology *t,
                                              struct og_err *err);
 OG_MUST_CHECK int og__relations_open_disk(const struct og_typed *g,

@@ -2,6 +2,7 @@
 
 #include "base/common.h"
 #include "dataset/features.h"
+#include "gather/lent.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -245,35 +246,31 @@ const char *og__gather_engine(const struct og_gather *g)
 
 void og__gather_yield(struct og_gather *g, uint32_t n)
 {
-    size_t before = present_bytes(g);
+    const size_t before = present_bytes(g);
     g->n_yielded = OG_MAX(g->n_yielded, OG_MIN(n, g->n_slots));
-    size_t page = 4096;
-    size_t kept = og__round_up(present_bytes(g), page);
-    size_t end = before / page * page; /* in the last page staging, or what was yielded, begins */
-    og__budget_uncharge(g->budget, before - present_bytes(g), CACHE);
-    if (end > kept)
-        og__address_empty(g->budget, g->base + kept, end - kept);
+    og__lend_rows(g->budget, g->base, before, present_bytes(g));
 }
 
 int og__gather_reclaim(struct og_gather *g, uint32_t n, struct og_err *err)
 {
     const size_t before = present_bytes(g);
     const size_t more = (g->n_yielded - OG_MIN(n, g->n_yielded)) * g->row_bytes;
-    og__address_furnish(g->budget, g->base + before, more); /* charging would drop what is kept */
-    int rc = og__budget_charge(g->budget, more, CACHE, err);
-    if (rc < 0)
-        return rc;
-    OG_TRY(og__address_open(g->base + before, more, err));
+    int rc;
+    OG_TRY(og__take_rows_back(g->budget, g->base, before, before + more, err));
     g->n_yielded = OG_MIN(n, g->n_yielded);
-    return 0;
 out:
-    og__budget_uncharge(g->budget, more, CACHE);
     return rc;
 }
 
 uint32_t og__gather_yielded(const struct og_gather *g)
 {
     return g->n_yielded;
+}
+
+uint32_t og__gather_lacking(const struct og_gather *g, size_t bytes)
+{
+    const size_t slots = bytes / g->row_bytes;
+    return g->n_yielded - (uint32_t)OG_MIN(slots, (size_t)g->n_yielded);
 }
 
 /* ---- filling the cache ---- */

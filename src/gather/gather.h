@@ -78,6 +78,8 @@ void og__gather_put(struct og_gather *g, uint32_t slot, const char *row);
 void og__gather_yield(struct og_gather *g, uint32_t n);
 OG_MUST_CHECK int og__gather_reclaim(struct og_gather *g, uint32_t n, struct og_err *err);
 uint32_t og__gather_yielded(const struct og_gather *g); /* slots without memory, the last ones */
+/* As many would still be, had it so many bytes more. */
+uint32_t og__gather_lacking(const struct og_gather *g, size_t bytes);
 
 /* From now on the misses of batches come from this container, made from the same plans, chunk by
  * chunk, as far as it has any; NULL: from the feature file again. Borrowed; opened for as many

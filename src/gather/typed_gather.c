@@ -1,11 +1,11 @@
 #include "gather/typed_gather.h"
 
 #include "dataset/features.h"
+#include "gather/lent.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char cache_part[] = "feature cache";
 static const char staging_part[] = "staging";
 static const char index_part[] = "plans";
 
@@ -36,9 +36,9 @@ struct staging {
 struct og_typed_gather {
     struct og_budget *budget;
     const struct og_graph_types *types;
-    uint32_t n_slots;
+    uint32_t n_slots, n_yielded;
     size_t cache_bytes;
-    char *cache;
+    char *cache;         /* reserved; there are the slots that are not yielded */
     struct width *width; /* [n_types] */
     int n_staging;
     struct staging *staging; /* [n_staging] */
@@ -163,9 +163,10 @@ static int open_cache(struct og_typed_gather *g, const struct og_typed_gather_op
         g->n_slots += w->n_slots;
         g->cache_bytes += w->n_slots * w->row_bytes;
     }
+    g->n_yielded = g->n_slots;
     if (g->cache_bytes == 0)
         return 0;
-    g->cache = og__alloc(g->budget, g->cache_bytes, cache_part, err);
+    g->cache = og__address_reserve(g->cache_bytes, err);
     if (!g->cache)
         return -ENOMEM;
     char *at = g->cache;
@@ -173,7 +174,7 @@ static int open_cache(struct og_typed_gather *g, const struct og_typed_gather_op
         g->width[t].kept = at;
         at += g->width[t].n_slots * g->width[t].row_bytes;
     }
-    return 0;
+    return og__typed_gather_reclaim(g, opt->n_yielded, err);
 }
 
 int og__typed_gather_open(struct og_typed_gather **out, const struct og_typed *graph,
@@ -218,7 +219,10 @@ void og__typed_gather_close(struct og_typed_gather *g)
         free(s->begun);
         free(s->from_pack);
     }
-    og__release(g->budget, g->cache, g->cache_bytes, cache_part);
+    if (g->cache) {
+        og__typed_gather_yield(g, g->n_slots);
+        og__address_release(g->cache, g->cache_bytes);
+    }
     free(g->width);
     free(g->staging);
     free(g);
@@ -233,6 +237,56 @@ const char *og__typed_gather_engine(const struct og_typed_gather *g)
 }
 
 /* ---- the cache ---- */
+
+/* Of all slots but the last n. */
+static size_t bytes_without(const struct og_typed_gather *g, uint32_t n)
+{
+    uint32_t left = g->n_slots - n;
+    size_t bytes = 0;
+    for (uint32_t t = 0; t < g->types->n_types; t++) {
+        const uint32_t of = OG_MIN(left, g->width[t].n_slots);
+        bytes += of * g->width[t].row_bytes;
+        left -= of;
+    }
+    return bytes;
+}
+
+void og__typed_gather_yield(struct og_typed_gather *g, uint32_t n)
+{
+    const uint32_t most = OG_MAX(g->n_yielded, OG_MIN(n, g->n_slots));
+    og__lend_rows(g->budget, g->cache, bytes_without(g, g->n_yielded), bytes_without(g, most));
+    g->n_yielded = most;
+}
+
+int og__typed_gather_reclaim(struct og_typed_gather *g, uint32_t n, struct og_err *err)
+{
+    const uint32_t least = OG_MIN(n, g->n_yielded);
+    int rc;
+    OG_TRY(og__take_rows_back(g->budget, g->cache, bytes_without(g, g->n_yielded),
+                              bytes_without(g, least), err));
+    g->n_yielded = least;
+out:
+    return rc;
+}
+
+uint32_t og__typed_gather_yielded(const struct og_typed_gather *g)
+{
+    return g->n_yielded;
+}
+
+uint32_t og__typed_gather_lacking(const struct og_typed_gather *g, size_t bytes)
+{
+    const size_t before = bytes_without(g, g->n_yielded);
+    uint32_t low = 0; /* the least to be left without memory that leaves the others enough */
+    for (uint32_t high = g->n_yielded; low < high;) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (bytes_without(g, middle) - before <= bytes)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
 
 static char *slot_at(const struct width *w, uint32_t slot)
 {

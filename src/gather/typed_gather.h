@@ -21,6 +21,7 @@ struct og_typed_gather;
 struct og_typed_gather_options {
     const struct og_slot_range *ranges; /* slots of types with features, in their order; borrowed */
     uint32_t n_ranges;
+    uint32_t n_yielded; /* of them so many without memory to begin with, the last ones */
     int n_staging;
     size_t staging_bytes; /* misses of one batch; grows when a batch has more */
     uint32_t rows;        /* of one batch; the same */
@@ -46,6 +47,14 @@ const char *og__typed_gather_engine(const struct og_typed_gather *g);
 OG_MUST_CHECK int og__typed_gather_fill(struct og_typed_gather *g, const uint32_t *nodes,
                                         const uint32_t *slots, uint32_t n,
                                         struct og_io_counts *counts, struct og_err *err);
+
+/* As those of gather.h: the memory of the last n slots, of whichever types; and how many of those
+ * lacking any would still lack it, had it so many bytes more. */
+void og__typed_gather_yield(struct og_typed_gather *g, uint32_t n);
+OG_MUST_CHECK int og__typed_gather_reclaim(struct og_typed_gather *g, uint32_t n,
+                                           struct og_err *err);
+uint32_t og__typed_gather_yielded(const struct og_typed_gather *g);
+uint32_t og__typed_gather_lacking(const struct og_typed_gather *g, size_t bytes);
 
 /* As those of gather.h: a row that somebody else has read, into its slot; packs of each type with
  * features, in their order, or NULL. */

@@ -252,6 +252,7 @@ static int open_typed_features(struct og_data_path *d, uint64_t *prefill, struct
     const struct og_slot_range *ranges = og__policy_ranges(d->policy, &n_ranges);
     const struct og_typed_gather_options opt = {.ranges = ranges,
                                                 .n_ranges = n_ranges,
+                                                .n_yielded = d->memory->n_yielded,
                                                 .n_staging = d->memory->n_staging,
                                                 .staging_bytes = og__input_bytes(f),
                                                 .rows = (uint32_t)og__input_rows(f),
@@ -279,9 +280,25 @@ void og__data_path_put(const struct og_data_path *d, uint32_t node, uint32_t slo
         og__typed_gather_put(d->typed_gather, node, slot, row);
 }
 
+void og__data_path_yield(const struct og_data_path *d, uint32_t n)
+{
+    if (d->gather)
+        og__gather_yield(d->gather, n);
+    else
+        og__typed_gather_yield(d->typed_gather, n);
+}
+
+int og__data_path_reclaim(const struct og_data_path *d, size_t bytes, struct og_err *err)
+{
+    if (d->gather)
+        return og__gather_reclaim(d->gather, og__gather_lacking(d->gather, bytes), err);
+    return og__typed_gather_reclaim(d->typed_gather,
+                                    og__typed_gather_lacking(d->typed_gather, bytes), err);
+}
+
 uint32_t og__data_path_yielded(const struct og_data_path *d)
 {
-    return d->gather ? og__gather_yielded(d->gather) : 0;
+    return d->gather ? og__gather_yielded(d->gather) : og__typed_gather_yielded(d->typed_gather);
 }
 
 const char *og__data_path_engine(const struct og_data_path *d)

@@ -90,9 +90,12 @@ OG_MUST_CHECK int og__data_path_fill_tiers(struct og_data_path *d, uint64_t *pre
 /* Misses come from the packs, one for each width of rows, as far as they go; NULL: from the feature
  * files. */
 void og__data_path_from_packs(struct og_data_path *d, struct og_pack *const *packs);
-/* As og__gather_put and og__gather_yielded, of rows of one width or of several, which yield none.
- */
+/* As og__gather_put, _yield, _reclaim, which takes back as many as so many bytes have room for, and
+ * _yielded, of rows of one width or of several. */
 void og__data_path_put(const struct og_data_path *d, uint32_t node, uint32_t slot, const char *row);
+void og__data_path_yield(const struct og_data_path *d, uint32_t n);
+OG_MUST_CHECK int og__data_path_reclaim(const struct og_data_path *d, size_t bytes,
+                                        struct og_err *err);
 uint32_t og__data_path_yielded(const struct og_data_path *d);
 const char *og__data_path_engine(const struct og_data_path *d); /* that reads features */
 void og__data_path_close(struct og_data_path *d);

@@ -41,8 +41,6 @@ static int check_training(const struct og_session *s, struct og_err *err)
     const struct og_options *opt = &s->config.opt;
     if (opt->device != OG_DEVICE_CPU)
         return refuse(s, "--device", "leave it at cpu", err);
-    if (opt->alternate)
-        return refuse(s, "--alternate", "leave it out", err);
     if (opt->pack_dtype != OG_PACK_STORED)
         return refuse(s, "--pack-dtype", "leave it out: rows stay as they are stored", err);
     return opt->samples ? refuse(s, "--samples", "leave it out", err) : 0;
@@ -227,12 +225,16 @@ static int know_ranges(struct og_facts *f, struct og_err *err)
 {
     const struct og_graph_types *g = f->types;
     f->ranges = calloc(g->n_types, sizeof(*f->ranges));
-    if (!f->ranges)
+    f->range_row_bytes = calloc(g->n_types, sizeof(*f->range_row_bytes));
+    if (!f->ranges || !f->range_row_bytes)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", f->ds->path);
-    for (uint32_t t = 0; t < g->n_types; t++)
-        if (og__has_features(&g->type[t]))
-            f->ranges[f->n_ranges++] =
-                (struct og_slot_range){.first = og__first_id(g, t), .end = g->type[t].end};
+    for (uint32_t t = 0; t < g->n_types; t++) {
+        if (!og__has_features(&g->type[t]))
+            continue;
+        f->range_row_bytes[f->n_ranges] = og__file_row_bytes(&f->typed->type[t].view);
+        f->ranges[f->n_ranges++] =
+            (struct og_slot_range){.first = og__first_id(g, t), .end = g->type[t].end};
+    }
     return 0;
 }
 
@@ -264,7 +266,9 @@ void og__session_drop_types(struct og_session *s)
     }
     free(g);
     free(s->facts.ranges);
+    free(s->facts.range_row_bytes);
     s->facts.types = NULL;
     s->facts.ranges = NULL;
+    s->facts.range_row_bytes = NULL;
     s->facts.n_ranges = 0;
 }

@@ -92,8 +92,10 @@ struct og_read_rule og__structure_rule(const struct og_structure *g)
 static int load_related(struct og_structure *g, struct og_err *err)
 {
     const struct og_typed *typed = g->given.facts->typed;
-    int rc = og__relations_load(typed, g->budget, &g->topology, err);
-    return rc < 0 || !has_weights(g) ? rc : og__relations_load_weights(typed, &g->topology, err);
+    struct og_topology *t = &g->topology;
+    int rc = t->relation ? og__relations_reload(typed, t, err)
+                         : og__relations_load(typed, g->budget, t, err);
+    return rc < 0 || !has_weights(g) ? rc : og__relations_load_weights(typed, t, err);
 }
 
 static int load_lists(struct og_structure *g, struct og_err *err)
@@ -218,19 +220,29 @@ void og__structure_close(struct og_structure *g)
 
 void og__structure_drop(struct og_structure *g)
 {
-    if (g->topology.disk)
+    const bool in_memory = g->given.way->topology == OG_TOPOLOGY_MEMORY;
+    if (g->given.facts->typed && in_memory)
+        og__relations_unload(&g->topology);
+    else if (g->given.facts->typed)
+        return; /* lists of relations are not cached */
+    else if (g->topology.disk)
         og__neighbors_unload(&g->topology);
     else if (!g->topology.shared.of) /* others have it as well: nothing would come free */
         og__topology_release(&g->topology);
+}
+
+static bool is_there(const struct og_topology *t)
+{
+    if (t->relation)
+        return og__relations_are_loaded(t);
+    return t->disk ? t->disk->cache.bits || t->disk->opt.cache_bytes == 0 : t->indptr != NULL;
 }
 
 int og__structure_fetch(struct og_structure *g, struct og_io_counts *read, uint64_t *written,
                         struct og_err *err)
 {
     const struct og_topology_disk *disk = g->topology.disk;
-    const bool there =
-        disk ? disk->cache.bits || disk->opt.cache_bytes == 0 : g->topology.indptr != NULL;
-    if (there)
+    if (is_there(&g->topology))
         return 0;
     const struct og_io_counts before = og__io_made();
     int rc = disk ? og__neighbors_load(&g->topology, err) : load(g, err);

@@ -220,22 +220,12 @@ uint32_t og__typed_cache_ranges(const struct og_session *s,
     return n;
 }
 
-/* What the slots of all types add to the policies' tables. */
-static void size_tables(struct og_session *s)
-{
-    struct og_slot_range ranges[OG_MOST_TYPES];
-    struct og_policy_setup setup = og__premised_policy(&s->given);
-    const size_t none = og__policy_bytes(&setup, 0, 0, 0);
-    setup.n_ranges = og__typed_cache_ranges(s, ranges);
-    setup.ranges = ranges;
-    s->memory.policy_slots = og__policy_bytes(&setup, 0, 0, 0) - none;
-}
-
 /* As many slots of each type as it has rows among those that a byte saves most by, whoever is to
  * lie in them. */
 static int share_out(struct og_session *s, uint64_t bytes, struct og_err *err)
 {
     struct og_memory_plan *m = &s->memory;
+    struct og_slot_range ranges[OG_MOST_TYPES];
     uint64_t slots[OG_MOST_TYPES];
     uint64_t fit = 0;
     int rc;
@@ -244,7 +234,8 @@ static int share_out(struct og_session *s, uint64_t bytes, struct og_err *err)
     for (uint32_t t = 0; t < s->facts.typed->n_types; t++)
         s->told[t].slots = slots[t];
     m->n_slots = (uint32_t)fit;
-    size_tables(s);
+    (void)og__typed_cache_ranges(s, ranges);
+    og__memory_plan_ranges(m, &s->given, ranges);
 out:
     return rc;
 }
@@ -260,25 +251,77 @@ static int size_slots(struct og_session *s, size_t bytes, struct og_err *err)
     OG_TRY(s->hotness ? 0 : -ENOMEM);
     OG_TRY(weigh(s, s->hotness, err));
     OG_TRY(share_out(s, bytes, err));
-    if (m->cache + m->policy_slots > bytes)
-        OG_TRY(share_out(s, bytes - OG_MIN(bytes, m->policy_slots), err));
+    const size_t tables = m->alternates ? m->policy_training_slots : m->policy_slots;
+    if (m->cache + tables > bytes)
+        OG_TRY(share_out(s, bytes - OG_MIN(bytes, tables), err));
 out:
     return rc;
 }
 
+/* In turns: what sampling, planning and packing leave beside so much staging, with tables of as
+ * many slots as `most` has; else all. */
+static size_t left_before(const struct og_memory_plan *most, size_t staging)
+{
+    struct og_memory_plan with = *most;
+    with.staging = staging;
+    const size_t before = most->alternates ? og__memory_plan_before_training(&with) : 0;
+    return most->limit - OG_MIN(most->limit, before);
+}
+
 /* Every row of a batch may be read: staging is for all of them, twice where there is room. */
-int og__typed_cache_size(struct og_session *s, struct og_err *err)
+static size_t size_staging(struct og_session *s, const struct og_memory_plan *most)
 {
     struct og_memory_plan *m = &s->memory;
     const size_t input = og__input_bytes(&s->facts);
     const size_t free_bytes = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
-    m->n_staging = input <= free_bytes / (2 * OG__MOST_STAGING) ? OG__MOST_STAGING : 1;
+    const size_t slack = m->limit / OG__SLACK_SHARE;
+    const bool twice = input <= free_bytes / (2 * OG__MOST_STAGING) &&
+                       left_before(most, input * OG__MOST_STAGING) >= slack;
+    m->n_staging = twice ? OG__MOST_STAGING : 1;
     m->staging_rows = (uint32_t)og__input_rows(&s->facts);
     m->staging = input * (size_t)m->n_staging;
     const size_t left = free_bytes - OG_MIN(free_bytes, m->staging);
-    m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, left);
-    const size_t room = left - m->slack;
-    return og__policy_caches(s->way.policy)
-               ? size_slots(s, room - OG_MIN(room, (size_t)RADIX_BYTES), err)
-               : 0;
+    m->slack = OG_MIN(slack, OG_MIN(left, left_before(most, m->staging)));
+    return left - m->slack;
+}
+
+/* Slots, from the first, that so many bytes have room for. */
+static uint32_t slots_within(const struct og_session *s, size_t bytes)
+{
+    uint64_t n = 0;
+    for (uint32_t t = 0; t < s->facts.typed->n_types; t++) {
+        const struct og_typed_told *of = &s->told[t];
+        const uint64_t fit = of->slots > 0 ? OG_MIN(of->slots, bytes / of->row_bytes) : 0;
+        n += fit;
+        if (fit < of->slots)
+            break;
+        bytes -= (size_t)fit * of->row_bytes;
+    }
+    return (uint32_t)n;
+}
+
+/* The last ones give way to structure, trace and tables while batches are sampled ahead. */
+static int settle_yielded(struct og_session *s, struct og_err *err)
+{
+    struct og_memory_plan *m = &s->memory;
+    const size_t before = og__memory_plan_before_training(m) + m->slack;
+    if (before > m->limit)
+        return og__memory_plan_refuse_superbatch(m, &s->way, before, err);
+    m->n_yielded = m->n_slots - slots_within(s, m->limit - before);
+    return 0;
+}
+
+int og__typed_cache_size(struct og_session *s, struct og_err *err)
+{
+    struct og_memory_plan *m = &s->memory;
+    const struct og_memory_plan most = *m;
+    int rc = 0;
+    og__memory_plan_slots(m, &s->given, 0); /* known below */
+    const size_t room = size_staging(s, &most);
+    if (og__policy_caches(s->way.policy))
+        OG_TRY(size_slots(s, room - OG_MIN(room, (size_t)RADIX_BYTES), err));
+    if (m->alternates)
+        OG_TRY(settle_yielded(s, err));
+out:
+    return rc;
 }
