@@ -227,7 +227,8 @@ static int plan_typed_features(struct og_session *s, const struct og_pilot *pilo
     if (og__policy_is_static(s->way.policy) && !og__samples_ahead(&s->way))
         OG_TRY(og__typed_tell(&s->path, pilot, err));
 out:
-    og__session_drop_hotness(s);
+    if (rc < 0 || !og__policy_keeps_hotness(s->way.policy))
+        og__session_drop_hotness(s);
     return rc;
 }
 

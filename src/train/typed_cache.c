@@ -21,11 +21,9 @@ int og__typed_cache_check_still(int policy, struct og_err *err)
 
 int og__typed_cache_check(int policy, struct og_err *err)
 {
-    if (!og__policy_keeps_hotness(policy) && !og__policy_fills_beside(policy))
+    if (!og__policy_fills_beside(policy))
         return 0;
-    return og__fail(err, -ENOTSUP,
-                    "use none, random, degree, presc, pagerank, file, lru, rr, sieve, s3fifo, "
-                    "clock, belady or frequency",
+    return og__fail(err, -ENOTSUP, "use belady or frequency, which know the coming batches too",
                     "--policy %s: not where nodes have types yet",
                     og__option_word("policy", policy));
 }
