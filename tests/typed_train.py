@@ -195,6 +195,8 @@ WAYS = {
     "belady": ["--policy", "belady", "--cache", "20K"],
     "frequency": ["--policy", "frequency", "--cache", "25%", "--topology", "disk"],
     "hybrid": ["--policy", "hybrid", "--cache", "20K", "--window", 5],
+    "sweep": ["--policy", "sweep", "--cache", "50%"],
+    "sweep, little": ["--policy", "sweep", "--cache", "10%", "--superbatch", 5, "--topology", "disk", "--alternate"],
     "parts": ["--policy", "belady", "--cache", "10%", "--superbatch", 4, "--threads", 1],
     "one by one": ["--policy", "belady", "--cache", "30K", "--pipeline", "none"],
     "packed": ["--policy", "degree", "--cache", "20K", "--layout", "packed"],
@@ -287,7 +289,8 @@ def plans_tell_what_is_read():
                              ["--policy", "lru", "--cache", "20K"], ["--policy", "rr", "--cache", "30%"], ["--policy", "sieve", "--cache", "10%"],
                              ["--policy", "s3fifo", "--cache", "20K", "--topology", "disk"], ["--policy", "clock", "--cache", "500"],
                              ["--policy", "belady", "--cache", "20K"], ["--policy", "frequency", "--cache", "10%", "--topology", "disk"],
-                             ["--policy", "hybrid:static", "--cache", "20K"], ["--preset", "lsm-gnn", "--cache", "10%", "--window", 3],
+                             ["--policy", "hybrid:static", "--cache", "20K"], ["--policy", "sweep", "--cache", "40%"], ["--policy", "sweep", "--cache", "10K"],
+                             ["--preset", "lsm-gnn", "--cache", "10%", "--window", 3],
                              ["--policy", "degree", "--cache", "20K", "--layout", "packed"], ["--policy", "none", "--layout", "packed"],
                              ["--policy", "belady", "--cache", "20K", "--layout", "packed"], ["--policy", "presc", "--cache", "20K", "--layout", "segmented"],
                              ["--policy", "frequency", "--cache", "10%", "--layout", "segmented", "--topology", "disk"])):
@@ -403,7 +406,7 @@ def what_there_is_not_says_so():
     assert "width" in refused("train", "full", *RUN, "--model", "gin", "--run", "no")
     assert "--aggregator gcn" in refused("train", "full", *RUN, "--model", "sage", "--aggregator", "gcn", "--run", "no")
     for option in (["--model", "pinsage"], ["--model", "gcn"], ["--device", "virtual"], ["--pack-dtype", "f16"],
-                   ["--policy", "sweep"], ["--policy", "file:few.npy"], ["--sampler", "ladies"], ["--samples", "trace"],
+                    ["--policy", "file:few.npy"], ["--sampler", "ladies"], ["--samples", "trace"],
                    ["--workers", 2, "--exchange"], ["--memory", "20M"]):
         refused("train", "full", *RUN, *option, "--run", "no")
         assert not os.path.exists("no"), option

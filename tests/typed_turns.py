@@ -22,7 +22,7 @@ except ImportError:
 TRAIN = ["--epochs", 2, "--batch", 64, "--fanout", "4,4", "--hidden", 8, "--threads", 2, "--lr", 0.01, "--embedding", 6]
 TYPES = ["paper:2400:500", "author:1500:300", "venue:300", "lab:900:40"]
 RELATIONS = ["author:writes:paper:60", "paper:cites:paper:120", "paper:by:author:60", "venue:has:paper:40", "lab:of:author:40", "author:in:lab:60"]
-POLICIES = ["none", "random", "degree", "presc", "pagerank", "file:scores.npy", "frequency", "belady", "hybrid", "lru", "rr", "sieve", "s3fifo", "clock"]
+POLICIES = ["none", "random", "degree", "presc", "pagerank", "file:scores.npy", "frequency", "belady", "hybrid", "sweep", "lru", "rr", "sieve", "s3fifo", "clock"]
 count = itertools.count()
 
 

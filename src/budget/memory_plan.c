@@ -189,7 +189,7 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     if (og__samples_ahead(p->way))
         m->reader += og__spilled_reader_bytes();
     if (og__policy_fills_beside(p->way->policy))
-        m->reader += og__gather_beside_bytes(&opt, f->row_bytes);
+        m->reader += f->types ? reader : og__gather_beside_bytes(&opt, f->row_bytes);
     if (og__packs(p->way)) { /* of packs, which the sweep may have before */
         m->reader += OG_MAX(reader, of_packs);
         m->sweep = LEAST_SWEEP;

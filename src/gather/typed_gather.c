@@ -13,6 +13,7 @@ static const char index_part[] = "plans";
 struct width {
     const struct og_dataset *view;
     struct og_reader *reader; /* NULL: it has none */
+    struct og_reader *beside; /* fills the cache meanwhile; NULL: the first does */
     size_t row_bytes;
     uint32_t first, end;  /* ids */
     char *kept;           /* its slots in the cache, */
@@ -139,7 +140,7 @@ static int open_staging(struct og_typed_gather *g, struct staging *s,
 }
 
 static int open_width(struct og_typed_gather *g, const struct og_node_type *type, uint32_t t,
-                      int io, struct og_err *err)
+                      const struct og_typed_gather_options *how, struct og_err *err)
 {
     struct width *w = &g->width[t];
     *w = (struct width){.view = &type->view,
@@ -148,8 +149,13 @@ static int open_width(struct og_typed_gather *g, const struct og_node_type *type
                         .end = g->types->type[t].end};
     if (!has_rows(type))
         return 0;
-    const struct og_reader_options opt = reader_of(type, io);
-    return og__features_open_stored(&w->reader, w->view, &opt, g->budget, err);
+    const struct og_reader_options opt = reader_of(type, how->io);
+    int rc;
+    OG_TRY(og__features_open_stored(&w->reader, w->view, &opt, g->budget, err));
+    if (how->fills_beside)
+        OG_TRY(og__features_open_stored(&w->beside, w->view, &opt, g->budget, err));
+out:
+    return rc;
 }
 
 /* Slots follow each other as the ranges do, which are of types with features. */
@@ -193,7 +199,7 @@ int og__typed_gather_open(struct og_typed_gather **out, const struct og_typed *g
     if (!g->width || !g->staging)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "features"));
     for (uint32_t t = 0; t < types->n_types; t++)
-        OG_TRY(open_width(g, &graph->type[t], t, opt->io, err));
+        OG_TRY(open_width(g, &graph->type[t], t, opt, err));
     for (; g->n_staging < opt->n_staging;)
         OG_TRY(open_staging(g, &g->staging[g->n_staging++], opt, err));
     OG_TRY(open_cache(g, opt, err));
@@ -208,8 +214,10 @@ void og__typed_gather_close(struct og_typed_gather *g)
 {
     if (!g)
         return;
-    for (uint32_t t = 0; g->width && t < g->types->n_types; t++)
+    for (uint32_t t = 0; g->width && t < g->types->n_types; t++) {
         og__reader_close(g->width[t].reader);
+        og__reader_close(g->width[t].beside);
+    }
     for (int i = 0; i < g->n_staging; i++) {
         struct staging *s = &g->staging[i];
         release_index(g, s);
@@ -297,12 +305,13 @@ static char *slot_at(const struct width *w, uint32_t slot)
 static int fill_slots(struct width *w, const uint32_t *number, uint32_t n, uint32_t slot,
                       struct og_io_counts *counts, struct og_err *err)
 {
+    struct og_reader *reader = w->beside ? w->beside : w->reader;
     struct og_read_job job = {.rows = number, .n = n, .out = slot_at(w, slot)};
     int rc;
     if (slot < w->slot || slot + n > w->slot + w->n_slots)
         return og__fail(err, -EINVAL, NULL, "feature cache: a row for a slot of another width");
-    OG_TRY(og__reader_submit(w->reader, &job, err));
-    OG_TRY(og__reader_wait(w->reader, &job, err));
+    OG_TRY(og__reader_submit(reader, &job, err));
+    OG_TRY(og__reader_wait(reader, &job, err));
     counts->reads += job.counts.reads;
     counts->bytes += job.counts.bytes;
 out:

@@ -26,6 +26,7 @@ struct og_typed_gather_options {
     size_t staging_bytes; /* misses of one batch; grows when a batch has more */
     uint32_t rows;        /* of one batch; the same */
     int io;               /* enum og_io_kind */
+    bool fills_beside;    /* the cache is filled while batches are in flight */
 };
 
 /* From the budget: "feature cache", "staging", "plans", "read buffers". Types without features have
@@ -43,7 +44,8 @@ size_t og__typed_reader_bytes(const struct og_typed *g, int io);
 size_t og__typed_staging_bytes(const struct og_typed *g, uint64_t rows);
 const char *og__typed_gather_engine(const struct og_typed_gather *g);
 
-/* Rows of n nodes, ascending, into slots. counts are added to. No batch is in flight. */
+/* Rows of n nodes, ascending, into slots. counts are added to. No batch is in flight, unless it was
+ * opened with fills_beside: then one thread fills slots that no batch in flight uses. */
 OG_MUST_CHECK int og__typed_gather_fill(struct og_typed_gather *g, const uint32_t *nodes,
                                         const uint32_t *slots, uint32_t n,
                                         struct og_io_counts *counts, struct og_err *err);

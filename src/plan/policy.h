@@ -41,7 +41,7 @@ struct og_policy_setup {
     const uint64_t *without;
     /* NULL: any node may lie in any slot. Else n_slots is what they have in all, and each batch's
      * ids come range by range, in this order, within a range as they like, and nodes of none are
-     * left out; those of a trace come as they like. Not of sweep. Borrowed while they open. */
+     * left out; those of a trace come as they like. Borrowed while they open. */
     const struct og_slot_range *ranges;
     uint32_t n_ranges;
 };

@@ -214,11 +214,20 @@ static uint32_t prefill_ranges(struct og_policy *p, uint32_t *nodes, uint32_t *s
     while (s->filling < s->n &&
            (n = og__policy_prefill(s->of[s->filling], nodes, slots, most)) == 0)
         s->first += s->range[s->filling++].n_slots;
+    if (n == 0) /* before the next batch from the first on */
+        s->filling = s->first = 0;
     for (uint32_t i = 0; i < n; i++) {
         nodes[i] += (uint32_t)s->range[s->filling].first;
         slots[i] += s->first;
     }
     return n;
+}
+
+/* Of the range whose rows were taken last. */
+static uint32_t free_after_ranges(const struct og_policy *p)
+{
+    const struct ranges *s = p->state;
+    return s->n > 0 ? og__policy_free_after(s->of[s->filling]) : 0;
 }
 
 static void invalidate_ranges(struct og_policy *p, uint32_t first)
@@ -300,6 +309,7 @@ const struct og_policy_ops og__policy_of_ranges = {.open = open_ranges,
                                                    .close = close_ranges,
                                                    .prepare = prepare_ranges,
                                                    .prefill = prefill_ranges,
+                                                   .free_after = free_after_ranges,
                                                    .step = step_ranges,
                                                    .bytes = bytes_ranges,
                                                    .invalidate = invalidate_ranges,

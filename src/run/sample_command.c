@@ -261,7 +261,7 @@ static int settle_rows(const char *dataset, struct og_options *opt, unsigned *wa
         return rc;
     if (opt->policy == OG_POLICY_AUTO)
         opt->policy = OG_POLICY_DEGREE;
-    return og__typed_cache_check_still(opt->policy, err);
+    return og__typed_cache_check(opt->policy, err);
 }
 
 /* The k-th of those to train on, -1 or NaN in the trace. */

@@ -35,8 +35,6 @@ int og__simulator_know_types(struct simulator *m, struct og_err *err)
     if (m->device)
         return og__fail(err, -ENOTSUP, "leave --device-memory out",
                         "--device-memory: a device keeps no rows of typed graphs yet");
-    for (int i = 0; i < m->n_policies; i++)
-        OG_TRY(og__typed_cache_check(m->policy[i].kind, err));
     m->rule_of = calloc(g->n_types, sizeof(*m->rule_of));
     if (!m->rule_of)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "simulation"));

@@ -256,7 +256,9 @@ static int open_typed_features(struct og_data_path *d, uint64_t *prefill, struct
                                                 .n_staging = d->memory->n_staging,
                                                 .staging_bytes = og__input_bytes(f),
                                                 .rows = (uint32_t)og__input_rows(f),
-                                                .io = d->config->opt.io};
+                                                .io = d->config->opt.io,
+                                                .fills_beside =
+                                                    og__policy_fills_beside(d->way->policy)};
     int rc = og__typed_gather_open(&d->typed_gather, f->typed, f->types, &opt, d->budget, err);
     d->rows = og__rows_of_types(d->typed_gather);
     return rc < 0 || og__samples_ahead(d->way) ? rc : fill_cache(d, prefill, err);

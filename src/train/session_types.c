@@ -6,7 +6,6 @@
 #include "train/fanouts.h"
 #include "train/options.h"
 #include "train/session_parts.h"
-#include "train/typed_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +57,6 @@ int og__session_check_types(struct og_session *s, struct og_err *err)
     OG_TRY(check_training(s, err));
     if (opt->policy == OG_POLICY_AUTO)
         opt->policy = OG_POLICY_DEGREE;
-    OG_TRY(og__typed_cache_check(opt->policy, err));
     if (opt->layout == OG_LAYOUT_AUTO)
         opt->layout = OG_LAYOUT_RAW;
 out:

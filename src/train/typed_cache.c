@@ -10,21 +10,12 @@
 
 enum { READ_BLOCK = 512 }; /* whole ones are read */
 
-int og__typed_cache_check_still(int policy, struct og_err *err)
+int og__typed_cache_check(int policy, struct og_err *err)
 {
     if (og__policy_is_static(policy))
         return 0;
     return og__fail(err, -ENOTSUP, "use none, random, degree, presc, pagerank or file",
                     "--policy %s: its cache changes, and rows that are kept here stay",
-                    og__option_word("policy", policy));
-}
-
-int og__typed_cache_check(int policy, struct og_err *err)
-{
-    if (!og__policy_fills_beside(policy))
-        return 0;
-    return og__fail(err, -ENOTSUP, "use belady or frequency, which know the coming batches too",
-                    "--policy %s: not where nodes have types yet",
                     og__option_word("policy", policy));
 }
 

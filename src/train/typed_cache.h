@@ -6,10 +6,8 @@
 #include "plan/plan.h"
 #include "train/session.h"
 
-/* May a policy have such rows? -ENOTSUP for those that may not; `still`: for those whose cache
- * changes. */
+/* Where rows that are kept stay: -ENOTSUP of a policy whose cache changes. */
 OG_MUST_CHECK int og__typed_cache_check(int policy, struct og_err *err);
-OG_MUST_CHECK int og__typed_cache_check_still(int policy, struct og_err *err);
 /* What rows are worth, by uses as the policy ranks nodes by them; degrees, where it ranks none.
  * opt: its parameters; worth[N]. */
 OG_MUST_CHECK int og__typed_cache_weigh(const struct og_session *s, int policy,
