@@ -8,6 +8,7 @@
 #include "nn/device/backend.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,7 +169,7 @@ static int run_sums(const struct og_kernel *kernel, enum og__order order, uint32
     uint32_t *there = alloc(&f, 2 * sizeof(in));
     push(&f, there, in, sizeof(in));
     const struct adding args = {N, there, there + N};
-    const struct og_launch l = {kernel, BLOCKS, OG_THREADS, &args, sizeof(args), 0, 0};
+    const struct og_launch l = {kernel, BLOCKS, OG_THREADS, &args, sizeof(args), 0, 0, 0};
     assert_int_equal(ops->launch(f.stream[0], &l, NULL), 0);
     int rc = ops->finish(f.stream[0], &err);
     if (rc == 0)
@@ -210,7 +211,7 @@ static void warps_add_up_in_one_order(void **state)
         float *there = alloc(&f, 2 * sizeof(in));
         push(&f, there, in, sizeof(in));
         const struct warps args = {there, there + OG_THREADS};
-        const struct og_launch l = {&k_warps_, 1, OG_THREADS, &args, sizeof(args), 0, 0};
+        const struct og_launch l = {&k_warps_, 1, OG_THREADS, &args, sizeof(args), 0, 0, 0};
         assert_int_equal(ops->launch(f.stream[0], &l, NULL), 0);
         fetch(&f, out[order], there + OG_THREADS, sizeof(in));
         assert_memory_equal(out[order], out[0], sizeof(in));
@@ -227,6 +228,13 @@ static void warps_add_up_in_one_order(void **state)
 
 /* ==== streams ==== */
 
+static void add_one(struct fixture *f, const uint32_t *in, uint32_t *out, size_t peer_reads, int rc)
+{
+    const struct adding args = {64, in, out};
+    const struct og_launch l = {&k_add_one_, 1, 64, &args, sizeof(args), 0, 0, peer_reads};
+    assert_int_equal(ops->launch(f->stream[0], &l, NULL), rc);
+}
+
 /* One stream brings numbers, the other adds one to them; events or not. What comes back is right
  * if each waited for the other. */
 static bool passes_on(enum og__pace pace, uint64_t seed, bool events)
@@ -240,7 +248,7 @@ static bool passes_on(enum og__pace pace, uint64_t seed, bool events)
     for (uint32_t i = 0; i < 64; i++)
         in[i] = i;
     const struct adding args = {64, there, there};
-    const struct og_launch l = {&k_add_one_, 1, 64, &args, sizeof(args), 0, 0};
+    const struct og_launch l = {&k_add_one_, 1, 64, &args, sizeof(args), 0, 0, 0};
     assert_int_equal(ops->copy(f.stream[0], there, in, sizeof(in), OG__TO_DEVICE, NULL), 0);
     if (events) {
         assert_int_equal(ops->record(f.event, f.stream[0], NULL), 0);
@@ -296,7 +304,7 @@ static void copies_take_the_host_s_memory_as_it_is_then(void **state)
     close_fixture(&f);
 }
 
-/* ==== memory ==== */
+/* ==== what may not be touched ==== */
 
 static int signal_of(void (*what)(char *), char *p)
 {
@@ -322,6 +330,151 @@ static void writes(char *p)
 {
     *(volatile char *)p = 1;
 }
+
+/* ==== several devices ==== */
+
+enum { PEER_BYTES = 64 * sizeof(uint32_t) };
+
+/* Numbers that the one was given, read by a kernel of the other. */
+struct two {
+    struct fixture own, peer;
+    uint32_t *out, *in, host[64];
+};
+
+static void open_two(struct two *t)
+{
+    open_fixture(&t->own);
+    assert_int_equal(ops->open(&t->peer.device, 1, NULL), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(ops->stream(t->peer.device, &t->peer.stream[i], NULL), 0);
+    assert_int_equal(ops->event(t->peer.device, &t->peer.event, NULL), 0);
+    t->out = alloc(&t->own, PEER_BYTES);
+    t->in = alloc(&t->peer, PEER_BYTES);
+    for (uint32_t i = 0; i < 64; i++)
+        t->host[i] = i;
+}
+
+static void close_two(struct two *t)
+{
+    ops->release(t->own.device, t->out, PEER_BYTES);
+    ops->release(t->peer.device, t->in, PEER_BYTES);
+    close_fixture(&t->own);
+    close_fixture(&t->peer);
+}
+
+/* With an event from the one's stream to the other's, or none. */
+static bool reads_what_came(enum og__pace pace, uint64_t seed, bool event)
+{
+    struct two t;
+    uint32_t got[64];
+    bool right = true;
+    become(OG__FORWARDS, pace, seed);
+    open_two(&t);
+    struct fixture *own = &t.own, *peer = &t.peer;
+    assert_int_equal(ops->reach(own->device, peer->device, NULL), 0);
+    assert_int_equal(ops->copy(peer->stream[0], t.in, t.host, PEER_BYTES, OG__TO_DEVICE, NULL), 0);
+    if (event) {
+        assert_int_equal(ops->record(peer->event, peer->stream[0], NULL), 0);
+        assert_int_equal(ops->follow(own->stream[0], peer->event, NULL), 0);
+    }
+    add_one(own, t.in, t.out, PEER_BYTES, 0);
+    fetch(own, got, t.out, sizeof(got));
+    assert_int_equal(ops->finish(peer->stream[0], NULL), 0);
+    for (uint32_t i = 0; i < 64; i++)
+        right &= got[i] == i + 1;
+    close_two(&t);
+    return right;
+}
+
+static void an_event_that_is_missing_between_devices_shows(void **state)
+{
+    (void)state;
+    int wrong = 0;
+    for (int pace = 0; pace < OG__PACES; pace++)
+        for (uint64_t seed = 0; seed < 8; seed++) {
+            assert_true(reads_what_came((enum og__pace)pace, seed, true));
+            wrong += !reads_what_came((enum og__pace)pace, seed, false);
+        }
+    assert_true(wrong >= 8);
+}
+
+static void launches_on(char *p)
+{
+    struct two *t = (struct two *)(void *)p;
+    add_one(&t->own, t->in, t->out, 0, 0);
+}
+
+/* And what goes over the link is counted, and takes its time. */
+static void a_peer_s_memory_is_shut_unless_it_is_reached(void **state)
+{
+    (void)state;
+    struct two t;
+    uint32_t got[64];
+    struct og_device_counts n;
+    become(OG__FORWARDS, OG__EAGER, 0);
+    open_two(&t);
+    push(&t.peer, t.in, t.host, PEER_BYTES);
+    add_one(&t.own, t.in, t.out, PEER_BYTES, -EINVAL);
+    assert_int_equal(signal_of(launches_on, (char *)&t), SIGSEGV);
+    assert_int_equal(ops->reach(t.own.device, t.peer.device, NULL), 0);
+    assert_int_equal(signal_of(launches_on, (char *)&t), 0);
+    add_one(&t.own, t.in, t.out, PEER_BYTES, 0);
+    fetch(&t.own, got, t.out, sizeof(got));
+    for (uint32_t i = 0; i < 64; i++)
+        assert_int_equal(got[i], i + 1);
+    assert_int_equal(signal_of(looks, (char *)t.in), SIGSEGV); /* it is shut again */
+    ops->counts(t.own.device, &n);
+    assert_int_equal(n.peer_reads, PEER_BYTES);
+    assert_true(fabs(n.peer_seconds - og__virtual_usual.peer_latency -
+                     PEER_BYTES / og__virtual_usual.peer_bytes_per_second) < 1e-12);
+    ops->counts(t.peer.device, &n);
+    assert_int_equal(n.peer_reads, 0);
+    assert_int_equal(ops->record(t.peer.event, t.own.stream[0], NULL), -EINVAL);
+    close_two(&t);
+}
+
+enum { TIMES = 300 };
+
+/* The peer's own work, and more and less memory. */
+static void *works_there(void *arg)
+{
+    struct two *t = arg;
+    for (int i = 0; i < TIMES; i++) {
+        uint32_t *more = alloc(&t->peer, PEER_BYTES);
+        add_one(&t->peer, t->in, more, 0, 0);
+        fetch(&t->peer, t->host, more, PEER_BYTES);
+        ops->release(t->peer.device, more, PEER_BYTES);
+    }
+    return NULL;
+}
+
+/* A piece is shut when the last is done with it, of all who have it open. */
+static void both_are_at_work_side_by_side(void **state)
+{
+    (void)state;
+    for (int pace = 0; pace < OG__PACES; pace++) {
+        struct two t;
+        pthread_t other;
+        uint32_t got[64];
+        become(OG__FORWARDS, (enum og__pace)pace, 3);
+        open_two(&t);
+        push(&t.peer, t.in, t.host, PEER_BYTES);
+        assert_int_equal(ops->reach(t.own.device, t.peer.device, NULL), 0);
+        assert_int_equal(ops->reach(t.peer.device, t.own.device, NULL), 0);
+        assert_int_equal(pthread_create(&other, NULL, works_there, &t), 0);
+        for (int i = 0; i < TIMES; i++) {
+            add_one(&t.own, t.in, t.out, PEER_BYTES, 0);
+            fetch(&t.own, got, t.out, sizeof(got));
+            for (uint32_t k = 0; k < 64; k++)
+                assert_int_equal(got[k], k + 1);
+        }
+        pthread_join(other, NULL);
+        assert_int_equal(signal_of(looks, (char *)t.in), SIGSEGV);
+        close_two(&t);
+    }
+}
+
+/* ==== memory ==== */
 
 static void its_memory_is_shut_and_bounded(void **state)
 {
@@ -367,7 +520,7 @@ static void run_deep(char *unused)
     open_fixture(&f);
     uint32_t *there = alloc(&f, OG_THREADS * sizeof(*there));
     const struct adding args = {66, there, there};
-    const struct og_launch l = {&k_deep_, 1, OG_THREADS, &args, sizeof(args), 0, 0};
+    const struct og_launch l = {&k_deep_, 1, OG_THREADS, &args, sizeof(args), 0, 0, 0};
     (void)ops->launch(f.stream[0], &l, NULL);
 }
 
@@ -617,6 +770,9 @@ int main(void)
         cmocka_unit_test(warps_add_up_in_one_order),
         cmocka_unit_test(a_missing_event_shows),
         cmocka_unit_test(copies_take_the_host_s_memory_as_it_is_then),
+        cmocka_unit_test(an_event_that_is_missing_between_devices_shows),
+        cmocka_unit_test(a_peer_s_memory_is_shut_unless_it_is_reached),
+        cmocka_unit_test(both_are_at_work_side_by_side),
         cmocka_unit_test(its_memory_is_shut_and_bounded),
         cmocka_unit_test(a_stack_ends_at_a_page_of_nobody),
         cmocka_unit_test(its_tables_end_with_a_word),

@@ -162,6 +162,31 @@ static void cuda_end_lending(struct og_device *d, const void *p, size_t bytes)
         cudaHostUnregister((void *)p);
 }
 
+/* Two that were opened by one number are one GPU; what others have is reached from then on, of all
+ * that this process has there. */
+static int cuda_reach(struct og_device *d, struct og_device *peer, struct og_err *err)
+{
+    int can = 0;
+    if (d->number == peer->number)
+        return 0;
+    int rc = use(d, err);
+    rc = rc < 0 ? rc : check(cudaDeviceCanAccessPeer(&can, d->number, peer->number), "reach", err);
+    if (rc < 0)
+        return rc;
+    if (!can) {
+        char what[64];
+        snprintf(what, sizeof(what), "GPU %d cannot read the memory of GPU %d", d->number,
+                 peer->number);
+        return fail(err, -ENOTSUP, what, "name others with --devices, or only one");
+    }
+    const cudaError_t e = cudaDeviceEnablePeerAccess(peer->number, 0);
+    if (e == cudaErrorPeerAccessAlreadyEnabled) {
+        cudaGetLastError();
+        return 0;
+    }
+    return check(e, "reach", err);
+}
+
 /* ==== open and close ==== */
 
 static void cuda_close(struct og_device *d)
@@ -312,6 +337,7 @@ static int cuda_launch(struct og_stream *s, const struct og_launch *l, struct og
     tally(s->device, &s->device->counts.threads, (uint64_t)l->blocks * l->threads);
     tally(s->device, &s->device->counts.reads, l->reads);
     tally(s->device, &s->device->counts.writes, l->writes);
+    tally(s->device, &s->device->counts.peer_reads, l->peer_reads);
     return check(cudaLaunchKernel(og__cuda_kernel[l->kernel->number], dim3(l->blocks),
                                   dim3(l->threads), args, 0, s->stream),
                  l->kernel->name, err);
@@ -479,7 +505,7 @@ extern const struct og_device_ops og_cuda_device;
 __attribute__((visibility("default"))) const struct og_device_ops og_cuda_device = {
     OG__DEVICE_VERSION, "cuda",          cuda_count,  cuda_open,       cuda_close,
     cuda_alloc,         cuda_release,    cuda_pin,    cuda_unpin,      cuda_lend,
-    cuda_end_lending,   cuda_stream,
+    cuda_end_lending,   cuda_reach,      cuda_stream,
     cuda_end_stream,    cuda_event,      cuda_end_event, cuda_record,  cuda_follow,
     cuda_wait,          cuda_finish,     cuda_copy,   cuda_clear,      cuda_launch,
     cuda_multiply,      cuda_sort_bytes, cuda_sort,   cuda_counts,

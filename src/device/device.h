@@ -43,6 +43,7 @@ struct og_launch {
     const void *args;         /* copied by the call, at most OG__MOST_ARGS bytes */
     size_t bytes;
     size_t reads, writes; /* bytes of pinned memory of the host: they go over the link */
+    size_t peer_reads;    /* of other devices' memory: over the links between devices */
 };
 enum { OG__MOST_THREADS = 256, OG__MOST_ARGS = 1024 };
 
@@ -72,11 +73,13 @@ enum og__way { OG__TO_DEVICE, OG__TO_HOST };
 struct og_device_counts {
     uint64_t launches, threads, products, sorts, copies, bytes_to_device, bytes_to_host, waits;
     uint64_t reads, writes; /* bytes of the host's memory that kernels read and wrote */
+    uint64_t peer_reads;    /* bytes of other devices' memory that kernels read */
     double link_seconds;    /* modelled; 0 where copies are real */
+    double peer_seconds;    /* the same, of links between devices */
     size_t used, peak;      /* bytes of its memory */
 };
 
-enum { OG__DEVICE_VERSION = 4 };
+enum { OG__DEVICE_VERSION = 5 };
 struct og_device_ops {
     uint32_t version; /* OG__DEVICE_VERSION: what functions mean; sizes are in fingerprints */
     const char *name;
@@ -99,11 +102,17 @@ struct og_device_ops {
     int (*lend)(struct og_device *d, const void *p, size_t bytes, struct og_err *err);
     void (*end_lending)(struct og_device *d, const void *p, size_t bytes);
 
+    /* Memory of the peer, which is of the same kind: kernels and products of this device may read
+     * it, whatever of it there is at the time. Whoever reaches a device launches nothing once that
+     * is closed. */
+    int (*reach)(struct og_device *d, struct og_device *peer, struct og_err *err);
+
     int (*stream)(struct og_device *d, struct og_stream **out, struct og_err *err);
     void (*end_stream)(struct og_stream *s); /* nothing is left to do; NULL: nothing */
     int (*event)(struct og_device *d, struct og_event **out, struct og_err *err);
     void (*end_event)(struct og_event *e);
-    /* The event is: all that the stream was asked so far is done. */
+    /* The event is: all that the stream was asked so far is done. A stream of the device that the
+     * event was made by, or of one opened by the same number; who follows it may be any. */
     int (*record)(struct og_event *e, struct og_stream *s, struct og_err *err);
     /* What the stream is asked from now on is done after the event; one that was never recorded has
      * happened. */

@@ -5,19 +5,25 @@
 #include "base/base.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE = 4096, MOST_BLOCKS = 64, MOST_STREAMS = 8, MOST_DEVICES = 256 };
+enum { PAGE = 4096, MOST_BLOCKS = 64, MOST_STREAMS = 8, MOST_DEVICES = 256, MOST_PEERS = 32 };
 
 /* ==== settings ==== */
 
-const struct og_virtual og__virtual_usual = {.bytes_per_second = 12e9, .latency = 5e-6};
+#define USUAL                                                                     \
+    {                                                                             \
+        .bytes_per_second = 12e9, .latency = 5e-6, .peer_bytes_per_second = 50e9, \
+        .peer_latency = 5e-6                                                      \
+    }
+const struct og_virtual og__virtual_usual = USUAL;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* guarded by lock */
-static struct og_virtual settings = {.bytes_per_second = 12e9, .latency = 5e-6};
+static struct og_virtual settings = USUAL;
 static uint64_t calls;
 
 void og__virtual_become(const struct og_virtual *v)
@@ -76,26 +82,39 @@ struct og_stream {
     struct task *first, **end;
 };
 
+/* One thread records it; streams of other devices may follow, whose locks are others. */
 struct og_event {
     struct og_device *device;
-    struct og_stream *stream; /* that it was recorded in last */
-    uint64_t asked, happened; /* recordings */
+    _Atomic(struct og_stream *) stream;   /* that it was recorded in last */
+    atomic_uint_fast64_t asked, happened; /* recordings */
 };
 
 struct block {
     char *start;
     size_t bytes, mapped;
+    uint64_t number; /* of all that this device ever had */
+    int open;        /* for so many: its own work, and that of others who reach it */
 };
 
+/* Who has one device's lock takes no other's but the gate, and with a gate nothing. */
 struct og_device {
     struct og_virtual is;
+    int number;
+    pthread_mutex_t gate;
+    /* guarded by gate */
+    struct block block[MOST_BLOCKS];
+    int n_blocks;
+    uint64_t taken; /* blocks so far */
     pthread_mutex_t lock;
-    /* guarded by lock, as is what streams and events have */
+    /* guarded by lock, as is what streams have */
     struct og_device_counts counts;
     struct og_crew *crew;
     uint64_t draws;
-    struct block block[MOST_BLOCKS];
-    int n_blocks;
+    struct peer {
+        struct og_device *device;
+        uint64_t seen;  /* its blocks up to this number are open for the task at hand */
+    } peer[MOST_PEERS]; /* whose memory its kernels and products may read; the first is itself */
+    int n_peers;
     struct og_stream *stream[MOST_STREAMS];
     int n_streams;
     int failed; /* of work that nobody waited for yet */
@@ -111,7 +130,6 @@ static int virtual_count(char *why, size_t size)
 
 static int virtual_open(struct og_device **out, int number, struct og_err *err)
 {
-    (void)number;
     *out = NULL;
     int rc = called("open", err);
     if (rc < 0)
@@ -119,6 +137,9 @@ static int virtual_open(struct og_device **out, int number, struct og_err *err)
     struct og_device *d = calloc(1, sizeof(*d));
     if (!d)
         return og__fail_errno(err, -ENOMEM, NULL, "virtual device");
+    d->number = number;
+    d->peer[d->n_peers++].device = d;
+    pthread_mutex_init(&d->gate, NULL);
     pthread_mutex_init(&d->lock, NULL);
     pthread_mutex_lock(&lock);
     d->is = settings;
@@ -133,38 +154,42 @@ static void virtual_close(struct og_device *d)
         return;
     og__crew_close(d->crew);
     pthread_mutex_destroy(&d->lock);
+    pthread_mutex_destroy(&d->gate);
     free(d);
 }
 
 /* ==== memory ==== */
 
-/* Whether the host may touch it now: a piece, and all of it, which kernels may be given. */
-static void let_touch(const struct og_device *d, const struct block *b, bool touch)
+/* Whether it may be touched now, for one more or one less: a piece. */
+static void let_touch(const struct og_device *d, struct block *b, bool touch)
 {
-    if (!d->is.glass)
+    const int shut = touch ? b->open++ : --b->open;
+    if (!d->is.glass && shut == 0)
         mprotect(b->start, b->mapped, touch ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
-static void let_touch_all(const struct og_device *d, bool touch)
+/* All of a device that the kernel may be given; when it is done, what it was let touch: others may
+ * have taken more since, and given back. */
+static void let_touch_all(struct peer *p, bool touch)
 {
+    struct og_device *d = p->device;
+    pthread_mutex_lock(&d->gate);
+    if (touch)
+        p->seen = d->taken;
     for (int i = 0; i < d->n_blocks; i++)
-        let_touch(d, &d->block[i], touch);
+        if (d->block[i].number <= p->seen)
+            let_touch(d, &d->block[i], touch);
+    pthread_mutex_unlock(&d->gate);
 }
 
-/* The piece that p lies in; none of a host's. */
-static const struct block *block_of(const struct og_device *d, const void *p)
+/* The piece that p lies in, if that is none of a host's. */
+static void let_touch_at(struct og_device *d, const void *p, bool touch)
 {
+    pthread_mutex_lock(&d->gate);
     for (int i = 0; i < d->n_blocks; i++)
         if ((uintptr_t)p - (uintptr_t)d->block[i].start < d->block[i].mapped)
-            return &d->block[i];
-    return NULL;
-}
-
-static void let_touch_at(const struct og_device *d, const void *p, bool touch)
-{
-    const struct block *b = block_of(d, p);
-    if (b)
-        let_touch(d, b, touch);
+            let_touch(d, &d->block[i], touch);
+    pthread_mutex_unlock(&d->gate);
 }
 
 static void *refuse(size_t bytes, const struct og_device *d, struct og_err *err)
@@ -208,7 +233,7 @@ static void *take(struct og_device *d, size_t bytes, struct og_err *err)
         return NULL;
     }
     memset(p, 0xff, mapped);
-    d->block[d->n_blocks++] = (struct block){p, bytes, mapped};
+    d->block[d->n_blocks++] = (struct block){p, bytes, mapped, ++d->taken, 1};
     d->counts.used += bytes;
     d->counts.peak = OG_MAX(d->counts.peak, d->counts.used);
     let_touch(d, &d->block[d->n_blocks - 1], false);
@@ -220,7 +245,9 @@ static void *virtual_alloc(struct og_device *d, size_t bytes, struct og_err *err
     if (called("alloc", err) < 0)
         return NULL;
     pthread_mutex_lock(&d->lock);
+    pthread_mutex_lock(&d->gate);
     void *p = take(d, bytes, err);
+    pthread_mutex_unlock(&d->gate);
     pthread_mutex_unlock(&d->lock);
     return p;
 }
@@ -240,7 +267,9 @@ static void give(struct og_device *d, void *p, size_t bytes)
 static void virtual_release(struct og_device *d, void *p, size_t bytes)
 {
     pthread_mutex_lock(&d->lock);
+    pthread_mutex_lock(&d->gate);
     give(d, p, bytes);
+    pthread_mutex_unlock(&d->gate);
     pthread_mutex_unlock(&d->lock);
 }
 
@@ -264,8 +293,9 @@ static void virtual_unpin(struct og_device *d, void *p, size_t bytes)
 
 /* ==== work ==== */
 
-/* What a task touches is open while it is done: of copies what they name, of computations all. */
-static void let_task_touch(const struct og_device *d, const struct task *t, bool touch)
+/* What a task touches is open while it is done: of copies what they name, of sorts all that the
+ * device has, of kernels and products what it reaches as well. */
+static void let_task_touch(struct og_device *d, const struct task *t, bool touch)
 {
     switch (t->kind) {
     case COPY:
@@ -277,8 +307,11 @@ static void let_task_touch(const struct og_device *d, const struct task *t, bool
         break;
     case LAUNCH:
     case MULTIPLY:
+        for (int i = 0; i < d->n_peers; i++)
+            let_touch_all(&d->peer[i], touch);
+        break;
     case SORT:
-        let_touch_all(d, touch);
+        let_touch_all(&d->peer[0], touch);
         break;
     case RECORD:
     case FOLLOW:
@@ -307,7 +340,7 @@ static int carry_out(struct og_device *d, struct task *t, struct og_err *err)
         og__virtual_sort(&t->of.sort);
         break;
     case RECORD:
-        t->of.at.event->happened = t->of.at.number;
+        atomic_store(&t->of.at.event->happened, t->of.at.number);
         break;
     case FOLLOW:
         break;
@@ -316,9 +349,14 @@ static int carry_out(struct og_device *d, struct task *t, struct og_err *err)
     return rc;
 }
 
+static bool has_happened(const struct og_event *e, uint64_t number)
+{
+    return atomic_load(&e->happened) >= number;
+}
+
 static bool is_ready(const struct task *t)
 {
-    return t->kind != FOLLOW || t->of.at.event->happened >= t->of.at.number;
+    return t->kind != FOLLOW || has_happened(t->of.at.event, t->of.at.number);
 }
 
 /* What failed is told to whoever waits next. */
@@ -360,20 +398,42 @@ static bool do_any(struct og_device *d)
     return false;
 }
 
-/* Until this stream has nothing left, or the event has happened: no more than is needed for it, or
- * anything in between. */
-static void go_on(struct og_device *d, struct og_stream *s, const struct og_event *e)
+static void await(struct og_device *d, const struct og_event *e, uint64_t number);
+
+/* Until this stream has nothing left, or the event, recorded in it, has happened: no more than is
+ * needed for it, or anything in between. */
+static void go_on(struct og_device *d, struct og_stream *s, const struct og_event *e,
+                  uint64_t number)
 {
-    const uint64_t number = e ? e->asked : 0;
-    while (e ? e->happened < number : s->first != NULL) {
-        if (d->is.pace == OG__SEEDED) {
-            do_any(d);
-        } else if (is_ready(s->first)) {
+    while (e ? !has_happened(e, number) : s->first != NULL) {
+        if (d->is.pace == OG__SEEDED && do_any(d))
+            continue;
+        if (is_ready(s->first))
             do_first(s);
-        } else {
-            go_on(d, s->first->of.at.event->stream, s->first->of.at.event);
-        }
+        else
+            await(d, s->first->of.at.event, s->first->of.at.number);
     }
+}
+
+/* By whoever waits; what others asked may be done meanwhile. */
+static void settle(struct og_stream *s, const struct og_event *e, uint64_t number)
+{
+    pthread_mutex_lock(&s->device->lock);
+    go_on(s->device, s, e, number);
+    pthread_mutex_unlock(&s->device->lock);
+}
+
+/* Of this device or, whose lock is held no longer then, of another. */
+static void await(struct og_device *d, const struct og_event *e, uint64_t number)
+{
+    struct og_stream *by = atomic_load(&e->stream);
+    if (by->device == d) {
+        go_on(d, by, e, number);
+        return;
+    }
+    pthread_mutex_unlock(&d->lock);
+    settle(by, e, number);
+    pthread_mutex_lock(&d->lock);
 }
 
 /* Where nobody listens a failure stays, for who does next. */
@@ -387,14 +447,6 @@ static int told(struct og_device *d, struct og_err *err)
         d->failed = 0;
     pthread_mutex_unlock(&d->lock);
     return rc < 0 ? og__fail(err, rc, why.hint, "virtual device: %s", why.message) : 0;
-}
-
-/* By whoever waits; what others asked may be done meanwhile. */
-static void settle(struct og_device *d, struct og_stream *s, const struct og_event *e)
-{
-    pthread_mutex_lock(&d->lock);
-    go_on(d, e ? e->stream : s, e);
-    pthread_mutex_unlock(&d->lock);
 }
 
 /* The stream is asked: now or later. */
@@ -413,7 +465,7 @@ static int put(struct og_stream *s, const struct task *wanted, size_t args, stru
     *s->end = t;
     s->end = &t->next;
     if (d->is.pace == OG__EAGER)
-        go_on(d, s, NULL);
+        go_on(d, s, NULL, 0);
     for (uint32_t n = d->is.pace == OG__SEEDED ? draw(d, 3) : 0; n > 0; n--)
         do_any(d);
     return 0;
@@ -430,8 +482,12 @@ static void count_launch(struct og_device *d, const struct og_launch *l)
     d->counts.threads += (uint64_t)l->blocks * l->threads;
     d->counts.reads += l->reads;
     d->counts.writes += l->writes;
+    d->counts.peer_reads += l->peer_reads;
     if (l->reads + l->writes > 0)
         count_link(d, l->reads + l->writes);
+    if (l->peer_reads > 0)
+        d->counts.peer_seconds +=
+            d->is.peer_latency + (double)l->peer_reads / d->is.peer_bytes_per_second;
 }
 
 static void count(struct og_device *d, const struct task *t)
@@ -481,6 +537,21 @@ static int virtual_lend(struct og_device *d, const void *p, size_t bytes, struct
 static void virtual_end_lending(struct og_device *d, const void *p, size_t bytes)
 {
     (void)d, (void)p, (void)bytes;
+}
+
+static int virtual_reach(struct og_device *d, struct og_device *peer, struct og_err *err)
+{
+    int rc = called("reach", err);
+    if (rc < 0 || d == peer)
+        return rc;
+    pthread_mutex_lock(&d->lock);
+    if (d->n_peers == MOST_PEERS)
+        rc = og__fail(err, -ENOMEM, NULL, "virtual device: reaches %d devices, as many as it can",
+                      MOST_PEERS);
+    else
+        d->peer[d->n_peers++] = (struct peer){.device = peer};
+    pthread_mutex_unlock(&d->lock);
+    return rc;
 }
 
 static int virtual_stream(struct og_device *d, struct og_stream **out, struct og_err *err)
@@ -545,12 +616,15 @@ static int virtual_record(struct og_event *e, struct og_stream *s, struct og_err
     int rc = called("record", err);
     if (rc < 0)
         return rc;
+    if (e->device->number != s->device->number)
+        return og__fail(err, -EINVAL, NULL, "virtual device: an event of device %d, recorded on %d",
+                        e->device->number, s->device->number);
     pthread_mutex_lock(&s->device->lock);
-    const struct task t = {.kind = RECORD, .of.at = {e, e->asked + 1}};
+    const struct task t = {.kind = RECORD, .of.at = {e, atomic_load(&e->asked) + 1}};
     rc = put(s, &t, 0, err);
     if (rc == 0) { /* not of a recording that will never come: somebody would wait for it */
-        e->stream = s;
-        e->asked++;
+        atomic_store(&e->stream, s);
+        atomic_fetch_add(&e->asked, 1);
     }
     pthread_mutex_unlock(&s->device->lock);
     return rc;
@@ -562,22 +636,25 @@ static int virtual_follow(struct og_stream *s, struct og_event *e, struct og_err
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&s->device->lock);
-    const struct task t = {.kind = FOLLOW, .of.at = {e, e->asked}};
-    rc = e->happened == e->asked ? 0 : put(s, &t, 0, err);
+    const struct task t = {.kind = FOLLOW, .of.at = {e, atomic_load(&e->asked)}};
+    rc = has_happened(e, t.of.at.number) ? 0 : put(s, &t, 0, err);
     pthread_mutex_unlock(&s->device->lock);
     return rc;
 }
 
+/* Who recorded it may be gone since it has happened. */
 static int virtual_wait(struct og_event *e, struct og_err *err)
 {
-    settle(e->device, NULL, e);
+    const uint64_t number = atomic_load(&e->asked);
+    if (!has_happened(e, number))
+        settle(atomic_load(&e->stream), e, number);
     int rc = called("wait", err); /* even one that fails: else what comes behind would be undone */
     return rc < 0 ? rc : told(e->device, err);
 }
 
 static int virtual_finish(struct og_stream *s, struct og_err *err)
 {
-    settle(s->device, s, NULL);
+    settle(s, NULL, 0);
     int rc = called("finish", err);
     return rc < 0 ? rc : told(s->device, err);
 }
@@ -606,6 +683,11 @@ static int virtual_launch(struct og_stream *s, const struct og_launch *l, struct
         return rc;
     if (l->bytes > OG__MOST_ARGS || l->threads > OG__MOST_THREADS)
         return og__fail(err, -EINVAL, NULL, "virtual device: kernel %s is too large",
+                        l->kernel->name);
+    if (l->peer_reads > 0 && s->device->n_peers == 1)
+        return og__fail(err, -EINVAL, NULL,
+                        "virtual device: kernel %s reads another device's memory, which this one "
+                        "does not reach",
                         l->kernel->name);
     const struct task t = {.kind = LAUNCH, .of.launch = *l};
     return ask(s, &t, l->bytes, err);
@@ -657,6 +739,7 @@ const struct og_device_ops og__device_virtual = {.version = OG__DEVICE_VERSION,
                                                  .unpin = virtual_unpin,
                                                  .lend = virtual_lend,
                                                  .end_lending = virtual_end_lending,
+                                                 .reach = virtual_reach,
                                                  .stream = virtual_stream,
                                                  .end_stream = virtual_end_stream,
                                                  .event = virtual_event,

@@ -17,7 +17,8 @@ struct og_virtual {
     size_t own;      /* of these, that a library would take when it is opened */
     uint64_t fail;   /* this call, counted from 1, fails; 0: none */
     bool glass;      /* the host may look into its memory, as no one may of a device */
-    double bytes_per_second, latency; /* of the link */
+    double bytes_per_second, latency;           /* of the link */
+    double peer_bytes_per_second, peer_latency; /* of those between devices */
 };
 extern const struct og_virtual og__virtual_usual;
 void og__virtual_become(const struct og_virtual *v);
