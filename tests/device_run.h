@@ -126,13 +126,14 @@ static inline long smallest_memory(void)
     return strtol(at + strlen("--device-memory "), NULL, 10);
 }
 
-/* So much --device-memory that about so many rows stay there, whatever else takes. */
-static inline void memory_for(long slots, char out[32])
+/* So much --device-memory, with those words of options, that about so many rows stay on all devices
+ * together, whatever else takes. */
+static inline void memory_of(const char *const *way, long slots, char out[32])
 {
-    static const char *const much[] = {"policy", "degree", "device-memory", "64M", NULL};
     struct og_options opt;
     char *text = NULL;
-    common(&opt, much);
+    common(&opt, way);
+    test_set(&opt, "device-memory", "64M");
     assert_int_equal(og_plan(dataset, &opt, NULL, &text, NULL), 0);
     json_t *plan = json_loads(text, 0, NULL);
     const json_t *device = json_object_get(plan, "device");
@@ -141,12 +142,55 @@ static inline void memory_for(long slots, char out[32])
     const double room = rooms / json_number_value(json_object_get(device, "batches"));
     const double fixed = json_number_value(json_object_get(memory, "model")) +
                          json_number_value(json_object_get(memory, "activations"));
-    const double rows = (double)slots * ROW_BYTES;
+    const double rows =
+        (double)slots * ROW_BYTES / json_number_value(json_object_get(device, "devices"));
     int n = 3;
     while (n > 1 && n * room > (n * room + rows) / 2)
         n--;
     snprintf(out, 32, "%.0f", (fixed + n * room + rows) * 32 / 31);
     json_decref(plan);
+    free(text);
+    og_options_release(&opt);
+}
+
+static inline void memory_for(long slots, char out[32])
+{
+    static const char *const degree[] = {"policy", "degree", NULL};
+    memory_of(degree, slots, out);
+}
+
+/* What the simulation counts of the same batches, with as many slots. */
+static inline void assert_as_told(const struct result *r, const char *const *way,
+                                  const char *policy, const char *cache,
+                                  const struct og_tiers_asked *asked)
+{
+    static const char *const keys[] = {
+        "rows",        "hits",       "device_hits",     "host_hits",
+        "victim_hits", "misses",     "victim_pushed",   "victim_dropped",
+        "demoted",     "link_bytes", "link_bytes_back", "peer_hits",
+        "peer_bytes"};
+    struct og_options opt;
+    struct og_err err = {0};
+    struct og_tiers_asked tiers = *asked;
+    char *text = NULL, slots[32];
+    const json_int_t rows = json_integer_value(json_object_get(device_of(r), "cache_rows"));
+    snprintf(slots, sizeof(slots), "%lld", (long long)rows * ROW_BYTES);
+    tiers.memory = slots;
+    common(&opt, way);
+    if (og_simulate_tiers(dataset, policy, cache, &tiers, &opt, NULL, &text, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    json_t *root = json_loads(text, 0, NULL);
+    const json_t *told = json_array_get(json_object_get(root, "results"), 0);
+    assert_int_equal(json_integer_value(json_object_get(told, "device_rows")), rows);
+    for (size_t i = 0; i < OG_COUNT(keys); i++)
+        if (sum(r, keys[i]) != json_integer_value(json_object_get(told, keys[i])))
+            fail_msg("%s over %s: %s is %lld, told %lld", asked->policies ? asked->policies : "-",
+                     policy, keys[i], sum(r, keys[i]),
+                     (long long)json_integer_value(json_object_get(told, keys[i])));
+    assert_int_equal(sum(r, "device_hits") + sum(r, "host_hits") + sum(r, "victim_hits") +
+                         sum(r, "misses"),
+                     sum(r, "rows"));
+    json_decref(root);
     free(text);
     og_options_release(&opt);
 }

@@ -1,6 +1,6 @@
-/* Rows of features on a device: what is brought out of all tiers is there, in any order of threads
- * and at any pace of streams, what moves is where it should be, and what goes over the link is
- * what is told. */
+/* Rows of features on devices: what is brought out of all tiers is there, in any order of threads
+ * and at any pace of streams, what moves is where it should be, and what goes over links is what is
+ * told; of one device, and of several that are one cache. */
 #include "testing.h"
 
 #include "base/random.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES = 900, MOST_ROWS = 700, BATCHES = 12 };
+enum { NODES = 900, MOST_ROWS = 700, BATCHES = 12, DEVICES = 4, STAGINGS = 4, LOOKS = 3 };
 
 /* A plain picture of all places: which node is in each. */
 struct places {
@@ -23,11 +23,13 @@ struct case_of {
     struct places p;
     size_t row;
     char *host, *victims; /* pinned */
-    char *staging[2];
-    struct og_nn_backend *be;
+    char *staging[STAGINGS];
+    int n; /* devices */
+    struct og_nn_backend *be[DEVICES];
+    struct og_nn_backend *guest[DEVICES]; /* who looks at rooms of each, beside */
     struct og_rows_there *t;
     struct og_rng rng;
-    uint64_t link, back;
+    uint64_t link, back, peer_hits, peer;
 };
 
 static char byte_of(uint32_t node, size_t j)
@@ -46,20 +48,26 @@ static const struct og_rows_ops *ops_of(void)
     return og__ops_virtual.rows;
 }
 
-static void open_case(struct case_of *c, size_t row, int rooms, uint64_t seed)
+static void open_case(struct case_of *c, int n, size_t row, int rooms, uint64_t seed)
 {
     memset(c, 0, sizeof(*c));
     og__rng_at(&c->rng, seed, OG__STREAM_BENCH, 1, 2, 3, 4);
     c->row = row;
+    c->n = n;
     c->p = (struct places){.n_device = og__rng_below(&c->rng, 200),
                            .n_host = og__rng_below(&c->rng, 200),
                            .n_victim = og__rng_below(&c->rng, 40)};
     const struct og_rows_setup setup = {c->p.n_device, rooms, 50 /* they grow */, row};
-    assert_int_equal(og__ops_virtual.open(&c->be, 0, NULL, NULL, NULL), 0);
-    assert_int_equal(ops_of()->open(&c->t, c->be, &setup, NULL), 0);
+    for (int k = 0; k < n; k++) {
+        assert_int_equal(og__ops_virtual.open(&c->be[k], k, NULL, NULL, NULL), 0);
+        assert_int_equal(og__ops_virtual.open(&c->guest[k], k, NULL, NULL, NULL), 0);
+    }
+    assert_int_equal(ops_of()->open(&c->t, c->be, n, &setup, NULL), 0);
+    for (int k = 0; k < n; k++)
+        assert_int_equal(ops_of()->join(c->t, k, c->guest[k], NULL), 0);
     c->host = ops_of()->pin(c->t, c->p.n_host * row + 1, NULL);
     c->victims = ops_of()->pin(c->t, c->p.n_victim * row + 1, NULL);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < STAGINGS; i++)
         c->staging[i] = ops_of()->pin(c->t, MOST_ROWS * row, NULL);
     char *rows = ops_of()->pin(c->t, c->p.n_device * row + 1, NULL);
     uint32_t slots[200];
@@ -82,13 +90,20 @@ static void close_case(struct case_of *c)
     assert_int_equal(ops_of()->finish(c->t, NULL), 0);
     ops_of()->unpin(c->t, c->host, 0);
     ops_of()->unpin(c->t, c->victims, 0);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < STAGINGS; i++)
         ops_of()->unpin(c->t, c->staging[i], 0);
+    for (int k = 0; k < c->n; k++)
+        og__ops_virtual.close(c->guest[k]);
     ops_of()->close(c->t);
-    og__ops_virtual.close(c->be);
+    for (int k = 0; k < c->n; k++)
+        og__ops_virtual.close(c->be[k]);
 }
 
 struct batch {
+    int device, room; /* the room's number on it */
+    struct og_nn_backend *by;
+    struct og_brought out;
+    char *seen; /* its rows, as they were looked at; NULL: not so far */
     uint32_t n, n_misses;
     uint32_t place[MOST_ROWS], node[MOST_ROWS];
     uint32_t where[MOST_ROWS]; /* of misses: they lie in another order */
@@ -101,6 +116,8 @@ struct batch {
 static void draw_batch(struct case_of *c, struct batch *b, char *staging)
 {
     const uint32_t places = c->p.n_device + c->p.n_host + c->p.n_victim;
+    b->device = (int)og__rng_below(&c->rng, (uint32_t)c->n);
+    b->by = og__rng_below(&c->rng, 2) ? c->be[b->device] : c->guest[b->device];
     b->n = 1 + og__rng_below(&c->rng, MOST_ROWS);
     b->n_misses = b->n_moves = b->n_entries = 0;
     for (uint32_t i = 0; i < b->n; i++) {
@@ -127,13 +144,14 @@ static void draw_batch(struct case_of *c, struct batch *b, char *staging)
     }
 }
 
-static void bring(struct case_of *c, struct batch *b, int room, char *staging,
-                  struct og_brought *out)
+static void bring(struct case_of *c, struct batch *b, int room, char *staging)
 {
+    const uint32_t n = (uint32_t)c->n, own = (uint32_t)b->device;
     const uint32_t host = c->p.n_device;
     const uint32_t victim = host + c->p.n_host;
     const uint32_t misses = victim + c->p.n_victim;
-    const struct og_bringing ask = {.room = room,
+    b->room = b->device * OG__MOST_ROOMS + room;
+    const struct og_bringing ask = {.room = b->room,
                                     .x = {.index = b->place,
                                           .stride = c->row,
                                           .n = b->n,
@@ -149,9 +167,13 @@ static void bring(struct case_of *c, struct batch *b, int room, char *staging,
                                     .n_entries = b->n_entries,
                                     .entry_row = b->row,
                                     .entry_slot = b->slot};
-    assert_int_equal(ops_of()->bring(c->t, &ask, out, NULL), 0);
-    for (uint32_t i = 0; i < b->n; i++)
+    assert_int_equal(ops_of()->bring(c->t, &ask, &b->out, NULL), 0);
+    for (uint32_t i = 0; i < b->n; i++) {
         c->link += b->place[i] >= host ? c->row : 0;
+        c->peer_hits += b->place[i] < host && b->place[i] % n != own;
+    }
+    for (uint32_t k = 0; k < b->n_entries; k++)
+        c->peer += b->slot[k] % n != own ? c->row : 0;
     c->back += b->n_moves * c->row;
     for (uint32_t k = 0; k < b->n_moves; k++)
         c->p.held[b->to[k]] = c->p.held[b->from[k]];
@@ -159,25 +181,47 @@ static void bring(struct case_of *c, struct batch *b, int room, char *staging,
         c->p.held[b->slot[k]] = b->node[b->row[k]];
 }
 
-/* What the model would find; and then nobody wants the room any more. */
-static void look(struct case_of *c, const struct batch *b, int room, const struct og_brought *out)
+/* What the model would find, by a kernel, as operators look at it: asked for, and nobody wants the
+ * room any more behind that. */
+static void look(struct case_of *c, struct batch *b)
 {
-    char *got = malloc(b->n * c->row);
-    assert_int_equal(og__ops_virtual.await(c->be, out->rows.comes, NULL), 0);
-    assert_int_equal(og__ops_virtual.fetch(c->be, got, out->rows.base, b->n * c->row, NULL), 0);
+    static uint32_t each[MOST_ROWS];
+    const size_t bytes = b->n * c->row;
+    b->seen = og__device_take(b->by, bytes, "look", NULL);
+    assert_non_null(b->seen);
+    for (uint32_t i = 0; i < MOST_ROWS; i++)
+        each[i] = i;
+    const struct og_k_places args = {.x = {.index = each, .stride = c->row},
+                                     .n = b->n,
+                                     .room = b->seen,
+                                     .slots_of = {b->out.rows.base},
+                                     .n_parts = 1};
+    assert_int_equal(og__ops_virtual.await(b->by, b->out.rows.comes, NULL), 0);
+    assert_int_equal(OG__EACH_WARP(b->by, og__k_collect, b->n, &args, NULL), 0);
+    assert_int_equal(ops_of()->used(c->t, b->room, b->by, NULL), 0);
+}
+
+/* What was found, once the room may be another batch's. */
+static void see(struct case_of *c, struct batch *b)
+{
+    const size_t bytes = b->n * c->row;
+    char *got = malloc(bytes);
+    assert_int_equal(og__ops_virtual.fetch(b->by, got, b->seen, bytes, NULL), 0);
     for (uint32_t i = 0; i < b->n; i++)
         for (size_t j = 0; j < c->row; j++)
             if (got[i * c->row + j] != byte_of(b->node[i], j))
                 fail_msg("row %u, byte %zu of node %u", i, j, b->node[i]);
-    assert_int_equal(ops_of()->used(c->t, room, NULL), 0);
+    og__device_give(b->by, b->seen, bytes, "look");
+    b->seen = NULL;
     free(got);
 }
 
-/* The host's places, once the batch was collected: and then they are overwritten, as is staging. */
-static void check_host(struct case_of *c, int room, char *staging)
+/* The host's places, once all batches were collected: and then they are overwritten, as is staging.
+ */
+static void check_host(struct case_of *c)
 {
-    assert_int_equal(ops_of()->wait(c->t, room, NULL), 0);
-    memset(staging, 0x5a, MOST_ROWS * c->row);
+    for (int i = 0; i < STAGINGS; i++)
+        memset(c->staging[i], 0x5a, MOST_ROWS * c->row);
     for (uint32_t h = 0; h < c->p.n_host + c->p.n_victim; h++) {
         char *at = h < c->p.n_host ? c->host + h * c->row : c->victims + (h - c->p.n_host) * c->row;
         for (size_t j = 0; j < c->row; j++)
@@ -188,35 +232,61 @@ static void check_host(struct case_of *c, int room, char *staging)
     }
 }
 
-/* One batch is looked at while the next one comes. */
-static void run_case(size_t row, int rooms, uint64_t seed)
+static struct og_device_counts counts_of(const struct case_of *c)
 {
-    static struct batch batch[2];
-    struct case_of c;
-    struct og_brought brought[2];
-    struct og_device_counts counts;
-    uint64_t told = 0, told_back = 0, lists = 0;
-    open_case(&c, row, rooms, seed);
-    c.be->ops->counts(c.be->device, &counts);
-    const uint64_t reads = counts.reads;
-    for (int i = 0; i < BATCHES; i++) {
-        struct batch *b = &batch[i % 2];
-        draw_batch(&c, b, c.staging[i % 2]);
-        bring(&c, b, i % rooms, c.staging[i % 2], &brought[i % 2]);
-        told += brought[i % 2].link_bytes;
-        told_back += brought[i % 2].link_bytes_back;
-        lists += 4 * b->n + 8 * (b->n_moves + b->n_entries);
-        if (rooms > 1 && i > 0)
-            look(&c, &batch[(i - 1) % 2], (i - 1) % rooms, &brought[(i - 1) % 2]);
-        if (rooms == 1 || i == BATCHES - 1)
-            look(&c, b, i % rooms, &brought[i % 2]);
-        check_host(&c, i % rooms, c.staging[i % 2]);
+    struct og_device_counts sum = {0}, own;
+    for (int k = 0; k < c->n; k++) {
+        c->be[k]->ops->counts(c->be[k]->device, &own);
+        sum.reads += own.reads;
+        sum.writes += own.writes;
+        sum.peer_reads += own.peer_reads;
     }
+    return sum;
+}
+
+/* One batch is looked at while the next one comes. Several are on their way when somebody waits. */
+static void run_case(int n, size_t row, int rooms, uint64_t seed)
+{
+    static struct batch batch[LOOKS];
+    struct case_of c;
+    uint64_t told = 0, told_back = 0, told_peers = 0, peer_hits = 0, lists = 0;
+    int asked[STAGINGS], n_asked = 0;
+    open_case(&c, n, row, rooms, seed);
+    const struct og_device_counts before = counts_of(&c);
+    for (int i = 0; i < BATCHES; i++) {
+        struct batch *b = &batch[i % LOOKS];
+        draw_batch(&c, b, c.staging[i % STAGINGS]);
+        bring(&c, b, i % rooms, c.staging[i % STAGINGS]);
+        told += b->out.link_bytes;
+        told_back += b->out.link_bytes_back;
+        told_peers += b->out.peer_bytes;
+        peer_hits += b->out.peer_hits;
+        lists += 4 * b->n + 8 * (b->n_moves + b->n_entries);
+        for (int k = 0; k < LOOKS; k++)
+            if (batch[k].seen)
+                see(&c, &batch[k]);
+        if (rooms > 1 && i > 0)
+            look(&c, &batch[(i - 1) % LOOKS]);
+        if (rooms == 1 || i == BATCHES - 1)
+            look(&c, b);
+        asked[n_asked++] = b->room;
+        if (n_asked < STAGINGS && og__rng_below(&c.rng, 3) > 0)
+            continue;
+        while (n_asked > 0)
+            assert_int_equal(ops_of()->wait(c.t, asked[--n_asked], NULL), 0);
+        check_host(&c);
+    }
+    for (int k = 0; k < LOOKS; k++)
+        if (batch[k].seen)
+            see(&c, &batch[k]);
+    const struct og_device_counts after = counts_of(&c);
     assert_int_equal(told, c.link);
     assert_int_equal(told_back, c.back);
-    c.be->ops->counts(c.be->device, &counts);
-    assert_int_equal(counts.reads - reads, told + lists);
-    assert_int_equal(counts.writes, told_back);
+    assert_int_equal(peer_hits, c.peer_hits);
+    assert_int_equal(told_peers, c.peer + c.peer_hits * row);
+    assert_int_equal(after.reads - before.reads, told + lists);
+    assert_int_equal(after.writes, told_back);
+    assert_int_equal(after.peer_reads, told_peers);
     close_case(&c);
 }
 
@@ -234,7 +304,8 @@ static void rows_come_from_everywhere(void **state)
                     v.pace = (enum og__pace)pace;
                     v.seed = ++seed;
                     og__virtual_become(&v);
-                    run_case(rows[k], rooms, seed);
+                    run_case(1, rows[k], rooms, seed);
+                    run_case(2 + (int)(seed % (DEVICES - 1)), rows[k], rooms, seed);
                 }
     og__virtual_become(&og__virtual_usual);
 }
@@ -253,7 +324,7 @@ static void a_large_batch_goes_in_pieces(void **state)
     og__virtual_become(&v);
     assert_int_equal(og__ops_virtual.open(&be, 0, NULL, NULL, NULL), 0);
     const struct og_rows_setup setup = {SLOTS, 1, ROWS, BYTES};
-    assert_int_equal(ops_of()->open(&t, be, &setup, NULL), 0);
+    assert_int_equal(ops_of()->open(&t, &be, 1, &setup, NULL), 0);
     uint32_t *host = ops_of()->pin(t, ROWS * BYTES, NULL);
     for (uint32_t i = 0; i < ROWS; i++) {
         host[i] = i * 7;
@@ -287,6 +358,7 @@ static void a_large_batch_goes_in_pieces(void **state)
     assert_int_equal(og__ops_virtual.fetch(be, got, out.rows.base, sizeof(got), NULL), 0);
     for (uint32_t i = 0; i < ROWS; i++)
         assert_int_equal(got[i], (ROWS - 1 - 2 * (i % SLOTS)) * 7);
+    assert_int_equal(ops_of()->wait(t, 0, NULL), 0);
     for (uint32_t s = 0; s < SLOTS; s++)
         assert_int_equal(host[s], (ROWS - 1 - 2 * s) * 7);
     ops_of()->unpin(t, host, 0);
@@ -303,14 +375,14 @@ static void a_bound_is_kept(void **state)
     struct og_rows_there *t;
     struct og_err err = {0};
     const struct og_rows_setup setup = {1000, 2, 1000, 64};
-    const size_t need = ops_of()->bytes(&setup);
+    const size_t need = ops_of()->bytes(&setup, 1);
     assert_int_equal(og__ops_virtual.open(&be, 0, NULL, NULL, NULL), 0);
     assert_int_equal(og__ops_virtual.bound(be, need - 1, NULL), 0);
-    assert_int_equal(ops_of()->open(&t, be, &setup, &err), -ENOMEM);
+    assert_int_equal(ops_of()->open(&t, &be, 1, &setup, &err), -ENOMEM);
     assert_null(t);
     assert_non_null(strstr(err.hint, "--device-memory"));
     assert_int_equal(og__ops_virtual.bound(be, need, NULL), 0);
-    assert_int_equal(ops_of()->open(&t, be, &setup, NULL), 0);
+    assert_int_equal(ops_of()->open(&t, &be, 1, &setup, NULL), 0);
     assert_int_equal(og__ops_virtual.bound(be, need - 1, NULL), -ENOMEM);
     ops_of()->close(t);
     og__ops_virtual.close(be);
@@ -327,22 +399,22 @@ static void a_room_that_grows_leaves_operators_alone(void **state)
     og__virtual_become(&v);
     struct case_of *c = calloc(1, sizeof(*c));
     struct batch *b = calloc(1, sizeof(*b));
-    open_case(c, 64, 1, 3);
-    const struct og_device_ops *ops = c->be->ops;
-    char *mark = og__device_take(c->be, 16, "mark", NULL);
+    open_case(c, 1, 64, 1, 3);
+    struct og_nn_backend *be = c->be[0];
+    const struct og_device_ops *ops = be->ops;
+    char *mark = og__device_take(be, 16, "mark", NULL);
     assert_non_null(mark);
     memset(mark, 1, 16);
-    assert_int_equal(ops->clear(c->be->work, mark, 16, NULL), 0);
+    assert_int_equal(ops->clear(be->work, mark, 16, NULL), 0);
     do
         draw_batch(c, b, c->staging[0]);
     while (b->n < 300); /* its room has 50 rows */
     b->n_moves = b->n_entries = 0;
-    struct og_brought brought;
-    bring(c, b, 0, c->staging[0], &brought);
+    bring(c, b, 0, c->staging[0]);
     assert_int_equal(mark[0], 1);
-    assert_int_equal(ops->finish(c->be->work, NULL), 0);
+    assert_int_equal(ops->finish(be->work, NULL), 0);
     assert_int_equal(mark[0], 0);
-    og__device_give(c->be, mark, 16, "mark");
+    og__device_give(be, mark, 16, "mark");
     close_case(c);
     og__virtual_become(&og__virtual_usual);
     free(b);

@@ -7,39 +7,6 @@
 
 #include <math.h>
 
-/* What the simulation counts of the same batches, with as many slots. */
-static void assert_as_told(const struct result *r, const char *const *way, const char *policy,
-                           const char *cache, const struct og_tiers_asked *asked)
-{
-    static const char *const keys[] = {
-        "rows",          "hits",           "device_hits", "host_hits",  "victim_hits",    "misses",
-        "victim_pushed", "victim_dropped", "demoted",     "link_bytes", "link_bytes_back"};
-    struct og_options opt;
-    struct og_err err = {0};
-    struct og_tiers_asked tiers = *asked;
-    char *text = NULL, slots[32];
-    const json_int_t rows = json_integer_value(json_object_get(device_of(r), "cache_rows"));
-    snprintf(slots, sizeof(slots), "%lld", (long long)rows * ROW_BYTES);
-    tiers.memory = slots;
-    common(&opt, way);
-    if (og_simulate_tiers(dataset, policy, cache, &tiers, &opt, NULL, &text, &err) < 0)
-        fail_msg("%s: %s", err.message, err.hint);
-    json_t *root = json_loads(text, 0, NULL);
-    const json_t *told = json_array_get(json_object_get(root, "results"), 0);
-    assert_int_equal(json_integer_value(json_object_get(told, "device_rows")), rows);
-    for (size_t i = 0; i < OG_COUNT(keys); i++)
-        if (sum(r, keys[i]) != json_integer_value(json_object_get(told, keys[i])))
-            fail_msg("%s over %s: %s is %lld, told %lld", asked->policies ? asked->policies : "-",
-                     policy, keys[i], sum(r, keys[i]),
-                     (long long)json_integer_value(json_object_get(told, keys[i])));
-    assert_int_equal(sum(r, "device_hits") + sum(r, "host_hits") + sum(r, "victim_hits") +
-                         sum(r, "misses"),
-                     sum(r, "rows"));
-    json_decref(root);
-    free(text);
-    og_options_release(&opt);
-}
-
 struct pair {
     const char *device, *host, *cache, *victim, *superbatch;
 };
@@ -178,7 +145,6 @@ static void what_does_not_go_together_is_refused(void **state)
         const char *name, *value, *why;
     } cases[] = {
         {"device", "cpu", "no memory of its own"},
-        {"device", "virtual:2", "trains alone"},
         {"alternate", "true", "turns"},
         {"policy", "sweep", "sweep"},
         {"device-policy", "sweep", "sweep"},

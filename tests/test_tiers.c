@@ -101,7 +101,7 @@ static void static_tiers_are_two_thresholds(void **state)
             hotness[v] = og__rng_below(&rng, draw % 2 ? 8 : 100000);
         struct trace t = draw_trace(&rng, NODES, 10, 120);
         struct og_policy_setup one = draw_setup(&rng, OG_POLICY_DEGREE, NODES, 0, hotness);
-        struct og_tiers_setup s = {one, one, {0}};
+        struct og_tiers_setup s = {.device = one, .host = one};
         s.device.n_slots = og__rng_below(&rng, NODES / 2);
         s.host.n_slots = og__rng_below(&rng, NODES);
         for (uint64_t i = 0; i < t.ptr[10]; i++) {
@@ -257,7 +257,7 @@ static int least_cost(const struct og_trace *t, uint32_t device, uint32_t host)
 static struct og_tiers_setup two_belady(uint32_t n_nodes, uint32_t device, uint32_t host)
 {
     const struct og_policy_setup one = {.kind = OG_POLICY_BELADY, .n_nodes = n_nodes};
-    struct og_tiers_setup s = {one, one, {0}};
+    struct og_tiers_setup s = {.device = one, .host = one};
     s.device.n_slots = device;
     s.host.n_slots = host;
     return s;

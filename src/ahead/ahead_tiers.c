@@ -3,10 +3,14 @@
 #include "plan/count.h"
 #include "train/tiers_spill.h"
 
+static struct og_descriptor descriptor_of(const struct og_ahead *a, uint32_t b)
+{
+    return og__schedule_at(&a->path->facts->schedule, a->first + b);
+}
+
 static bool trains(const struct og_ahead *a, uint32_t b)
 {
-    const struct og_schedule *schedule = &a->path->facts->schedule;
-    return a->pass == OG__SPLITS && og__schedule_at(schedule, a->first + b).split == OG__TRAIN;
+    return a->pass == OG__SPLITS && descriptor_of(a, b).split == OG__TRAIN;
 }
 
 /* Its plan is read back when it is trained. */
@@ -27,7 +31,8 @@ int og__ahead_plan_tiers(struct og_ahead *a, uint32_t b, const uint32_t *ids, ui
     OG_TRY(og__tiers_plan(d->tiers, &d->planner, ids, n, plan, err));
     if (og__ahead_predicts(a, b)) {
         og__predict_batch(&a->prediction, d, &plan->plan, &a->sampled[b].from);
-        og__tiers_cost_add(&a->prediction.sum.tiers, plan);
+        og__tiers_cost_add(&a->prediction.sum.tiers, og__tiers_setup(d->tiers), plan,
+                           descriptor_of(a, b).batch);
     }
     note_bytes(a, b, og__tiers_put_bytes(plan));
     if (og__packs(d->way))

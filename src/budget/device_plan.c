@@ -25,7 +25,9 @@ struct og_device_plan og__device_plan(const struct og_premises *p)
     const struct og_facts *f = p->facts;
     if (!og__has_tiers(p->config))
         return (struct og_device_plan){0};
+    const size_t n = (size_t)OG_MAX(f->keepers, 1), trainers = (size_t)f->first_trainers;
     struct og_device_plan d = {.limit = (size_t)p->config->opt.device_memory.value,
+                               .n_devices = (int)n,
                                .model = f->bytes.there_model,
                                .activations = f->bytes.there_activations,
                                .sampling = f->bytes.there_sampling};
@@ -41,8 +43,10 @@ struct og_device_plan og__device_plan(const struct og_premises *p)
     left -= d.slack;
     if (og__policy_caches(p->way->device_policy))
         d.rows.n_slots =
-            (uint32_t)OG_MIN(left / f->row_bytes, (size_t)OG_MIN(f->n_nodes, UINT32_MAX));
-    d.cache = (size_t)d.rows.n_slots * f->row_bytes;
+            (uint32_t)OG_MIN(left / f->row_bytes * n, (size_t)OG_MIN(f->n_nodes, UINT32_MAX));
+    d.cache = (d.rows.n_slots + n - 1) / n * f->row_bytes;
+    d.of_trainer = f->bytes.there_trainer + d.slack / (trainers + 1);
+    d.of_rows = d.limit - OG_MIN(d.limit, trainers * d.of_trainer);
     return d;
 }
 
@@ -72,6 +76,7 @@ struct og_tiers_setup og__premised_tiers(const struct og_premises *p, uint64_t n
         .device = og__policy_setup(&c->above, p->way->device_policy, p->facts->n_nodes),
         .host = og__premised_policy(p),
         .victim = og__victim_setup(&c->victim, &c->above)};
+    s.keepers = (uint32_t)p->facts->keepers;
     s.device.n_slots = og__device_plan(p).rows.n_slots;
     s.host.n_slots = (uint32_t)n_slots;
     return s;

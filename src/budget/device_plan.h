@@ -1,8 +1,9 @@
 /* How --device-memory is shared out: a function of what is asked and of what is known of batches.
  *
- *   | model, optimiser | activations, workspace | rooms of batches' rows | slack | feature rows |
+ *   | models, optimiser | activations, workspace | rooms of batches' rows | slack | feature rows |
  *
- * Everything but the rows is what training needs there; rows get the rest. */
+ * Everything but the rows is what training needs there; rows get the rest. Of several devices all
+ * have as many rows as the first, on which the model is beside its trainers. */
 #ifndef OG_DEVICE_PLAN_H
 #define OG_DEVICE_PLAN_H
 
@@ -16,12 +17,14 @@ struct og_premises;
 
 /* In bytes. */
 struct og_device_plan {
-    size_t limit; /* 0: none was given */
+    size_t limit;  /* of each device; 0: none was given */
+    int n_devices; /* that keep rows */
     size_t model, activations, sampling;
-    struct og_rows_setup rows; /* slots, and rooms for the rows of batches */
-    size_t rooms, cache;
-    size_t slack;    /* left for batches larger than planned */
-    size_t smallest; /* the least --device-memory that would do */
+    struct og_rows_setup rows;  /* slots of all devices, and rooms for the rows of batches */
+    size_t rooms, cache;        /* of each device */
+    size_t slack;               /* left for batches larger than planned */
+    size_t smallest;            /* the least --device-memory that would do */
+    size_t of_trainer, of_rows; /* bounds: of each trainer, and of rows with the model */
 };
 struct og_device_plan og__device_plan(const struct og_premises *p);
 /* Refuse when the limit is below the smallest that would do. */

@@ -75,7 +75,8 @@ struct og_facts {
         size_t handed;          /* a batch that leaves the session */
         size_t model;           /* with what training keeps of it besides */
         size_t activations;
-        size_t there_model, there_activations; /* of the device's memory, where that is bounded; */
+        size_t there_model, there_activations; /* of a device's memory, where that is bounded, of */
+        size_t there_trainer;                  /* the first's, which has most; a trainer's of it; */
         size_t sampling_staging;               /* of the host's memory, of a device that samples */
         size_t there_sampling; /* structure and hops; 0: not there, or not bounded */
     } bytes;
@@ -87,6 +88,8 @@ struct og_facts {
     uint64_t typed_rows;       /* of each type with features the most that a batch has, in all */
     double pilot_seconds;      /* sampling one */
     struct og_link_rates link; /* to a device that keeps rows, once measured */
+    int keepers;               /* devices that keep rows; 0: none */
+    int first_trainers;        /* on the first of them, beside the model */
     struct og_growth growth;   /* where batches may be sampled ahead */
     /* with --exchange: rows of its own nodes that all ranks ask this one for in a round, at most,
      * and those nodes; else 0 */

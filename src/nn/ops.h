@@ -502,25 +502,31 @@ struct og_most {
     uint64_t rows, keys, counted;
 };
 
-/* Rows of features that stay where the backend computes: slots of a cache, and rooms, in each of
- * which the rows of a batch lie one behind the other. Rows come out of all tiers at once: slots,
- * and what of the host's memory was pinned for it.
+/* Rows of features that stay where backends compute: slots of a cache, and rooms, in each of which
+ * the rows of a batch lie one behind the other. Rows come out of all tiers at once: slots, and what
+ * of the host's memory was pinned for it.
  *
  *   slots ───┐                                              (1) moves, before they are overwritten:
  *   host  ───┼─> collect ─> room ─> the model                   slots ─> the host's places
  *   staging ─┘                └──> slots                    (2) entries
  *
- * One thread brings rows, while another one computes. */
+ * Several devices are one cache: of n the slot of place p is number p / n of device p modulo n.
+ * Each has rooms of its own, and reads what others have.
+ *
+ * One thread brings rows, while others compute. */
 struct og_rows_there;
-enum { OG__MOST_ROOMS = 3 }; /* one is trained on, one is full, one is being filled */
+enum {
+    OG__MOST_ROOMS = 3,    /* of a device: one is trained on, one is full, one is being filled */
+    OG__MOST_KEEPERS = 16, /* devices */
+};
 struct og_rows_setup {
-    uint32_t n_slots;
-    int n_rooms;
+    uint32_t n_slots;   /* of all devices */
+    int n_rooms;        /* of each */
     uint64_t room_rows; /* of the largest batch; more are taken when one has more */
     size_t row_bytes;
 };
 struct og_bringing {
-    int room;
+    int room;         /* number r of device k is k * OG__MOST_ROOMS + r */
     struct og_rows x; /* base: NULL stands for slots; their places, and then those of the host */
     uint32_t n_moves;
     const uint32_t *move_from, *move_to; /* [n_moves] slots; the host's places */
@@ -530,17 +536,23 @@ struct og_bringing {
 struct og_brought {
     struct og_rows rows;                  /* in the room */
     uint64_t link_bytes, link_bytes_back; /* of rows, over the link */
+    uint64_t peer_hits;                   /* rows of the batch that another device had */
+    uint64_t peer_bytes;                  /* of those, and of rows that entered another's slots */
 };
 struct og_rows_ops {
-    int (*open)(struct og_rows_there **out, struct og_nn_backend *be,
+    /* On n backends, each of a device of its own; in their order. */
+    int (*open)(struct og_rows_there **out, struct og_nn_backend *const *be, int n,
                 const struct og_rows_setup *setup, struct og_err *err);
     void (*close)(struct og_rows_there *t); /* NULL: nothing */
-    /* What it takes of the backend's memory, and of the host's (which is not counted by it). */
-    size_t (*bytes)(const struct og_rows_setup *setup);
+    /* What it takes of the memory of each of n backends, and of the host's for each (which is not
+     * counted by it). */
+    size_t (*bytes)(const struct og_rows_setup *setup, int n);
     size_t (*host_bytes)(void);
     /* Memory of the host that rows may come from. */
     void *(*pin)(struct og_rows_there *t, size_t bytes, struct og_err *err);
     void (*unpin)(struct og_rows_there *t, void *p, size_t bytes);
+    /* Another backend of device number `part`: its operators look at rows in rooms, too. */
+    int (*join)(struct og_rows_there *t, int part, struct og_nn_backend *be, struct og_err *err);
     /* n rows, one behind the other in pinned memory, into slots; done when it returns. */
     int (*fill)(struct og_rows_there *t, const char *rows, const uint32_t *slot, uint32_t n,
                 struct og_err *err);
@@ -550,10 +562,12 @@ struct og_rows_ops {
                  struct og_err *err);
     int (*wait)(struct og_rows_there *t, int room, struct og_err *err);
     int (*finish)(struct og_rows_there *t, struct og_err *err); /* all that was asked */
-    /* Seconds of the link so far, where they are a model's; 0: it takes what it takes. */
+    /* Seconds of the first device's link so far, where they are a model's; 0: it takes what it
+     * takes. */
     double (*link_seconds)(const struct og_rows_there *t);
-    /* What the backend was asked so far is the last to look at the room. By who computes. */
-    int (*used)(struct og_rows_there *t, int room, struct og_err *err);
+    /* What this backend, one of those that were opened on or joined, was asked so far is the last
+     * to look at the room. By who computes. */
+    int (*used)(struct og_rows_there *t, int room, struct og_nn_backend *be, struct og_err *err);
 };
 
 /* Uniform sampling there, to the samples of the processors (nn/device/sampler.h). */

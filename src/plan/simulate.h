@@ -33,6 +33,7 @@ struct og_simulation {
     const uint32_t *end; /* [n_ends] batches before which those end, ascending; NULL: all of them
                             are as long */
     uint32_t n_ends;
+    uint32_t epoch;  /* batches of one, where their numbers in it matter (tiers.h); 0: all */
     uint32_t unseen; /* of the batches that a policy wants to see behind one, for want of memory */
     const uint32_t *size; /* [n_sizes] rows of the caches, ascending, none above n_nodes */
     uint32_t n_sizes;     /* at most OG__MOST_SIZES */

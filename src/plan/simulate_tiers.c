@@ -56,7 +56,8 @@ static int count_batch(struct counting *c, uint32_t batch, const uint32_t *ids, 
     for (uint32_t i = 0; i < p->plan.n_misses && c->sim->row; i++)
         p->plan.misses[i] = c->sim->row[p->plan.misses[i]];
     og__lane_count(c->sim, n, p->plan.misses, p->plan.n_misses, &out->cost);
-    og__tiers_cost_add(&out->tiers, p);
+    og__tiers_cost_add(&out->tiers, og__tiers_setup(c->tiers), p,
+                       c->sim->epoch ? batch % c->sim->epoch : batch);
     return c->missed ? c->missed(c->arg, batch, p->plan.misses, p->plan.n_misses, err) : 0;
 }
 

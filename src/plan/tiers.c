@@ -426,8 +426,24 @@ uint32_t og__tiers_prefill(struct og_tiers *t, uint32_t *nodes, uint32_t *places
 
 /* ---- a batch ---- */
 
-void og__tiers_cost_add(struct og_tiers_cost *sum, const struct og_tiers_plan *p)
+/* Slot s is on device s modulo the keepers (nn/ops.h). */
+static void add_peers(struct og_tiers_cost *sum, const struct og_tiers_setup *setup,
+                      const struct og_plan *p, uint32_t batch)
 {
+    const uint32_t own = batch % setup->keepers;
+    for (uint32_t i = 0; i < p->n; i++)
+        sum->peer_hits +=
+            p->place[i] < setup->device.n_slots && p->place[i] % setup->keepers != own;
+    for (uint32_t c = 0; c < p->n_changes; c++)
+        sum->peer_entries +=
+            p->change_slot[c] < setup->device.n_slots && p->change_slot[c] % setup->keepers != own;
+}
+
+void og__tiers_cost_add(struct og_tiers_cost *sum, const struct og_tiers_setup *setup,
+                        const struct og_tiers_plan *p, uint32_t batch)
+{
+    if (setup->keepers > 1)
+        add_peers(sum, setup, &p->plan, batch);
     sum->device_hits += p->device_hits;
     sum->host_hits += p->host_hits;
     sum->victim_hits += p->victim_hits;

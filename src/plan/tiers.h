@@ -29,6 +29,7 @@
 struct og_tiers_setup {
     struct og_policy_setup device, host; /* each with its slots; of the same nodes */
     struct og_victim_setup victim;
+    uint32_t keepers; /* devices round which the slots go; 0 = one */
 };
 
 struct og_tiers;
@@ -80,8 +81,11 @@ struct og_tiers_plan {
 struct og_tiers_cost {
     uint64_t device_hits, host_hits, victim_hits;
     uint64_t demoted, victim_pushed, victim_dropped;
+    uint64_t peer_hits, peer_entries; /* rows that another device than the batch's has, and gets */
 };
-void og__tiers_cost_add(struct og_tiers_cost *sum, const struct og_tiers_plan *p);
+/* batch: its number in the epoch, which is on device batch modulo the keepers. */
+void og__tiers_cost_add(struct og_tiers_cost *sum, const struct og_tiers_setup *setup,
+                        const struct og_tiers_plan *p, uint32_t batch);
 /* Rows that go over the link, of so many in all; and that come back. */
 static inline uint64_t og__tiers_linked(const struct og_tiers_cost *c, uint64_t rows)
 {
@@ -90,6 +94,11 @@ static inline uint64_t og__tiers_linked(const struct og_tiers_cost *c, uint64_t 
 static inline uint64_t og__tiers_linked_back(const struct og_tiers_cost *c)
 {
     return c->demoted + c->victim_pushed;
+}
+/* And from device to device. */
+static inline uint64_t og__tiers_to_peers(const struct og_tiers_cost *c)
+{
+    return c->peer_hits + c->peer_entries;
 }
 
 void og__tiers_plan_init(struct og_tiers_plan *p, struct og_budget *b);

@@ -35,15 +35,17 @@
     X(exchange_seconds, double) /* that messages of rows took, waiting included */
 
 /* Of runs with a cache on a device; not told of others. */
-#define OG_TIER_COUNTERS(X)                                                  \
-    X(device_hits, uint64_t)                                                 \
-    X(host_hits, uint64_t)                                                   \
-    X(victim_hits, uint64_t)                                                 \
-    X(victim_pushed, uint64_t)                                               \
-    X(victim_dropped, uint64_t)                                              \
-    X(demoted, uint64_t)         /* from the device's cache to the host's */ \
-    X(link_bytes, uint64_t)      /* of rows, to the device */                \
-    X(link_bytes_back, uint64_t) /* and from its cache */
+#define OG_TIER_COUNTERS(X)                                                    \
+    X(device_hits, uint64_t)                                                   \
+    X(host_hits, uint64_t)                                                     \
+    X(victim_hits, uint64_t)                                                   \
+    X(victim_pushed, uint64_t)                                                 \
+    X(victim_dropped, uint64_t)                                                \
+    X(demoted, uint64_t)         /* from the device's cache to the host's */   \
+    X(link_bytes, uint64_t)      /* of rows, to the device */                  \
+    X(link_bytes_back, uint64_t) /* and from its cache */                      \
+    X(peer_hits, uint64_t)       /* of device_hits: another device had them */ \
+    X(peer_bytes, uint64_t)      /* of rows, from device to device */
 
 #define OG_PREPARE_COUNTERS(X) \
     X(seconds, double)         \

@@ -54,7 +54,9 @@ static json_t *with_tiers(json_t *told, const struct og_tiers_cost *c, uint64_t 
                {"victim_dropped", c->victim_dropped},
                {"demoted", c->demoted},
                {"link_bytes", og__tiers_linked(c, rows) * row},
-               {"link_bytes_back", og__tiers_linked_back(c) * row}};
+               {"link_bytes_back", og__tiers_linked_back(c) * row},
+               {"peer_hits", c->peer_hits},
+               {"peer_bytes", og__tiers_to_peers(c) * row}};
     for (size_t i = 0; i < OG_COUNT(all); i++)
         told = og__json_with(told, all[i].key, json_integer((json_int_t)all[i].n));
     return told;
@@ -200,10 +202,10 @@ static json_t *device_json(const struct og_session *s)
     if (!s->way.tiers)
         return json_null();
     return json_pack(
-        "{s:s s:I s:I s:I s:i s:{s:I s:I s:I s:I s:I s:I s:I s:I}}", "policy",
-        og__policy_word(s->way.device_policy), "cache_rows", (json_int_t)d.rows.n_slots,
-        "victim_rows", (json_int_t)og__victim_places(&tiers.victim), "row_bytes",
-        (json_int_t)s->facts.row_bytes, "batches", d.rows.n_rooms, "memory", "limit",
+        "{s:s s:i s:I s:I s:I s:i s:{s:I s:I s:I s:I s:I s:I s:I s:I}}", "policy",
+        og__policy_word(s->way.device_policy), "devices", d.n_devices, "cache_rows",
+        (json_int_t)d.rows.n_slots, "victim_rows", (json_int_t)og__victim_places(&tiers.victim),
+        "row_bytes", (json_int_t)s->facts.row_bytes, "batches", d.rows.n_rooms, "memory", "limit",
         (json_int_t)d.limit, "smallest", (json_int_t)d.smallest, "model", (json_int_t)d.model,
         "activations", (json_int_t)d.activations, "sampling", (json_int_t)d.sampling, "batches",
         (json_int_t)d.rooms, "feature cache", (json_int_t)d.cache, "slack", (json_int_t)d.slack);

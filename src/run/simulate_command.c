@@ -11,6 +11,7 @@
 #include "train/json.h"
 #include "train/options.h"
 #include "train/session.h"
+#include "train/trainers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -196,9 +197,11 @@ static bool is_pair(const struct simulator *m, int i, int k)
 static struct og_tiers_setup pair_of(const struct simulator *m, const struct asked_policy *host,
                                      const struct asked_policy *device)
 {
+    const struct og_options *opt = m->s ? &m->s->config.opt : &m->opt;
     return (struct og_tiers_setup){.device = setup_of(m, device),
                                    .host = setup_of(m, host),
-                                   .victim = og__victim_setup(&m->victim, &device->opt)};
+                                   .victim = og__victim_setup(&m->victim, &device->opt),
+                                   .keepers = (uint32_t)og__trainers_keepers(opt)};
 }
 
 /* The shorter of what each would have by itself. */
@@ -208,6 +211,7 @@ static struct og_simulation simulation_of_pair(const struct simulator *m,
 {
     struct og_simulation sim = og__simulation_of(m, host);
     sim.superbatch = OG_MIN(sim.superbatch, superbatch_of(m, device->kind));
+    sim.epoch = m->epoch;
     return sim;
 }
 

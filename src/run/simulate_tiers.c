@@ -36,6 +36,8 @@ json_t *og__tiers_json(const struct og_tiers_names *names, const struct og_tiers
         {"bytes_read", cost->bytes},
         {"link_bytes", og__tiers_linked(tiers, cost->rows) * row_bytes},
         {"link_bytes_back", og__tiers_linked_back(tiers) * row_bytes},
+        {"peer_hits", tiers->peer_hits},
+        {"peer_bytes", og__tiers_to_peers(tiers) * row_bytes},
         {"demoted", tiers->demoted},
         {"victim_pushed", tiers->victim_pushed},
         {"victim_dropped", tiers->victim_dropped},

@@ -133,7 +133,8 @@ static int give_batch(struct og_trainer *t, const struct og_work *w, struct og_e
     int one;
     int rc;
     OG_TRY(begin_own(t, w, err));
-    while ((one = og__trainers_pick(t->trainers, OG_MIN(w->behind + 1, left))) < 0)
+    while ((one = og__trainers_pick(t->trainers, OG_MIN(w->behind + 1, left),
+                                    og__device_rows_keeper(s->path.device_rows, w))) < 0)
         OG_TRY(take_next(t, err));
     OG_TRY(
         og__trainers_give(t->trainers, one, w, &t->steps, og__rounds_behind(t, d), s->pool, err));
@@ -275,7 +276,8 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     if (s->config.opt.resume)
         OG_TRY(og__run_resume(t, err));
     if (og__trainers_all(&setup) > 0) {
-        OG_TRY(og__trainers_open(&t->trainers, &s->learner, &s->facts, &setup, s->budget, err));
+        OG_TRY(og__trainers_open(&t->trainers, &s->learner, &s->facts, &setup, s->path.device_rows,
+                                 og__device_plan(&s->given).of_trainer, s->budget, err));
         s->path.shift = og__trainers_shift(t->trainers);
     }
     t->behind_most = rounds_at_trainers(t);

@@ -226,10 +226,13 @@ static int open_device_features(struct og_data_path *d, uint64_t *prefill, struc
 {
     const struct og_premises given = {d->config, d->facts, d->way};
     const struct og_tiers_places at = og__tiers_places(d->tiers);
+    const struct og_device_plan device = og__device_plan(&given);
     const struct og_device_rows_setup setup = {
-        .ops = og__model_rows_ops(d->model),
-        .backend = og__model_backend(d->model),
-        .rows = og__device_plan(&given).rows,
+        .ops = d->learner->ops,
+        .backend = og__model_backend(d->learner->model),
+        .devices = d->learner->devices,
+        .bound = device.of_rows,
+        .rows = device.rows,
         .at = at,
         .n_victims = at.misses - at.victim,
         .most = (uint32_t)og__input_rows(d->facts),

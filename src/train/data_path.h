@@ -11,6 +11,7 @@
 #include "budget/memory_plan.h"
 #include "train/device_rows.h"
 #include "train/device_sampling.h"
+#include "train/learner.h"
 #include "train/packs.h"
 #include "train/source.h"
 #include "train/structure.h"
@@ -63,7 +64,8 @@ struct og_data_path {
     struct og_typed_told *told;       /* the same by types (typed_told.h); NULL: there are none */
     struct og_timeline *timeline;     /* NULL = none */
     const struct og_shift *shift;     /* of who samples; NULL: they do nothing else */
-    struct og_model *model; /* where its rows go, to a device's cache; else not looked at */
+    const struct og_learner
+        *learner; /* where its rows go, to a device's cache; else not looked at */
     /* its own */
     struct og_sampler **samplers;       /* og__samplers(way) of them */
     struct og_device_sampling sampling; /* who draws their hops, where that is a device */

@@ -90,7 +90,7 @@ static void begin_work(const struct og_flow *f, uint64_t item, struct og_work *w
     w->plan.n = w->plan.n_misses = w->plan.n_changes = 0;
     w->tiers.device_hits = w->tiers.host_hits = w->tiers.victim_hits = 0;
     w->tiers.n_pushed = w->tiers.n_dropped = w->tiers.n_moves = 0;
-    w->link_bytes = w->link_bytes_back = 0;
+    w->link_bytes = w->link_bytes_back = w->peer_hits = w->peer_bytes = 0;
     w->read = w->trace_read = (struct og_io_counts){0};
     w->sampled_from = (struct og_sample_reads){0};
     w->ahead = (struct og_ahead_counts){0};

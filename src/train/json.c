@@ -46,6 +46,8 @@ void og__count_tiers(struct og_tier_counters *c, const struct og_work *w)
     c->demoted += w->tiers.n_moves - w->tiers.n_pushed;
     c->link_bytes += w->link_bytes;
     c->link_bytes_back += w->link_bytes_back;
+    c->peer_hits += w->peer_hits;
+    c->peer_bytes += w->peer_bytes;
 }
 
 void og__count_work(struct og_epoch_counters *c, const struct og_work *w)

@@ -1,4 +1,6 @@
 #include "train/learner.h"
+
+#include "budget/device_plan.h"
 #include "nn/ops.h"
 #include "nn/tasks.h"
 
@@ -88,6 +90,8 @@ int og__learner_begin(struct og_learner *l, const struct og_config *config, stru
 {
     int rc;
     *l = (struct og_learner){.devices = og__devices(config)};
+    if (og__has_tiers(config))
+        l->devices.n = OG_MIN(l->devices.n, og__trainers_keepers(&config->opt));
     OG_TRY(og__nn_find(&l->ops, config->opt.device, err));
     for (int i = 0; i < l->devices.n; i++)
         OG_TRY(og__nn_warm_up(l->ops, l->devices.number[i], pool, err));
@@ -110,28 +114,64 @@ static void add_trainers(const struct og_learner *l, struct og_facts *f,
     f->bytes.activations += og__trainers_activation_bytes(l->ops, f, &s);
 }
 
+/* Of a model with those gradients, or of none; without what of it is the host's. */
+static void add_there(struct og_there *t, const struct og_learner *l, const struct og_facts *f,
+                      int optimizer, bool gradients, int threads)
+{
+    t->model += og__model_bytes(l->ops, &f->shape, optimizer);
+    t->activations += og__model_workspace_bytes(l->ops, &f->shape, &f->caps, gradients, threads) -
+                      l->ops->own_bytes(threads);
+}
+
+static void add_library(struct og_there *t, const struct og_learner *l)
+{
+    const size_t own = l->ops->own_there ? l->ops->own_there() : 0;
+    t->activations += own;
+    t->library += own;
+}
+
+/* Rows that stay on devices without the model have a backend of their own there. */
 struct og_there og__learner_there(const struct og_learner *l, const struct og_facts *f,
                                   const struct og_config *config, int k)
 {
     const struct og_trainers_setup s = og__trainers_setup(&config->opt);
-    const bool shared = has_trainers(config);
+    const bool shared = has_trainers(config), trains = config->want & OG__WANT_TRAINING;
     const int threads = config->opt.threads;
     struct og_there t = {0};
-    const size_t own = l->ops->own_bytes(threads), library = l->ops->own_there();
-    for (int i = k; shared && i < og__trainers_all(&s); i += l->devices.n)
+    for (int i = k; shared && i < og__trainers_all(&s); i += l->devices.n) {
         t.trainers++;
-    t.model = (size_t)t.trainers * og__model_bytes(l->ops, &f->shape, OG_OPTIMIZER_SGD);
-    t.activations =
-        (size_t)t.trainers *
-        (og__model_workspace_bytes(l->ops, &f->shape, &f->caps, true, threads) - own + library);
-    if (k > 0)
-        return t;
-    t.model += og__model_bytes(l->ops, &f->shape, config->opt.optimizer);
-    t.activations +=
-        og__model_workspace_bytes(l->ops, &f->shape, &f->caps,
-                                  config->want & OG__WANT_TRAINING && !shared, threads) -
-        own + library;
+        add_there(&t, l, f, OG_OPTIMIZER_SGD, true, threads);
+        add_library(&t, l);
+    }
+    if (k == 0)
+        add_there(&t, l, f, config->opt.optimizer, trains && !shared, threads);
+    if (k == 0 || og__has_tiers(config))
+        add_library(&t, l);
     return t;
+}
+
+/* What is on devices is of a budget of its own (device_plan.h); of the host's memory there is what
+ * backends and rows have of it. */
+static void set_apart(const struct og_learner *l, struct og_facts *f,
+                      const struct og_config *config)
+{
+    const struct og_there first = og__learner_there(l, f, config, 0);
+    const int n = l->devices.n;
+    struct og_there trainer = {0};
+    add_there(&trainer, l, f, OG_OPTIMIZER_SGD, true, config->opt.threads);
+    add_library(&trainer, l);
+    for (int k = 0; k < n; k++) {
+        const struct og_there t = og__learner_there(l, f, config, k);
+        f->bytes.model -= t.model;
+        f->bytes.activations -= t.activations - t.library;
+    }
+    f->bytes.activations += (size_t)n * l->ops->rows->host_bytes() +
+                            (size_t)(n - 1) * l->ops->own_bytes(config->opt.threads);
+    f->bytes.there_model = first.model;
+    f->bytes.there_activations = first.activations;
+    f->bytes.there_trainer = trainer.model + trainer.activations;
+    f->first_trainers = first.trainers;
+    f->keepers = n;
 }
 
 /* Training keeps the best parameters so far, those being written, and what steps are made of. */
@@ -152,17 +192,10 @@ void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
         f->bytes.targets = og__labels_bytes(f->ds, (int64_t)f->schedule.batch_size);
     if (has_trainers(config))
         add_trainers(l, f, &config->opt);
-    f->bytes.there_model = f->bytes.there_activations = 0;
-    if (og__has_tiers(config)) { /* of a budget of its own (device_plan.h) */
-        const size_t own = l->ops->own_bytes(config->opt.threads);
-        const size_t workspace =
-            og__model_workspace_bytes(l->ops, &f->shape, &f->caps, alone, config->opt.threads);
-        f->bytes.there_model = model;
-        f->bytes.there_activations = workspace - own + l->ops->own_there();
-        f->bytes.model -= model;
-        f->bytes.activations -= workspace - own;
-        f->bytes.activations += l->ops->rows->host_bytes();
-    }
+    f->bytes.there_model = f->bytes.there_activations = f->bytes.there_trainer = 0;
+    f->keepers = f->first_trainers = 0;
+    if (og__has_tiers(config))
+        set_apart(l, f, config);
 }
 
 /* ---- while there is one ---- */
@@ -187,7 +220,7 @@ int og__learner_open(struct og_learner *l, const struct og_premises *p, struct o
                      struct og_budget *b, struct og_err *err)
 {
     const bool gradients = p->config->want & OG__WANT_TRAINING && !has_trainers(p->config);
-    const size_t bound = og__has_tiers(p->config) ? (size_t)p->config->opt.device_memory.value : 0;
+    const size_t bound = og__device_plan(p).of_rows;
     return open_model(l, p, gradients, bound, pool, b, err);
 }
 

@@ -42,6 +42,7 @@ void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
 struct og_there {
     int trainers; /* 0: the model alone, or nobody */
     size_t model, activations;
+    size_t library; /* of activations */
 };
 struct og_there og__learner_there(const struct og_learner *l, const struct og_facts *f,
                                   const struct og_config *config, int k);

@@ -50,7 +50,7 @@ static int open_probe(struct link_probe *p, const struct og_nn_ops *nn, int numb
     }
     OG_TRY(nn->open(&p->backend, number, NULL, p->budget, err));
     OG_TRY(nn->bound ? nn->bound(p->backend, limit, err) : 0);
-    OG_TRY(p->ops->open(&p->there, p->backend, &setup, err));
+    OG_TRY(p->ops->open(&p->there, &p->backend, 1, &setup, err));
     p->host = p->ops->pin(p->there, p->n * p->row_bytes, err);
     OG_TRY(p->host ? 0 : -ENOMEM);
     memset(p->host, 0, p->n * p->row_bytes);

@@ -102,7 +102,7 @@ static void load_rows(struct og_flow *flow, const struct og_data_path *d)
 static void load_tiers(struct og_pipeline *p, struct og_data_path *d)
 {
     load_rows(&p->flow, d);
-    p->flow.n_staging = og__device_rows_in_flight(d->device_rows);
+    p->flow.n_staging = og__device_rows_start(d->device_rows);
 }
 
 void og__pipeline_train(struct og_pipeline *p, struct og_data_path *d, struct og_items items)

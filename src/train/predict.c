@@ -51,6 +51,8 @@ static void scale_costs(struct og_predicted *p, const struct og_predicted *sum, 
     p->tiers.demoted = scaled(sum->tiers.demoted, scale);
     p->tiers.victim_pushed = scaled(sum->tiers.victim_pushed, scale);
     p->tiers.victim_dropped = scaled(sum->tiers.victim_dropped, scale);
+    p->tiers.peer_hits = OG_MIN(scaled(sum->tiers.peer_hits, scale), p->tiers.device_hits);
+    p->tiers.peer_entries = scaled(sum->tiers.peer_entries, scale);
     p->topology_reads = scaled(sum->topology_reads, scale);
     p->topology_bytes = scaled(sum->topology_bytes, scale);
     p->topology_passes = scaled(sum->topology_passes, scale);

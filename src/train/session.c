@@ -19,7 +19,7 @@ static int build_session(struct og_session *s, unsigned want, struct og_err *err
     int rc;
     if ((want & OG__WANT_MODEL))
         OG_TRY(og__learner_open(&s->learner, &s->given, s->pool, s->budget, err));
-    s->path.model = s->learner.model;
+    s->path.learner = &s->learner;
     OG_TRY(og__data_path_open(&s->path, want, &s->prepare.prefill, err));
     if (s->config.opt.trace_timeline)
         OG_TRY(og__timeline_open(&s->path.timeline, s->config.opt.trace_timeline, err));

@@ -1,7 +1,6 @@
 /* A cache on the device over the host's: what is asked of it, and both policies. */
 #include "train/session_parts.h"
 
-#include "budget/devices.h"
 #include "train/hotness.h"
 #include "train/options.h"
 #include "train/predict.h"
@@ -27,10 +26,6 @@ static int refuse_with(const struct og_config *c, struct og_err *err)
          "leave --alternate out"},
         {opt->policy == OG_POLICY_SWEEP || c->above.policy == OG_POLICY_SWEEP,
          "sweep fills its cache while a device reads it", "name another policy"},
-        {og__devices(c).n > 1, "one device keeps rows, which trains alone",
-         "give one device, or as many --workers as devices"},
-        {opt->trainers > 1 || opt->executors.samplers > 0, "one trainer has the device",
-         "leave --trainers and --executors out"},
         {og__exchanges(c), "a device knows nothing of rows that other workers have",
          "leave --exchange out"},
     };
@@ -85,7 +80,9 @@ int og__session_settle_tiers(struct og_config *c, struct og_err *err)
     OG_TRY(read_policy(c, err));
     OG_TRY(refuse_with(c, err));
     OG_TRY(read_victims(c, err));
-    opt->trainers = 1;
+    if (opt->trainers == 0 &&
+        opt->executors.samplers == 0) /* what several do is not measured with rows on devices */
+        opt->trainers = 1;
 out:
     return rc;
 }

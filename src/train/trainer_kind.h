@@ -3,7 +3,7 @@
 #ifndef OG_TRAINER_KIND_H
 #define OG_TRAINER_KIND_H
 
-#include "train/flow.h"
+#include "train/device_rows.h"
 #include "train/learner.h"
 #include "train/steps.h"
 
@@ -19,7 +19,9 @@ struct og_trainer_given {
     const struct og_learner *learner;
     const struct og_facts *facts;
     int threads;
-    int device; /* its number */
+    int device, keeper;          /* its number, and which of the devices that is */
+    struct og_device_rows *rows; /* that come to devices; NULL: they are copied from the host's */
+    size_t bound;                /* of the device's memory then */
     struct og_budget *budget;
 };
 
@@ -32,8 +34,9 @@ struct og_trainer_kind {
      * NULL. */
     int (*open)(void **self, const struct og_trainer_given *given, struct og_err *err);
     void (*close)(void *self);
-    /* A copy of all that it reads of a mini-batch, and the parameters that its step is to see: in
-     * the thread of who gives it, with the pool's threads. */
+    /* A copy of all that it reads of a mini-batch, but for rows that are on its device, which it
+     * has until they are computed; and the parameters that its step is to see: in the thread of who
+     * gives it, with the pool's threads. */
     int (*bring)(void *self, const struct og_work *w, const struct og_steps *steps, int ended,
                  struct og_pool *pool, struct og_err *err);
     /* Gradients of what was brought last, in a thread of its own. The part stays until the next

@@ -10,6 +10,7 @@
 
 struct group {
     const struct og_facts *facts;
+    struct og_device_rows *rows; /* or NULL */
     struct og_pool *pool;
     struct og_model *model;
     struct og_arena copy; /* of the mini-batch: */
@@ -26,7 +27,7 @@ enum { OPTIMIZER = OG_OPTIMIZER_SGD };
 /* Sizes of a copy. */
 struct extent {
     struct og_batch_caps caps;
-    size_t rows, labels; /* bytes, rows with what lies between those of types */
+    size_t rows, labels; /* bytes, rows with what lies between those of types; 0: on the device */
     uint32_t n_types;    /* 0: of one */
 };
 
@@ -64,10 +65,11 @@ static uint32_t types_of(const struct og_facts *f)
 
 static size_t most_copied(const struct og_facts *f)
 {
-    const struct extent most = {.caps = f->caps,
-                                .rows = og__input_bytes(f) + types_of(f) * og__arena_room(1),
-                                .labels = og__targets_bytes(f),
-                                .n_types = types_of(f)};
+    const struct extent most = {
+        .caps = f->caps,
+        .rows = f->caps.rows_come ? 0 : og__input_bytes(f) + types_of(f) * og__arena_room(1),
+        .labels = og__targets_bytes(f),
+        .n_types = types_of(f)};
     return copy_bytes(&most);
 }
 
@@ -132,11 +134,15 @@ static void gather_rows(struct og_arena *arena, const struct og_rows *from, stru
     og__pool_run(pool, (from->n + (size_t)TASK_ROWS - 1) / TASK_ROWS, copy_rows, &c);
 }
 
-/* A view a type, of a typed graph. */
+/* A view a type, of a typed graph. What is on the device stays where it is. */
 static const struct og_rows *gather_all(struct group *to, const struct og_work *w,
                                         struct og_pool *pool)
 {
     const uint32_t n = types_of(to->facts);
+    if (to->rows) {
+        to->work.view = *w->rows;
+        return &to->work.view;
+    }
     struct og_rows *rows = n > 0 ? og__arena_take(&to->copy, n * sizeof(*rows)) : &to->work.view;
     for (uint32_t t = 0; t < OG_MAX(n, 1u); t++)
         gather_rows(&to->copy, &w->rows[t], &rows[t], pool);
@@ -147,7 +153,7 @@ static size_t rows_bytes(const struct og_facts *f, const struct og_work *w)
 {
     size_t sum = 0;
     if (!f->types)
-        return w->rows->n * w->rows->stride;
+        return w->rows->comes ? 0 : w->rows->n * w->rows->stride;
     for (uint32_t t = 0; t < f->types->n_types; t++)
         sum += og__arena_room(w->rows[t].n * w->rows[t].stride);
     return sum;
@@ -204,6 +210,8 @@ static int bring(void *self, const struct og_work *w, const struct og_steps *ste
     to->key =
         (struct og_step){(uint64_t)steps->opt->seed, w->descriptor.epoch, w->descriptor.batch};
     OG_TRY(og__steps_show(steps, ended, to->model, err));
+    if (to->rows)
+        og__device_rows_keep(to->rows, w);
 out:
     return rc;
 }
@@ -217,6 +225,8 @@ static int compute(void *self, struct og_part *part, struct og_err *err)
     *part = (struct og_part){.work = &own->work, .model = own->model};
     int rc = og__model_part(own->model, &own->work.sampled.batch, own->work.rows, own->targets,
                             &own->key, &part->metrics, err);
+    if (own->rows)
+        og__device_rows_done(own->rows, &own->work, og__model_backend(own->model));
     part->seconds = og__now() - start;
     return rc;
 }
@@ -231,9 +241,13 @@ static int open_group(void **self, const struct og_trainer_given *g, struct og_e
     if (!own)
         return og__fail_errno(err, -ENOMEM, NULL, "trainers");
     own->facts = f;
+    own->rows = g->rows;
     OG_TRY(og__pool_open(&own->pool, g->threads, err));
     OG_TRY(og__model_create_on(&own->model, g->learner->ops, g->device, &f->shape, OPTIMIZER, 0,
                                own->pool, g->budget, err));
+    OG_TRY(og__model_bound(own->model, g->bound, err));
+    if (g->rows)
+        OG_TRY(og__device_rows_join(g->rows, g->keeper, og__model_backend(own->model), err));
     OG_TRY(og__model_reserve(own->model, &f->caps, true, err));
     OG_TRY(
         og__arena_init(&own->copy, og__host_memory(g->budget), most_copied(f), ACTIVATIONS, err));

@@ -13,8 +13,8 @@ struct trainer {
     int rc;
     struct og_err err;
     struct og_part part;
-    int device;       /* its number */
-    uint64_t trained; /* by who gives and takes */
+    int device, keeper; /* its number, and which of the devices that is */
+    uint64_t trained;   /* by who gives and takes */
     double seconds;
     enum { IDLE, GIVEN, MADE } state; /* guarded by all->lock */
 };
@@ -61,6 +61,12 @@ struct og_trainers_setup og__trainers_setup(const struct og_options *opt)
     }
     s.threads = s.n > 0 ? OG_MAX((opt->threads - samplers) / s.n, 1) : 0;
     return s;
+}
+
+int og__trainers_keepers(const struct og_options *opt)
+{
+    const struct og_trainers_setup s = og__trainers_setup(opt);
+    return OG_MIN(og__devices_asked(opt).n, OG_MAX(s.n, 1));
 }
 
 size_t og__trainers_model_bytes(const struct og_nn_ops *ops, const struct og_facts *f,
@@ -179,25 +185,30 @@ static bool pays(const struct og_trainers *t, int i, uint64_t remaining)
     return og__executors_profit(remaining, n, train, own > 0 ? own : train * t->setup.threads);
 }
 
+static bool may_take(const struct trainer *one, int keeper)
+{
+    return one->state == IDLE && (keeper < 0 || one->keeper == keeper);
+}
+
 /* lock is held. */
-static int find_free(struct og_trainers *t, uint64_t remaining)
+static int find_free(struct og_trainers *t, uint64_t remaining, int keeper)
 {
     for (int i = 0; i < t->setup.n; i++)
-        if (t->one[i].state == IDLE)
+        if (may_take(&t->one[i], keeper))
             return i;
     for (int k = 0; k < t->setup.standby; k++) {
         const int i = t->setup.n + k;
-        if (t->one[i].state == IDLE && !t->sampler[k].works && pays(t, i, remaining))
+        if (may_take(&t->one[i], keeper) && !t->sampler[k].works && pays(t, i, remaining))
             return i;
     }
     return -1;
 }
 
-int og__trainers_pick(struct og_trainers *t, uint64_t remaining)
+int og__trainers_pick(struct og_trainers *t, uint64_t remaining, int keeper)
 {
     int one;
     pthread_mutex_lock(&t->lock);
-    while ((one = find_free(t, remaining)) < 0 &&
+    while ((one = find_free(t, remaining, keeper)) < 0 &&
            (og__trainers_busy(t) == 0 || oldest(t)->state != MADE))
         pthread_cond_wait(&t->changed, &t->lock);
     pthread_mutex_unlock(&t->lock);
@@ -284,9 +295,11 @@ out:
 
 int og__trainers_open(struct og_trainers **out, const struct og_learner *l,
                       const struct og_facts *f, const struct og_trainers_setup *s,
-                      struct og_budget *b, struct og_err *err)
+                      struct og_device_rows *rows, size_t bound, struct og_budget *b,
+                      struct og_err *err)
 {
-    struct og_trainer_given given = {.learner = l, .facts = f, .budget = b};
+    struct og_trainer_given given = {
+        .learner = l, .facts = f, .rows = rows, .bound = bound, .budget = b};
     int rc = 0;
     struct og_trainers *t = calloc(1, sizeof(*t));
     *out = NULL;
@@ -300,7 +313,8 @@ int og__trainers_open(struct og_trainers **out, const struct og_learner *l,
         t->one[i].all = t;
     for (int i = 0; i < og__trainers_all(s); i++) {
         given.threads = i < s->n ? s->threads : 1;
-        given.device = t->one[i].device = l->devices.number[i % l->devices.n];
+        given.keeper = t->one[i].keeper = i % l->devices.n;
+        given.device = t->one[i].device = l->devices.number[given.keeper];
         OG_TRY(open_trainer(&t->one[i], &given, err));
     }
     *out = t;

@@ -37,23 +37,29 @@ static inline int og__trainers_all(const struct og_trainers_setup *s)
     return s->n + s->standby;
 }
 
+/* Of several devices so many keep rows, where any do: those with trainers, or the model's. */
+int og__trainers_keepers(const struct og_options *opt);
+
 /* What opening them takes: "model" and "activations". */
 size_t og__trainers_model_bytes(const struct og_nn_ops *ops, const struct og_facts *f,
                                 const struct og_trainers_setup *s);
 size_t og__trainers_activation_bytes(const struct og_nn_ops *ops, const struct og_facts *f,
                                      const struct og_trainers_setup *s);
 
+/* rows: that come to their devices, of whose memory each has so many bytes; NULL: from the host. */
 OG_MUST_CHECK int og__trainers_open(struct og_trainers **out, const struct og_learner *l,
                                     const struct og_facts *f, const struct og_trainers_setup *s,
-                                    struct og_budget *b, struct og_err *err);
+                                    struct og_device_rows *rows, size_t bound, struct og_budget *b,
+                                    struct og_err *err);
 /* What they are computing is finished, and dropped. NULL: nothing. */
 void og__trainers_close(struct og_trainers *t);
 
 int og__trainers_busy(const struct og_trainers *t); /* given and not taken */
 
 /* Who is to take a mini-batch when `remaining` of the epoch wait, itself included; -1: the oldest
- * that was given is to be taken first. Waits for one of the two. */
-int og__trainers_pick(struct og_trainers *t, uint64_t remaining);
+ * that was given is to be taken first. Waits for one of the two. keeper: which of the devices has
+ * its rows; -1: none. */
+int og__trainers_pick(struct og_trainers *t, uint64_t remaining, int keeper);
 /* A mini-batch to the one that was picked, with the parameters that its step is to see
  * (og__steps_show). The pool's threads copy it. */
 OG_MUST_CHECK int og__trainers_give(struct og_trainers *t, int one, const struct og_work *w,

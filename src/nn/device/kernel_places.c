@@ -20,14 +20,23 @@ OG_ON_DEVICE char *of_room(const struct og_k_places *op, uint32_t i)
 
 OG_ON_DEVICE char *of_slot(const struct og_k_places *op, uint32_t i)
 {
-    return (char *)op->x.base + op->slot[i] * op->x.stride;
+    return op->slots + op->slot[i] * op->x.stride;
+}
+
+/* Places of slots go round the devices. */
+OG_ON_DEVICE const char *of_place(const struct og_k_places *op, uint32_t i)
+{
+    const uint32_t place = op->x.index[i];
+    if (op->x.n_more > 0 && place >= op->x.more[0].first)
+        return og_row_of(&op->x, i);
+    return op->slots_of[place % op->n_parts] + place / op->n_parts * op->x.stride;
 }
 
 /* Rows of a batch, wherever they are, into its room. */
 OG_KERNEL(og__k_collect, og_k_places)
 {
     if (og_warp() < op->n)
-        copy_row(of_room(op, og_warp()), og_row_of(&op->x, og_warp()), op->x.stride OG_PASS);
+        copy_row(of_room(op, og_warp()), of_place(op, og_warp()), op->x.stride OG_PASS);
 }
 
 /* What slots hold, to places of the host. */

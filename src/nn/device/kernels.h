@@ -275,11 +275,14 @@ struct og_k_pair_back {
 /* The first tier of x are slots of the device; of others the host's pinned memory is read and
  * written where it lies, as the lists are. `room` has the rows of a batch, one behind the other. */
 struct og_k_places {
-    struct og_rows x; /* index: of the n rows at hand, and pinned */
+    struct og_rows x; /* index: of the n rows at hand, and pinned; base: not looked at */
     uint32_t n;
     const uint32_t *row;  /* [n] of the room; NULL: i */
-    const uint32_t *slot; /* [n] */
+    const uint32_t *slot; /* [n] of the device's own */
     char *room;
+    char *slots;                            /* the device's own, and of all devices: */
+    const char *slots_of[OG__MOST_KEEPERS]; /* [n_parts] */
+    uint32_t n_parts;
 };
 
 /* ---- sampling ---- */

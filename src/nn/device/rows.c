@@ -1,11 +1,14 @@
-/* Rows of features on a device (nn/ops.h): a stream of its own, on which each batch's rows are
- * collected into a room, what leaves slots goes, and what enters them comes, in this order.
+/* Rows of features on devices (nn/ops.h): each has a stream of its own, on which a batch's rows are
+ * collected into a room; then what leaves slots goes, and what enters them comes, of each device by
+ * its own stream. So nobody writes to a device's memory but itself.
  *
- *   bring    follow used[room] ── collect ... ── leave ... ── enter ... ── record came[room]
- *   work           record used[room] ┘                                        └─> follow came[room]
+ *   of the batch's device:   used[room], changed[every] ─> collect ─> came[room]
+ *   of every device with     came[of every device] ─> leave, enter ─> changed[own]
+ *   slots that change:
+ *   work                     came[room] ─> ... ─> used[room]
  *
- * Kernels read lists and rows of the host where they lie. Lists go by way of two pinned halves: one
- * is written while kernels read the other. */
+ * Kernels read lists and rows of the host where they lie. Lists go by way of two pinned halves of
+ * each device: one is written while kernels read the other. */
 #include "nn/device/backend.h"
 
 #include <stdlib.h>
@@ -21,15 +24,24 @@ struct room {
     struct og_event *came, *used;
 };
 
-struct og_rows_there {
+/* What there is of one device. */
+struct part {
     struct og_nn_backend *be;
     struct og_stream *stream;
-    struct og_rows_setup setup;
     char *slots;
     uint32_t *lists; /* [2][HALF] pinned */
     struct og_event *read[2];
     int half;
     struct room room[OG__MOST_ROOMS];
+    struct og_event *came;    /* of the room that a batch came to last; NULL: none did */
+    struct og_event *changed; /* its slots, the last time */
+};
+
+struct og_rows_there {
+    const struct og_device_ops *ops;
+    struct og_rows_setup setup;
+    int n;
+    struct part part[OG__MOST_KEEPERS];
 };
 
 /* ==== open and close ==== */
@@ -39,14 +51,15 @@ static size_t room_bytes(uint64_t rows, size_t row_bytes)
     return og__round_up((size_t)rows * row_bytes, 256);
 }
 
-static size_t slot_bytes(const struct og_rows_setup *setup)
+/* Of each device. */
+static size_t slot_bytes(const struct og_rows_setup *setup, int n)
 {
-    return (size_t)setup->n_slots * setup->row_bytes;
+    return (setup->n_slots + (size_t)n - 1) / (size_t)n * setup->row_bytes;
 }
 
-static size_t bytes(const struct og_rows_setup *setup)
+static size_t bytes(const struct og_rows_setup *setup, int n)
 {
-    return slot_bytes(setup) +
+    return slot_bytes(setup, n) +
            (size_t)setup->n_rooms * room_bytes(setup->room_rows, setup->row_bytes);
 }
 
@@ -57,74 +70,101 @@ static size_t host_bytes(void)
 
 /* One that holds so many rows; what it held before is nobody's any more: the stream followed those
  * who used it. The thread that loads has no part in the operators' stream. */
-static int open_room(struct og_rows_there *t, struct room *r, uint64_t rows, struct og_err *err)
+static int open_room(const struct og_rows_there *t, struct part *p, struct room *r, uint64_t rows,
+                     struct og_err *err)
 {
     const size_t need = room_bytes(rows, t->setup.row_bytes);
     if (r->rows && need <= r->bytes)
         return 0;
     int rc;
-    OG_TRY(t->be->ops->finish(t->stream, err));
-    og__device_give_idle(t->be, r->rows, r->bytes, ROOMS);
+    OG_TRY(t->ops->finish(p->stream, err));
+    og__device_give_idle(p->be, r->rows, r->bytes, ROOMS);
     r->bytes = need;
-    r->rows = og__device_take_by(t->be, t->stream, need, ROOMS, err);
+    r->rows = og__device_take_by(p->be, p->stream, need, ROOMS, err);
     OG_TRY(r->rows ? 0 : -ENOMEM);
 out:
     return rc;
 }
 
-static int open_all(struct og_rows_there *t, struct og_err *err)
+static int open_part(const struct og_rows_there *t, struct part *p, struct og_err *err)
 {
-    const struct og_device_ops *ops = t->be->ops;
-    struct og_device *d = t->be->device;
+    const struct og_device_ops *ops = t->ops;
+    struct og_device *d = p->be->device;
     int rc;
-    OG_TRY(ops->stream(d, &t->stream, err));
+    OG_TRY(ops->stream(d, &p->stream, err));
+    OG_TRY(ops->event(d, &p->changed, err));
     for (int i = 0; i < 2; i++)
-        OG_TRY(ops->event(d, &t->read[i], err));
-    t->lists = ops->pin(d, host_bytes(), err);
-    OG_TRY(t->lists ? 0 : -ENOMEM);
+        OG_TRY(ops->event(d, &p->read[i], err));
+    p->lists = ops->pin(d, host_bytes(), err);
+    OG_TRY(p->lists ? 0 : -ENOMEM);
     if (t->setup.n_slots > 0) {
-        t->slots = og__device_take(t->be, slot_bytes(&t->setup), SLOTS, err);
-        OG_TRY(t->slots ? 0 : -ENOMEM);
+        p->slots = og__device_take(p->be, slot_bytes(&t->setup, t->n), SLOTS, err);
+        OG_TRY(p->slots ? 0 : -ENOMEM);
     }
     for (int i = 0; i < t->setup.n_rooms; i++) {
-        OG_TRY(ops->event(d, &t->room[i].came, err));
-        OG_TRY(ops->event(d, &t->room[i].used, err));
-        OG_TRY(open_room(t, &t->room[i], t->setup.room_rows, err));
+        OG_TRY(ops->event(d, &p->room[i].came, err));
+        OG_TRY(ops->event(d, &p->room[i].used, err));
+        OG_TRY(open_room(t, p, &p->room[i], t->setup.room_rows, err));
     }
 out:
     return rc;
+}
+
+/* Slots of the others are read by who collects, rooms by whose slots rows enter. */
+static int open_all(struct og_rows_there *t, struct og_err *err)
+{
+    int rc = 0;
+    for (int k = 0; k < t->n; k++)
+        OG_TRY(open_part(t, &t->part[k], err));
+    for (int k = 0; k < t->n; k++)
+        for (int i = 0; i < t->n; i++)
+            if (i != k)
+                OG_TRY(t->ops->reach(t->part[k].be->device, t->part[i].be->device, err));
+out:
+    return rc;
+}
+
+static void close_part(const struct og_rows_there *t, struct part *p)
+{
+    const struct og_device_ops *ops = t->ops;
+    for (int i = 0; i < OG__MOST_ROOMS; i++) {
+        og__device_give(p->be, p->room[i].rows, p->room[i].bytes, ROOMS);
+        ops->end_event(p->room[i].came);
+        ops->end_event(p->room[i].used);
+    }
+    og__device_give(p->be, p->slots, slot_bytes(&t->setup, t->n), SLOTS);
+    if (p->lists)
+        ops->unpin(p->be->device, p->lists, host_bytes());
+    for (int i = 0; i < 2; i++)
+        ops->end_event(p->read[i]);
+    ops->end_event(p->changed);
+    ops->end_stream(p->stream);
 }
 
 static void close_rows(struct og_rows_there *t)
 {
     if (!t)
         return;
-    const struct og_device_ops *ops = t->be->ops;
-    if (t->stream) /* whether it fails or not */
-        ops->finish(t->stream, NULL);
-    for (int i = 0; i < OG__MOST_ROOMS; i++) {
-        og__device_give(t->be, t->room[i].rows, t->room[i].bytes, ROOMS);
-        ops->end_event(t->room[i].came);
-        ops->end_event(t->room[i].used);
-    }
-    og__device_give(t->be, t->slots, slot_bytes(&t->setup), SLOTS);
-    if (t->lists)
-        ops->unpin(t->be->device, t->lists, host_bytes());
-    for (int i = 0; i < 2; i++)
-        ops->end_event(t->read[i]);
-    ops->end_stream(t->stream);
+    for (int k = 0; k < t->n; k++) /* whether it fails or not: they follow one another */
+        if (t->part[k].stream)
+            t->ops->finish(t->part[k].stream, NULL);
+    for (int k = 0; k < t->n; k++)
+        close_part(t, &t->part[k]);
     free(t);
 }
 
-static int open_rows(struct og_rows_there **out, struct og_nn_backend *be,
+static int open_rows(struct og_rows_there **out, struct og_nn_backend *const *be, int n,
                      const struct og_rows_setup *setup, struct og_err *err)
 {
     struct og_rows_there *t = calloc(1, sizeof(*t));
     *out = NULL;
     if (!t)
         return og__fail_errno(err, -ENOMEM, NULL, "device cache");
-    t->be = be;
+    t->ops = be[0]->ops;
     t->setup = *setup;
+    t->n = n;
+    for (int k = 0; k < n; k++)
+        t->part[k].be = be[k];
     int rc = open_all(t, err);
     if (rc < 0)
         close_rows(t);
@@ -135,41 +175,71 @@ static int open_rows(struct og_rows_there **out, struct og_nn_backend *be,
 
 static void *pin(struct og_rows_there *t, size_t n, struct og_err *err)
 {
-    return t->be->ops->pin(t->be->device, n, err);
+    return t->ops->pin(t->part[0].be->device, n, err);
 }
 
 static void unpin(struct og_rows_there *t, void *p, size_t n)
 {
     if (p)
-        t->be->ops->unpin(t->be->device, p, n);
+        t->ops->unpin(t->part[0].be->device, p, n);
+}
+
+static int join(struct og_rows_there *t, int part, struct og_nn_backend *be, struct og_err *err)
+{
+    return t->ops->reach(be->device, t->part[part].be->device, err);
+}
+
+/* ==== which device ==== */
+
+static uint32_t part_of(const struct og_rows_there *t, uint32_t slot)
+{
+    return slot % (uint32_t)t->n;
+}
+
+static uint32_t slot_there(const struct og_rows_there *t, uint32_t slot)
+{
+    return slot / (uint32_t)t->n;
+}
+
+static struct part *part_of_room(struct og_rows_there *t, int room)
+{
+    return &t->part[room / OG__MOST_ROOMS];
+}
+
+static struct room *room_of(struct og_rows_there *t, int room)
+{
+    return &part_of_room(t, room)->room[room % OG__MOST_ROOMS];
 }
 
 /* ==== kernels ==== */
 
-static int launch(struct og_rows_there *t, int kernel, const struct og_k_places *args, size_t reads,
-                  size_t writes, struct og_err *err)
+/* Bytes that one reads and writes elsewhere. */
+struct traffic {
+    size_t reads, writes, peer_reads;
+};
+
+static int launch(const struct og_rows_there *t, struct part *p, int kernel,
+                  const struct og_k_places *args, struct traffic of, struct og_err *err)
 {
     const struct og_launch l = {.kernel = &og__kernels[kernel],
                                 .blocks = (args->n + OG_WARPS - 1) / OG_WARPS,
                                 .threads = OG_THREADS,
                                 .args = args,
                                 .bytes = sizeof(*args),
-                                .reads = reads,
-                                .writes = writes};
-    return t->be->ops->launch(t->stream, &l, err);
+                                .reads = of.reads,
+                                .writes = of.writes,
+                                .peer_reads = of.peer_reads};
+    int rc = t->ops->launch(p->stream, &l, err);
+    return rc < 0 ? rc : t->ops->record(p->read[p->half], p->stream, err);
 }
 
 /* The half that no kernel reads any more. */
-static int next_half(struct og_rows_there *t, uint32_t **list, struct og_err *err)
+static int next_half(const struct og_rows_there *t, struct part *p, uint32_t **list,
+                     struct og_err *err)
 {
-    t->half = !t->half;
-    *list = t->lists + (size_t)t->half * HALF;
-    return t->be->ops->wait(t->read[t->half], err);
-}
-
-static int end_half(struct og_rows_there *t, struct og_err *err)
-{
-    return t->be->ops->record(t->read[t->half], t->stream, err);
+    p->half = !p->half;
+    *list = p->lists + (size_t)p->half * HALF;
+    return t->ops->wait(p->read[p->half], err);
 }
 
 /* Places of rows that the host has are those of its memory, whatever order they lie in there. */
@@ -182,86 +252,118 @@ static uint32_t resolve(const struct og_rows *x, uint32_t place)
     return place;
 }
 
-/* Copies what of the lists is at hand, of [first, first + n). Returns how many rows are the host's.
- */
-static uint32_t copy_places(const struct og_rows *x, const uint32_t *place, uint32_t n,
-                            uint32_t *list)
+/* How many of a batch's rows are the host's, and another device's. */
+struct from_where {
+    uint32_t host, peers;
+};
+
+/* Copies what of the lists is at hand, of [first, first + n). */
+static struct from_where copy_places(const struct og_rows_there *t, const struct part *own,
+                                     const struct og_rows *x, const uint32_t *place, uint32_t n,
+                                     uint32_t *list)
 {
     const uint32_t host = x->n_more > 0 ? x->more[0].first : UINT32_MAX;
-    uint32_t n_host = 0;
+    struct from_where from = {0};
     for (uint32_t i = 0; i < n; i++) {
         list[i] = resolve(x, place[i]);
-        n_host += place[i] >= host;
+        if (place[i] >= host)
+            from.host++;
+        else
+            from.peers += &t->part[part_of(t, place[i])] != own;
     }
-    return n_host;
+    return from;
 }
 
-static struct og_k_places args_of(const struct og_rows_there *t, const struct og_rows *x,
-                                  uint32_t n, char *room)
+static struct og_k_places args_of(const struct og_rows_there *t, const struct part *p,
+                                  const struct og_rows *x, uint32_t n, char *room)
 {
-    struct og_k_places args = {.x = *x, .n = n, .room = room};
-    args.x.base = t->slots;
+    struct og_k_places args = {.x = *x, .n = n, .room = room, .slots = p->slots};
     args.x.comes = NULL;
     for (int i = 0; i < args.x.n_more; i++) /* places are resolved */
         args.x.more[i].where = NULL;
+    for (int k = 0; k < t->n; k++)
+        args.slots_of[k] = t->part[k].slots;
+    args.n_parts = (uint32_t)t->n;
     return args;
 }
 
-static int collect(struct og_rows_there *t, const struct og_rows *x, char *room,
-                   uint64_t *link_bytes, struct og_err *err)
+static int collect(const struct og_rows_there *t, struct part *p, const struct og_rows *x,
+                   char *room, struct og_brought *out, struct og_err *err)
 {
     int rc = 0;
     for (uint32_t first = 0, n; first < x->n; first += n) {
         uint32_t *list;
         n = OG_MIN(x->n - first, (uint32_t)HALF);
-        OG_TRY(next_half(t, &list, err));
-        const size_t rows = copy_places(x, x->index + first, n, list) * x->stride;
-        struct og_k_places args = args_of(t, x, n, room + first * x->stride);
+        OG_TRY(next_half(t, p, &list, err));
+        const struct from_where from = copy_places(t, p, x, x->index + first, n, list);
+        const struct traffic of = {.reads = from.host * x->stride + n * sizeof(*list),
+                                   .peer_reads = from.peers * x->stride};
+        struct og_k_places args = args_of(t, p, x, n, room + first * x->stride);
         args.x.index = list;
-        OG_TRY(launch(t, og__k_collect_number, &args, rows + n * sizeof(*list), 0, err));
-        OG_TRY(end_half(t, err));
-        *link_bytes += rows;
+        OG_TRY(launch(t, p, og__k_collect_number, &args, of, err));
+        out->link_bytes += from.host * x->stride;
+        out->peer_hits += from.peers;
+        out->peer_bytes += of.peer_reads;
     }
 out:
     return rc;
 }
 
-static int leave(struct og_rows_there *t, const struct og_bringing *b, uint64_t *link_bytes,
-                 struct og_err *err)
+/* Of two lists those pairs whose slots are device k's, as many as a half takes; *at is where to go
+ * on. Slots are its own numbers then. */
+static uint32_t own_pairs(const struct og_rows_there *t, uint32_t k, const uint32_t *slot,
+                          const uint32_t *other, uint32_t n, uint32_t *at, uint32_t *list)
+{
+    uint32_t found = 0;
+    for (; *at < n && found < HALF / 2; ++*at) {
+        if (part_of(t, slot[*at]) != k)
+            continue;
+        list[found] = slot_there(t, slot[*at]);
+        list[HALF / 2 + found++] = other[*at];
+    }
+    return found;
+}
+
+static int leave(const struct og_rows_there *t, uint32_t k, struct part *p,
+                 const struct og_bringing *b, struct og_brought *out, struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t first = 0, n; first < b->n_moves; first += n) {
+    for (uint32_t at = 0, n; at < b->n_moves;) {
         uint32_t *list;
-        n = OG_MIN(b->n_moves - first, (uint32_t)HALF / 2);
-        OG_TRY(next_half(t, &list, err));
-        memcpy(list, b->move_from + first, n * sizeof(*list));
-        memcpy(list + n, b->move_to + first, n * sizeof(*list));
-        struct og_k_places args = args_of(t, &b->x, n, NULL);
+        OG_TRY(next_half(t, p, &list, err));
+        n = own_pairs(t, k, b->move_from, b->move_to, b->n_moves, &at, list);
+        if (n == 0)
+            break;
+        const struct traffic of = {.reads = 2 * n * sizeof(*list), .writes = n * b->x.stride};
+        struct og_k_places args = args_of(t, p, &b->x, n, NULL);
         args.slot = list;
-        args.x.index = list + n;
-        OG_TRY(launch(t, og__k_leave_number, &args, 2 * n * sizeof(*list), n * b->x.stride, err));
-        OG_TRY(end_half(t, err));
-        *link_bytes += n * b->x.stride;
+        args.x.index = list + HALF / 2;
+        OG_TRY(launch(t, p, og__k_leave_number, &args, of, err));
+        out->link_bytes_back += of.writes;
     }
 out:
     return rc;
 }
 
-static int enter(struct og_rows_there *t, const struct og_bringing *b, char *room,
+/* From a room of its own, or of another device. */
+static int enter(const struct og_rows_there *t, uint32_t k, struct part *p,
+                 const struct og_bringing *b, char *room, bool of_peer, struct og_brought *out,
                  struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t first = 0, n; first < b->n_entries; first += n) {
+    for (uint32_t at = 0, n; at < b->n_entries;) {
         uint32_t *list;
-        n = OG_MIN(b->n_entries - first, (uint32_t)HALF / 2);
-        OG_TRY(next_half(t, &list, err));
-        memcpy(list, b->entry_slot + first, n * sizeof(*list));
-        memcpy(list + n, b->entry_row + first, n * sizeof(*list));
-        struct og_k_places args = args_of(t, &b->x, n, room);
+        OG_TRY(next_half(t, p, &list, err));
+        n = own_pairs(t, k, b->entry_slot, b->entry_row, b->n_entries, &at, list);
+        if (n == 0)
+            break;
+        const struct traffic of = {.reads = 2 * n * sizeof(*list),
+                                   .peer_reads = of_peer ? n * b->x.stride : 0};
+        struct og_k_places args = args_of(t, p, &b->x, n, room);
         args.slot = list;
-        args.row = list + n;
-        OG_TRY(launch(t, og__k_enter_number, &args, 2 * n * sizeof(*list), 0, err));
-        OG_TRY(end_half(t, err));
+        args.row = list + HALF / 2;
+        OG_TRY(launch(t, p, og__k_enter_number, &args, of, err));
+        out->peer_bytes += of.peer_reads;
     }
 out:
     return rc;
@@ -269,18 +371,61 @@ out:
 
 /* ==== batches ==== */
 
+/* Slots are as batches before left them, and the room is nobody's. */
+static int collect_room(struct og_rows_there *t, const struct og_bringing *b,
+                        struct og_brought *out, struct og_err *err)
+{
+    struct part *p = part_of_room(t, b->room);
+    struct room *r = room_of(t, b->room);
+    int rc;
+    OG_TRY(t->ops->follow(p->stream, r->used, err));
+    for (int k = 0; k < t->n; k++)
+        if (&t->part[k] != p)
+            OG_TRY(t->ops->follow(p->stream, t->part[k].changed, err));
+    OG_TRY(open_room(t, p, r, b->x.n, err));
+    OG_TRY(collect(t, p, &b->x, r->rows, out, err));
+    OG_TRY(t->ops->record(r->came, p->stream, err));
+    p->came = r->came;
+out:
+    return rc;
+}
+
+static bool has_own(const struct og_rows_there *t, uint32_t k, const uint32_t *slot, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (part_of(t, slot[i]) == k)
+            return true;
+    return false;
+}
+
+/* Device k's slots, once all batches before and this one have read them. */
+static int change(struct og_rows_there *t, uint32_t k, const struct og_bringing *b,
+                  struct og_brought *out, struct og_err *err)
+{
+    struct part *p = &t->part[k];
+    const struct part *from = part_of_room(t, b->room);
+    int rc = 0;
+    if (!has_own(t, k, b->move_from, b->n_moves) && !has_own(t, k, b->entry_slot, b->n_entries))
+        return 0;
+    for (int i = 0; i < t->n; i++)
+        if (&t->part[i] != p && t->part[i].came)
+            OG_TRY(t->ops->follow(p->stream, t->part[i].came, err));
+    OG_TRY(leave(t, k, p, b, out, err));
+    OG_TRY(enter(t, k, p, b, room_of(t, b->room)->rows, p != from, out, err));
+    OG_TRY(t->ops->record(p->changed, p->stream, err));
+out:
+    return rc;
+}
+
 static int bring(struct og_rows_there *t, const struct og_bringing *b, struct og_brought *out,
                  struct og_err *err)
 {
-    struct room *r = &t->room[b->room];
+    const struct room *r = room_of(t, b->room);
     int rc;
     *out = (struct og_brought){0};
-    OG_TRY(t->be->ops->follow(t->stream, r->used, err));
-    OG_TRY(open_room(t, r, b->x.n, err));
-    OG_TRY(collect(t, &b->x, r->rows, &out->link_bytes, err));
-    OG_TRY(leave(t, b, &out->link_bytes_back, err));
-    OG_TRY(enter(t, b, r->rows, err));
-    OG_TRY(t->be->ops->record(r->came, t->stream, err));
+    OG_TRY(collect_room(t, b, out, err));
+    for (int k = 0; k < t->n; k++)
+        OG_TRY(change(t, (uint32_t)k, b, out, err));
     out->rows = (struct og_rows){.comes = r->came,
                                  .base = r->rows,
                                  .stride = b->x.stride,
@@ -291,48 +436,74 @@ out:
     return rc;
 }
 
+/* And for what slots of any device changed by. */
 static int wait(struct og_rows_there *t, int room, struct og_err *err)
 {
-    return t->be->ops->wait(t->room[room].came, err);
+    int rc;
+    OG_TRY(t->ops->wait(room_of(t, room)->came, err));
+    for (int k = 0; k < t->n; k++)
+        OG_TRY(t->ops->wait(t->part[k].changed, err));
+out:
+    return rc;
 }
 
 static int finish(struct og_rows_there *t, struct og_err *err)
 {
-    return t->be->ops->finish(t->stream, err);
+    int rc = 0;
+    for (int k = 0; k < t->n; k++) {
+        const int done = t->ops->finish(t->part[k].stream, rc < 0 ? NULL : err);
+        rc = rc < 0 ? rc : done;
+    }
+    return rc;
 }
 
 static double link_seconds(const struct og_rows_there *t)
 {
     struct og_device_counts counts;
-    t->be->ops->counts(t->be->device, &counts);
+    t->ops->counts(t->part[0].be->device, &counts);
     return counts.link_seconds;
 }
 
-static int used(struct og_rows_there *t, int room, struct og_err *err)
+static int used(struct og_rows_there *t, int room, struct og_nn_backend *be, struct og_err *err)
 {
-    return t->be->ops->record(t->room[room].used, t->be->work, err);
+    return t->ops->record(room_of(t, room)->used, be->work, err);
 }
 
 /* ==== outside batches ==== */
 
+static int fill_part(const struct og_rows_there *t, uint32_t k, struct part *p, const char *rows,
+                     const uint32_t *slot, uint32_t n, struct og_err *err)
+{
+    const struct og_rows x = {.stride = t->setup.row_bytes};
+    int rc = 0;
+    for (uint32_t at = 0, found; at < n;) {
+        uint32_t *list;
+        OG_TRY(next_half(t, p, &list, err));
+        for (found = 0; at < n && found < HALF / 2; at++) {
+            if (part_of(t, slot[at]) != k)
+                continue;
+            list[found] = slot_there(t, slot[at]);
+            list[HALF / 2 + found++] = at;
+        }
+        if (found == 0)
+            break;
+        struct og_k_places args = args_of(t, p, &x, found, (char *)rows);
+        args.slot = list;
+        args.row = list + HALF / 2;
+        OG_TRY(launch(t, p, og__k_enter_number, &args,
+                      (struct traffic){.reads = found * (x.stride + 2 * sizeof(*list))}, err));
+    }
+out:
+    return rc;
+}
+
 static int fill(struct og_rows_there *t, const char *rows, const uint32_t *slot, uint32_t n,
                 struct og_err *err)
 {
-    const size_t row = t->setup.row_bytes;
     int rc = 0;
-    for (uint32_t first = 0, k; first < n; first += k) {
-        uint32_t *list;
-        k = OG_MIN(n - first, (uint32_t)HALF);
-        OG_TRY(next_half(t, &list, err));
-        memcpy(list, slot + first, k * sizeof(*list));
-        const struct og_k_places args = {.x = {.base = t->slots, .stride = row},
-                                         .n = k,
-                                         .slot = list,
-                                         .room = (char *)rows + first * row};
-        OG_TRY(launch(t, og__k_enter_number, &args, k * (row + sizeof(*list)), 0, err));
-        OG_TRY(end_half(t, err));
-    }
-    OG_TRY(t->be->ops->finish(t->stream, err));
+    for (int k = 0; k < t->n; k++)
+        OG_TRY(fill_part(t, (uint32_t)k, &t->part[k], rows, slot, n, err));
+    OG_TRY(finish(t, err));
 out:
     return rc;
 }
@@ -343,6 +514,7 @@ const struct og_rows_ops og__device_rows = {.open = open_rows,
                                             .host_bytes = host_bytes,
                                             .pin = pin,
                                             .unpin = unpin,
+                                            .join = join,
                                             .fill = fill,
                                             .bring = bring,
                                             .wait = wait,
