@@ -147,6 +147,24 @@ def a_plan_tells_what_a_run_does():
                    [did[key] for key in ("rank", "rows", "hits", "misses", "rows_sent", "rows_received")], (w, did, why)
 
 
+def a_plan_tells_executors_that_do_not_switch():
+    """With --exchange who trains follows from the schedule; and of a step's mini-batches a worker has its own alone."""
+    def told(*words):
+        done = subprocess.run([OUTGROW, "plan", "graph", *BASE[:-4], "--threads", "3", *words, "--json"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["executors"]
+    four = ["--accumulate", "4", "--staleness", "1"]
+    for split, standby in (("1:2", 0), ("1:0", 1), ("2:0", 1)):
+        e = told("--workers", "2", *EXCHANGE, *four, "--executors", split)
+        assert e["standby"] == standby, (split, e)
+        assert (e["switched"] == 0 and e["seconds"] == e["seconds_without_switching"] > 0) == (standby == 0), (split, e)
+    assert told("--workers", "2", *four, "--executors", "1:2")["standby"] == 1
+    # a step of one mini-batch each: one trainer at a time, however many a step has in all
+    slow = told("--workers", "4", "--accumulate", "4", "--executors", "1:2")
+    batches = -(-10 // 4)
+    assert slow["trainers"] == 1 and slow["seconds"] > batches * slow["train_seconds_each"], slow
+
+
 def stopped_and_gone_on_with():
     stopped = 0
     words = KINDS["sage with batch norm"]
@@ -352,7 +370,7 @@ def main():
         os.environ["XDG_CACHE_HOME"] = folder
         subprocess.run([OUTGROW, "generate", "graph", "--nodes", "3000", "--degree", "8", "--dim", "20", "--classes", "5",
                         "--train-fraction", "0.2", "--threads", "1", "--quiet"], check=True)
-        tests = (the_same_under_every_policy, several_mini_batches_at_a_time, figures_are_those_of_simulate, a_plan_tells_what_a_run_does, stopped_and_gone_on_with, one_that_is_killed_ends_all,
+        tests = (the_same_under_every_policy, several_mini_batches_at_a_time, figures_are_those_of_simulate, a_plan_tells_what_a_run_does, a_plan_tells_executors_that_do_not_switch, stopped_and_gone_on_with, one_that_is_killed_ends_all,
                      each_machine_has_its_rows, what_is_left_open_the_first_worker_chooses,
                      what_is_compared_is_what_an_owner_reads, one_that_sees_less, one_with_less_memory_has_its_structure_on_disk, an_owner_of_all_that_is_asked_for, what_it_does_not_take_is_refused)
         for test in tests[:1] if workers.MPIRUN else tests:

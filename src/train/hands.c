@@ -79,6 +79,12 @@ out:
     return rc;
 }
 
+/* Of a step's mini-batches those of one worker, as tickets are. */
+static uint64_t own_of_step(const struct og_options *opt)
+{
+    return (uint64_t)(opt->accumulate / OG_MAX(opt->workers, 1));
+}
+
 /* Batches that are sampled ahead are sampled by all threads, before any is trained. */
 void og__hands_tell(const struct og_hands *h, const struct og_options *opt,
                     const struct og_way *way, uint64_t tickets, bool switches,
@@ -98,7 +104,7 @@ void og__hands_tell(const struct og_hands *h, const struct og_options *opt,
                                    .switches = switches && s.standby > 0,
                                    .tickets = tickets,
                                    .queue = ahead ? 0 : (uint64_t)og__works(way),
-                                   .accumulate = (uint64_t)opt->accumulate,
+                                   .accumulate = own_of_step(opt),
                                    .staleness = (uint64_t)opt->staleness};
     og__executors_run(&e, out);
     if (ahead)
