@@ -62,15 +62,15 @@ out:
 
 static void close_probe(struct link_probe *p, const struct og_nn_ops *nn)
 {
-    if (p->place) {
-        og__budget_uncharge(p->budget, host_bytes(p), part);
-        free(p->place);
-    }
     if (p->host)
         p->ops->unpin(p->there, p->host, p->n * p->row_bytes);
     p->ops->close(p->there);
     if (p->backend)
         nn->close(p->backend);
+    if (p->place) {
+        og__budget_uncharge(p->budget, host_bytes(p), part);
+        free(p->place);
+    }
 }
 
 /* The best of a few: n rows of places from `first` on; over the link where copies are modelled as

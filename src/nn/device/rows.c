@@ -141,13 +141,19 @@ static void close_part(const struct og_rows_there *t, struct part *p)
     ops->end_stream(p->stream);
 }
 
+/* Whether it fails or not: they follow one another. */
+static void finish_all(struct og_rows_there *t)
+{
+    for (int k = 0; k < t->n; k++)
+        if (t->part[k].stream)
+            t->ops->finish(t->part[k].stream, NULL);
+}
+
 static void close_rows(struct og_rows_there *t)
 {
     if (!t)
         return;
-    for (int k = 0; k < t->n; k++) /* whether it fails or not: they follow one another */
-        if (t->part[k].stream)
-            t->ops->finish(t->part[k].stream, NULL);
+    finish_all(t);
     for (int k = 0; k < t->n; k++)
         close_part(t, &t->part[k]);
     free(t);
@@ -180,8 +186,10 @@ static void *pin(struct og_rows_there *t, size_t n, struct og_err *err)
 
 static void unpin(struct og_rows_there *t, void *p, size_t n)
 {
-    if (p)
-        t->ops->unpin(t->part[0].be->device, p, n);
+    if (!p)
+        return;
+    finish_all(t); /* where a call failed, one before it may still read this */
+    t->ops->unpin(t->part[0].be->device, p, n);
 }
 
 static int join(struct og_rows_there *t, int part, struct og_nn_backend *be, struct og_err *err)
