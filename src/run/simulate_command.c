@@ -503,7 +503,6 @@ int og_simulate_tiers(const char *source, const char *policies, const char *cach
         json_decref(root);
         goto out;
     }
-    og__simulation_add_device(m, root);
     rc = og__json_deliver(root, NULL, out, err);
 out:
     if (m)

@@ -107,6 +107,5 @@ json_t *og__simulation_json(const struct simulator *m, json_t *results, double o
  */
 OG_MUST_CHECK int og__simulation_add_exchange(const struct simulator *m, json_t *root,
                                               struct og_err *err);
-void og__simulation_add_device(const struct simulator *m, json_t *root);
 
 #endif

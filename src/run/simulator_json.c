@@ -67,6 +67,16 @@ int og__simulation_add_exchange(const struct simulator *m, json_t *root, struct 
     return added ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulate");
 }
 
+/* With that of two tiers, where there are two. */
+static json_t *with_device(const struct simulator *m, json_t *root)
+{
+    if (!m->device)
+        return root;
+    root = og__json_with(root, "device_policies", names_json(m->device, true));
+    root = og__json_with(root, "device_memory", names_json(m->device, false));
+    return og__json_with(root, "victim", json_string(m->victim.name));
+}
+
 json_t *og__simulation_json(const struct simulator *m, json_t *results, double opening,
                             double simulating)
 {
@@ -79,15 +89,7 @@ json_t *og__simulation_json(const struct simulator *m, json_t *results, double o
                   (json_int_t)og__simulator_superbatch(m), "rows", (json_int_t)m->rows,
                   "sample_seconds", opening, "simulate_seconds", simulating, "policies",
                   names_json(m, true), "caches", names_json(m, false), "results", results);
+    root = with_device(m, root);
     return og__simulates_types(m) ? og__json_with(root, "types", og__simulated_types_json(m))
                                   : root;
-}
-
-void og__simulation_add_device(const struct simulator *m, json_t *root)
-{
-    if (!root || !m->device)
-        return;
-    json_object_set_new(root, "device_policies", names_json(m->device, true));
-    json_object_set_new(root, "device_memory", names_json(m->device, false));
-    json_object_set_new(root, "victim", json_string(m->victim.name));
 }
