@@ -310,6 +310,13 @@ def what_is_left_open_the_first_worker_chooses():
         told = workers.by_hand([*words, "--policy", policy], words)
         assert [status for _, status in told] == [0, 0], (policy, told)
         assert_same("plain", "follows", ("follows", policy))
+    shutil.rmtree("follows", ignore_errors=True)
+    words += ["--cache", "2%"]
+    told = workers.by_hand([*words, "--policy", "degree", "--layout", "packed"], [*words, "--disk", "1M"])
+    assert [status for _, status in told] == [0, 0], told
+    assert_same("plain", "follows", "follows the layout")
+    with open("follows/worker-1.log") as log:  # as with a layout that it chose
+        assert "--disk has room for what" in log.read()
 
 
 def counted_of_told(graph, n, *words):

@@ -415,16 +415,17 @@ out:
 
 /* ---- opening ---- */
 
-/* The session, with this rank's share of the batches. */
+/* The session, with this rank's share of the batches. follows: another rank chose its layout. */
 static int open_session(struct og_trainer *t, const char *dataset, const struct og_options *opt,
-                        const struct og_observer *seen, struct og_err *err)
+                        bool follows, const struct og_observer *seen, struct og_err *err)
 {
     const struct og_session_use use = {.want = OG__WANT_FEATURES | OG__WANT_MODEL |
                                                OG__WANT_TRAINING | OG__WANT_TYPES,
                                        .share = og__ranks_share(t->ranks),
                                        .here = t->ranks ? t->ranks->comm->here : 1,
                                        .processors = t->ranks ? t->ranks->processors : 0,
-                                       .common = t->ranks ? t->ranks->common : NULL};
+                                       .common = t->ranks ? t->ranks->common : NULL,
+                                       .layout_open = follows};
     int rc =
         og__ranks_writes(t->ranks) ? og__rundir_check(opt->run, opt->resume, opt->init, err) : 0;
     return rc < 0 ? rc : og__session_open_for(&t->s, dataset, opt, &use, seen, err);
@@ -442,21 +443,22 @@ static int open_as_chosen(struct og_trainer *t, const char *dataset, const struc
                           const struct chosen *by, const struct og_observer *seen,
                           struct og_err *err)
 {
+    const bool open = opt->layout == OG_LAYOUT_AUTO;
     struct og_options own;
     int rc = og__options_copy(&own, opt, err);
     if (rc < 0)
         return rc;
     own.policy = by->policy;
-    if (own.layout == OG_LAYOUT_AUTO)
+    if (open)
         own.layout = by->layout;
     if (own.topology == OG_TOPOLOGY_AUTO)
         own.topology = by->topology;
     own.alternate = by->alternate;
-    rc = open_session(t, dataset, &own, seen, err);
+    rc = open_session(t, dataset, &own, open, seen, err);
     if (rc == -ENOMEM) {
         clear(err);
         own.topology = opt->topology;
-        rc = open_session(t, dataset, opt->exchange ? &own : opt, seen, err);
+        rc = open_session(t, dataset, opt->exchange ? &own : opt, open, seen, err);
     }
     og_options_release(&own);
     return rc;
@@ -470,7 +472,7 @@ static int open_sessions(struct og_trainer *t, const char *dataset, const struct
     const bool first = og__ranks_writes(t->ranks);
     const bool follows = !first && opt->policy == OG_POLICY_AUTO && !opt->preset;
     struct chosen by = {0};
-    int rc = follows ? 0 : open_session(t, dataset, opt, seen, err);
+    int rc = follows ? 0 : open_session(t, dataset, opt, false, seen, err);
     if (!t->ranks)
         return rc;
     if (first && rc == 0) {

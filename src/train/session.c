@@ -155,7 +155,7 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     tell_devices(c);
     c->preset_asked = og__options_set_apart(&c->opt);
     og__option_set_keep(&c->preset_asked, &c->opt.given, &given);
-    c->layout_open = c->opt.layout == OG_LAYOUT_AUTO;
+    c->layout_open = c->layout_open || c->opt.layout == OG_LAYOUT_AUTO;
     c->disk = (uint64_t)c->opt.disk.value;
     OG_TRY(og__know_whole(c, err));
     OG_TRY(og__device_sampling_check(c, err));
@@ -294,6 +294,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     s->config.share = use->share;
     s->config.here = use->here;
     s->config.processors = use->processors;
+    s->config.layout_open = use->layout_open;
     s->config.sharers = (struct og_sharers){use->common, use->here};
     int rc;
     OG_TRY(start_session(s, dataset, opt, model, err));

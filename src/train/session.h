@@ -68,6 +68,7 @@ struct og_session_use {
     struct og_share share;
     int here, processors;
     struct og_common *common; /* of ranks that share the structure; NULL: none */
+    bool layout_open; /* that of the options is another rank's choice: as if it were left open */
 };
 OG_MUST_CHECK int og__session_open_for(struct og_session **out, const char *dataset,
                                        const struct og_options *opt,
