@@ -328,6 +328,49 @@ def rows_are_those_of_samples():
         assert row["rows"] == row["misses"] == (~authors[first:last]).sum(), (e, row["rows"])
 
 
+def samples_made_beforehand():
+    """The batches of the run, read back: the same bits however rows come; what is not what was written is refused."""
+    few = [*RUN[:2], *RUN[4:], "--relation-fanout", "cites=3,2", "--embedding", 6, "--dropout", 0.2]
+    for name, more in ("once", []), ("drawn", ["--resample-every", 2]):
+        options = [*few, "--batch", 50, *more]
+        run("train", "bare", *options, "--run", f"asked-{name}")
+        run("sample", "bare", *options, "--out", f"samples-{name}")
+        run("verify", f"samples-{name}")
+        whole = pathlib.Path(f"asked-{name}/checkpoint.safetensors").read_bytes()
+        arrays = ["ids"] + [f"hop{h}_{what}" for h in (1, 2) for what in ("src", "dst", "rel")]
+        lists = sum(np.load(f"samples-{name}/{array}.npy").nbytes for array in arrays)
+        for i, way in enumerate(([], ["--topology", "disk", "--policy", "lru", "--cache", "20K"], ["--policy", "belady", "--cache", "20K", "--superbatch", 3],
+                                 ["--policy", "frequency", "--cache", "20K", "--layout", "packed"], ["--policy", "none", "--layout", "segmented"],
+                                 ["--policy", "degree", "--layout", "packed", "--cache", "10K"], ["--trainers", 2],
+                                 ["--alternate", "--policy", "belady", "--cache", "20K", "--layout", "packed"])):
+            here = f"read-{name}{i}"
+            run("train", "bare", *options, "--samples", f"samples-{name}", *way, "--run", here)
+            assert pathlib.Path(here, "checkpoint.safetensors").read_bytes() == whole, (name, way)
+            epochs = json.loads(pathlib.Path(here, "summary.json").read_text())["epochs"]
+            draws = epochs[::2] if more else epochs
+            assert all(e["topology_bytes_read"] == 0 for e in epochs), way
+            assert sum(e["trace_bytes_read"] for e in draws) == lists or "--alternate" in way, (way, lists, [e["trace_bytes_read"] for e in epochs])
+        plan = json.loads(run("plan", "bare", *options, "--samples", f"samples-{name}", "--policy", "none", "--json"))
+        got = json.loads(pathlib.Path(f"read-{name}0/summary.json").read_text())
+        assert plan["predicted"]["rows"] == got["epochs"][0]["rows"], name
+    options = [*few, "--batch", 50]
+    for file, at in ("hop1_rel", 30), ("hop2_rel", 100), ("hop2_src", 40), ("ids", 60), ("hop1_dst", 20):
+        shutil.rmtree("damaged", ignore_errors=True)
+        shutil.copytree("samples-once", "damaged")
+        a = np.load(f"damaged/{file}.npy", mmap_mode="r+")
+        a[at] = a[at] + 1 if a[at] == 0 else a[at] - 1
+        a.flush()
+        said = refused("train", "bare", *options, "--samples", "damaged", "--run", "no")
+        assert "damaged/" in said, (file, said)
+        assert not os.path.exists("no/checkpoint.safetensors")
+        shutil.rmtree("no", ignore_errors=True)
+    os.remove("damaged/hop2_rel.npy")
+    assert "hop2_rel" in refused("train", "bare", *options, "--samples", "damaged", "--run", "no")
+    assert "relation-fanout" in refused("train", "bare", *[a for a in options if a not in ("--relation-fanout", "cites=3,2")], "--samples", "samples-once", "--run", "no")
+    assert "full" in refused("train", "full", *options, "--samples", "samples-once", "--run", "no")
+    assert "types of nodes" in refused("pack", "bare", *options, "--samples", "samples-once")
+
+
 ATTENTION = ["--model", "gat", "--heads", 3, "--residual", "--norm", "batch"]
 
 
@@ -406,7 +449,7 @@ def what_there_is_not_says_so():
     assert "width" in refused("train", "full", *RUN, "--model", "gin", "--run", "no")
     assert "--aggregator gcn" in refused("train", "full", *RUN, "--model", "sage", "--aggregator", "gcn", "--run", "no")
     for option in (["--model", "pinsage"], ["--model", "gcn"], ["--device", "virtual"], ["--pack-dtype", "f16"],
-                    ["--policy", "file:few.npy"], ["--sampler", "ladies"], ["--samples", "trace"],
+                   ["--policy", "file:few.npy"], ["--sampler", "ladies"],
                    ["--workers", 2, "--exchange"], ["--memory", "20M"]):
         refused("train", "full", *RUN, *option, "--run", "no")
         assert not os.path.exists("no"), option
@@ -428,7 +471,7 @@ def main():
             "--train-fraction", 0.3)
         run("generate", "apart", "--types", "paper:900:20,module:700:8", "--relations", "module:writes:paper:3,paper:written.by:module:2",
             "--classes", 5, "--train-fraction", 0.3)
-        for test in (same_bits_however_rows_come, packs_serve_epochs_that_train_on_the_same_batches, packs_keep_within_the_disk, one_type_and_one_relation_has_the_bits_of_none, plans_tell_what_is_read, rows_are_those_of_samples, a_run_goes_on_where_it_stopped, relations_share_bases,
+        for test in (same_bits_however_rows_come, packs_serve_epochs_that_train_on_the_same_batches, packs_keep_within_the_disk, one_type_and_one_relation_has_the_bits_of_none, plans_tell_what_is_read, rows_are_those_of_samples, samples_made_beforehand, a_run_goes_on_where_it_stopped, relations_share_bases,
                      evaluations_equal_numpy, predictions_equal_numpy, what_there_is_not_says_so):
             test()
             print("ok", test.__name__)

@@ -35,7 +35,7 @@ const struct command cmd_sample = {
     .text =
         "Samples the batches that training with the same options would see and writes them as "
         ".npy files, all batches one after another, those that epochs reuse once. train takes them "
-        "back with --samples, on this machine or another, but not yet those of graphs with types.",
+        "back with --samples, on this machine or another.",
     .own = own,
     .training = true,
     .often = WORDS("fanout", "sampler", "batch", "epochs", "seed", "memory"),

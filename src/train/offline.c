@@ -151,6 +151,7 @@ static int open_batches(struct og_offline *o, const struct og_offline_for *run, 
     const struct og_samples_options opt = {.dir = o->dir,
                                            .n_hops = run->opt->n_fanout,
                                            .extras = run->extras,
+                                           .n_relations = run->n_relations,
                                            .n_nodes = (uint64_t)run->ds->n_nodes};
     int rc = og__samples_open(&o->samples, &opt, b, err);
     return rc < 0 ? rc : check_batches(o, run, err);

@@ -23,6 +23,7 @@ struct og_offline_for {
     const struct og_schedule *schedule;
     const struct og_dataset *ds;
     unsigned extras;
+    uint32_t n_relations; /* of a typed graph */
 };
 
 /* opt->samples. -EINVAL, with what differs and what would do, for batches of another dataset, of

@@ -60,7 +60,8 @@ static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
     const struct og_offline_for run = {.opt = &s->config.opt,
                                        .schedule = &s->facts.schedule,
                                        .ds = s->facts.ds,
-                                       .extras = s->facts.trace.extras};
+                                       .extras = s->facts.trace.extras,
+                                       .n_relations = s->facts.trace.n_relations};
     int rc = og__offline_open(&s->offline, &run, s->budget, err);
     s->path.offline = s->offline;
     return rc;

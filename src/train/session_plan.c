@@ -405,7 +405,8 @@ static bool open_packs(struct og_session *s, const struct og_way *way)
 {
     bool open = way->policy == OG_POLICY_AUTO && way->layout != OG_LAYOUT_RAW && !may_hold_all(s);
     bool asked = og__policy_adopts(way->policy) && way->layout == OG_LAYOUT_PACKED;
-    if (way->tiers) /* what a cache of its own on the device misses is another */
+    if (way->tiers || s->facts.typed) /* what a cache of its own on the device misses is another;
+                                       * and `pack` takes no types */
         return false;
     if (s->offline && (s->config.want & OG__WANT_FEATURES) && !way->whole_draws && (open || asked))
         s->path.stores.packs = og__packs_open(s->offline->dir, s->facts.ds, &s->config.log);

@@ -42,7 +42,7 @@ static int check_training(const struct og_session *s, struct og_err *err)
         return refuse(s, "--device", "leave it at cpu", err);
     if (opt->pack_dtype != OG_PACK_STORED)
         return refuse(s, "--pack-dtype", "leave it out: rows stay as they are stored", err);
-    return opt->samples ? refuse(s, "--samples", "leave it out", err) : 0;
+    return 0;
 }
 
 /* What was left open is what there is. */
