@@ -5,7 +5,7 @@ PRESET ?= release
 JOBS ?= $(shell nproc)
 BUILD = build/$(PRESET)
 
-.PHONY: all build test test-exhaustive bits random mutate demo bench install deb dist site format lint fuzz clean help
+.PHONY: all build test test-all test-exhaustive bits random mutate demo bench install deb dist site format lint fuzz clean help
 
 all: build ## the command and the library: build/release/outgrow
 
@@ -15,7 +15,11 @@ build:
 	@cmake --build $(BUILD) -j $(JOBS) $(BUILD_ARGS)
 
 test: CMAKE_ARGS = -DOUTGROW_TESTS=ON
-test: build ## the tests, with one in 101 of the failures that can be made
+test: build ## the tests of a few seconds, with one in 101 of the failures that can be made: three minutes
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -LE long
+
+test-all: CMAKE_ARGS = -DOUTGROW_TESTS=ON
+test-all: build ## those too that take ten seconds and more: twelve minutes
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 test-exhaustive: CMAKE_ARGS = -DOUTGROW_TESTS=ON

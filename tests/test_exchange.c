@@ -337,19 +337,22 @@ static void suffer(enum fault fault, int faulty, long k)
 
 static void late_and_short_calls_change_nothing(void **state)
 {
+    const int step = (int)test_ways_step();
     (void)state;
     suffer(NOTHING, ALL, 0);
     suffer(HALVES, ALL, 0);
-    for (int rank = 0; rank < RANKS; rank++) {
+    for (int rank = 0; rank < RANKS; rank += step) {
         suffer(HALVES, rank, 0);
         suffer(LATE, rank, 1);
         suffer(LATE, rank, ends[rank].sends / 2);
     }
 }
 
-/* From the first call to the last, more of them at the ends, where ranks begin and part. */
+/* From the first call to the last, more of them at the ends, where ranks begin and part; of each
+ * kind others, where not all are taken. */
 static void fail_at_all(void)
 {
+    const size_t step = test_ways_step();
     run_all(NOTHING, ALL, 0);
     test_shell("rm -r %s", among);
     long sends = ends[0].sends; /* of whoever has the fewest */
@@ -362,7 +365,7 @@ static void fail_at_all(void)
     for (enum fault fault = SEND_FAILS; fault < FAULTS; fault++) {
         const long all = fault == RECV_FAILS ? recvs : sends;
         const long at[] = {1, 2, 7, all / 4, all / 2, all * 3 / 4};
-        for (size_t i = 0; i < OG_COUNT(at); i++)
+        for (size_t i = (size_t)fault % step; i < OG_COUNT(at); i += step)
             suffer(fault, turn++ % RANKS, at[i]);
     }
 }
@@ -378,7 +381,7 @@ static void so_do_those_of_rows(void **state)
     static const char *const ways[][2] = {
         {"lru", "raw"}, {"belady", "packed"}, {"sweep", "segmented"}};
     (void)state;
-    for (size_t i = 0; i < OG_COUNT(ways); i++) {
+    for (size_t i = 0; i < OG_COUNT(ways); i += test_ways_step()) {
         exchanged.policy = ways[i][0];
         exchanged.layout = ways[i][1];
         suffer(HALVES, ALL, 0);
