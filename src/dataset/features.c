@@ -28,7 +28,7 @@ int og__features_keep(struct og_dataset *ds, enum og_dtype kept, struct og_err *
         return og__fail(err, -EINVAL,
                         "leave --pack-dtype out: only f32 is made narrower, to f16 or bf16",
                         "--pack-dtype %s: the features of %s are %s", og__dtype_name(kept),
-                        ds->path, og__dtype_name(ds->dtype));
+                        ds->features.path, og__dtype_name(ds->dtype));
     ds->kept = kept;
     return 0;
 }

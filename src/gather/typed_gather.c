@@ -82,7 +82,7 @@ int og__typed_reader_rule(const struct og_node_type *t, int io, struct og_budget
 {
     struct og_reader *reader;
     const struct og_reader_options opt = reader_of(t, io);
-    int rc = og__features_open_stored(&reader, &t->view, &opt, b, err);
+    int rc = og__features_open(&reader, &t->view, &opt, b, err);
     if (rc < 0)
         return rc;
     *out = og__reader_rule(reader);
@@ -144,16 +144,16 @@ static int open_width(struct og_typed_gather *g, const struct og_node_type *type
 {
     struct width *w = &g->width[t];
     *w = (struct width){.view = &type->view,
-                        .row_bytes = og__file_row_bytes(&type->view),
+                        .row_bytes = og__row_bytes(&type->view),
                         .first = og__first_id(g->types, t),
                         .end = g->types->type[t].end};
     if (!has_rows(type))
         return 0;
     const struct og_reader_options opt = reader_of(type, how->io);
     int rc;
-    OG_TRY(og__features_open_stored(&w->reader, w->view, &opt, g->budget, err));
+    OG_TRY(og__features_open(&w->reader, w->view, &opt, g->budget, err));
     if (how->fills_beside)
-        OG_TRY(og__features_open_stored(&w->beside, w->view, &opt, g->budget, err));
+        OG_TRY(og__features_open(&w->beside, w->view, &opt, g->budget, err));
 out:
     return rc;
 }
@@ -391,7 +391,7 @@ static int place_types(struct og_typed_gather *g, struct staging *s, struct og_e
                               .stride = w->row_bytes,
                               .n = x->n,
                               .dim = w->view->dim,
-                              .dtype = w->view->dtype,
+                              .dtype = w->view->kept,
                               .n_more = s->job[t].n > 0,
                               .more = {{.base = s->job[t].out, .first = w->n_slots}}};
         first += x->n;

@@ -23,7 +23,7 @@ static uint64_t nodes_of(const struct simulator *m, uint32_t t)
 
 static size_t row_bytes_of(const struct simulator *m, uint32_t t)
 {
-    return og__file_row_bytes(&m->s->facts.typed->type[t].view);
+    return og__row_bytes(&m->s->facts.typed->type[t].view);
 }
 
 /* ---- what there is ---- */

@@ -246,7 +246,7 @@ static size_t widest_row(const struct og_facts *f)
 {
     size_t most = og__row_bytes(f->ds);
     for (uint32_t t = 0; f->types && t < f->types->n_types; t++)
-        most = OG_MAX(most, og__file_row_bytes(&f->typed->type[t].view));
+        most = OG_MAX(most, og__row_bytes(&f->typed->type[t].view));
     return most;
 }
 
@@ -265,9 +265,9 @@ static void name_rows(const struct timed *t)
         const struct og_dataset *view = &f->typed->type[k].view;
         t->rows[k] = (struct og_rows){.base = t->row,
                                       .index = t->index,
-                                      .stride = og__file_row_bytes(view),
+                                      .stride = og__row_bytes(view),
                                       .dim = view->dim,
-                                      .dtype = view->dtype};
+                                      .dtype = view->kept};
     }
     for (uint32_t i = 0; f->types && i < t->batch->n_ids; i++)
         t->rows[og__graph_type(f->types, t->batch->ids[i])].n++;

@@ -67,16 +67,27 @@ static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
     return rc;
 }
 
-/* Of features that are kept as they are stored there is one word for it. */
+static int keep_rows(const struct og_session *s, struct og_dataset *ds, bool *narrower,
+                     struct og_err *err)
+{
+    int rc = og__features_keep(ds, og__pack_dtype(&s->config.opt, ds->dtype), err);
+    *narrower |= ds->kept != ds->dtype;
+    return rc;
+}
+
+/* Those of each type that has any. Of features that are kept as they are stored there is one word
+ * for it. */
 static int settle_rows(struct og_session *s, struct og_err *err)
 {
-    int rc =
-        og__features_keep(s->facts.ds, og__pack_dtype(&s->config.opt, s->facts.ds->dtype), err);
-    if (rc < 0)
-        return rc;
-    if (s->facts.ds->kept == s->facts.ds->dtype)
+    const struct og_typed *g = s->facts.typed;
+    bool narrower = false;
+    int rc = g ? 0 : keep_rows(s, s->facts.ds, &narrower, err);
+    for (uint32_t t = 0; g && rc == 0 && t < g->n_types; t++)
+        if (g->type[t].view.dim > 0)
+            rc = keep_rows(s, &g->type[t].view, &narrower, err);
+    if (rc == 0 && !narrower)
         s->config.opt.pack_dtype = OG_PACK_STORED;
-    return 0;
+    return rc;
 }
 
 /* Ranks on one machine share it: each has its part of the processors, and of the disk. */

@@ -194,9 +194,9 @@ static void know_typed_rows(struct og_session *s)
         if (!og__has_features(&f->types->type[t]))
             continue;
         f->typed_rows += rows;
-        f->bytes.typed_input += (size_t)rows * og__file_row_bytes(view);
-        f->bytes.typed_widest = OG_MAX(f->bytes.typed_widest, og__file_row_bytes(view));
-        f->bytes.typed_files += (uint64_t)view->n_nodes * og__file_row_bytes(view);
+        f->bytes.typed_input += (size_t)rows * og__row_bytes(view);
+        f->bytes.typed_widest = OG_MAX(f->bytes.typed_widest, og__row_bytes(view));
+        f->bytes.typed_files += (uint64_t)view->n_nodes * og__row_bytes(view);
     }
 }
 

@@ -217,7 +217,7 @@ static int plan_typed_features(struct og_session *s, const struct og_pilot *pilo
     s->path.told = s->told;
     OG_TRY(s->told ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", g->nodes.path));
     for (uint32_t t = 0; t < g->n_types; t++)
-        s->told[t].row_bytes = g->type[t].view.dim > 0 ? og__file_row_bytes(&g->type[t].view) : 0;
+        s->told[t].row_bytes = g->type[t].view.dim > 0 ? og__row_bytes(&g->type[t].view) : 0;
     OG_TRY(og__memory_plan_ahead(&s->memory, &s->given, err));
     say_short_tail(s);
     OG_TRY(og__typed_cache_size(s, err));

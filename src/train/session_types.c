@@ -40,8 +40,6 @@ static int check_training(const struct og_session *s, struct og_err *err)
     const struct og_options *opt = &s->config.opt;
     if (opt->device != OG_DEVICE_CPU)
         return refuse(s, "--device", "leave it at cpu", err);
-    if (opt->pack_dtype != OG_PACK_STORED)
-        return refuse(s, "--pack-dtype", "leave it out: rows stay as they are stored", err);
     return 0;
 }
 
@@ -229,7 +227,7 @@ static int know_ranges(struct og_facts *f, struct og_err *err)
     for (uint32_t t = 0; t < g->n_types; t++) {
         if (!og__has_features(&g->type[t]))
             continue;
-        f->range_row_bytes[f->n_ranges] = og__file_row_bytes(&f->typed->type[t].view);
+        f->range_row_bytes[f->n_ranges] = og__row_bytes(&f->typed->type[t].view);
         f->ranges[f->n_ranges++] =
             (struct og_slot_range){.first = og__first_id(g, t), .end = g->type[t].end};
     }

@@ -24,10 +24,11 @@ static struct og_width *widths_of(const struct og_typed *g)
     struct og_width *width = calloc(g->n_types, sizeof(*width));
     for (uint32_t t = 0; width && t < g->n_types; t++) {
         const struct og_node_type *type = &g->type[t];
-        const size_t row = type->view.dim > 0 ? og__file_row_bytes(&type->view) : 0;
-        width[t] = (struct og_width){.end = (uint64_t)(type->first + type->view.n_nodes),
-                                     .row_bytes = row,
-                                     .read_bytes = og__round_up(row, READ_BLOCK)};
+        width[t] = (struct og_width){.end = (uint64_t)(type->first + type->view.n_nodes)};
+        if (type->view.dim < 1)
+            continue;
+        width[t].row_bytes = og__row_bytes(&type->view);
+        width[t].read_bytes = og__round_up(og__file_row_bytes(&type->view), READ_BLOCK);
     }
     return width;
 }
@@ -44,7 +45,7 @@ static int count_bytes(const struct og_session *s, const uint32_t *worth, uint64
     *bytes = 0;
     for (uint32_t t = 0; t < g->n_types; t++) {
         const struct og_node_type *of = &g->type[t];
-        const size_t row = og__file_row_bytes(&of->view);
+        const size_t row = og__row_bytes(&of->view);
         uint64_t n_kept = 0;
         for (uint32_t v = 0; row > 0 && v < of->view.n_nodes; v++)
             n_kept += og__placement_has(&kept, (uint32_t)of->first + v);
