@@ -7,6 +7,7 @@ Python counts from the dataset's files and the samples, which knows nothing of h
 import json
 import os
 import pathlib
+import shutil
 import tempfile
 
 from typed_command import refused, run
@@ -123,6 +124,18 @@ def check_figures(policy, uses):
     assert "rows of paper (80 B), venue (20 B), lab (36 B)" in said, said
 
 
+def batches_of_a_trace_are_counted():
+    """Read back beside the dataset, from which slots are shared out; not drawn, or batches that are not what was written would go unseen."""
+    drawn, _ = simulate("graph", POLICIES, CACHES)
+    read, _ = simulate("graph", POLICIES, CACHES, "--samples", "trace")
+    assert drawn["results"] == read["results"] and drawn["types"] == read["types"]
+    shutil.copytree("trace", "damaged")
+    ids = np.load("damaged/ids.npy", mmap_mode="r+")
+    ids[-1] = ids[-2]
+    ids.flush()
+    assert "damaged/" in refused("simulate", "graph", *SAMPLED, "--policy", "lru", "--cache", "10%", "--samples", "damaged")
+
+
 def workers_have_caches_of_their_own():
     """As large each, so that what stays as it was filled is hit as often as in one process."""
     alone, _ = simulate("graph", ["none", "degree", "belady"], ["10%"])
@@ -135,7 +148,7 @@ def workers_have_caches_of_their_own():
 
 def what_there_is_not_says_so():
     assert "--device-memory" in refused("simulate", "graph", *SAMPLED, "--cache", "10%", "--device-memory", "5%", "--policy", "degree")
-    assert "give the dataset" in refused("simulate", "trace", "--policy", "lru", "--cache", "10%")
+    assert "with --samples" in refused("simulate", "trace", "--policy", "lru", "--cache", "10%")
     assert "--memory" in refused("simulate", "graph", *SAMPLED[:-1], "12M", "--policy", "lru", "--cache", "10%")
 
 
@@ -148,7 +161,7 @@ def main():
         rng = np.random.default_rng(1)
         np.save("scores.npy", rng.normal(-1, 1, NODES).astype(np.float32))  # most of them below 0
         np.save("counts.npy", rng.integers(2, 40, NODES))
-        for test in (figures_are_those_of_runs, figures_are_those_of_python, workers_have_caches_of_their_own, what_there_is_not_says_so):
+        for test in (figures_are_those_of_runs, figures_are_those_of_python, batches_of_a_trace_are_counted, workers_have_caches_of_their_own, what_there_is_not_says_so):
             test()
             print("ok", test.__name__)
 

@@ -462,7 +462,8 @@ const struct command cmd_simulate = {
     .summary = "compare policies and cache sizes, or splits of executors, without training",
     .text = "Samples the batches that training with the same options would see, or takes those of "
             "a trace, and counts for every policy and cache size the rows found in the cache, the "
-            "reads and the bytes. Rows put into a cache ahead of their batch are told apart. With "
+            "reads and the bytes. Rows put into a cache ahead of their batch are told apart. Where "
+            "nodes have types a trace is taken with --samples, beside the dataset. With "
             "--workers it counts the caches of all of them, each with a cache of its own, and "
             "what they would hold if they shared nodes out and exchanged rows. With "
             "--device-memory a cache on a device lies over each, and hits are told by tier, with "

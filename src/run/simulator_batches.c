@@ -142,8 +142,8 @@ int og__simulator_open_trace(struct simulator *m, const char *dir, struct og_err
     OG_TRY(og__trace_describe(&m->folder.said, dir, err));
     if (m->folder.said.n_relations > 0)
         OG_TRY(og__fail(err, -ENOTSUP,
-                        "give the dataset in the place of the trace: with the options the trace "
-                        "was sampled with, its batches are the same",
+                        "give the dataset, the trace with --samples, and the options it was "
+                        "sampled with",
                         "%s: of a graph with types, among which a cache is shared out by the "
                         "graph of %s, which a trace has not",
                         dir, m->folder.said.dataset));
