@@ -253,6 +253,23 @@ def own_lists():
     assert "with their relations" in refused("train", "own", *own, "--edge-split", "dataset", "--run", "no")
     np.save("own/valid_edge_relations.npy", np.full(len(triples[1]), 2))
     assert "no edge of relation 2" in refused("train", "own", *own, "--run", "no")
+    nothing_to_train_on(own, triples)
+
+
+def nothing_to_train_on(own, triples):
+    """What is said helps: lists that have none of a relation, or none at all, are not held out by --edge-split."""
+    shutil.copytree("own", "lacking")
+    for part, name in enumerate(("train", "valid", "test")):
+        s, r, o = np.array([t for t in triples[part] if part > 0 or RELATIONS[t[1]][1] != "like"]).T
+        np.save(f"lacking/{name}_edges.npy", np.stack([s, o], 1))
+        np.save(f"lacking/{name}_edge_relations.npy", r)
+    said = refused("train", "lacking", *own, "--relation", "like", "--run", "no")
+    assert "no edges of --relation like to train on" in said and "train_edges.npy has none of it" in said, said
+    np.save("lacking/train_edges.npy", np.zeros((0, 2), np.int64))
+    np.save("lacking/train_edge_relations.npy", np.zeros(0, np.int64))
+    said = refused("train", "lacking", *own, "--run", "no")
+    assert "no edges to train on" in said and "train_edges.npy is empty" in said, said
+    run("train", "lacking", *RUN, "--epochs", 1, "--run", "held-out")
 
 
 def a_convolution_a_relation():

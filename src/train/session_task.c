@@ -208,6 +208,20 @@ out:
     return rc;
 }
 
+/* What would help depends on whose lists they are. */
+static int refuse_no_edges(const struct og_session *s, struct og_err *err)
+{
+    const struct og_options *opt = &s->config.opt;
+    const char *hint = "hold out less with --edge-split";
+    if (strcmp(opt->edge_split, OG__OWN_EDGES) == 0)
+        hint = opt->relation ? "train_edges.npy has none of it: name another --relation, or "
+                               "give --edge-split 85/5/10"
+                             : "train_edges.npy is empty: add edges, or give --edge-split 85/5/10";
+    return og__fail(err, -EINVAL, hint, "%s: no edges %s%s%sto train on", s->facts.ds->path,
+                    opt->relation ? "of --relation " : "", opt->relation ? opt->relation : "",
+                    opt->relation ? " " : "");
+}
+
 int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *err)
 {
     s->facts.seeds.schedule = &s->facts.schedule;
@@ -232,8 +246,7 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
         return og__fail(err, -EINVAL, "give another split, or seeds",
                         "%s: there are no seeds to make batches of", s->facts.ds->path);
     if (s->facts.seeds.edges)
-        return og__fail(err, -EINVAL, "hold out less with --edge-split", "%s: no edges to train on",
-                        s->facts.ds->path);
+        return refuse_no_edges(s, err);
     return og__fail(err, -EINVAL, "add train.npy: node ids, int64", "%s: no training nodes",
                     s->facts.ds->path);
 }
