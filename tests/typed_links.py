@@ -6,6 +6,7 @@ edge's both ends among all nodes of their type that do not make another edge: me
 
     typed_links.py OUTGROW      exits 77 where there is no NumPy
 """
+import bisect
 import json
 import os
 import pathlib
@@ -272,6 +273,50 @@ def nothing_to_train_on(own, triples):
     run("train", "lacking", *RUN, "--epochs", 1, "--run", "held-out")
 
 
+def check_sample(folder, left, triples, kinds):
+    """All edges to train on are drawn, each epoch; nothing but nodes of their types beside them, and no edge that is held out."""
+    load = lambda name: np.load(f"{folder}/{name}.npy").astype(np.int64)
+    seeds, seeds_ptr, ids, ids_ptr = load("seeds"), load("seeds_ptr"), load("ids"), load("ids_ptr")
+    known = [set(zip(src.tolist(), dst.tolist())) for src, dst in left]
+    per_epoch = json.loads(pathlib.Path(folder, "trace.json").read_text())["batches_per_epoch"]
+    assert len(seeds_ptr) - 1 == 2 * per_epoch and per_epoch == -(-len(triples[0]) // 60), (per_epoch, len(triples[0]))
+    ends = {v for s, _, o in triples[0] for v in (s, o)}
+    types = {bisect.bisect([FIRST[name] for name in TYPES], v) - 1 for v in seeds.tolist()}
+    assert types == {list(TYPES).index(kind) for kind in kinds}, (folder, types)
+    for epoch in range(2):
+        first, last = seeds_ptr[epoch * per_epoch], seeds_ptr[(epoch + 1) * per_epoch]
+        assert ends <= set(seeds[first:last].tolist()), folder
+    for h in 1, 2:
+        src, dst, rel, ptr = (load(f"hop{h}_{what}") for what in ("src", "dst", "rel", "ptr"))
+        for b in range(len(ptr) - 1):
+            own, of = ids[ids_ptr[b]:ids_ptr[b + 1]], slice(ptr[b], ptr[b + 1])
+            for u, v, r in zip(own[src[of]].tolist(), own[dst[of]].tolist(), rel[of].tolist()):
+                assert (u, v) in known[r], (folder, u, v, r)
+
+
+def samples_of_links():
+    """Batches that are drawn beforehand are those of the run, to the same bytes."""
+    drawn = [a for a in RUN if a not in ("--model", "rgcn", "--lr", 0.03)]
+    for relation, kinds in (None, ["drug", "gene", "side"]), ("binds", ["drug", "gene"]), ("like", ["drug"]):
+        more = ["--epochs", 2, "--negatives", 2, *(["--relation", relation] if relation else [])]
+        name = f"drawn-{relation}"
+        run("sample", "graph", *drawn, *more, "--out", name)
+        run("verify", name)
+        check_sample(name, *split("graph", 1, [r for r, of in enumerate(RELATIONS) if relation in (None, of[1])]), kinds)
+        run("train", "graph", *RUN, *DISTMULT, *more, "--run", f"{name}-asked")
+        for i, way in enumerate(([], WAYS["one"])):
+            run("train", "graph", *RUN, *DISTMULT, *more, *way, "--samples", name, "--run", f"{name}-{i}")
+            assert pathlib.Path(f"{name}-{i}/checkpoint.safetensors").read_bytes() == pathlib.Path(f"{name}-asked/checkpoint.safetensors").read_bytes(), (name, way)
+    assert "--relation" in refused("train", "graph", *RUN, "--epochs", 2, "--negatives", 2, "--relation", "binds", "--samples", "drawn-None", "--run", "no")
+    run("generate", "featured", "--types", "user:50:6,item:40:3", "--relations", "user:buys:item:4,item:of:user:3", "--classes", 4, "--train-fraction", 0.1)
+    run("sample", "featured", "--task", "link", "--epochs", 1, "--batch", 20, "--fanout", "2", "--memory", "120M", "--with-features", "--out", "rows")
+    run("verify", "rows")
+    ids = np.load("rows/ids.npy")
+    for t, (first, count) in enumerate(((0, 50), (50, 40))):
+        own = ids[(ids >= first) & (ids < first + count)] - first
+        assert len(own) > 0 and np.array_equal(np.load(f"rows/features_{t}.npy"), np.load(f"featured/features_{t}.npy")[own])
+
+
 def a_convolution_a_relation():
     """GraphSAGE, GAT and GIN: ends of edges are of every type, and the last layer has rows of each."""
     ways = {"sage": ["--decoder", "distmult"], "gat": ["--heads", 2, "--decoder", "dot", "--loss", "margin"], "gin": ["--decoder", "mlp"]}
@@ -328,7 +373,7 @@ def main():
             ",".join(f"{s}:{name}:{d}:{n}" for s, name, d, n in RELATIONS), "--classes", 4, "--train-fraction", 0.1)
         run("generate", "plain", "--nodes", 300, "--degree", 5, "--dim", 6)
         run("generate", "oneway", "--types", "user:50,item:40", "--relations", "user:buys:item:4", "--classes", 4, "--train-fraction", 0.1)
-        for test in (all_relations_at_once, one_relation, own_lists, a_convolution_a_relation, embeddings_of_all_nodes, what_there_is_not_says_so):
+        for test in (all_relations_at_once, one_relation, own_lists, samples_of_links, a_convolution_a_relation, embeddings_of_all_nodes, what_there_is_not_says_so):
             test()
             print("ok", test.__name__)
 

@@ -452,7 +452,6 @@ def check_words(graph):
     assert "1 numbers for 'cites', 2 hops" in refused("sample", "graph", "--out", "x", "--fanout", "3,2;cites=1")
     assert "relation-fanout: 'cites='" in refused("sample", "graph", "--out", "x", "--fanout", "3,2;cites=")
     assert "--sampler ladies" in refused("sample", "graph", "--out", "x", "--sampler", "ladies")
-    assert "--task link" in refused("sample", "graph", "--out", "x", "--task", "link")
     assert "two types to learn from" in refused("plan", "graph")
     assert "give the dataset" in refused("simulate", said.folder, "--policy", "lru", "--cache", "10%")
     for topology in "memory", "disk":

@@ -5,6 +5,7 @@
 #include "dataset/identity.h"
 #include "dataset/writer.h"
 #include "gather/typed_rows.h"
+#include "nn/tasks.h"
 #include "sample/trace.h"
 #include "train/idle.h"
 #include "train/json.h"
@@ -303,6 +304,8 @@ static int open_session(struct recorder *r, const char *dataset, bool with_featu
     if (rc < 0)
         return rc;
     own.pack_dtype = OG_PACK_STORED; /* of what is kept of a run, not of its samples */
+    if (og__task(opt->task)->targets == OG__OF_PAIRS) /* those drawn against edges are of a type */
+        want |= OG__WANT_TYPES;
     if (with_features)
         OG_TRY(settle_rows(dataset, &own, &want, err));
     OG_TRY(og__session_open(&r->s, dataset, &own, want, NULL, seen, err));

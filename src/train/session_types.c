@@ -51,7 +51,7 @@ int og__session_check_types(struct og_session *s, struct og_err *err)
     if (rc < 0)
         return rc;
     if (!(s->config.want & OG__WANT_TYPES))
-        return of_pairs(s) ? refuse(s, "--task link", "sample with --task node", err) : 0;
+        return 0;
     OG_TRY(check_training(s, err));
     if (opt->policy == OG_POLICY_AUTO)
         opt->policy = OG_POLICY_DEGREE;
