@@ -145,7 +145,6 @@ static void what_does_not_go_together_is_refused(void **state)
         const char *name, *value, *why;
     } cases[] = {
         {"device", "cpu", "no memory of its own"},
-        {"alternate", "true", "turns"},
         {"policy", "sweep", "sweep"},
         {"device-policy", "sweep", "sweep"},
         {"device-policy", "best", "best"},

@@ -151,9 +151,15 @@ static int begin_sampling(struct og_data_path *d, struct og_ahead_counts *done, 
     if (!d->memory->alternates)
         return 0;
     const double start = og__now();
-    og__data_path_yield(d, d->memory->n_yielded);
-    og__policy_invalidate(d->policy, d->memory->n_slots - d->memory->n_yielded);
-    int rc = og__structure_fetch(d->structure, &done->read, &done->bytes_written, err);
+    const uint32_t kept = d->memory->n_slots - d->memory->n_yielded;
+    int rc;
+    OG_TRY(og__data_path_yield(d, d->memory->n_yielded, err));
+    if (d->tiers)
+        og__tiers_invalidate(d->tiers, kept);
+    else
+        og__policy_invalidate(d->policy, kept);
+    OG_TRY(og__structure_fetch(d->structure, &done->read, &done->bytes_written, err));
+out:
     og__timeline_add(d->timeline, "fetch structure", 0, start, og__now());
     return rc;
 }
@@ -170,7 +176,7 @@ static int end_sampling(struct og_data_path *d, struct og_err *err)
 }
 
 /* What both caches are to hold before the first batch is told when all is prepared, and put there
- * before that is planned. */
+ * before that is planned; in turns it is spilled, and put there once the host's has its memory. */
 static int fill_tiers(struct og_data_path *d, struct og_ahead_counts *done, struct og_err *err)
 {
     const double start = og__now();
@@ -180,15 +186,27 @@ static int fill_tiers(struct og_data_path *d, struct og_ahead_counts *done, stru
     return rc;
 }
 
+static int fill_spilled(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
+{
+    const double start = og__now();
+    const int rc = og__ahead_fill_spilled(a, done, err);
+    done->gather_seconds = og__now() - start;
+    og__timeline_add(a->path->timeline, "fill caches", 0, start, og__now());
+    return rc;
+}
+
 static int plan_tiers(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_data_path *d = a->path;
     const struct og_trace all = og__superbatch_trace(d->stores.superbatch);
+    const bool alternates = d->memory->alternates;
     const double start = og__now();
     int rc;
     OG_TRY(og__tiers_prepare(d->tiers, &all, og__ahead_own(a).n_batches, err));
-    OG_TRY(fill_tiers(d, done, err));
+    OG_TRY(alternates ? og__ahead_put_fills(a, err) : fill_tiers(d, done, err));
     OG_TRY(og__ahead_put_tiers(a, err));
+    if (alternates)
+        og__tiers_trim(d->tiers);
     done->plan_seconds = og__now() - start - done->gather_seconds;
     og__timeline_add(d->timeline, "plan ahead", 0, start, og__now());
 out:
@@ -220,6 +238,8 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
     if (og__packs(d->way))
         OG_TRY(og__ahead_pack(a, done, err));
     OG_TRY(end_sampling(d, err));
+    if (d->tiers && d->memory->alternates)
+        OG_TRY(fill_spilled(a, done, err));
 out:
     done->bytes_written += og__ahead_written(d) - a->written_before;
     return rc;

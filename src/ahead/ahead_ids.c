@@ -128,13 +128,17 @@ out:
     return rc;
 }
 
-/* One batch of two caches; what would be put into them before it is not looked at. */
+/* One batch of two caches. What is put into them before the first one is spilled in turns. */
 static int plan_tiers_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids, uint32_t n,
                             uint32_t *list, struct og_err *err)
 {
     const struct og_tiers_plan *ignored;
-    while (og__tiers_prefill(a->path->tiers, list, list + OG__FILL_ROWS, OG__FILL_ROWS) > 0)
-        ;
+    uint64_t bytes = sizeof(struct og_fill_head);
+    for (uint32_t k;
+         (k = og__tiers_prefill(a->path->tiers, list, list + OG__FILL_ROWS, OG__FILL_ROWS)) > 0;)
+        bytes += sizeof(struct og_fill_head) + 2 * k * sizeof(*list);
+    if (b == 0 && a->path->memory->alternates)
+        a->spill_bytes += bytes;
     return og__ahead_plan_tiers(a, b, ids, n, &ignored, err);
 }
 

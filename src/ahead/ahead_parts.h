@@ -40,6 +40,7 @@ struct og_ahead {
     uint64_t first, last;           /* its items, the last excluded */
     uint64_t n, own, next;          /* batches: the most there can be, with a tail; those it has
                                        itself; those sampled, with a tail */
+    uint64_t fills_at;              /* in turns, with a device's cache: in the spill of plans */
     uint64_t piece;                 /* item that began what is spilled apart from what was before */
     bool by_draw;                   /* an epoch's batches, for all epochs that train on them */
     struct og_fill_windows windows; /* what enters the cache, and when */
@@ -184,5 +185,10 @@ OG_MUST_CHECK int og__ahead_plan_tiers(struct og_ahead *a, uint32_t b, const uin
                                        struct og_err *err);
 /* Those of all own batches, spilled until they are trained. */
 OG_MUST_CHECK int og__ahead_put_tiers(struct og_ahead *a, struct og_err *err);
+/* In turns what is to enter both caches before the first batch is spilled too, before the plans;
+ * and enters them when the host's has its memory again. */
+OG_MUST_CHECK int og__ahead_put_fills(struct og_ahead *a, struct og_err *err);
+OG_MUST_CHECK int og__ahead_fill_spilled(struct og_ahead *a, struct og_ahead_counts *done,
+                                         struct og_err *err);
 
 #endif

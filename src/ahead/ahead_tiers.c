@@ -1,7 +1,10 @@
 /* A superbatch of a device's cache over the host's: planned as a whole before its first batch. */
 #include "ahead/ahead_parts.h"
 #include "plan/count.h"
+#include "train/filling.h"
 #include "train/tiers_spill.h"
+
+#include <stdlib.h>
 
 static struct og_descriptor descriptor_of(const struct og_ahead *a, uint32_t b)
 {
@@ -69,4 +72,55 @@ int og__ahead_put_tiers(struct og_ahead *a, struct og_err *err)
         og__ahead_end_prediction(a);
 out:
     return rc;
+}
+
+/* ---- what enters the caches before the first batch, in turns ---- */
+
+/* Its pieces lie before the plans. */
+int og__ahead_put_fills(struct og_ahead *a, struct og_err *err)
+{
+    const struct og_data_path *d = a->path;
+    const size_t bytes = 2 * OG__FILL_ROWS * sizeof(uint32_t);
+    uint32_t *list = og__alloc(d->budget, bytes, "trace", err);
+    struct og_fill_head head = {.n = 1};
+    int rc;
+    OG_TRY(list ? 0 : -ENOMEM);
+    a->fills_at = og__spill_size(d->stores.codes);
+    while (head.n > 0) {
+        head.n = og__tiers_prefill(d->tiers, list, list + OG__FILL_ROWS, OG__FILL_ROWS);
+        OG_TRY(og__filling_put_piece(head, list, d->stores.codes, err));
+    }
+out:
+    og__release(d->budget, list, bytes, "trace");
+    return rc;
+}
+
+static int fill_piece(struct og_ahead *a, uint64_t *at, struct og_fill_piece *piece,
+                      struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_data_path *d = a->path;
+    int rc;
+    OG_TRY(og__filling_get(d->stores.codes, at, piece, &done->read.bytes, err));
+    done->prefill += piece->head.n;
+    OG_TRY(og__device_rows_fill(d->device_rows, piece->nodes, piece->slots, piece->head.n,
+                                &done->read, err));
+    OG_TRY(og__stopped(d->config, "stopped while filling caches", err));
+out:
+    return rc;
+}
+
+int og__ahead_fill_spilled(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_fill_piece *piece = malloc(sizeof(*piece));
+    uint64_t at = a->fills_at;
+    int rc;
+    OG_TRY(piece ? 0 : og__fail_errno(err, -ENOMEM, NULL, "filling caches"));
+    do
+        OG_TRY(fill_piece(a, &at, piece, done, err));
+    while (piece->head.n > 0);
+out:
+    free(piece);
+    const int ended =
+        og__device_rows_fill_end(a->path->device_rows, &done->read, rc < 0 ? NULL : err);
+    return rc < 0 ? rc : ended;
 }

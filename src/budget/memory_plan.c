@@ -33,6 +33,15 @@ size_t og__premised_tables(const struct og_premises *p, uint64_t n_slots,
     return og__policy_bytes(&setup, of->rows, of->batches, of->distinct);
 }
 
+/* And once they have planned. */
+static size_t trimmed_tables(const struct og_premises *p, uint64_t n_slots)
+{
+    const struct og_tiers_setup tiers = og__premised_tiers(p, n_slots);
+    struct og_policy_setup setup = og__premised_policy(p);
+    setup.n_slots = (uint32_t)n_slots;
+    return p->way->tiers ? og__tiers_trimmed_bytes(&tiers) : og__policy_trimmed_bytes(&setup);
+}
+
 uint32_t og__premised_tail(const struct og_premises *p)
 {
     const struct og_policy_setup setup = og__premised_policy(p);
@@ -43,11 +52,9 @@ uint32_t og__premised_tail(const struct og_premises *p)
 void og__memory_plan_slots(struct og_memory_plan *m, const struct og_premises *p, uint64_t n)
 {
     const struct og_planned_size nothing = {0};
-    const struct og_policy_setup none = og__premised_policy(p);
-    struct og_policy_setup setup = none;
-    m->n_slots = setup.n_slots = (uint32_t)n;
+    m->n_slots = (uint32_t)n;
     m->policy_slots = og__premised_tables(p, n, &nothing) - og__premised_tables(p, 0, &nothing);
-    m->policy_training_slots = og__policy_trimmed_bytes(&setup) - og__policy_trimmed_bytes(&none);
+    m->policy_training_slots = trimmed_tables(p, n) - trimmed_tables(p, 0);
 }
 
 uint32_t og__most_slots(const struct og_facts *f, size_t memory)
@@ -103,11 +110,10 @@ void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_premis
 static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
 {
     const int policy = p->way->policy;
-    const struct og_policy_setup setup = og__premised_policy(p);
     const uint64_t rows = p->way->tiers ? og__input_rows(p->facts) : 0; /* a batch at a time */
     const struct og_planned_size batch = {rows, rows > 0, rows};
     m->policy = og__premised_tables(p, 0, &batch);
-    m->policy_training = og__policy_trimmed_bytes(&setup);
+    m->policy_training = trimmed_tables(p, 0);
     m->alternates = p->way->alternate;
     size_t ranks = (size_t)p->facts->n_nodes * 4;
     bool prepares = og__policy_looks_ahead(policy) && !og__policy_fills_beside(policy);
@@ -116,8 +122,10 @@ static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
         m->hotness = ranks;
     if (p->way->tiers && og__policy_wants_hotness(p->way->device_policy))
         m->hotness += ranks;
-    if (p->way->tiers && og__policy_keeps_hotness(p->way->device_policy))
+    if (p->way->tiers && og__policy_keeps_hotness(p->way->device_policy)) {
         m->policy += ranks;
+        m->policy_training += ranks;
+    }
     if (og__policy_keeps_hotness(policy)) { /* as long as the run */
         m->policy += ranks;
         m->policy_training += ranks;

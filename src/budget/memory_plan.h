@@ -64,7 +64,8 @@ struct og_memory_plan {
     uint32_t n_slots;      /* rows in the host cache */
     bool whole;            /* all rows, once for all processes that share them: of these bytes
                               `cache` has this one's part */
-    uint32_t n_yielded;    /* of which so many give way while batches are sampled ahead */
+    uint32_t n_yielded;    /* of which so many give way while batches are sampled ahead; all or
+                              none, where a device has a cache over them */
     size_t staging, cache;
     size_t slack;    /* left for batches larger than planned */
     size_t smallest; /* the least --memory that would do */

@@ -99,14 +99,16 @@ static size_t left_before(const struct og_memory_plan *m, const struct og_premis
     return m->limit - OG_MIN(m->limit, before);
 }
 
-/* Rows that give way to topology, trace and tables while batches are sampled ahead. */
+/* Rows that give way to topology, trace and tables while batches are sampled ahead: all, where they
+ * are pinned, for that is given back as a whole. */
 static int settle_yielded(struct og_memory_plan *m, const struct og_way *way, size_t row,
                           struct og_err *err)
 {
     size_t before = og__memory_plan_before_training(m) + m->slack;
     if (before > m->limit)
         return og__memory_plan_refuse_superbatch(m, way, before, err);
-    uint64_t kept = (m->limit - before) / row;
+    const uint64_t fit = (m->limit - before) / row;
+    const uint64_t kept = way->tiers && fit < m->n_slots ? 0 : fit;
     m->n_yielded = kept < m->n_slots ? m->n_slots - (uint32_t)kept : 0;
     return 0;
 }

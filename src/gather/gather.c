@@ -134,13 +134,30 @@ static uint32_t gap_rows(const struct og_gather *g)
     return g->sharers ? (uint32_t)(PAGE / g->row_bytes + 1) : 0;
 }
 
-static int pin_rows(struct og_gather *g, const struct og_gather_options *opt, struct og_err *err)
+static int pin_cache(struct og_gather *g, struct og_err *err)
 {
     int rc;
     OG_TRY(og__budget_charge(g->budget, present_bytes(g), CACHE, err));
     g->charged = true;
     g->base = g->pinned->take(g->pinned->self, present_bytes(g), err);
     OG_TRY(g->base ? 0 : -ENOMEM);
+out:
+    return rc;
+}
+
+static void unpin_cache(struct og_gather *g)
+{
+    g->pinned->give(g->pinned->self, g->base, present_bytes(g));
+    g->base = NULL;
+    if (g->charged)
+        og__budget_uncharge(g->budget, present_bytes(g), CACHE);
+    g->charged = false;
+}
+
+static int pin_rows(struct og_gather *g, const struct og_gather_options *opt, struct og_err *err)
+{
+    int rc;
+    OG_TRY(pin_cache(g, err));
     for (int i = 0; i < g->n_areas; i++)
         OG_TRY(pin_staging(g, &g->staging[i], opt->staging_rows, err));
 out:
@@ -153,9 +170,7 @@ static void unpin_rows(struct og_gather *g)
         g->pinned->give(g->pinned->self, g->staging[i].at, g->staging[i].capacity * g->row_bytes);
         og__budget_uncharge(g->budget, g->staging[i].capacity * g->row_bytes, STAGING);
     }
-    g->pinned->give(g->pinned->self, g->base, present_bytes(g));
-    if (g->charged)
-        og__budget_uncharge(g->budget, present_bytes(g), CACHE);
+    unpin_cache(g);
 }
 
 static int open_rows(struct og_gather *g, const struct og_dataset *ds,
@@ -247,6 +262,13 @@ const char *og__gather_engine(const struct og_gather *g)
 void og__gather_yield(struct og_gather *g, uint32_t n)
 {
     const size_t before = present_bytes(g);
+    if (g->pinned) {
+        if (n > 0) {
+            unpin_cache(g);
+            g->n_yielded = g->n_slots;
+        }
+        return;
+    }
     g->n_yielded = OG_MAX(g->n_yielded, OG_MIN(n, g->n_slots));
     og__lend_rows(g->budget, g->base, before, present_bytes(g));
 }
@@ -254,6 +276,11 @@ void og__gather_yield(struct og_gather *g, uint32_t n)
 int og__gather_reclaim(struct og_gather *g, uint32_t n, struct og_err *err)
 {
     const size_t before = present_bytes(g);
+    if (g->pinned && n < g->n_yielded) {
+        unpin_cache(g);
+        g->n_yielded = n;
+        return pin_cache(g, err);
+    }
     const size_t more = (g->n_yielded - OG_MIN(n, g->n_yielded)) * g->row_bytes;
     int rc;
     OG_TRY(og__take_rows_back(g->budget, g->base, before, before + more, err));

@@ -34,7 +34,7 @@ struct og_gather_options {
     int n_staging;         /* batches in flight between loader and trainer, >= 1 */
     bool fills_beside;     /* the cache is filled while batches are in flight */
     const struct og_pinned *pinned; /* cache and staging areas lie there; NULL: one allocation.
-                                       Borrowed. Neither yielded nor shared then */
+                                       Borrowed. Not shared then, and yielded as a whole */
     int sharers; /* processes that have the cache together, each of which counts its part
                     (og__gather_share); 0: its own */
     struct og_reader_options reader;
@@ -74,7 +74,8 @@ size_t og__gather_counted_elsewhere(const struct og_gather *g);
 void og__gather_put(struct og_gather *g, uint32_t slot, const char *row);
 
 /* Give the memory of the last n slots back to the budget, and take it again, but for that of the
- * last n: what they held is lost. No batch is in flight. */
+ * last n: what they held is lost. Pinned memory cannot be given in part: of n > 0 all slots' goes.
+ * No batch is in flight. */
 void og__gather_yield(struct og_gather *g, uint32_t n);
 OG_MUST_CHECK int og__gather_reclaim(struct og_gather *g, uint32_t n, struct og_err *err);
 uint32_t og__gather_yielded(const struct og_gather *g); /* slots without memory, the last ones */

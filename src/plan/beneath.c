@@ -64,13 +64,27 @@ static void release_keys(struct og_beneath *s)
     s->n_keys = 0;
 }
 
-void og__beneath_close(struct og_beneath *s)
+void og__beneath_trim(struct og_beneath *s)
 {
     release_distinct(s);
     release_keys(s);
+    release(s, &s->arrival_link, s->n_arrivals);
+    s->n_arrivals = 0;
+    s->prefill_left = 0;
+    og__next_uses_trim(&s->uses);
+}
+
+void og__beneath_invalidate(struct og_beneath *s, uint32_t first)
+{
+    for (uint32_t slot = first; slot < s->n_slots; slot++)
+        s->held[slot] = NONE;
+}
+
+void og__beneath_close(struct og_beneath *s)
+{
+    og__beneath_trim(s);
     release(s, &s->held, s->n_slots);
     release(s, &s->lists.link, s->n_slots);
-    release(s, &s->arrival_link, s->n_arrivals);
     og__next_uses_close(&s->uses);
     *s = (struct og_beneath){0};
 }

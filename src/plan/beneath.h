@@ -39,6 +39,9 @@ struct og_beneath {
 OG_MUST_CHECK int og__beneath_open(struct og_beneath *s, uint64_t n_nodes, uint32_t n_slots,
                                    struct og_budget *b, struct og_err *err);
 void og__beneath_close(struct og_beneath *s); /* accepts what open left when it failed, and zeros */
+/* All that grows with the superbatch goes; and slots from `first` on have lost their rows. */
+void og__beneath_trim(struct og_beneath *s);
+void og__beneath_invalidate(struct og_beneath *s, uint32_t first);
 /* For superbatches of up to so many rows, `longest` in one batch. */
 struct og_beneath_size {
     uint64_t rows, longest, batches, distinct;

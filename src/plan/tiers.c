@@ -33,7 +33,8 @@ struct og_tiers {
     uint64_t *fill_ptr; /* [batches + 1] of fills */
     uint32_t *dropped;  /* [batches] */
     uint32_t batches;   /* capacity */
-    bool begun;         /* policies that look at no batches were told that it begins */
+    bool begun;         /* policies that look at no batches were told that it begins, */
+    bool lost;          /* and the host's has lost rows since */
     struct fills fills;
     /* the next batch */
     uint32_t batch, n_batches;
@@ -366,7 +367,9 @@ static int prepare_host(struct og_tiers *t, struct og_err *err)
 {
     const struct og_trace missed = {t->n_batches, t->miss_ptr, t->missed};
     uint32_t ignored;
-    if (t->host && t->begun && !og__policy_looks_ahead(t->setup.host.kind))
+    const bool told = t->begun && !t->lost;
+    t->lost = false;
+    if (t->host && told && !og__policy_looks_ahead(t->setup.host.kind))
         return 0;
     if (t->host)
         return og__policy_prepare(t->host, &missed, &ignored, err);
@@ -422,6 +425,35 @@ uint32_t og__tiers_prefill(struct og_tiers *t, uint32_t *nodes, uint32_t *places
     for (uint32_t i = 0; i < n; i++)
         places[i] += t->at.host;
     return n;
+}
+
+void og__tiers_invalidate(struct og_tiers *t, uint32_t first)
+{
+    t->lost = first < t->setup.host.n_slots;
+    if (t->host)
+        og__policy_invalidate(t->host, first);
+    else
+        og__beneath_invalidate(&t->beneath, first);
+}
+
+void og__tiers_trim(struct og_tiers *t)
+{
+    release_rows(t);
+    release_batches(t);
+    release_longest(t);
+    release(t, &t->fills.node, t->fills.capacity);
+    release(t, &t->fills.slot, t->fills.capacity);
+    t->fills = (struct fills){0};
+    og__plan_release(&t->lower);
+    og__plan_init(&t->lower, t->budget);
+    t->batch = t->n_batches = 0;
+    og__policy_trim(t->device);
+    if (t->host)
+        og__policy_trim(t->host);
+    else
+        og__beneath_trim(&t->beneath);
+    if (has_rings(&t->setup))
+        og__victim_trim(&t->victim);
 }
 
 /* ---- a batch ---- */
@@ -651,5 +683,21 @@ size_t og__tiers_bytes(const struct og_tiers_setup *setup, uint64_t rows, uint64
         bytes += og__placement_bytes(n_nodes);
     if (has_rings(&s))
         bytes += og__victim_bytes(&s.victim, n_nodes, s.device.n_slots, rows, distinct);
+    return bytes;
+}
+
+size_t og__tiers_trimmed_bytes(const struct og_tiers_setup *setup)
+{
+    struct og_tiers_setup s = *setup;
+    const struct og_beneath_size none = {0};
+    s.device.n_slots = slots_of(&setup->device);
+    s.host.n_slots = slots_of(&setup->host);
+    const uint64_t n_nodes = s.device.n_nodes;
+    size_t bytes =
+        og__policy_trimmed_bytes(&s.device) + (size_t)s.device.n_slots * sizeof(uint32_t);
+    bytes += lies_beneath(&s) ? og__beneath_bytes(n_nodes, s.host.n_slots, &none)
+                              : og__policy_trimmed_bytes(&s.host);
+    if (has_rings(&s))
+        bytes += og__victim_bytes(&s.victim, n_nodes, s.device.n_slots, 0, 0);
     return bytes;
 }

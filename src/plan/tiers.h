@@ -65,6 +65,11 @@ OG_MUST_CHECK int og__tiers_prepare(struct og_tiers *t, const struct og_trace *t
  * 0 = that was all. To be taken before each batch is planned. */
 uint32_t og__tiers_prefill(struct og_tiers *t, uint32_t *nodes, uint32_t *places, uint32_t most);
 
+/* Once all that was prepared is planned: give tables back that only planning needs. */
+void og__tiers_trim(struct og_tiers *t);
+/* Slots of the host from `first` on have lost their rows. Between superbatches. */
+void og__tiers_invalidate(struct og_tiers *t, uint32_t first);
+
 struct og_tiers_plan {
     /* places, misses; changes: after the batch, its rows enter places of the device or the host */
     struct og_plan plan;
@@ -121,5 +126,7 @@ OG_MUST_CHECK int og__tiers_plan(struct og_tiers *t, struct og_planner *planner,
  * `longest` in one batch, `batches` batches and `distinct` nodes. */
 size_t og__tiers_bytes(const struct og_tiers_setup *setup, uint64_t rows, uint64_t longest,
                        uint64_t batches, uint64_t distinct);
+/* What is left of it after og__tiers_trim. */
+size_t og__tiers_trimmed_bytes(const struct og_tiers_setup *setup);
 
 #endif

@@ -35,6 +35,14 @@ void og__victim_close(struct og_victim *v)
     *v = (struct og_victim){0};
 }
 
+void og__victim_trim(struct og_victim *v)
+{
+    og__release(v->budget, v->place_of, v->n_distinct * sizeof(*v->place_of), part);
+    v->place_of = NULL;
+    v->n_distinct = 0;
+    og__next_uses_trim(&v->uses);
+}
+
 size_t og__victim_bytes(const struct og_victim_setup *setup, uint64_t n_nodes, uint32_t n_slots,
                         uint64_t rows, uint64_t distinct)
 {

@@ -43,6 +43,7 @@ OG_MUST_CHECK int og__victim_open(struct og_victim *v, const struct og_victim_se
                                   uint64_t n_nodes, uint32_t n_slots, struct og_budget *b,
                                   struct og_err *err);
 void og__victim_close(struct og_victim *v); /* accepts what open left when it failed, and zeros */
+void og__victim_trim(struct og_victim *v);  /* all that grows with the superbatch goes */
 size_t og__victim_bytes(const struct og_victim_setup *setup, uint64_t n_nodes, uint32_t n_slots,
                         uint64_t rows, uint64_t distinct);
 

@@ -70,8 +70,7 @@ static int list_pairs(const struct og_way *asked, struct og_way out[MOST_WAYS])
                 continue;
             out[n_all] = *asked;
             out[n_all].policy = host;
-            out[n_all].device_policy = device;
-            out[n_all++].alternate = false;
+            out[n_all++].device_policy = device;
         }
     return n_all;
 }

@@ -237,6 +237,7 @@ static int open_device_features(struct og_data_path *d, uint64_t *prefill, struc
         .n_victims = at.misses - at.victim,
         .most = (uint32_t)og__input_rows(d->facts),
         .gather = {.n_slots = at.victim - at.host,
+                   .n_yielded = d->memory->n_yielded,
                    .staging_rows = d->memory->staging_rows,
                    .n_staging = d->memory->n_staging,
                    .reader = og__reader_setup(d->config, &d->facts->profile)},
@@ -285,16 +286,21 @@ void og__data_path_put(const struct og_data_path *d, uint32_t node, uint32_t slo
         og__typed_gather_put(d->typed_gather, node, slot, row);
 }
 
-void og__data_path_yield(const struct og_data_path *d, uint32_t n)
+int og__data_path_yield(const struct og_data_path *d, uint32_t n, struct og_err *err)
 {
+    if (d->device_rows)
+        return og__device_rows_yield(d->device_rows, n, err);
     if (d->gather)
         og__gather_yield(d->gather, n);
     else
         og__typed_gather_yield(d->typed_gather, n);
+    return 0;
 }
 
 int og__data_path_reclaim(const struct og_data_path *d, size_t bytes, struct og_err *err)
 {
+    if (d->device_rows) /* all or none */
+        return og__device_rows_reclaim(d->device_rows, err);
     if (d->gather)
         return og__gather_reclaim(d->gather, og__gather_lacking(d->gather, bytes), err);
     return og__typed_gather_reclaim(d->typed_gather,

@@ -95,7 +95,7 @@ void og__data_path_from_packs(struct og_data_path *d, struct og_pack *const *pac
 /* As og__gather_put, _yield, _reclaim, which takes back as many as so many bytes have room for, and
  * _yielded, of rows of one width or of several. */
 void og__data_path_put(const struct og_data_path *d, uint32_t node, uint32_t slot, const char *row);
-void og__data_path_yield(const struct og_data_path *d, uint32_t n);
+OG_MUST_CHECK int og__data_path_yield(const struct og_data_path *d, uint32_t n, struct og_err *err);
 OG_MUST_CHECK int og__data_path_reclaim(const struct og_data_path *d, size_t bytes,
                                         struct og_err *err);
 uint32_t og__data_path_yielded(const struct og_data_path *d);

@@ -333,6 +333,19 @@ int og__device_rows_fill_end(struct og_device_rows *d, struct og_io_counts *coun
     return og__gather_fill_end(d->gather, counts, err);
 }
 
+int og__device_rows_yield(struct og_device_rows *d, uint32_t n, struct og_err *err)
+{
+    const int rc = settle_all(d, err); /* what was asked may still read them */
+    if (rc == 0)
+        og__gather_yield(d->gather, n);
+    return rc;
+}
+
+int og__device_rows_reclaim(struct og_device_rows *d, struct og_err *err)
+{
+    return og__gather_reclaim(d->gather, 0, err);
+}
+
 /* ---- a flow's batches ---- */
 
 int og__device_rows_check(const struct og_device_rows *d, struct og_err *err)

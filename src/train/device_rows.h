@@ -41,6 +41,11 @@ const char *og__device_rows_engine(const struct og_device_rows *d);
 OG_MUST_CHECK int og__device_rows_fill(struct og_device_rows *d, const uint32_t *nodes,
                                        uint32_t *places, uint32_t n, struct og_io_counts *counts,
                                        struct og_err *err);
+
+/* The host's slots give their memory back, if n > 0, and all of them lose their rows; and take it
+ * again. No batch is in flight. */
+OG_MUST_CHECK int og__device_rows_yield(struct og_device_rows *d, uint32_t n, struct og_err *err);
+OG_MUST_CHECK int og__device_rows_reclaim(struct og_device_rows *d, struct og_err *err);
 OG_MUST_CHECK int og__device_rows_fill_end(struct og_device_rows *d, struct og_io_counts *counts,
                                            struct og_err *err);
 

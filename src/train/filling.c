@@ -36,8 +36,8 @@ static void add_window(struct og_fill_windows *w, uint32_t batch, uint64_t at)
     w->window[w->n++] = (struct og_fill_window){batch, at};
 }
 
-static int put_piece(struct og_fill_head head, const uint32_t *list, struct og_spill *to,
-                     struct og_err *err)
+int og__filling_put_piece(struct og_fill_head head, const uint32_t *list, struct og_spill *to,
+                          struct og_err *err)
 {
     int rc;
     OG_TRY(og__spill_append(to, &head, sizeof(head), err));
@@ -62,7 +62,7 @@ int og__filling_put(struct og_fill_windows *w, struct og_policy *policy, uint32_
         if (!begun)
             add_window(w, batch, og__spill_size(to));
         begun = true;
-        OG_TRY(put_piece(head, list, to, err));
+        OG_TRY(og__filling_put_piece(head, list, to, err));
         w->rows += head.n;
     }
 out:

@@ -47,6 +47,9 @@ struct og_fill_piece {
     struct og_fill_head head;
     uint32_t nodes[OG__FILL_ROWS], slots[OG__FILL_ROWS];
 };
+/* `list` has room for 2 OG__FILL_ROWS: nodes, and from OG__FILL_ROWS on their slots. */
+OG_MUST_CHECK int og__filling_put_piece(struct og_fill_head head, const uint32_t *list,
+                                        struct og_spill *to, struct og_err *err);
 /* The piece at *at of the spill, which moves on to the next. *read as of og__spill_read. */
 OG_MUST_CHECK int og__filling_get(struct og_spill *from, uint64_t *at, struct og_fill_piece *piece,
                                   uint64_t *read, struct og_err *err);

@@ -22,8 +22,6 @@ static int refuse_with(const struct og_config *c, struct og_err *err)
          "give --device virtual or --device cuda, or leave --device-memory out"},
         {c->want & OG__WANT_WHOLE_DRAWS, "packs made beforehand know of no cache but the host's",
          "leave --device-memory out"},
-        {opt->alternate, "sampling and training cannot take turns over pinned memory",
-         "leave --alternate out"},
         {opt->policy == OG_POLICY_SWEEP || c->above.policy == OG_POLICY_SWEEP,
          "sweep fills its cache while a device reads it", "name another policy"},
         {og__exchanges(c), "a device knows nothing of rows that other workers have",
