@@ -206,6 +206,93 @@ static void another_file_is_refused(void **state)
     og__common_close(NULL);
 }
 
+/* ---- areas ---- */
+
+enum { WIDE = 1 << 30, FAR = WIDE / 2 }; /* far more than is written */
+
+static int area_of(struct og_common *c, struct og_common_piece *out)
+{
+    return og__common_area(c, 9, WIDE, out, NULL);
+}
+
+static char *place_in(const struct og_common_piece *area, size_t at)
+{
+    return (char *)(uintptr_t)area->at + at;
+}
+
+static int write_far(struct og_common *c)
+{
+    struct og_common_piece area;
+    if (area_of(c, &area) < 0 || *place_in(&area, 7) != 'a')
+        return 1;
+    if (og__common_room(&area, FAR, 3, NULL) < 0)
+        return 2;
+    *place_in(&area, FAR) = 'b';
+    og__common_give(&area);
+    return 0;
+}
+
+static void all_write_to_an_area(void **state)
+{
+    (void)state;
+    struct og_common *c = make();
+    const struct og_common_place place = og__common_place(c);
+    const int64_t before = held(c);
+    struct numbers own = {.first = 1000};
+    struct og_common_piece area, part;
+    assert_int_equal(area_of(c, &area), 0);
+    assert_int_equal(held(c), before);
+    assert_int_equal(take(c, 1, &own, &part), 0); /* behind it */
+    og__common_give(&part);
+    assert_int_equal(og__common_room(&area, 7, 1, NULL), 0);
+    *place_in(&area, 7) = 'a';
+    assert_int_equal(apart(&place, write_far), 0);
+    assert_int_equal(*place_in(&area, FAR), 'b');
+    assert_int_equal(*place_in(&area, FAR + 1), 0);
+    assert_true(held(c) > before && held(c) < before + (1 << 20));
+    og__common_give(&area);
+    assert_int_equal(held(c), before);
+    assert_int_equal(area_of(c, &area), 0);
+    assert_int_equal(*place_in(&area, 7), 0);
+    og__common_give(&area);
+    og__common_close(c);
+}
+
+static void an_area_tells_what_was_touched(void **state)
+{
+    (void)state;
+    enum { BYTES = 1 << 22 }; /* more entries than are read at once */
+    struct og_common *c = make();
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    struct og_common_piece area;
+    assert_int_equal(area_of(c, &area), 0);
+    assert_int_equal(og__common_room(&area, FAR, BYTES, NULL), 0);
+    assert_int_equal(og__common_touched(&area, 0, WIDE), 0); /* room is not touched */
+    for (size_t at = 0; at < BYTES; at += page)
+        *place_in(&area, FAR + at) = 'c';
+    assert_int_equal(og__common_touched(&area, FAR, BYTES), BYTES);
+    assert_int_equal(og__common_touched(&area, FAR + 1, page), 2 * page);
+    assert_int_equal(og__common_touched(&area, 0, FAR), 0);
+    assert_int_equal(og__common_touched(&area, 0, WIDE), BYTES);
+    og__common_give(&area);
+    og__common_close(c);
+}
+
+static void parts_are_so_many(void **state)
+{
+    (void)state;
+    struct og_common *c = make();
+    struct og_common_piece piece;
+    struct og_err err = {0};
+    uint64_t n = 0;
+    while (og__common_area(c, n, 1, &piece, &err) == 0)
+        n++;
+    assert_true(n >= 16 && err.code == -ENOSPC && !piece.of);
+    assert_int_equal(og__common_area(c, n - 1, 1, &piece, NULL), 0); /* those that are there stay */
+    og__common_give(&piece);
+    og__common_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +301,9 @@ int main(void)
         cmocka_unit_test(what_was_not_filled_is_filled_by_the_next),
         cmocka_unit_test(nobody_writes_to_what_is_full),
         cmocka_unit_test(another_file_is_refused),
+        cmocka_unit_test(all_write_to_an_area),
+        cmocka_unit_test(an_area_tells_what_was_touched),
+        cmocka_unit_test(parts_are_so_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

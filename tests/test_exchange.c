@@ -4,10 +4,11 @@
  * from what is there to the same bytes.
  *
  * The same with rows that ranks send one another (--exchange), under policies that look ahead or do
- * not.
+ * not, and with rows that they read in place, in memory that they share: there may be none of it,
+ * it cannot be mapped, it is full, or a rank tells of rows that are not there.
  *
- * Each rank is a process of its own, before it has threads. send and recv of this program are
- * wrapped (CMakeLists.txt): one rank has a plan for its k-th call of one of the two. */
+ * Each rank is a process of its own, before it has threads. send, recv, and calls for memory that
+ * is shared, are wrapped (CMakeLists.txt): one rank has a plan for its k-th call of one of them. */
 #include "testing.h"
 
 #include "comm/comm.h"
@@ -15,7 +16,9 @@
 #include "support/files.h"
 #include "support/folder.h"
 #include "support/runs.h"
+#include "train/exchange_parts.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +33,16 @@ ssize_t __real_send(int fd, const void *bytes, size_t n, int flags);
 ssize_t __real_recv(int fd, void *bytes, size_t n, int flags);
 ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags);
 ssize_t __wrap_recv(int fd, void *bytes, size_t n, int flags);
+int __real_memfd_create(const char *name, unsigned flags);
+int __wrap_memfd_create(const char *name, unsigned flags);
+void *__real_mmap(void *at, size_t n, int protection, int flags, int fd, off_t from);
+void *__wrap_mmap(void *at, size_t n, int protection, int flags, int fd, off_t from);
+int __real_fallocate(int fd, int mode, off_t from, off_t n);
+int __wrap_fallocate(int fd, int mode, off_t from, off_t n);
+void __real_og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked,
+                           uint32_t *own, uint32_t *others);
+void __wrap_og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked,
+                           uint32_t *own, uint32_t *others);
 
 /* ---- the plan ---- */
 
@@ -42,15 +55,22 @@ enum fault {
     SENDS_LESS, /* the head before a message tells of fewer bytes */
     CUT,        /* half of the bytes go, then nothing any more, either way */
     KILLED,     /* half of the bytes go */
+    OF_STREAMS, /* those before are of any exchange, the others of rows in place */
+    MAP_FAILS = OF_STREAMS,
+    ROOM_FAILS,
+    OTHERS_ROWS, /* the k-th time that rows are placed it tells of another rank's */
+    NO_ROWS,     /* of some outside of the memory */
     FAULTS
 };
-static const char *const names[FAULTS] = {"nothing",    "halves",     "late", "send fails",
-                                          "recv fails", "sends less", "cut",  "killed"};
+static const char *const names[FAULTS] = {"nothing",    "halves",     "late",         "send fails",
+                                          "recv fails", "sends less", "cut",          "killed",
+                                          "map fails",  "room fails", "other's rows", "no rows"};
 
 static struct {
     enum fault fault;
     long k;            /* from 1 */
     long sends, recvs; /* calls that moved bytes: how often one is told to come again is chance */
+    long rooms, placed;
 } plan;
 
 static bool is_due(long calls)
@@ -122,6 +142,45 @@ ssize_t __wrap_recv(int fd, void *bytes, size_t n, int flags)
     const ssize_t received = __real_recv(fd, bytes, plan.fault == HALVES ? (n + 1) / 2 : n, flags);
     plan.recvs += received > 0;
     return received;
+}
+
+/* ---- memory that ranks share ---- */
+
+static bool shares = true;
+
+int __wrap_memfd_create(const char *name, unsigned flags)
+{
+    errno = ENOMEM;
+    return shares ? __real_memfd_create(name, flags) : -1;
+}
+
+void *__wrap_mmap(void *at, size_t n, int protection, int flags, int fd, off_t from)
+{
+    errno = ENOMEM;
+    return plan.fault == MAP_FAILS && flags == (MAP_SHARED | MAP_NORESERVE)
+               ? MAP_FAILED
+               : __real_mmap(at, n, protection, flags, fd, from);
+}
+
+int __wrap_fallocate(int fd, int mode, off_t from, off_t n)
+{
+    errno = ENOSPC;
+    return plan.fault == ROOM_FAILS && mode == FALLOC_FL_KEEP_SIZE && is_due(++plan.rooms)
+               ? -1
+               : __real_fallocate(fd, mode, from, n);
+}
+
+void __wrap_og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked,
+                           uint32_t *own, uint32_t *others)
+{
+    __real_og__place_rows(x, round, asked, own, others);
+    const uint32_t all = x->ranks * OG__RECEIVED * x->in_place.rows;
+    if (asked->n_at == asked->counts[x->rank] || !is_due(++plan.placed))
+        return;
+    if (plan.fault == OTHERS_ROWS)
+        *others = (*others + OG__RECEIVED * x->in_place.rows) % all;
+    if (plan.fault == NO_ROWS)
+        *others = all;
 }
 
 /* ---- ranks ---- */
@@ -362,7 +421,7 @@ static void fail_at_all(void)
         sends = OG_MIN(sends, ends[i].sends);
         recvs = OG_MIN(recvs, ends[i].recvs);
     }
-    for (enum fault fault = SEND_FAILS; fault < FAULTS; fault++) {
+    for (enum fault fault = SEND_FAILS; fault < OF_STREAMS; fault++) {
         const long all = fault == RECV_FAILS ? recvs : sends;
         const long at[] = {1, 2, 7, all / 4, all / 2, all * 3 / 4};
         for (size_t i = (size_t)fault % step; i < OG_COUNT(at); i += step)
@@ -376,17 +435,41 @@ static void every_failure_ends_all(void **state)
     fail_at_all();
 }
 
+static const char *const ways[][2] = {
+    {"lru", "raw"}, {"belady", "packed"}, {"sweep", "segmented"}, {"degree", "raw"}};
+
+/* Streams fail while rows are read in place, and while they are sent. */
 static void so_do_those_of_rows(void **state)
 {
-    static const char *const ways[][2] = {
-        {"lru", "raw"}, {"belady", "packed"}, {"sweep", "segmented"}};
+    (void)state;
+    for (size_t i = 0; i < OG_COUNT(ways); i++) {
+        const int rank = (int)i % RANKS;
+        exchanged.policy = ways[i][0];
+        exchanged.layout = ways[i][1];
+        shares = i % 2 == 0;
+        suffer(HALVES, ALL, 0);
+        suffer(LATE, rank, ends[rank].sends / 2);
+        fail_at_all();
+    }
+    exchanged.policy = NULL;
+    shares = true;
+}
+
+static void so_do_those_of_memory(void **state)
+{
     (void)state;
     for (size_t i = 0; i < OG_COUNT(ways); i += test_ways_step()) {
         exchanged.policy = ways[i][0];
         exchanged.layout = ways[i][1];
-        suffer(HALVES, ALL, 0);
-        suffer(LATE, (int)i, ends[i].sends / 2);
-        fail_at_all();
+        for (int rank = 0; rank < RANKS; rank++) {
+            suffer(MAP_FAILS, rank, 1);
+            for (long k = 1; k <= 2; k++)
+                suffer(ROOM_FAILS, rank, k);
+            for (long k = 1; k <= 8; k += 7) {
+                suffer(OTHERS_ROWS, rank, k);
+                suffer(NO_ROWS, rank, k);
+            }
+        }
     }
     exchanged.policy = NULL;
 }
@@ -423,6 +506,7 @@ int main(void)
         cmocka_unit_test(late_and_short_calls_change_nothing),
         cmocka_unit_test(every_failure_ends_all),
         cmocka_unit_test(so_do_those_of_rows),
+        cmocka_unit_test(so_do_those_of_memory),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

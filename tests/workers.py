@@ -39,6 +39,14 @@ MOVES = [
 ]
 
 
+def on_machines_of_their_own():
+    """Words before a command whose workers each take their machine for another: then they have no memory in common. None: not here."""
+    # what a machine is known by since it was started is a new number whenever it is read
+    words = ["unshare", "--mount", "sh", "-c", 'mount --bind /proc/sys/kernel/random/uuid /proc/sys/kernel/random/boot_id && exec "$@"', "sh"]
+    there = os.geteuid() == 0 and shutil.which("unshare") and subprocess.run([*words, "true"], capture_output=True).returncode == 0
+    return words if there else None
+
+
 def by_mpi(n, *words):
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     return [MPIRUN, "--oversubscribe", *root, "-n", str(n), *words]
@@ -50,9 +58,9 @@ def command(n, args):
     return [OUTGROW, *args, *(["--workers", str(n)] if n > 1 else [])]
 
 
-def train(run, n, *lists, graph="graph"):
+def train(run, n, *lists, graph="graph", behind=()):
     args = ["train", graph, "--run", run, *BASE, *(word for words in lists for word in words)]
-    return subprocess.run(command(n, args), capture_output=True, text=True, timeout=PATIENCE)
+    return subprocess.run([*behind, *command(n, args)], capture_output=True, text=True, timeout=PATIENCE)
 
 
 def trained(run, n, *lists, **how):

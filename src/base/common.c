@@ -225,6 +225,76 @@ out:
     return rc;
 }
 
+/* ---- areas ---- */
+
+/* To the end of a part of which no page is there yet. */
+static int reach_end(const struct og_common *c, const struct part *p)
+{
+    const off_t end = (off_t)(p->at + p->bytes);
+    const off_t is = lseek(c->fd, 0, SEEK_END);
+    if (is < 0)
+        return -errno;
+    return is < end && ftruncate(c->fd, end) < 0 ? -errno : 0;
+}
+
+int og__common_area(struct og_common *c, uint64_t key, size_t bytes, struct og_common_piece *out,
+                    struct og_err *err)
+{
+    const struct og_common_part wanted = {.key = key, .bytes = bytes};
+    void *at;
+    int rc = 0;
+    *out = (struct og_common_piece){0};
+    lock(c->board);
+    struct part *p = find_part(c->board, &wanted);
+    if (!p)
+        OG_TRY(og__fail(err, -ENOSPC, NULL, "%s: more than %d parts", what, MOST_PARTS));
+    rc = reach_end(c, p);
+    if (rc < 0)
+        OG_TRY(og__fail_errno(err, rc, NULL, "%s", what));
+    at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, c->fd, (off_t)p->at);
+    if (at == MAP_FAILED)
+        OG_TRY(og__fail_errno(err, -errno, NULL, "%s", what));
+    p->full = true;
+    p->users++;
+    *out = (struct og_common_piece){c, (uint32_t)(p - c->board->part), bytes, at};
+out:
+    pthread_mutex_unlock(&c->board->lock);
+    return rc;
+}
+
+int og__common_room(const struct og_common_piece *p, size_t from, size_t bytes, struct og_err *err)
+{
+    const uint64_t at = p->of->board->part[p->number].at;
+    if (fallocate(p->of->fd, FALLOC_FL_KEEP_SIZE, (off_t)(at + from), (off_t)bytes) == 0)
+        return 0;
+    return og__fail_errno(err, -errno, NULL, "%s", what);
+}
+
+/* Pages that are present, as /proc/self/pagemap has them: 8 bytes a page, of which the highest bit
+ * says so. */
+size_t og__common_touched(const struct og_common_piece *p, size_t from, size_t bytes)
+{
+    enum { AT_ONCE = 512 };
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t last = ((uintptr_t)p->at + from + bytes + page_bytes - 1) / page_bytes;
+    size_t page = ((uintptr_t)p->at + from) / page_bytes;
+    size_t touched = 0;
+    uint64_t entry[AT_ONCE];
+    const int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && page < last) {
+        const size_t n = OG_MIN(last - page, (size_t)AT_ONCE) * sizeof(*entry);
+        const ssize_t got = pread(fd, entry, n, (off_t)(page * sizeof(*entry)));
+        if (got < (ssize_t)sizeof(*entry))
+            break;
+        for (size_t i = 0; i < (size_t)got / sizeof(*entry); i++)
+            touched += entry[i] >> 63 ? page_bytes : 0;
+        page += (size_t)got / sizeof(*entry);
+    }
+    if (fd >= 0)
+        close(fd);
+    return touched;
+}
+
 void og__common_give(struct og_common_piece *piece)
 {
     struct og_common *c = piece->of;

@@ -4,9 +4,9 @@
  *   | lock, what there is | part | part | ...        one file in memory, which no folder names
  *
  * One process makes it, others open it by what the maker tells them. Who asks for a part first
- * fills it, while others that ask wait; all have it, read-only, from then on. Whoever is killed
- * before a part is full leaves it to the next; the file is gone with the last process that has it
- * open, however that ends. */
+ * fills it, while others that ask wait; all have it, read-only, from then on, but for areas.
+ * Whoever is killed before a part is full leaves it to the next; the file is gone with the last
+ * process that has it open, however that ends. */
 #ifndef OG_COMMON_H
 #define OG_COMMON_H
 
@@ -47,6 +47,15 @@ struct og_common_piece {
  * many parts. One thread of a process at a time. */
 OG_MUST_CHECK int og__common_take(struct og_common *c, const struct og_common_part *part,
                                   struct og_common_piece *out, struct og_err *err);
+/* A part that nobody fills, of zeros, which all may write; who reads what when is theirs to know.
+ * Room is taken before it is written, else a page that cannot be had would be a signal. */
+OG_MUST_CHECK int og__common_area(struct og_common *c, uint64_t key, size_t bytes,
+                                  struct og_common_piece *out, struct og_err *err);
+OG_MUST_CHECK int og__common_room(const struct og_common_piece *p, size_t from, size_t bytes,
+                                  struct og_err *err);
+/* Of `bytes` from a place in it: what this process has touched, in whole pages. 0 where the kernel
+ * does not say. */
+size_t og__common_touched(const struct og_common_piece *p, size_t from, size_t bytes);
 /* None does nothing. */
 void og__common_give(struct og_common_piece *p);
 

@@ -151,19 +151,24 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
 }
 
 /* Rows of a batch twice, of one that is trained and of the next; what others ask for; where rows
- * of the batches under way are, and lists from others and to them. */
+ * of the batches under way are, and lists from others and to them. Where ranks read rows in place:
+ * those that an owner is asked for twice, each once, and numbers of rows in the place of rows. */
 static void plan_exchange(struct og_memory_plan *m, const struct og_premises *p)
 {
     enum { ROWS = 2, LISTS = 4 };
     const struct og_facts *f = p->facts;
+    const uint32_t ranks = p->config->share.ranks;
     const uint64_t read = og__read_rows(f);
+    const bool in_place = og__exchanges_in_place(p->config, f->n_nodes);
+    const size_t each = in_place ? sizeof(uint32_t) : f->row_bytes;
     if (!og__exchanges(p->config))
         return;
-    m->exchange =
-        ROWS * og__input_bytes(f) + LISTS * og__input_rows(f) * sizeof(uint32_t) +
-        (size_t)og__sent_rows(f, p->config->share.ranks) * (f->row_bytes + sizeof(uint32_t)) +
-        og__plan_bytes(read, og__policy_admits(p->way->policy) ? read : 0) +
-        og__demand_bytes(p->config->share.ranks, f->n_nodes, 1, f->asked_rows);
+    m->exchange = ROWS * og__input_rows(f) * each + LISTS * og__input_rows(f) * sizeof(uint32_t) +
+                  (size_t)og__sent_rows(f, ranks) * (each + sizeof(uint32_t)) +
+                  og__plan_bytes(read, og__policy_admits(p->way->policy) ? read : 0) +
+                  og__demand_bytes(ranks, f->n_nodes, 1, f->asked_rows);
+    if (in_place)
+        m->exchange += ROWS * read * f->row_bytes;
 }
 
 /* Planning and reading, but for staging and cache. */

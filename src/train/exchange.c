@@ -74,9 +74,9 @@ static int open_rooms(struct og_exchange *x, struct og_err *err)
     for (int i = 0; i < OG__TURNS; i++)
         OG_TRY(og__exchange_room(x, &x->turn[i].place, list, err));
     for (int i = 0; i < OG__RECEIVED; i++)
-        OG_TRY(og__exchange_room(x, &x->received[i], rows * x->row_bytes, err));
+        OG_TRY(og__exchange_room(x, &x->received[i], rows * x->each, err));
     const uint64_t sent = og__sent_rows(f, x->ranks);
-    OG_TRY(og__exchange_room(x, &x->sent, sent * x->row_bytes, err));
+    OG_TRY(og__exchange_room(x, &x->sent, sent * x->each, err));
     OG_TRY(og__exchange_room(x, &x->spoken, list, err));
     OG_TRY(og__exchange_room(x, &x->heard, sent * sizeof(uint32_t), err));
 out:
@@ -98,6 +98,7 @@ int og__exchange_open(struct og_data_path *path, const struct og_exchange_with *
     og__plan_init(&x->plan, path->budget);
     int rc;
     OG_TRY(og__demand_open(&x->demand, x->ranks, x->rank, path->facts->n_nodes, path->budget, err));
+    OG_TRY(og__place_open(x, err));
     OG_TRY(open_rooms(x, err));
     path->exchange = x;
     return 0;
@@ -125,6 +126,7 @@ void og__exchange_close(struct og_exchange *x)
         give_room(x, &x->turn[i].place);
     for (int i = 0; i < OG__RECEIVED; i++)
         give_room(x, &x->received[i]);
+    og__place_close(x);
     give_room(x, &x->sent);
     give_room(x, &x->spoken);
     give_room(x, &x->heard);
@@ -341,43 +343,55 @@ out:
     return rc;
 }
 
+/* What was read for the round is there, and there is room for it where it goes. */
+static int finish_reading(struct og_exchange *x, uint64_t round, struct og_err *err)
+{
+    struct og_turn *t = turn_of(x, round);
+    struct og_room *received = &x->received[round % OG__RECEIVED];
+    const double start = og__now();
+    int rc;
+    x->reading = false; /* it ends, whatever comes */
+    OG_TRY(og__gather_finish(x->path->gather, 0, &x->rows, &t->read, err));
+    OG_TRY(og__exchange_room(x, &x->sent, t->sent * x->each, err));
+    OG_TRY(og__exchange_room(x, received, t->first[x->ranks] * x->each, err));
+    OG_TRY(og__place_room(x, round, x->rows.n, err));
+out:
+    t->gather_seconds += og__now() - start;
+    return rc;
+}
+
 /* Rows that others asked for lie behind one another, by who did; own ones where they are used. */
-static void copy_rows(struct og_exchange *x, const struct og_rows *rows, uint64_t round)
+static void copy_rows(struct og_exchange *x, const struct og_demanded *asked, char *own,
+                      char *others)
 {
     enum { AHEAD = 8 };
-    const struct og_demanded asked = asked_last(x);
-    const struct og_turn *t = turn_of(x, round);
-    char *own = (char *)x->received[round % OG__RECEIVED].at + t->first[x->rank] * x->row_bytes;
-    char *others = x->sent.at;
     for (uint32_t i = 0, k = 0; i < x->ranks; i++) {
         char **to = i == x->rank ? &own : &others;
-        for (uint32_t n = asked.counts[i]; n > 0; n--, k++, *to += x->row_bytes) {
-            if (k + AHEAD < asked.n_at)
-                __builtin_prefetch(og__row(rows, asked.at[k + AHEAD]));
-            memcpy(*to, og__row(rows, asked.at[k]), x->row_bytes);
+        for (uint32_t n = asked->counts[i]; n > 0; n--, k++, *to += x->row_bytes) {
+            assert(*to); /* there is room for all */
+            if (k + AHEAD < asked->n_at)
+                __builtin_prefetch(og__row(&x->rows, asked->at[k + AHEAD]));
+            memcpy(*to, og__row(&x->rows, asked->at[k]), x->row_bytes);
         }
     }
 }
 
-/* What was read for the round is there, and lies as it is sent. */
-static int pack_rows(struct og_exchange *x, uint64_t round, struct og_err *err)
+/* What was read for the round lies as it is sent. Where ranks read rows in place all of them have
+ * begun the round before, and so left the one before that. */
+static void pack_rows(struct og_exchange *x, uint64_t round)
 {
     struct og_turn *t = turn_of(x, round);
     struct og_gather *g = x->path->gather;
-    struct og_room *received = &x->received[round % OG__RECEIVED];
+    const struct og_demanded asked = asked_last(x);
+    char *own = (char *)x->received[round % OG__RECEIVED].at + t->first[x->rank] * x->each;
     const double start = og__now();
-    struct og_rows rows;
-    int rc;
-    x->reading = false; /* it ends, whatever comes */
-    OG_TRY(og__gather_finish(g, 0, &rows, &t->read, err));
-    OG_TRY(og__exchange_room(x, &x->sent, t->sent * x->row_bytes, err));
-    OG_TRY(og__exchange_room(x, received, t->first[x->ranks] * x->row_bytes, err));
-    copy_rows(x, &rows, round);
-    og__gather_change(g, &x->plan, &rows);
+    if (x->in_place.area.of)
+        og__place_rows(x, round, &asked, (uint32_t *)(void *)own, x->sent.at);
+    else
+        copy_rows(x, &asked, own, x->sent.at);
+    og__gather_change(g, &x->plan, &x->rows);
     og__filling_done(x->filling, x->planned);
-out:
     t->gather_seconds += og__now() - start;
-    return rc;
 }
 
 /* Begins it: what is read next, and the batch that has its rows, need not wait for that. */
@@ -390,10 +404,9 @@ static int send_rows(struct og_exchange *x, uint64_t round, const uint32_t *coun
     char *from = x->sent.at;
     char *to = x->received[round % OG__RECEIVED].at;
     for (uint32_t i = 0; i < x->ranks; i++) {
-        send[i] = (struct og_message){from, counts[i] * x->row_bytes};
-        receive[i] =
-            (struct og_message){to + t->first[i] * x->row_bytes, asks_of(t, i) * x->row_bytes};
-        from += i == x->rank ? 0 : counts[i] * x->row_bytes;
+        send[i] = (struct og_message){from, counts[i] * x->each};
+        receive[i] = (struct og_message){to + t->first[i] * x->each, asks_of(t, i) * x->each};
+        from += i == x->rank ? 0 : counts[i] * x->each;
     }
     return og__comm_begin(x->with.comm, send, receive, err);
 }
@@ -403,15 +416,19 @@ static void show_rows(struct og_exchange *x, uint64_t round)
 {
     const struct og_dataset *ds = x->path->facts->ds;
     const struct og_turn *t = turn_of(x, round);
+    const void *received = x->received[round % OG__RECEIVED].at;
+    const void *in_place = x->in_place.area.at;
     struct og_work *w = t->work;
     if (!w)
         return;
-    w->view = (struct og_rows){.base = x->received[round % OG__RECEIVED].at,
+    w->view = (struct og_rows){.base = received,
                                .index = t->place.at,
                                .stride = x->row_bytes,
                                .n = w->sampled.batch.n_ids,
                                .dim = ds->dim,
-                               .dtype = ds->kept};
+                               .dtype = ds->kept,
+                               .n_more = in_place ? 1 : 0,
+                               .more = {{.base = in_place, .where = received}}};
     w->rows = &w->view;
 }
 
@@ -433,8 +450,10 @@ static int prepare(struct og_exchange *x, bool hears, bool brings, const uint32_
     int rc = 0;
     if (brings) {
         memcpy(sends, asked_last(x).counts, x->ranks * sizeof(*sends));
-        OG_TRY(pack_rows(x, x->here, err));
+        OG_TRY(finish_reading(x, x->here, err));
     }
+    if (brings && hears) /* all have met; what was asked for gives way to what is */
+        pack_rows(x, x->here);
     if (hears)
         OG_TRY(room_for_lists(x, counts, err));
 out:
@@ -456,6 +475,8 @@ static int step(struct og_exchange *x, bool begins, bool brings, struct og_err *
     OG_TRY(og__exchange_agree(x, rc, err));
     if (hears)
         OG_TRY(og__exchange_lists(x, turn_of(x, x->begun)->first, counts, err));
+    if (brings && !hears)
+        pack_rows(x, x->here);
     if (brings) {
         OG_TRY(send_rows(x, x->here, sends, err));
         show_rows(x, x->here++);
@@ -479,6 +500,7 @@ int og__exchange_reach(struct og_exchange *x, struct og_err *err)
     }
     if (x->here <= x->reached) /* those sent for last are this round's */
         OG_TRY(og__exchange_await(x, err));
+    OG_TRY(og__place_check(x, x->reached - 1, err));
 out:
     turn_of(x, x->reached - 1)->exchange_seconds = x->waited;
     x->reached_turn[(x->reached - 1) % OG__MOST_REACHED] = *turn_of(x, x->reached - 1);

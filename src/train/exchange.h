@@ -52,6 +52,9 @@ OG_MUST_CHECK int og__exchange_reach(struct og_exchange *x, struct og_err *err);
 /* Rows that are on their way have come, so that ranks may meet without waiting for them there. */
 OG_MUST_CHECK int og__exchange_await(struct og_exchange *x, struct og_err *err);
 
+/* Bytes of other ranks' memory that this one has read rows in, and they count. NULL: 0. */
+size_t og__exchange_counted_elsewhere(const struct og_exchange *x);
+
 /* What this rank did as an owner for the oldest round that was reached and not counted, to what is
  * told of its part: rows that were asked
  * of it, hits and misses of its cache. Returns how many rows it sent. */

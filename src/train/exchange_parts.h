@@ -1,10 +1,12 @@
 /* What the files of the exchange share.
  *
  *   exchange.c        rounds, one after another
+ *   exchange_place.c  rows that ranks of one machine read where their owner has put them
  *   exchange_ahead.c  what is asked for in all rounds of a superbatch, told at once */
 #ifndef OG_EXCHANGE_PARTS_H
 #define OG_EXCHANGE_PARTS_H
 
+#include "base/common.h"
 #include "plan/demand.h"
 #include "train/exchange.h"
 #include "train/trainers.h"
@@ -31,11 +33,24 @@ struct og_turn {
     double plan_seconds, gather_seconds, exchange_seconds, fill_seconds;
 };
 
+/* Rows of two rounds of each owner, in memory that all ranks have:
+ *
+ *   | owner 0: rounds 0, 2, ... | rounds 1, 3, ... | owner 1: ... |        `rows` each
+ *
+ * What goes to other ranks then are numbers of rows in it. */
+struct og_in_place {
+    struct og_common_piece area; /* NULL: rows are sent */
+    uint32_t rows;
+    size_t charged[OG__RECEIVED], taken[OG__RECEIVED]; /* bytes of own ones */
+};
+
 struct og_exchange {
     struct og_data_path *path;
     struct og_exchange_with with;
     uint32_t rank, ranks;
     size_t row_bytes;
+    size_t each; /* bytes that go to a rank for a row that it asked for */
+    struct og_in_place in_place;
     /* rounds of the flow, numbered from 0 */
     struct og_schedule whole;
     enum og__split pass;
@@ -57,9 +72,10 @@ struct og_exchange {
     struct og_demand demand;
     struct og_plan plan;
     bool reading;
+    struct og_rows rows;                   /* that were read, until they are packed */
     struct og_room spoken, heard;          /* uint32_t lists to others, and from them */
-    struct og_room sent;                   /* rows */
-    struct og_room received[OG__RECEIVED]; /* rows of round r: r modulo OG__RECEIVED */
+    struct og_room sent;                   /* rows, or their numbers */
+    struct og_room received[OG__RECEIVED]; /* the same, of round r: r modulo OG__RECEIVED */
 };
 
 OG_MUST_CHECK int og__exchange_room(struct og_exchange *x, struct og_room *r, size_t bytes,
@@ -68,6 +84,19 @@ OG_MUST_CHECK int og__exchange_room(struct og_exchange *x, struct og_room *r, si
 OG_MUST_CHECK int og__exchange_agree(struct og_exchange *x, int rc, struct og_err *err);
 OG_MUST_CHECK int og__exchange_swap(struct og_exchange *x, const struct og_message *send,
                                     const struct og_message *receive, struct og_err *err);
+
+/* x->each, and where all ranks read rows in place what that takes; else nothing. */
+OG_MUST_CHECK int og__place_open(struct og_exchange *x, struct og_err *err);
+void og__place_close(struct og_exchange *x);
+/* For so many of a round. */
+OG_MUST_CHECK int og__place_room(struct og_exchange *x, uint64_t round, uint32_t rows,
+                                 struct og_err *err);
+/* x->rows, which a round asked for, to their place, and their numbers to this rank's and to those
+ * of the others. No rank has what lay there of two rounds before any more. */
+void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked,
+                    uint32_t *own, uint32_t *others);
+/* Numbers that came for a round are those of rows of whoever they came from. */
+OG_MUST_CHECK int og__place_check(const struct og_exchange *x, uint64_t round, struct og_err *err);
 
 /* The round that begins with an item: *own: this rank's batch among those, if `has`. */
 struct og_round_of {

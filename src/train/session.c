@@ -5,6 +5,7 @@
 #include "base/scratch.h"
 #include "dataset/features.h"
 #include "nn/tasks.h"
+#include "train/exchange.h"
 #include "train/hotness.h"
 #include "train/idle.h"
 #include "train/options.h"
@@ -399,5 +400,6 @@ size_t og__session_peak_rss(const struct og_session *s)
     size_t mapped =
         s->config.opt.io == OG_IO_MMAP ? og__rss_file() : 0; /* clean: the kernel's to drop */
     return peak - OG_MIN(peak, s->baseline_rss + mapped + (t->shared.bytes - t->charged) +
-                                   og__gather_counted_elsewhere(s->path.gather));
+                                   og__gather_counted_elsewhere(s->path.gather) +
+                                   og__exchange_counted_elsewhere(s->path.exchange));
 }
