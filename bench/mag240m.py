@@ -10,7 +10,7 @@ and writers by popularity, two citations in three within a class, and features a
 numbers, with learnt rows for authors and institutions, trains an epoch for each way to have rows and lists,
 from a cold page cache: the bytes of the checkpoint have to be the same for all of them, the peak of memory within --memory (given or a
 quarter of what is on the disk) and what is told of reads within 1 % and 2 MB of what the kernel counted for the process. Exit status 1 where
-one of these is not so: at a thousandth labels and spilled lists, which the page cache serves a second time, are more than that. 2.5 GB under --scratch, which has to be on a disk, removed afterwards unless kept.
+one of these is not so; at a thousandth told and read differ by more (docs/benchmarks.md). 2.5 GB under --scratch, which has to be on a disk, removed afterwards unless kept.
 """
 import argparse
 import json
