@@ -105,6 +105,47 @@ static inline long long sum(const struct result *r, const char *key)
     return n;
 }
 
+/* What `plan` tells of that way, to be given back. */
+static inline json_t *plan_of(const char *const *way)
+{
+    struct og_options opt;
+    struct og_err err = {0};
+    char *text = NULL;
+    common(&opt, way);
+    if (og_plan(dataset, &opt, NULL, &text, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    json_t *plan = json_loads(text, 0, NULL);
+    free(text);
+    og_options_release(&opt);
+    return plan;
+}
+
+static inline const json_t *epoch_of(const struct result *r, size_t e)
+{
+    return json_array_get(json_object_get(r->summary, "epochs"), e);
+}
+
+static const char *const tier_keys[] = {
+    "rows",    "hits",          "misses",         "device_hits", "host_hits",      "victim_hits",
+    "demoted", "victim_pushed", "victim_dropped", "link_bytes",  "link_bytes_back"};
+
+/* Rows by tier of the first epoch, and these keys, are as `plan` and the run itself told them. */
+static inline void assert_predicted(const struct result *run, const json_t *plan, const char *what,
+                                    const char *const *keys)
+{
+    const json_t *told = json_object_get(plan, "predicted");
+    const json_t *said = json_object_get(json_object_get(run->summary, "plan"), "predicted");
+    for (size_t k = 0; k < OG_COUNT(tier_keys) || *keys; k++) {
+        const char *key = k < OG_COUNT(tier_keys) ? tier_keys[k] : *keys++;
+        const json_t *was = json_object_get(epoch_of(run, 0), key);
+        if (!json_equal(was, json_object_get(told, key)) ||
+            !json_equal(was, json_object_get(said, key)))
+            fail_msg("%s: %s is %lld, told %lld and %lld", what, key, json_integer_value(was),
+                     json_integer_value(json_object_get(told, key)),
+                     json_integer_value(json_object_get(said, key)));
+    }
+}
+
 static inline const json_t *device_of(const struct result *r)
 {
     return json_object_get(json_object_get(r->summary, "plan"), "device");

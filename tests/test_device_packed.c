@@ -7,15 +7,6 @@
 #include <string.h>
 
 static const char *const layouts[] = {"packed", "segmented"};
-static const char *const tier_keys[] = {
-    "rows",    "hits",          "misses",         "device_hits", "host_hits",      "victim_hits",
-    "demoted", "victim_pushed", "victim_dropped", "link_bytes",  "link_bytes_back"};
-
-static const json_t *epoch_of(const struct result *r, size_t e)
-{
-    return json_array_get(json_object_get(r->summary, "epochs"), e);
-}
-
 static void assert_same_rows(const struct result *a, const struct result *b, const char *what)
 {
     for (size_t k = 0; k < OG_COUNT(tier_keys); k++)
@@ -76,20 +67,6 @@ static void packs_hold_what_both_caches_miss(void **state)
     drop(&without);
 }
 
-static json_t *plan_of(const char *const *way)
-{
-    struct og_options opt;
-    struct og_err err = {0};
-    char *text = NULL;
-    common(&opt, way);
-    if (og_plan(dataset, &opt, NULL, &text, &err) < 0)
-        fail_msg("%s: %s", err.message, err.hint);
-    json_t *plan = json_loads(text, 0, NULL);
-    free(text);
-    og_options_release(&opt);
-    return plan;
-}
-
 /* Before the run by `plan`, and by the run itself, to the last byte. */
 static void what_is_read_back_is_told(void **state)
 {
@@ -100,7 +77,7 @@ static void what_is_read_back_is_told(void **state)
         {"belady", "belady", "off", "all"},
         {"hybrid:window=8,update=2", "none", "pvp:depth=20", "all"},
     };
-    static const char *const read[] = {"reads", "bytes_read", "feature_bytes_read"};
+    static const char *const read[] = {"reads", "bytes_read", "feature_bytes_read", NULL};
     char memory[32];
     memory_for(200, memory);
     for (size_t i = 0; i < OG_COUNT(pairs); i++)
@@ -108,18 +85,7 @@ static void what_is_read_back_is_told(void **state)
             const char *const *way = way_of(&pairs[i], layouts[l], memory);
             struct result run = train(way);
             json_t *plan = plan_of(way);
-            const json_t *said = json_object_get(json_object_get(run.summary, "plan"), "predicted");
-            const json_t *told = json_object_get(plan, "predicted");
-            for (size_t k = 0; k < OG_COUNT(tier_keys) + OG_COUNT(read); k++) {
-                const char *key = k < OG_COUNT(read) ? read[k] : tier_keys[k - OG_COUNT(read)];
-                const json_t *was = json_object_get(epoch_of(&run, 0), key);
-                if (!json_equal(was, json_object_get(told, key)) ||
-                    !json_equal(was, json_object_get(said, key)))
-                    fail_msg("%s over %s, %s: %s is %lld, told %lld and %lld", pairs[i].device,
-                             pairs[i].host, layouts[l], key, json_integer_value(was),
-                             json_integer_value(json_object_get(told, key)),
-                             json_integer_value(json_object_get(said, key)));
-            }
+            assert_predicted(&run, plan, layouts[l], read);
             json_decref(plan);
             drop(&run);
         }

@@ -7,20 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static json_t *plan_of(const char *const *way)
-{
-    struct og_options opt;
-    struct og_err err = {0};
-    char *text = NULL;
-    common(&opt, way);
-    if (og_plan(dataset, &opt, NULL, &text, &err) < 0)
-        fail_msg("%s: %s", err.message, err.hint);
-    json_t *plan = json_loads(text, 0, NULL);
-    free(text);
-    og_options_release(&opt);
-    return plan;
-}
-
 static long long told(const json_t *plan, const char *key)
 {
     const json_t *n = json_object_get(json_object_get(plan, "predicted"), key);
@@ -28,15 +14,6 @@ static long long told(const json_t *plan, const char *key)
         fail_msg("nothing is told of %s", key);
     return json_integer_value(n);
 }
-
-static const json_t *epoch_of(const struct result *r, size_t e)
-{
-    return json_array_get(json_object_get(r->summary, "epochs"), e);
-}
-
-static const char *const tier_keys[] = {
-    "rows",    "hits",          "misses",         "device_hits", "host_hits",      "victim_hits",
-    "demoted", "victim_pushed", "victim_dropped", "link_bytes",  "link_bytes_back"};
 
 /* Of every kind of pair: caches that stay, that change, that look ahead, that know of one another.
  */

@@ -6,10 +6,6 @@
 
 #include <string.h>
 
-static const char *const tier_keys[] = {
-    "rows",    "hits",       "misses",          "device_hits",   "host_hits",     "victim_hits",
-    "demoted", "link_bytes", "link_bytes_back", "victim_pushed", "victim_dropped"};
-
 struct pair {
     const char *device, *host, *victim, *superbatch, *layout;
 };
@@ -41,20 +37,6 @@ static const char **way_of(const struct pair *p, const char *memory)
     return way;
 }
 
-static json_t *plan_of(const char *const *way)
-{
-    struct og_options opt;
-    struct og_err err = {0};
-    char *text = NULL;
-    common(&opt, way);
-    if (og_plan(dataset, &opt, NULL, &text, &err) < 0)
-        fail_msg("%s: %s", err.message, err.hint);
-    json_t *plan = json_loads(text, 0, NULL);
-    free(text);
-    og_options_release(&opt);
-    return plan;
-}
-
 static bool in_turns(const struct result *r)
 {
     return json_is_true(json_object_get(json_object_get(r->summary, "plan"), "alternates"));
@@ -62,8 +44,7 @@ static bool in_turns(const struct result *r)
 
 static long long of_epoch(const struct result *r, size_t e, const char *key)
 {
-    const json_t *epoch = json_array_get(json_object_get(r->summary, "epochs"), e);
-    return json_integer_value(json_object_get(epoch, key));
+    return json_integer_value(json_object_get(epoch_of(r, e), key));
 }
 
 static void become(size_t i)
@@ -105,7 +86,7 @@ static void turns_change_neither_numbers_nor_rows(void **state)
 static void what_turns_read_is_told(void **state)
 {
     (void)state;
-    static const char *const read[] = {"feature_bytes_read"};
+    static const char *const read[] = {"feature_bytes_read", NULL};
     char memory[32];
     memory_for(200, memory);
     for (size_t i = 0; i < OG_COUNT(pairs); i++) {
@@ -114,23 +95,12 @@ static void what_turns_read_is_told(void **state)
         const char **way = way_of(&p, memory);
         struct result run = train(way);
         json_t *plan = plan_of(way);
-        const json_t *told = json_object_get(plan, "predicted");
-        const json_t *said = json_object_get(json_object_get(run.summary, "plan"), "predicted");
-        const json_t *was = json_array_get(json_object_get(run.summary, "epochs"), 0);
-        for (size_t k = 0; k < OG_COUNT(tier_keys) + OG_COUNT(read); k++) {
-            const char *key = k < OG_COUNT(read) ? read[k] : tier_keys[k - OG_COUNT(read)];
-            const json_t *x = json_object_get(was, key);
-            if (!json_equal(x, json_object_get(told, key)) ||
-                !json_equal(x, json_object_get(said, key)))
-                fail_msg("%s over %s, %s: %s is %lld, told %lld and %lld", p.device, p.host,
-                         p.layout, key, json_integer_value(x),
-                         json_integer_value(json_object_get(told, key)),
-                         json_integer_value(json_object_get(said, key)));
-        }
+        assert_predicted(&run, plan, p.layout, read);
         /* what was spilled is told in whole bytes a batch */
         enum { BATCHES = 20 };
         const json_int_t bytes = of_epoch(&run, 0, "bytes_read");
-        const json_int_t told_bytes = json_integer_value(json_object_get(told, "bytes_read"));
+        const json_int_t told_bytes =
+            json_integer_value(json_object_get(json_object_get(plan, "predicted"), "bytes_read"));
         assert_true(llabs(bytes - told_bytes) < BATCHES);
         json_decref(plan);
         drop(&run);
