@@ -196,6 +196,16 @@ static void release_longest(struct og_tiers *t)
     t->longest = 0;
 }
 
+static void release_prepared(struct og_tiers *t)
+{
+    release_rows(t);
+    release_batches(t);
+    release_longest(t);
+    release(t, &t->fills.node, t->fills.capacity);
+    release(t, &t->fills.slot, t->fills.capacity);
+    og__plan_release(&t->lower);
+}
+
 void og__tiers_close(struct og_tiers *t)
 {
     if (!t)
@@ -204,13 +214,8 @@ void og__tiers_close(struct og_tiers *t)
     og__policy_close(t->host);
     og__beneath_close(&t->beneath);
     og__victim_close(&t->victim);
-    release_rows(t);
-    release_batches(t);
-    release_longest(t);
-    release(t, &t->fills.node, t->fills.capacity);
-    release(t, &t->fills.slot, t->fills.capacity);
+    release_prepared(t);
     release(t, &t->held, t->setup.device.n_slots);
-    og__plan_release(&t->lower);
     free(t);
 }
 
@@ -438,13 +443,8 @@ void og__tiers_invalidate(struct og_tiers *t, uint32_t first)
 
 void og__tiers_trim(struct og_tiers *t)
 {
-    release_rows(t);
-    release_batches(t);
-    release_longest(t);
-    release(t, &t->fills.node, t->fills.capacity);
-    release(t, &t->fills.slot, t->fills.capacity);
+    release_prepared(t);
     t->fills = (struct fills){0};
-    og__plan_release(&t->lower);
     og__plan_init(&t->lower, t->budget);
     t->batch = t->n_batches = 0;
     og__policy_trim(t->device);
@@ -663,12 +663,18 @@ out:
 
 /* ---- what it takes ---- */
 
-size_t og__tiers_bytes(const struct og_tiers_setup *setup, uint64_t rows, uint64_t longest,
-                       uint64_t batches, uint64_t distinct)
+static struct og_tiers_setup with_slots(const struct og_tiers_setup *setup)
 {
     struct og_tiers_setup s = *setup;
     s.device.n_slots = slots_of(&setup->device);
     s.host.n_slots = slots_of(&setup->host);
+    return s;
+}
+
+size_t og__tiers_bytes(const struct og_tiers_setup *setup, uint64_t rows, uint64_t longest,
+                       uint64_t batches, uint64_t distinct)
+{
+    const struct og_tiers_setup s = with_slots(setup);
     const uint64_t n_nodes = s.device.n_nodes;
     const uint64_t words_a_row = has_rings(&s) ? 4 : 2;
     const uint64_t filled = og__policy_prefills(s.device.kind) ? OG_MAX(rows, s.device.n_slots) : 0;
@@ -688,16 +694,13 @@ size_t og__tiers_bytes(const struct og_tiers_setup *setup, uint64_t rows, uint64
 
 size_t og__tiers_trimmed_bytes(const struct og_tiers_setup *setup)
 {
-    struct og_tiers_setup s = *setup;
+    const struct og_tiers_setup s = with_slots(setup);
     const struct og_beneath_size none = {0};
-    s.device.n_slots = slots_of(&setup->device);
-    s.host.n_slots = slots_of(&setup->host);
-    const uint64_t n_nodes = s.device.n_nodes;
     size_t bytes =
         og__policy_trimmed_bytes(&s.device) + (size_t)s.device.n_slots * sizeof(uint32_t);
-    bytes += lies_beneath(&s) ? og__beneath_bytes(n_nodes, s.host.n_slots, &none)
+    bytes += lies_beneath(&s) ? og__beneath_bytes(s.device.n_nodes, s.host.n_slots, &none)
                               : og__policy_trimmed_bytes(&s.host);
     if (has_rings(&s))
-        bytes += og__victim_bytes(&s.victim, n_nodes, s.device.n_slots, 0, 0);
+        bytes += og__victim_bytes(&s.victim, s.device.n_nodes, s.device.n_slots, 0, 0);
     return bytes;
 }
