@@ -5,6 +5,7 @@
 #include "own_folder.h"
 #include "small_run.h"
 #include "support/runs.h"
+#include "tested_device.h"
 
 #include "base/file.h"
 
@@ -51,7 +52,7 @@ static inline void common(struct og_options *opt, const char *const *way)
     test_set(opt, "threads", "3");
     test_set(opt, "eval-every", "0");
     test_set(opt, "dropout", "0.3");
-    test_set(opt, "device", "virtual");
+    test_set(opt, "device", tested_device());
     for (; *way; way += 2)
         test_set(opt, way[0], way[1]);
 }
@@ -174,7 +175,7 @@ static inline void memory_of(const char *const *way, long slots, char out[32])
     struct og_options opt;
     char *text = NULL;
     common(&opt, way);
-    test_set(&opt, "device-memory", "64M");
+    test_set(&opt, "device-memory", "128M");
     assert_int_equal(og_plan(dataset, &opt, NULL, &text, NULL), 0);
     json_t *plan = json_loads(text, 0, NULL);
     const json_t *device = json_object_get(plan, "device");
@@ -186,9 +187,10 @@ static inline void memory_of(const char *const *way, long slots, char out[32])
     const double rows =
         (double)slots * ROW_BYTES / json_number_value(json_object_get(device, "devices"));
     int n = 3;
-    while (n > 1 && n * room > (n * room + rows) / 2)
-        n--;
-    snprintf(out, 32, "%.0f", (fixed + n * room + rows) * 32 / 31);
+    double all = (fixed + n * room + rows) * 32 / 31;
+    for (; n > 1 && n * room > (all - fixed) / 2; n--)
+        all = (fixed + (n - 1) * room + rows) * 32 / 31;
+    snprintf(out, 32, "%.0f", all);
     json_decref(plan);
     free(text);
     og_options_release(&opt);

@@ -47,7 +47,7 @@ there /bin/sh -c : 2>/dev/null || exit 77
 there /bin/sh /outgrow-gpu/run --device virtual --nodes 6000 --report /tmp/report >"$top/out" 2>&1 || fail "virtual: $(cat "$top/out")"
 tail -1 "$top/out" | grep -q '^all that was tried is right$' || fail "does not end well: $(cat "$top/out")"
 cmp "$top/out" "$machine/tmp/report/report.txt" || fail "the report is not what was said"
-for what in device operators samples bytes rates epochs-64M timeline; do
+for what in device test_device_ops test_device_rows test_device_models samples bytes rates epochs-64M timeline; do
     grep -q "^ok  *$what" "$top/out" || fail "nothing of $what: $(cat "$top/out")"
 done
 for model in gcn sage gat gin pinsage; do

@@ -221,7 +221,8 @@ static inline void fixture_open(struct fixture *f, const char *name)
 {
     char path[512];
     memset(f, 0, sizeof(*f));
-    snprintf(path, sizeof(path), "%s/nn_%s.safetensors", TEST_GOLDEN, name);
+    const char *elsewhere = getenv("OUTGROW_TEST_GOLDEN"); /* tools/gpu-bundle brings them along */
+    snprintf(path, sizeof(path), "%s/nn_%s.safetensors", elsewhere ? elsewhere : TEST_GOLDEN, name);
     f->bytes = whole_tensors(path, &f->t);
     f->config = (struct og_model_config){
         .layers = (int)strtol(fixture_text(f, "layers"), NULL, 10),

@@ -2,6 +2,7 @@
  * the same bits in any order of threads and at any pace of streams; and every call of the device
  * failing in turn. */
 #include "nn_fixture.h"
+#include "tested_device.h"
 
 #include "device/virtual.h"
 #include "nn/device/backend.h"
@@ -77,7 +78,7 @@ static int make(const struct fixture *f, const struct og_nn_ops *ops, struct mad
     int rc = og__model_create(&m, ops, &c, OG_OPTIMIZER_SGD, 9, NULL, NULL, err);
     rc = rc < 0 ? rc : steps(f, m, out, err);
     rc = rc < 0 ? rc : collect(m, out, err);
-    if (rc == 0 && ops == &og__ops_virtual) /* all that operators needed was planned */
+    if (rc == 0 && ops == tested_ops()) /* all that operators needed was planned */
         assert_int_equal(m->backend->extra_bytes, 0);
     og__model_free(m);
     return rc;
@@ -108,14 +109,14 @@ static void as_the_processors_make_it_and_always_the_same(void **state)
         fixture_open(&f, cases[c]);
         assert_int_equal(make(&f, &og__ops_cpu, &want, NULL), 0);
         og__virtual_become(&v);
-        assert_int_equal(make(&f, &og__ops_virtual, &first, NULL), 0);
+        assert_int_equal(make(&f, tested_ops(), &first, NULL), 0);
         assert_close(cases[c], &first, &want);
         for (int k = 1; k < OG__ORDERS; k++) {
             v.order = (enum og__order)k;
             v.pace = k == 1 ? OG__LAZY : OG__SEEDED;
             v.seed = c;
             og__virtual_become(&v);
-            assert_int_equal(make(&f, &og__ops_virtual, &again, NULL), 0);
+            assert_int_equal(make(&f, tested_ops(), &again, NULL), 0);
             assert_memory_equal(again.value, first.value, first.n * sizeof(float));
             assert_memory_equal(again.loss, first.loss, sizeof(first.loss));
             free(again.value);
@@ -130,6 +131,7 @@ static void as_the_processors_make_it_and_always_the_same(void **state)
 static void every_call_may_fail(void **state)
 {
     (void)state;
+    of_a_virtual_device();
     static const char *const some[] = {"gat3", "gin3_batch", "link_mlp"};
     for (size_t c = 0; c < OG_COUNT(some); c++) {
         struct fixture f;
@@ -138,7 +140,7 @@ static void every_call_may_fail(void **state)
         struct og_err err = {0};
         fixture_open(&f, some[c]);
         og__virtual_become(&v);
-        assert_int_equal(make(&f, &og__ops_virtual, &out, NULL), 0);
+        assert_int_equal(make(&f, tested_ops(), &out, NULL), 0);
         free(out.value);
         const uint64_t calls = og__virtual_calls();
         assert_true(calls > 300);
@@ -146,7 +148,7 @@ static void every_call_may_fail(void **state)
         for (v.fail = 1; v.fail <= calls; v.fail += v.fail < 60 ? 1 : 17) {
             err = (struct og_err){0};
             og__virtual_become(&v);
-            int rc = make(&f, &og__ops_virtual, &out, &err);
+            int rc = make(&f, tested_ops(), &out, &err);
             if (og__virtual_calls() > v.fail + 12 || (rc < 0) != (err.code < 0))
                 fail_msg("%s: call %llu of %llu: %d, then %llu calls", some[c],
                          (unsigned long long)v.fail, (unsigned long long)calls, rc,
@@ -181,7 +183,7 @@ static void ask_for_sum(struct og_nn_backend *be, const uint8_t *x, uint32_t row
                                                  .dim = dim,
                                                  .dtype = OG_U8}},
                                       .grad = {grad}};
-    assert_int_equal(og__ops_virtual.weight_grad(be, &op, NULL), 0);
+    assert_int_equal(tested_ops()->weight_grad(be, &op, NULL), 0);
 }
 
 /* More than both halves of the staging memory; and a room that grows while it is in use. */
@@ -195,8 +197,8 @@ static void what_is_under_way_is_waited_for(void **state)
     float sum[2][WIDE];
     v.pace = OG__LAZY;
     og__virtual_become(&v);
-    assert_int_equal(og__ops_virtual.open(&be, 0, NULL, NULL, NULL), 0);
-    const struct og_memory m = og__ops_virtual.memory(be);
+    assert_int_equal(tested_ops()->open(&be, 0, NULL, NULL, NULL), 0);
+    const struct og_memory m = tested_ops()->memory(be);
     for (size_t i = 0; i < OG_COUNT(host); i++) {
         host[i] = (float)(i % 100003);
         bytes[i] = (uint8_t)(i % 7);
@@ -204,16 +206,16 @@ static void what_is_under_way_is_waited_for(void **state)
     float *x = there(&m, sizeof(host)), *grad = there(&m, sizeof(sum));
     uint8_t *u = there(&m, sizeof(bytes));
     const struct og_rows rows = og__dense(host, LONG, WIDE);
-    assert_int_equal(og__ops_virtual.gather(be, &rows, x, NULL), 0);
-    assert_int_equal(og__ops_virtual.fetch(be, back, x, sizeof(back), NULL), 0);
+    assert_int_equal(tested_ops()->gather(be, &rows, x, NULL), 0);
+    assert_int_equal(tested_ops()->fetch(be, back, x, sizeof(back), NULL), 0);
     assert_memory_equal(back, host, sizeof(host));
     for (size_t i = 0; i < LONG; i++)
         host[i] = 1;
-    assert_int_equal(og__ops_virtual.push(be, x, host, LONG * sizeof(float), NULL), 0);
-    assert_int_equal(og__ops_virtual.push(be, u, bytes, sizeof(bytes), NULL), 0);
+    assert_int_equal(tested_ops()->push(be, x, host, LONG * sizeof(float), NULL), 0);
+    assert_int_equal(tested_ops()->push(be, u, bytes, sizeof(bytes), NULL), 0);
     ask_for_sum(be, u, 50, 8, x, grad);
     ask_for_sum(be, u, LONG, WIDE, x, grad + WIDE);
-    assert_int_equal(og__ops_virtual.fetch(be, sum, grad, sizeof(sum), NULL), 0);
+    assert_int_equal(tested_ops()->fetch(be, sum, grad, sizeof(sum), NULL), 0);
     double want[2] = {0};
     for (size_t r = 0; r < LONG; r++) {
         want[0] += r < 50 ? bytes[r * 8] : 0;
@@ -223,7 +225,7 @@ static void what_is_under_way_is_waited_for(void **state)
     m.kind->release(&m, x, sizeof(host), "test");
     m.kind->release(&m, grad, sizeof(sum), "test");
     m.kind->release(&m, u, sizeof(bytes), "test");
-    og__ops_virtual.close(be);
+    tested_ops()->close(be);
     og__virtual_become(&og__virtual_usual);
 }
 
@@ -231,6 +233,7 @@ static void what_is_under_way_is_waited_for(void **state)
 static void too_little_memory_is_refused(void **state)
 {
     (void)state;
+    of_a_virtual_device();
     struct fixture f;
     struct made out;
     struct og_virtual v = og__virtual_usual;
@@ -238,7 +241,7 @@ static void too_little_memory_is_refused(void **state)
     fixture_open(&f, "sage3");
     v.capacity = 64 << 10;
     og__virtual_become(&v);
-    assert_int_equal(make(&f, &og__ops_virtual, &out, &err), -ENOMEM);
+    assert_int_equal(make(&f, tested_ops(), &out, &err), -ENOMEM);
     assert_non_null(strstr(err.message, "virtual device: needs "));
     free(out.value);
     fixture_close(&f);

@@ -1,14 +1,15 @@
 /* The operators of devices: the tests that the cpu backend passes, beside plain loops in double,
  * finite differences and PyTorch, run once more with every operator a virtual device's, in each
- * order of threads and at each pace of streams. With OUTGROW_TEST_DEVICE once, on that device and
- * without what PyTorch wrote (tools/gpu-bundle). */
+ * order of threads and at each pace of streams. With OUTGROW_TEST_DEVICE once, on that device
+ * (tools/gpu-bundle); a GPU reads the operands where they lie, in this program's memory, all of
+ * which is lent to it. */
 #include "testing.h"
 
+#include "device/lent_memory.h"
 #include "device/mains.h"
 #include "device/ops_on_virtual.h"
 #include "device/virtual.h"
-
-#include <stdlib.h>
+#include "tested_device.h"
 
 static int (*const operators[])(void) = {main_of_test_nn_ops,       main_of_test_nn_products,
                                          main_of_test_nn_attention, main_of_test_nn_graph_ops,
@@ -22,6 +23,7 @@ static int run_once(void)
     og__virtual_become(&v);
     for (size_t i = 0; i < OG_COUNT(operators); i++)
         failed += operators[i]() != 0;
+    failed += main_of_test_nn_golden() != 0;
     og__ops_on_virtual_end();
     return failed > 0;
 }
@@ -31,6 +33,8 @@ int main(void)
     static const enum og__pace pace[OG__ORDERS] = {OG__EAGER, OG__LAZY, OG__SEEDED};
     int failed = 0;
     cmocka_set_skip_filter("same_bits_for_any_number_of_threads"); /* a device has none */
+    if (on_gpu())
+        og__lent_memory_prepare();
     if (getenv("OUTGROW_TEST_DEVICE"))
         return run_once();
     for (int order = 0; order < OG__ORDERS; order++) {

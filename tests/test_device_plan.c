@@ -90,6 +90,7 @@ static double term_of(const json_t *plan, const char *name)
 static void seconds_over_the_link_are_those_of_its_model(void **state)
 {
     (void)state;
+    of_a_virtual_device();
     char memory[32];
     memory_for(300, memory);
     const char *const way[] = {"policy", "auto", "cache", "10%", "device-memory", memory, NULL};
@@ -263,6 +264,7 @@ static void staging_of_sampling_is_in_the_plan(void **state)
 static void a_library_s_memory_is_in_the_bound(void **state)
 {
     (void)state;
+    of_a_virtual_device();
     static const char *const plain[] = {"policy", "degree", NULL};
     enum { OWN = 3 };
     struct og_virtual v = og__virtual_usual;

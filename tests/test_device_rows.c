@@ -1,7 +1,7 @@
 /* Rows of features on devices: what is brought out of all tiers is there, in any order of threads
  * and at any pace of streams, what moves is where it should be, and what goes over links is what is
  * told; of one device, and of several that are one cache. */
-#include "testing.h"
+#include "tested_device.h"
 
 #include "base/random.h"
 #include "device/virtual.h"
@@ -24,7 +24,8 @@ struct case_of {
     size_t row;
     char *host, *victims; /* pinned */
     char *staging[STAGINGS];
-    int n; /* devices */
+    uint32_t *each; /* [MOST_ROWS] pinned: 0, 1, ... */
+    int n;          /* devices */
     struct og_nn_backend *be[DEVICES];
     struct og_nn_backend *guest[DEVICES]; /* who looks at rooms of each, beside */
     struct og_rows_there *t;
@@ -45,7 +46,7 @@ static void write_row(char *to, uint32_t node, size_t row)
 
 static const struct og_rows_ops *ops_of(void)
 {
-    return og__ops_virtual.rows;
+    return tested_ops()->rows;
 }
 
 static void open_case(struct case_of *c, int n, size_t row, int rooms, uint64_t seed)
@@ -59,8 +60,8 @@ static void open_case(struct case_of *c, int n, size_t row, int rooms, uint64_t 
                            .n_victim = og__rng_below(&c->rng, 40)};
     const struct og_rows_setup setup = {c->p.n_device, rooms, 50 /* they grow */, row};
     for (int k = 0; k < n; k++) {
-        assert_int_equal(og__ops_virtual.open(&c->be[k], k, NULL, NULL, NULL), 0);
-        assert_int_equal(og__ops_virtual.open(&c->guest[k], k, NULL, NULL, NULL), 0);
+        assert_int_equal(tested_ops()->open(&c->be[k], k, NULL, NULL, NULL), 0);
+        assert_int_equal(tested_ops()->open(&c->guest[k], k, NULL, NULL, NULL), 0);
     }
     assert_int_equal(ops_of()->open(&c->t, c->be, n, &setup, NULL), 0);
     for (int k = 0; k < n; k++)
@@ -69,6 +70,9 @@ static void open_case(struct case_of *c, int n, size_t row, int rooms, uint64_t 
     c->victims = ops_of()->pin(c->t, c->p.n_victim * row + 1, NULL);
     for (int i = 0; i < STAGINGS; i++)
         c->staging[i] = ops_of()->pin(c->t, MOST_ROWS * row, NULL);
+    c->each = ops_of()->pin(c->t, MOST_ROWS * sizeof(*c->each), NULL);
+    for (uint32_t i = 0; i < MOST_ROWS; i++)
+        c->each[i] = i;
     char *rows = ops_of()->pin(c->t, c->p.n_device * row + 1, NULL);
     uint32_t slots[200];
     for (uint32_t s = 0; s < c->p.n_device; s++) {
@@ -90,13 +94,14 @@ static void close_case(struct case_of *c)
     assert_int_equal(ops_of()->finish(c->t, NULL), 0);
     ops_of()->unpin(c->t, c->host, 0);
     ops_of()->unpin(c->t, c->victims, 0);
+    ops_of()->unpin(c->t, c->each, 0);
     for (int i = 0; i < STAGINGS; i++)
         ops_of()->unpin(c->t, c->staging[i], 0);
     for (int k = 0; k < c->n; k++)
-        og__ops_virtual.close(c->guest[k]);
+        tested_ops()->close(c->guest[k]);
     ops_of()->close(c->t);
     for (int k = 0; k < c->n; k++)
-        og__ops_virtual.close(c->be[k]);
+        tested_ops()->close(c->be[k]);
 }
 
 struct batch {
@@ -185,18 +190,15 @@ static void bring(struct case_of *c, struct batch *b, int room, char *staging)
  * room any more behind that. */
 static void look(struct case_of *c, struct batch *b)
 {
-    static uint32_t each[MOST_ROWS];
     const size_t bytes = b->n * c->row;
     b->seen = og__device_take(b->by, bytes, "look", NULL);
     assert_non_null(b->seen);
-    for (uint32_t i = 0; i < MOST_ROWS; i++)
-        each[i] = i;
-    const struct og_k_places args = {.x = {.index = each, .stride = c->row},
+    const struct og_k_places args = {.x = {.index = c->each, .stride = c->row},
                                      .n = b->n,
                                      .room = b->seen,
                                      .slots_of = {b->out.rows.base},
                                      .n_parts = 1};
-    assert_int_equal(og__ops_virtual.await(b->by, b->out.rows.comes, NULL), 0);
+    assert_int_equal(tested_ops()->await(b->by, b->out.rows.comes, NULL), 0);
     assert_int_equal(OG__EACH_WARP(b->by, og__k_collect, b->n, &args, NULL), 0);
     assert_int_equal(ops_of()->used(c->t, b->room, b->by, NULL), 0);
 }
@@ -206,7 +208,7 @@ static void see(struct case_of *c, struct batch *b)
 {
     const size_t bytes = b->n * c->row;
     char *got = malloc(bytes);
-    assert_int_equal(og__ops_virtual.fetch(b->by, got, b->seen, bytes, NULL), 0);
+    assert_int_equal(tested_ops()->fetch(b->by, got, b->seen, bytes, NULL), 0);
     for (uint32_t i = 0; i < b->n; i++)
         for (size_t j = 0; j < c->row; j++)
             if (got[i * c->row + j] != byte_of(b->node[i], j))
@@ -305,7 +307,8 @@ static void rows_come_from_everywhere(void **state)
                     v.seed = ++seed;
                     og__virtual_become(&v);
                     run_case(1, rows[k], rooms, seed);
-                    run_case(2 + (int)(seed % (DEVICES - 1)), rows[k], rooms, seed);
+                    if (!on_gpu())
+                        run_case(2 + (int)(seed % (DEVICES - 1)), rows[k], rooms, seed);
                 }
     og__virtual_become(&og__virtual_usual);
 }
@@ -322,7 +325,7 @@ static void a_large_batch_goes_in_pieces(void **state)
     struct og_brought out;
     v.pace = OG__LAZY;
     og__virtual_become(&v);
-    assert_int_equal(og__ops_virtual.open(&be, 0, NULL, NULL, NULL), 0);
+    assert_int_equal(tested_ops()->open(&be, 0, NULL, NULL, NULL), 0);
     const struct og_rows_setup setup = {SLOTS, 1, ROWS, BYTES};
     assert_int_equal(ops_of()->open(&t, &be, 1, &setup, NULL), 0);
     uint32_t *host = ops_of()->pin(t, ROWS * BYTES, NULL);
@@ -354,8 +357,8 @@ static void a_large_batch_goes_in_pieces(void **state)
     for (uint32_t s = 0; s < SLOTS; s++)
         row[s] = SLOTS + s;
     assert_int_equal(ops_of()->bring(t, &b, &out, NULL), 0);
-    assert_int_equal(og__ops_virtual.await(be, out.rows.comes, NULL), 0);
-    assert_int_equal(og__ops_virtual.fetch(be, got, out.rows.base, sizeof(got), NULL), 0);
+    assert_int_equal(tested_ops()->await(be, out.rows.comes, NULL), 0);
+    assert_int_equal(tested_ops()->fetch(be, got, out.rows.base, sizeof(got), NULL), 0);
     for (uint32_t i = 0; i < ROWS; i++)
         assert_int_equal(got[i], (ROWS - 1 - 2 * (i % SLOTS)) * 7);
     assert_int_equal(ops_of()->wait(t, 0, NULL), 0);
@@ -363,7 +366,7 @@ static void a_large_batch_goes_in_pieces(void **state)
         assert_int_equal(host[s], (ROWS - 1 - 2 * s) * 7);
     ops_of()->unpin(t, host, 0);
     ops_of()->close(t);
-    og__ops_virtual.close(be);
+    tested_ops()->close(be);
     og__virtual_become(&og__virtual_usual);
 }
 
@@ -375,17 +378,17 @@ static void a_bound_is_kept(void **state)
     struct og_rows_there *t;
     struct og_err err = {0};
     const struct og_rows_setup setup = {1000, 2, 1000, 64};
-    const size_t need = ops_of()->bytes(&setup, 1);
-    assert_int_equal(og__ops_virtual.open(&be, 0, NULL, NULL, NULL), 0);
-    assert_int_equal(og__ops_virtual.bound(be, need - 1, NULL), 0);
+    const size_t need = ops_of()->bytes(&setup, 1) + tested_ops()->own_there();
+    assert_int_equal(tested_ops()->open(&be, 0, NULL, NULL, NULL), 0);
+    assert_int_equal(tested_ops()->bound(be, need - 1, NULL), 0);
     assert_int_equal(ops_of()->open(&t, &be, 1, &setup, &err), -ENOMEM);
     assert_null(t);
     assert_non_null(strstr(err.hint, "--device-memory"));
-    assert_int_equal(og__ops_virtual.bound(be, need, NULL), 0);
+    assert_int_equal(tested_ops()->bound(be, need, NULL), 0);
     assert_int_equal(ops_of()->open(&t, &be, 1, &setup, NULL), 0);
-    assert_int_equal(og__ops_virtual.bound(be, need - 1, NULL), -ENOMEM);
+    assert_int_equal(tested_ops()->bound(be, need - 1, NULL), -ENOMEM);
     ops_of()->close(t);
-    og__ops_virtual.close(be);
+    tested_ops()->close(be);
 }
 
 /* What operators were asked is theirs: a batch that outgrows its room, which the thread that loads
@@ -393,6 +396,7 @@ static void a_bound_is_kept(void **state)
 static void a_room_that_grows_leaves_operators_alone(void **state)
 {
     (void)state;
+    of_a_virtual_device();
     struct og_virtual v = og__virtual_usual;
     v.pace = OG__LAZY;
     v.glass = true;

@@ -253,6 +253,7 @@ static void three_batches_are_on_their_way(void **state)
 static void a_call_that_fails_ends_the_run(void **state)
 {
     (void)state;
+    of_a_virtual_device();
     char memory[32];
     const char *const way[] = {"policy", "degree",        "cache", "10%",    "device-policy",
                                "lru",    "device-memory", memory,  "epochs", "1",

@@ -1,24 +1,25 @@
 #include "device/ops_on_virtual.h"
 
+#include "device/lent_memory.h"
 #include "nn/device/backend.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "tested_device.h"
 
 static struct og_nn_backend *of_none;
 
-/* The virtual device's, unless OUTGROW_TEST_DEVICE is cuda: of a GPU that reads the host's memory.
- */
-static const struct og_nn_ops *device_ops(void)
+/* A GPU has to be lent what tests give it; a virtual device reads it anyway. */
+static int opened(struct og_nn_backend **out, int number, struct og_pool *pool, struct og_budget *b,
+                  struct og_err *err)
 {
-    const char *asked = getenv("OUTGROW_TEST_DEVICE");
-    return asked && strcmp(asked, "cuda") == 0 ? &og__ops_cuda : &og__ops_virtual;
+    const int rc = tested_ops()->open(out, number, pool, b, err);
+    if (rc == 0 && on_gpu())
+        og__lent_memory_begin(*out);
+    return rc;
 }
 
 /* What `be` is, or one for those that have none. */
 static struct og_nn_backend *backend(struct og_nn_backend *be)
 {
-    if (!be && !of_none && device_ops()->open(&of_none, 0, NULL, NULL, NULL) < 0)
+    if (!be && !of_none && opened(&of_none, 0, NULL, NULL, NULL) < 0)
         abort();
     return be ? be : of_none;
 }
@@ -69,12 +70,6 @@ FINISHED(rank, og_rank)
 FINISHED(adam, og_update)
 FINISHED(sgd, og_update)
 
-static int open(struct og_nn_backend **out, int number, struct og_pool *pool, struct og_budget *b,
-                struct og_err *err)
-{
-    return device_ops()->open(out, number, pool, b, err);
-}
-
 static size_t room_bytes(size_t bytes)
 {
     return bytes;
@@ -116,7 +111,7 @@ static int pack(struct og_nn_backend *be, struct og_weight **w, size_t n, struct
 }
 
 const struct og_nn_ops og__ops_on_virtual = {.name = "on virtual",
-                                             .open = open,
+                                             .open = opened,
                                              .close = og__device_close,
                                              .own_bytes = og__device_own_bytes,
                                              .memory = og__device_memory,

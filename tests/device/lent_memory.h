@@ -1,0 +1,14 @@
+/* Memory of the test's own that a GPU reads and writes where it lies. */
+#ifndef LENT_MEMORY_H
+#define LENT_MEMORY_H
+
+#include "nn/device/backend.h"
+
+/* Before anything is taken from the heap: all of it will be one mapping, which is there already,
+ * and so will be the stack. */
+void og__lent_memory_prepare(void);
+/* All that this process can write, and its constants, once. Many GPUs read what is page-locked and
+ * nothing else of the host's. */
+void og__lent_memory_begin(struct og_nn_backend *be);
+
+#endif
