@@ -259,6 +259,46 @@ static void staging_of_sampling_is_in_the_plan(void **state)
     assert_true(part_of(way, "activations") - without == 2 << 20);
 }
 
+static json_int_t limit_of(const char *const *way)
+{
+    json_t *plan = plan_of(way);
+    const json_t *memory = json_object_get(json_object_get(plan, "device"), "memory");
+    const json_int_t limit = json_integer_value(json_object_get(memory, "limit"));
+    json_decref(plan);
+    return limit;
+}
+
+/* Of a device that says what it has free, that is for rows unless it is said how much; where
+ * nothing was asked for that has no rows there. */
+static void rows_are_offered_what_is_free(void **state)
+{
+    (void)state;
+    of_a_virtual_device();
+    static const char *const degree[] = {"policy", "degree", NULL};
+    static const char *const less[] = {"policy", "degree", "device-memory", "48M", NULL};
+    static const char *const sweep[] = {"policy", "sweep", NULL};
+    static const char *const preset[] = {"preset", "lsm-gnn", "victim", "pvp:depth=20", NULL};
+    struct og_virtual v = og__virtual_usual;
+    assert_int_equal(limit_of(degree), 0);
+    struct result without = train(degree);
+    v.free = 64 << 20;
+    og__virtual_become(&v);
+    assert_int_equal(limit_of(degree), 60 << 20);
+    assert_int_equal(limit_of(less), 48 << 20);
+    assert_int_equal(limit_of(sweep), 0);
+    struct result with = train(degree);
+    assert_same_numbers(&with, &without);
+    assert_true(sum(&with, "device_hits") > 0);
+    drop(&with);
+    with = train(preset);
+    const json_t *device = json_object_get(json_object_get(with.summary, "plan"), "device");
+    assert_string_equal(json_string_value(json_object_get(device, "policy")), "hybrid");
+    assert_same_numbers(&with, &without);
+    drop(&with);
+    drop(&without);
+    og__virtual_become(&og__virtual_usual);
+}
+
 /* What a library takes of the device when it is opened is within --device-memory: the least that
  * would do is as much more, and is enough. */
 static void a_library_s_memory_is_in_the_bound(void **state)
@@ -357,6 +397,7 @@ int main(void)
         cmocka_unit_test(presets_mean_their_papers),
         cmocka_unit_test(samples_made_beforehand_are_trained_on),
         cmocka_unit_test(staging_of_sampling_is_in_the_plan),
+        cmocka_unit_test(rows_are_offered_what_is_free),
         cmocka_unit_test(a_library_s_memory_is_in_the_bound),
         cmocka_unit_test(a_chosen_pair_is_in_the_configuration),
         cmocka_unit_test(the_smallest_memory_is_enough_for_the_link),

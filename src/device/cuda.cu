@@ -500,6 +500,15 @@ static size_t cuda_own_bytes(void)
     return WORKSPACE;
 }
 
+static size_t cuda_free_bytes(int number)
+{
+    size_t bytes = 0, all = 0;
+    if (cudaSetDevice(number) == cudaSuccess && cudaMemGetInfo(&bytes, &all) == cudaSuccess)
+        return bytes;
+    cudaGetLastError();
+    return 0;
+}
+
 extern "C" {
 extern const struct og_device_ops og_cuda_device;
 __attribute__((visibility("default"))) const struct og_device_ops og_cuda_device = {
@@ -509,5 +518,5 @@ __attribute__((visibility("default"))) const struct og_device_ops og_cuda_device
     cuda_end_stream,    cuda_event,      cuda_end_event, cuda_record,  cuda_follow,
     cuda_wait,          cuda_finish,     cuda_copy,   cuda_clear,      cuda_launch,
     cuda_multiply,      cuda_sort_bytes, cuda_sort,   cuda_counts,
-    cuda_own_bytes};
+    cuda_own_bytes,     cuda_free_bytes};
 }

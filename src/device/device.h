@@ -79,7 +79,7 @@ struct og_device_counts {
     size_t used, peak;      /* bytes of its memory */
 };
 
-enum { OG__DEVICE_VERSION = 5 };
+enum { OG__DEVICE_VERSION = 6 };
 struct og_device_ops {
     uint32_t version; /* OG__DEVICE_VERSION: what functions mean; sizes are in fingerprints */
     const char *name;
@@ -133,6 +133,7 @@ struct og_device_ops {
 
     void (*counts)(struct og_device *d, struct og_device_counts *out);
     size_t (*own_bytes)(void); /* of its memory, that opening takes for what the library needs */
+    size_t (*free_bytes)(int number); /* of its memory, that nobody has; 0: it does not say */
 };
 
 extern const struct og_device_ops og__device_virtual;

@@ -728,6 +728,15 @@ static size_t virtual_own_bytes(void)
     return own;
 }
 
+static size_t virtual_free_bytes(int number)
+{
+    (void)number;
+    pthread_mutex_lock(&lock);
+    const size_t bytes = settings.free;
+    pthread_mutex_unlock(&lock);
+    return bytes;
+}
+
 const struct og_device_ops og__device_virtual = {.version = OG__DEVICE_VERSION,
                                                  .name = "virtual",
                                                  .count = virtual_count,
@@ -755,4 +764,5 @@ const struct og_device_ops og__device_virtual = {.version = OG__DEVICE_VERSION,
                                                  .sort_bytes = virtual_sort_bytes,
                                                  .sort = virtual_sort,
                                                  .counts = virtual_counts,
-                                                 .own_bytes = virtual_own_bytes};
+                                                 .own_bytes = virtual_own_bytes,
+                                                 .free_bytes = virtual_free_bytes};

@@ -600,6 +600,8 @@ struct og_nn_ops {
     size_t (*own_bytes)(int threads);
     /* What it takes of its own memory besides what is asked of it; NULL: nothing, or the host's. */
     size_t (*own_there)(void);
+    /* Of a device's memory, what is free before it is opened; 0: not known. NULL: the host's. */
+    size_t (*free_there)(int number);
     /* Where all that operators read and write lies; no one but they, fetch and push touches what is
      * there. Both are finished when they return. */
     struct og_memory (*memory)(const struct og_nn_backend *be);

@@ -282,8 +282,8 @@ static const struct og_option table[] = {
      NAMES("hybrid", "static", "dynamic"), OG_OPTION_CHOICE, FIELD(evict), 0, 0, JOINS("policy")},
     {"device-memory", "SIZE", "", resources, NOTHING,
      "bound on what training takes of the memory of each --device, such as 8G: model, activations, "
-     "batches, and in the rest a cache of feature rows, of several devices one; unless given, what the "
-     "model needs, and no cache (docs/devices.md)",
+     "batches, and in the rest a cache of feature rows, of several devices one; unless given, what is "
+     "free there; of a virtual device what the model needs, and no cache (docs/devices.md)",
      NULL, OG_OPTION_AMOUNT, FIELD(device_memory), 0, MAX_BYTES, ALL},
     {"device-policy", "KIND", "", resources, NOTHING,
      "which rows that cache keeps, as --policy says it of the host's; unless given, always the same "

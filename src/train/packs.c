@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char hint[] = "remove the folder and make it anew with `outgrow pack`";
 
@@ -150,6 +151,14 @@ static bool read_description(struct og_packs *p, const struct og_dataset *ds,
         p->checksums = json_incref(json_object_get(root, "cached_checksums"));
     json_decref(root);
     return use;
+}
+
+bool og__packs_are_there(const char *samples)
+{
+    char *dir = og__path_join(samples, "pack");
+    const bool there = dir && access(dir, F_OK) == 0;
+    free(dir);
+    return there;
 }
 
 struct og_packs *og__packs_open(const char *samples, const struct og_dataset *ds,

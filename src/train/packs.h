@@ -21,6 +21,8 @@ struct og_packs {
     json_t *checksums; /* of the lists of nodes: an array by draw; NULL = not said */
 };
 
+/* Are there any beside the samples in that folder? */
+bool og__packs_are_there(const char *samples);
 /* Those beside the samples in folder `samples`; NULL when there are none for this dataset. */
 struct og_packs *og__packs_open(const char *samples, const struct og_dataset *ds,
                                 const struct og_log *log);

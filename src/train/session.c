@@ -163,6 +163,7 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     share_machine(c);
     const struct og_option_set given = c->opt.given;
     c->asked = og__options_set_apart(opt);
+    og__session_offer_device(c);
     OG_TRY(og__options_resolve(&c->opt, &c->log, err));
     OG_TRY(settle_exchange(c, err));
     tell_devices(c);

@@ -1,14 +1,56 @@
 /* A cache on the device over the host's: what is asked of it, and both policies. */
 #include "train/session_parts.h"
 
+#include "budget/devices.h"
 #include "train/hotness.h"
 #include "train/options.h"
+#include "train/packs.h"
 #include "train/predict.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- what is asked ---- */
+
+/* Of what is free on the devices, as much as leaves something to their library and to whoever else
+ * draws on them. */
+#define OFFERED (15.0 / 16)
+
+/* Ranks of this machine that have the same device. */
+static int sharers(const struct og_config *c)
+{
+    const int devices = og__devices_asked(&c->opt).n;
+    return OG_MAX((c->here + devices - 1) / devices, 1);
+}
+
+/* Bytes of each device for this process alone; 0: they do not say. */
+static double free_of_each(const struct og_config *c)
+{
+    const struct og_nn_ops *ops = og__nn_ops_of_device(c->opt.device);
+    const struct og_devices d = og__devices(c);
+    size_t least = SIZE_MAX;
+    for (int i = 0; i < d.n; i++)
+        least = OG_MIN(least, ops->free_there(d.number[i]));
+    return floor((double)least * OFFERED / sharers(c));
+}
+
+/* Unless --device-memory is given, rows stay on a device that says what is free there, where
+ * nothing else was asked for. */
+void og__session_offer_device(struct og_config *c)
+{
+    struct og_options *opt = &c->opt;
+    const unsigned all = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING;
+    const bool otherwise = opt->policy == OG_POLICY_SWEEP || og__exchanges(c) ||
+                           c->want & OG__WANT_WHOLE_DRAWS ||
+                           (opt->samples && og__packs_are_there(opt->samples));
+    if (opt->device == OG_DEVICE_CPU || opt->device_memory.unit != OG_UNSET || otherwise ||
+        (c->want & all) != all)
+        return;
+    const double bytes = free_of_each(c);
+    if (bytes > 0)
+        opt->device_memory = (struct og_amount){OG_BYTES, bytes};
+}
 
 /* What was asked for together with it and does not go with it. */
 static int refuse_with(const struct og_config *c, struct og_err *err)

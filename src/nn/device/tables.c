@@ -30,6 +30,17 @@ static size_t cuda_own_there(void)
     return og__device_cuda(og__kernels_print(), &ops, NULL) < 0 ? 0 : ops->own_bytes();
 }
 
+static size_t virtual_free_there(int number)
+{
+    return og__device_virtual.free_bytes(number);
+}
+
+static size_t cuda_free_there(int number)
+{
+    const struct og_device_ops *ops;
+    return og__device_cuda(og__kernels_print(), &ops, NULL) < 0 ? 0 : ops->free_bytes(number);
+}
+
 /* Features and blocks go to memory of their own. Partial sums lie in the scratch. */
 static size_t room_bytes(size_t bytes)
 {
@@ -64,16 +75,17 @@ static int pack(struct og_nn_backend *be, struct og_weight **w, size_t n, struct
 static const struct og_sampling_ops samplers = {og__device_sampler_open, og__device_sampler_close,
                                                 og__device_sampler_hops, og__device_sampler_bytes};
 
-#define OPERATORS(kind, opens, there)                                                              \
+#define OPERATORS(kind, opens, own, left)                                                          \
     {                                                                                              \
-        .name = (kind), .own_there = (there), .rows = &og__device_rows, .samplers = &samplers,     \
-        .open = (opens), .close = og__device_close, .bound = og__device_bound,                     \
-        .await = og__device_await, .own_bytes = og__device_own_bytes, .memory = og__device_memory, \
-        .fetch = og__device_fetch, .push = og__device_push, .room_bytes = room_bytes,              \
-        .gather = og__device_gather, .set_scratch = og__device_set_scratch,                        \
-        .scratch_bytes = og__device_scratch_bytes, .partial_bytes = partial_bytes,                 \
-        .column_bytes = column_bytes, .packed_bytes = packed_bytes, .pack = pack,                  \
-        .scale = og__device_scale, .transpose = og__device_transpose, .affine = og__device_affine, \
+        .name = (kind), .own_there = (own), .free_there = (left), .rows = &og__device_rows,        \
+        .samplers = &samplers, .open = (opens), .close = og__device_close,                         \
+        .bound = og__device_bound, .await = og__device_await, .own_bytes = og__device_own_bytes,   \
+        .memory = og__device_memory, .fetch = og__device_fetch, .push = og__device_push,           \
+        .room_bytes = room_bytes, .gather = og__device_gather,                                     \
+        .set_scratch = og__device_set_scratch, .scratch_bytes = og__device_scratch_bytes,          \
+        .partial_bytes = partial_bytes, .column_bytes = column_bytes,                              \
+        .packed_bytes = packed_bytes, .pack = pack, .scale = og__device_scale,                     \
+        .transpose = og__device_transpose, .affine = og__device_affine,                            \
         .weight_grad = og__device_weight_grad, .dot = og__device_dot, .attend = og__device_attend, \
         .attend_back = og__device_attend_back, .fold = og__device_fold,                            \
         .fold_back = og__device_fold_back, .pool_max = og__device_pool_max,                        \
@@ -87,8 +99,9 @@ static const struct og_sampling_ops samplers = {og__device_sampler_open, og__dev
         .sgd = og__device_sgd                                                                      \
     }
 
-const struct og_nn_ops og__ops_virtual = OPERATORS("virtual", virtual_open, virtual_own_there);
-const struct og_nn_ops og__ops_cuda = OPERATORS("cuda", cuda_open, cuda_own_there);
+const struct og_nn_ops og__ops_virtual =
+    OPERATORS("virtual", virtual_open, virtual_own_there, virtual_free_there);
+const struct og_nn_ops og__ops_cuda = OPERATORS("cuda", cuda_open, cuda_own_there, cuda_free_there);
 
 const struct og_nn_ops *og__nn_ops_of_device(int device)
 {
