@@ -33,6 +33,37 @@ static void an_abandoned_epoch_leaves_nothing_behind(void **state)
     forget(&e);
 }
 
+/* So what an abandoned one leaves in a cache is the host's alone. */
+static void no_device_has_rows_of_a_loader(void **state)
+{
+    (void)state;
+    static const char *const pairs[] = {
+        "policy",  "lru",           "cache", "10%",           "superbatch", "7", "device",
+        "virtual", "device-memory", "64M",   "device-policy", "lru",        NULL};
+    struct expected e;
+    struct og_options opt;
+    struct og_loader_options from;
+    expect_with(&e);
+    set_up(&opt, pairs);
+    og_loader_options_init(&from);
+    struct og_loader *l = open_loader(graph, &opt, &from);
+    char *text = NULL;
+    assert_int_equal(og_loader_plan(l, &text, NULL), 0);
+    json_t *plan = json_loads(text, 0, NULL);
+    assert_true(json_integer_value(json_object_get(plan, "cache_rows")) > 0);
+    assert_true(json_is_null(json_object_get(plan, "device")));
+    json_decref(plan);
+    free(text);
+    for (int i = 0; i < 4; i++) {
+        start_epoch(l, 1 + i % 2);
+        go(l, &e, 1 + i % 2, 0, i);
+    }
+    assert_epochs(l, &e, 1, 2);
+    og_loader_close(l);
+    og_options_release(&opt);
+    forget(&e);
+}
+
 static void epochs_beyond_those_that_were_planned_go_on(void **state)
 {
     (void)state;
@@ -480,6 +511,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_abandoned_epoch_leaves_nothing_behind),
+        cmocka_unit_test(no_device_has_rows_of_a_loader),
         cmocka_unit_test(epochs_beyond_those_that_were_planned_go_on),
         cmocka_unit_test(counters_are_those_of_the_batches),
         cmocka_unit_test(an_epoch_has_one_row_of_counters),

@@ -3,6 +3,7 @@
 #include "ahead/ahead_parts.h"
 #include "train/exchange.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 _Static_assert(sizeof(struct og_sampled_ahead) == OG__SAMPLED_AHEAD_BYTES, "as it is planned");
@@ -348,6 +349,7 @@ out:
 void og__abandon_batches(struct og_data_path *d)
 {
     const bool filled_once = !og__samples_ahead(d->way) && og__policy_is_static(d->way->policy);
+    assert(!d->tiers);
     if ((d->gather || d->typed_gather) && !filled_once)
         og__policy_invalidate(d->policy, 0);
 }

@@ -22,7 +22,8 @@ OG_MUST_CHECK int og__run_batches(struct og_data_path *d, enum og__split pass, u
                                   struct og_err *err);
 
 /* After a run that ended before its last item, so that another may begin: rows that were planned
- * into the cache may not have come there. */
+ * into the cache may not have come there. A loader's alone: training that ended early goes on with
+ * a session of its own, so that no device has rows then. */
 void og__abandon_batches(struct og_data_path *d);
 
 /* For a plan that is not carried out: sample the first superbatch (an epoch, for policies that do
