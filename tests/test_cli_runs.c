@@ -205,6 +205,34 @@ static void people_get_text(void **state)
     json_decref(made);
 }
 
+static const struct outcome *keep_rows(const char *command, const char *device)
+{
+    char line[256];
+    snprintf(line, sizeof(line),
+             "%s --epochs 1 --fanout 5,5 --batch 100 --accumulate 2 --device %s --device-memory 8M "
+             "--policy degree --cache 10%%",
+             command, device);
+    const struct outcome *o = outgrow(line);
+    assert_int_equal(o->status, 0);
+    return o;
+}
+
+/* What several devices have of one another is told of several alone. */
+static void rows_of_another_device_are_told(void **state)
+{
+    (void)state;
+    const struct outcome *o = keep_rows("train d --run v1", "virtual");
+    assert_says(o->out, "\n  device ");
+    assert_null(strstr(o->out, "another's"));
+    o = keep_rows("train d --run v2", "virtual:2");
+    assert_says(o->out, "\n    another's ");
+    o = keep_rows("plan d", "virtual");
+    assert_says(o->out, "over the link");
+    assert_null(strstr(o->out, "from device to device"));
+    o = keep_rows("plan d", "virtual:2");
+    assert_says(o->out, "from device to device");
+}
+
 /* What docs/samplers.md shows, on a graph without weights. */
 static void samplers_train_as_shown(void **state)
 {
@@ -467,6 +495,7 @@ int main(void)
         cmocka_unit_test(a_run_is_summed_up),
         cmocka_unit_test(a_plan_begins_with_its_reasons),
         cmocka_unit_test(people_get_text),
+        cmocka_unit_test(rows_of_another_device_are_told),
         cmocka_unit_test(samplers_train_as_shown),
         cmocka_unit_test(documented_tasks_run),
         cmocka_unit_test(documented_narrow_rows_run),

@@ -59,10 +59,23 @@ static void say_places(const json_t *plan)
     printf("; the graph's structure is %s.\n", place_of(plan));
 }
 
+/* What several devices have of one another. */
+static void say_peers(const json_t *told)
+{
+    char peers[SHOWN_MAX];
+    char bytes[SHOWN_MAX];
+    printf(
+        "Of the devices' rows %s are had by another one than their batch's; %s go from device to "
+        "device.\n",
+        show_value(peers, "rows", json_object_get(told, "peer_hits")),
+        show_value(bytes, "bytes", json_object_get(told, "peer_bytes")));
+}
+
 /* Rows of an epoch that are there already, and what goes over the link. */
 static void say_link(const json_t *plan)
 {
     const json_t *told = json_object_get(plan, "predicted");
+    const bool several = number(json_object_get(plan, "device"), "devices") > 1;
     char there[SHOWN_MAX];
     char to[SHOWN_MAX];
     char back[SHOWN_MAX];
@@ -71,6 +84,8 @@ static void say_link(const json_t *plan)
                show_value(there, "rows", json_object_get(told, "device_hits")),
                show_value(to, "bytes", json_object_get(told, "link_bytes")),
                show_value(back, "bytes", json_object_get(told, "link_bytes_back")));
+    if (json_is_object(told) && several)
+        say_peers(told);
 }
 
 static void say_device(const json_t *plan)

@@ -331,8 +331,8 @@ static void tier_line(const char *tier, double rows, double of, const char *read
            bytes);
 }
 
-/* Where the rows of all epochs came from. */
-static void show_tiers(const json_t *epochs, double row_bytes)
+/* Where the rows of all epochs came from; several devices have those of one another. */
+static void show_tiers(const json_t *epochs, double row_bytes, bool several)
 {
     char reads[32];
     char from_disk[32];
@@ -349,6 +349,10 @@ static void show_tiers(const json_t *epochs, double row_bytes)
         bytes_text(from_device, sizeof(from_device), sum_over(epochs, "device_hits") * row_bytes,
                    "");
         tier_line("device", sum_over(epochs, "device_hits"), rows, "0", from_device);
+    }
+    if (several) {
+        bytes_text(from_device, sizeof(from_device), sum_over(epochs, "peer_hits") * row_bytes, "");
+        tier_line("  another's", sum_over(epochs, "peer_hits"), rows, "0", from_device);
     }
     tier_line("host cache", in_host, rows, "0", from_host);
     tier_line("disk", sum_over(epochs, "misses"), rows, reads, from_disk);
@@ -413,13 +417,14 @@ void show_training(const json_t *root)
     char text[SHOWN_MAX];
     const json_t *epochs = json_object_get(root, "epochs");
     const json_t *prepare = json_object_get(root, "prepare");
+    const json_t *plan = json_object_get(root, "plan");
     show_accuracy(root);
     printf("peak memory     %s of %s\n",
            show_value(a, "bytes", json_object_get(root, "peak_rss_bytes")),
            show_value(b, "bytes", json_object_get(root, "memory_budget_bytes")));
     printf("time            %.2f s, %.2f s of it before the first batch\n", number(root, "seconds"),
            number(prepare, "seconds"));
-    show_tiers(epochs, row_bytes(json_object_get(root, "plan")));
+    show_tiers(epochs, row_bytes(plan), number(json_object_get(plan, "device"), "devices") > 1);
     bytes_text(text, sizeof(text), sum_over(epochs, "eval_bytes_read"), "");
     printf("beside it: %s rows (%s) to fill the cache, %s to evaluate\n",
            show_value(a, "prefill", json_object_get(prepare, "prefill")),
