@@ -199,31 +199,42 @@ static struct tally run_owners(const struct rounds *r, const struct og_policy_se
     return sum;
 }
 
+/* The batches of one worker, and how many of them an epoch has. */
+struct share {
+    uint64_t ptr[MOST_ROUNDS + 1];
+    uint32_t *ids;
+    uint32_t n_batches, an_epoch;
+};
+
+static struct share take_share(const struct og_trace *all, uint32_t workers, uint32_t epoch,
+                               uint32_t w)
+{
+    struct share own = {.ids = calloc(all->ptr[all->n_batches] + 1, sizeof(*own.ids))};
+    for (uint32_t b = 0; b < all->n_batches; b++) {
+        const uint64_t rows = all->ptr[b + 1] - all->ptr[b], at = own.ptr[own.n_batches];
+        if (b % epoch % workers != w)
+            continue;
+        own.an_epoch += b < epoch;
+        memcpy(own.ids + at, all->ids + all->ptr[b], rows * sizeof(*own.ids));
+        own.ptr[++own.n_batches] = at + rows;
+    }
+    return own;
+}
+
 /* Each worker with a cache of its own, over its batches. */
 static struct tally run_workers(const struct og_trace *all, uint32_t workers, uint32_t epoch,
                                 const struct og_policy_setup *setup, int superbatch)
 {
     struct tally sum = {0};
     for (uint32_t w = 0; w < workers; w++) {
-        uint64_t ptr[MOST_ROUNDS + 1] = {0};
-        uint32_t *ids = calloc(all->ptr[all->n_batches] + 1, sizeof(*ids));
-        struct og_trace own = {0, ptr, ids};
-        uint32_t an_epoch = 0;
-        for (uint32_t b = 0; b < all->n_batches; b++) {
-            const uint64_t rows = all->ptr[b + 1] - all->ptr[b];
-            if (b % epoch % workers != w)
-                continue;
-            an_epoch += b < epoch;
-            memcpy(ids + ptr[own.n_batches], all->ids + all->ptr[b], rows * sizeof(*ids));
-            ptr[own.n_batches + 1] = ptr[own.n_batches] + rows;
-            own.n_batches++;
-        }
+        struct share own = take_share(all, workers, epoch, w);
+        const struct og_trace batches = {own.n_batches, own.ptr, own.ids};
         const struct tally t =
-            run_policy(setup, &own, superbatch > 0 ? (uint32_t)superbatch : an_epoch);
+            run_policy(setup, &batches, superbatch > 0 ? (uint32_t)superbatch : own.an_epoch);
         sum.rows += t.rows;
         sum.misses += t.misses;
         sum.prefill += t.prefill;
-        free(ids);
+        free(own.ids);
     }
     return sum;
 }
@@ -288,6 +299,66 @@ static void each_row_is_served_once_by_its_owner(void **state)
     assert_true(misses > 10000);
     assert_int_equal(og__budget_used(budget), 0);
     og__budget_free(budget);
+}
+
+/* What each has by itself, added up. */
+static void workers_have_a_device_each(void **state)
+{
+    (void)state;
+    static const int above[] = {OG_POLICY_DEGREE, OG_POLICY_LRU, OG_POLICY_BELADY,
+                                OG_POLICY_HYBRID};
+    uint64_t hits[3] = {0};
+    uint32_t hotness[NODES];
+    struct og_rng rng;
+    for (uint32_t draw = 0; draw < 40; draw++) {
+        og__rng_at(&rng, 33, OG__STREAM_BENCH, draw, 0, 0, 0);
+        const uint32_t workers = 1 + og__rng_below(&rng, 4);
+        const uint32_t epoch = workers + og__rng_below(&rng, 6);
+        struct trace t = draw_trace(&rng, NODES, 1 + og__rng_below(&rng, 3 * epoch), 40);
+        for (uint32_t v = 0; v < NODES; v++)
+            hotness[v] = og__rng_below(&rng, 9);
+        const struct og_tiers_setup setup = {
+            .device = draw_setup(&rng, above[draw % OG_COUNT(above)], NODES,
+                                 og__rng_below(&rng, 20), hotness),
+            .host = draw_setup(&rng, kinds[og__rng_below(&rng, OG_COUNT(kinds))], NODES,
+                               og__rng_below(&rng, 20), hotness)};
+        const struct og_dealt dealt = {
+            .workers = workers, .epoch = epoch, .superbatch = (int)og__rng_below(&rng, 4)};
+        struct og_simulation sim = {.trace = t.view,
+                                    .n_nodes = NODES,
+                                    .rule = {.row_bytes = 48, .align = 64, .max_request = 4096}};
+        struct og_simulated_tiers told, one, sum = {0};
+        assert_int_equal(og__simulate_tiers_dealt(&sim, &setup, &dealt, &told, NULL), 0);
+        for (uint32_t w = 0; w < workers; w++) {
+            struct share own = take_share(&t.view, workers, epoch, w);
+            sim.trace = (struct og_trace){own.n_batches, own.ptr, own.ids};
+            sim.superbatch = dealt.superbatch > 0 ? (uint32_t)dealt.superbatch : own.an_epoch;
+            assert_int_equal(og__simulate_tiers(&sim, &setup, NULL, NULL, &one, NULL), 0);
+            sum.cost.rows += one.cost.rows;
+            sum.cost.misses += one.cost.misses;
+            sum.cost.bytes += one.cost.bytes;
+            sum.tiers.device_hits += one.tiers.device_hits;
+            sum.tiers.host_hits += one.tiers.host_hits;
+            sum.tiers.demoted += one.tiers.demoted;
+            sum.prefill += one.prefill;
+            sum.device_prefill += one.device_prefill;
+            free(own.ids);
+        }
+        assert_int_equal(told.cost.rows, t.ptr[t.view.n_batches]);
+        assert_int_equal(told.cost.rows, sum.cost.rows);
+        assert_int_equal(told.cost.misses, sum.cost.misses);
+        assert_int_equal(told.cost.bytes, sum.cost.bytes);
+        assert_int_equal(told.tiers.device_hits, sum.tiers.device_hits);
+        assert_int_equal(told.tiers.host_hits, sum.tiers.host_hits);
+        assert_int_equal(told.tiers.demoted, sum.tiers.demoted);
+        assert_int_equal(told.prefill, sum.prefill);
+        assert_int_equal(told.device_prefill, sum.device_prefill);
+        hits[0] += sum.tiers.device_hits;
+        hits[1] += sum.tiers.host_hits;
+        hits[2] += sum.tiers.demoted;
+        drop_trace(&t);
+    }
+    assert_true(hits[0] > 100 && hits[1] > 100 && hits[2] > 0);
 }
 
 static void one_worker_is_one_process(void **state)
@@ -398,6 +469,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_row_is_served_once_by_its_owner),
         cmocka_unit_test(one_worker_is_one_process),
+        cmocka_unit_test(workers_have_a_device_each),
         cmocka_unit_test(what_owners_read_lies_where_the_file_has_it),
         cmocka_unit_test(wrong_plans_are_found),
     };

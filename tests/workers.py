@@ -126,6 +126,26 @@ def each_has_a_device():
     assert not pathlib.Path("refused").exists()
 
 
+def figures_of_devices_are_those_of_simulate():
+    """Each worker's caches by themselves, added up; the first has a batch more than the second."""
+    small = ["--batch", "70"]  # nine of them
+    keys = ("rows", "hits", "device_hits", "host_hits", "victim_hits", "misses", "demoted", "victim_pushed", "victim_dropped", "link_bytes", "link_bytes_back")
+    for n, above, below, more in [(2, "degree", "degree", []), (2, "lru", "clock", []), (2, "belady", "belady", ["--superbatch", "3"]),
+                                  (4, "hybrid:window=4", "belady", ["--victim", "pvp:depth=20"])][:1 if MPIRUN else None]:
+        told = [*small, "--cache", "4%", "--policy", below, "--device-policy", above, *more]
+        trained("many", n, ["--model", "sage", "--accumulate", str(n), "--eval-every", "0", "--device", "virtual:2", "--device-memory", "528K"], told)
+        device = summary("many")["plan"]["device"]
+        done = subprocess.run([OUTGROW, "simulate", "graph", *BASE[:6], *BASE[8:10], *told, "--device", "virtual:2", "--accumulate", str(n), "--device-memory", str(device["cache_rows"] * device["row_bytes"]),
+                               "--workers", str(n), "--json", "-"], capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == 0, done.stderr
+        root = json.loads(done.stdout)
+        assert root["workers"] == n and "rows_exchanged" not in root and "exchanged" not in root["results"][0], root
+        counted = {k: root["results"][0][k] for k in keys}
+        ran = {k: sum(e[k] for e in summary("many")["epochs"]) for k in keys}
+        assert ran == counted and ran["device_hits"] > 0 and ran["misses"] > 0, (n, above, below, device["cache_rows"], ran, counted)
+        assert root["results"][0]["peer_hits"] == 0, root
+
+
 def what_a_summary_tells():
     trained("one", 1, ["--accumulate", "2"])
     done = trained("two", 2)  # --accumulate is 2 then
@@ -454,7 +474,7 @@ def main():
         os.environ["OMPI_MCA_btl_vader_single_copy_mechanism"] = "none"  # which containers may not have
         subprocess.run([OUTGROW, "generate", "graph", "--nodes", "3000", "--degree", "8", "--dim", "20", "--classes", "5",
                         "--train-fraction", "0.2", "--threads", "1", "--quiet"], check=True)
-        tests = [the_same_for_any_number, each_has_a_device, what_a_summary_tells, stopped_and_gone_on_with, one_that_fails_says_why, structure_is_there_once,
+        tests = [the_same_for_any_number, each_has_a_device, figures_of_devices_are_those_of_simulate, what_a_summary_tells, stopped_and_gone_on_with, one_that_fails_says_why, structure_is_there_once,
                  features_are_there_once]
         if MPIRUN:
             tests += [what_failed_is_said_before_all_are_ended, what_is_not_shared_out_says_so]

@@ -215,6 +215,58 @@ out:
     return rc;
 }
 
+/* ---- with a device each ---- */
+
+static void add_tiers(struct og_simulated_tiers *sum, const struct og_simulated_tiers *more)
+{
+    og__plan_cost_add(&sum->cost, &more->cost);
+    og__tiers_cost_sum(&sum->tiers, &more->tiers);
+    sum->prefill += more->prefill;
+    sum->device_prefill += more->device_prefill;
+    og__add_io(&sum->fill, more->fill);
+    og__add_io(&sum->first_fill, more->first_fill);
+}
+
+static int simulate_tiers_of(const struct og_simulation *all, const struct og_tiers_setup *setup,
+                             const struct og_dealt *dealt, uint32_t worker,
+                             struct og_simulated_tiers *sum, struct og_err *err)
+{
+    struct og_simulated_tiers counted;
+    struct party p = {.dealt = dealt, .worker = worker};
+    int rc;
+    OG_TRY(open_party(&p, all, NULL, err));
+    OG_TRY(og__simulate_tiers(&p.sim, setup, NULL, NULL, &counted, err));
+    add_tiers(sum, &counted);
+out:
+    close_party(&p, all);
+    return rc;
+}
+
+int og__simulate_tiers_dealt(const struct og_simulation *sim, const struct og_tiers_setup *setup,
+                             const struct og_dealt *dealt, struct og_simulated_tiers *out,
+                             struct og_err *err)
+{
+    int rc = 0;
+    memset(out, 0, sizeof(*out));
+    for (uint32_t w = 0; w < dealt->workers; w++)
+        OG_TRY(simulate_tiers_of(sim, setup, dealt, w, out, err));
+out:
+    return rc;
+}
+
+size_t og__simulate_tiers_dealt_bytes(const struct og_simulation *sim,
+                                      const struct og_tiers_setup *setup,
+                                      const struct og_dealt *dealt, uint32_t batches, uint64_t rows,
+                                      uint64_t longest)
+{
+    struct og_simulation own = *sim;
+    own.superbatch = og__superbatch_of(dealt->superbatch, own_epoch(dealt, 0));
+    return ptr_bytes(batches) + rows * sizeof(uint32_t) +
+           og__simulate_tiers_bytes(&own, setup, rows, longest);
+}
+
+/* ---- one owner ---- */
+
 /* What was counted when a round was over. */
 struct noted {
     const struct og_simulated *counted;

@@ -41,6 +41,17 @@ size_t og__simulate_dealt_bytes(const struct og_simulation *sim,
                                 const struct og_policy_setup *setup, const struct og_dealt *dealt,
                                 uint32_t batches, uint64_t rows, uint64_t longest);
 
+/* The same of a device's cache over the host's, both of these sizes in each worker, which has a
+ * device for itself; nothing is exchanged. */
+OG_MUST_CHECK int og__simulate_tiers_dealt(const struct og_simulation *sim,
+                                           const struct og_tiers_setup *setup,
+                                           const struct og_dealt *dealt,
+                                           struct og_simulated_tiers *out, struct og_err *err);
+size_t og__simulate_tiers_dealt_bytes(const struct og_simulation *sim,
+                                      const struct og_tiers_setup *setup,
+                                      const struct og_dealt *dealt, uint32_t batches, uint64_t rows,
+                                      uint64_t longest);
+
 /* One owner, with setup->n_slots as it is and superbatches as `sim` says, in its rounds: what there
  * is to tell when so many of those are over, whatever comes behind. The others may see more. */
 OG_MUST_CHECK int og__simulate_owner(const struct og_simulation *sim,

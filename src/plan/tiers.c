@@ -484,6 +484,18 @@ void og__tiers_cost_add(struct og_tiers_cost *sum, const struct og_tiers_setup *
     sum->victim_dropped += p->n_dropped;
 }
 
+void og__tiers_cost_sum(struct og_tiers_cost *sum, const struct og_tiers_cost *more)
+{
+    sum->device_hits += more->device_hits;
+    sum->host_hits += more->host_hits;
+    sum->victim_hits += more->victim_hits;
+    sum->demoted += more->demoted;
+    sum->victim_pushed += more->victim_pushed;
+    sum->victim_dropped += more->victim_dropped;
+    sum->peer_hits += more->peer_hits;
+    sum->peer_entries += more->peer_entries;
+}
+
 void og__tiers_plan_init(struct og_tiers_plan *p, struct og_budget *b)
 {
     *p = (struct og_tiers_plan){0};

@@ -91,6 +91,7 @@ struct og_tiers_cost {
 /* batch: its number in the epoch, which is on device batch modulo the keepers. */
 void og__tiers_cost_add(struct og_tiers_cost *sum, const struct og_tiers_setup *setup,
                         const struct og_tiers_plan *p, uint32_t batch);
+void og__tiers_cost_sum(struct og_tiers_cost *sum, const struct og_tiers_cost *more);
 /* Rows that go over the link, of so many in all; and that come back. */
 static inline uint64_t og__tiers_linked(const struct og_tiers_cost *c, uint64_t rows)
 {

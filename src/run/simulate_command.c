@@ -53,10 +53,14 @@ uint32_t og__simulator_superbatch(const struct simulator *m)
 }
 
 /* Batches that epochs reuse are kept, and so prepared, as a whole, as og__keeps_batches says. */
+static bool is_kept(const struct simulator *m, int policy)
+{
+    return m->opt.resample_every > 1 && og__policy_is_steady(policy);
+}
+
 static uint32_t superbatch_of(const struct simulator *m, int policy)
 {
-    bool kept = m->opt.resample_every > 1 && og__policy_is_steady(policy);
-    return kept ? m->epoch : og__simulator_superbatch(m);
+    return is_kept(m, policy) ? m->epoch : og__simulator_superbatch(m);
 }
 
 /* ---- a policy ---- */
@@ -118,11 +122,6 @@ static int check_workers(const struct simulator *m, struct og_err *err)
     const int n = m->workers;
     if (n <= 1)
         return 0;
-    if (m->device)
-        return og__fail(err, -EINVAL, "leave one of the two out",
-                        "--workers %d with --device-memory: caches on devices are counted of one "
-                        "process",
-                        n);
     if (n > MOST_WORKERS)
         return og__fail(err, -EINVAL, NULL, "--workers %d: at most %d", n, MOST_WORKERS);
     if ((uint32_t)n > m->epoch)
@@ -198,10 +197,12 @@ static struct og_tiers_setup pair_of(const struct simulator *m, const struct ask
                                      const struct asked_policy *device)
 {
     const struct og_options *opt = m->s ? &m->s->config.opt : &m->opt;
+    const int keepers =
+        m->workers > 1 ? 1 : og__trainers_keepers(opt); /* a worker has one device */
     return (struct og_tiers_setup){.device = setup_of(m, device),
                                    .host = setup_of(m, host),
                                    .victim = og__victim_setup(&m->victim, &device->opt),
-                                   .keepers = (uint32_t)og__trainers_keepers(opt)};
+                                   .keepers = (uint32_t)keepers};
 }
 
 /* The shorter of what each would have by itself. */
@@ -215,10 +216,30 @@ static struct og_simulation simulation_of_pair(const struct simulator *m,
     return sim;
 }
 
+/* Of several workers each prepares its own batches, as many as one process would. */
+static struct og_dealt dealt_of_pair(const struct simulator *m, const struct asked_policy *host,
+                                     const struct asked_policy *device)
+{
+    struct og_dealt dealt = og__simulator_dealt(m, false);
+    if (is_kept(m, host->kind) && is_kept(m, device->kind))
+        dealt.superbatch = 0;
+    return dealt;
+}
+
+static size_t running_bytes_of_pair(const struct simulator *m, const struct asked_policy *host,
+                                    const struct asked_policy *device,
+                                    const struct og_tiers_setup *setup)
+{
+    const struct og_simulation sim = simulation_of_pair(m, host, device);
+    const struct og_dealt dealt = dealt_of_pair(m, host, device);
+    return m->workers <= 1 ? og__simulate_tiers_bytes(&sim, setup, m->most_rows, m->longest)
+                           : og__simulate_tiers_dealt_bytes(&sim, setup, &dealt, m->most_batches,
+                                                            m->most_rows, m->longest);
+}
+
 static size_t most_for_a_pair(const struct simulator *m, const struct asked_policy *host,
                               const struct asked_policy *device)
 {
-    const struct og_simulation sim = simulation_of_pair(m, host, device);
     struct og_tiers_setup s = pair_of(m, host, device);
     size_t ranking = 0;
     for (int i = 0; i < m->n_caches; i++)
@@ -228,7 +249,7 @@ static size_t most_for_a_pair(const struct simulator *m, const struct asked_poli
     if (m->s)
         ranking = OG_MAX(og__hotness_bytes(&m->s->facts, host->kind),
                          og__hotness_bytes(&m->s->facts, device->kind));
-    const size_t running = og__simulate_tiers_bytes(&sim, &s, m->most_rows, m->longest);
+    const size_t running = running_bytes_of_pair(m, host, device, &s);
     return hotness_bytes(m, host) + hotness_bytes(m, device) + OG_MAX(ranking, running);
 }
 
@@ -414,11 +435,12 @@ out:
 
 /* One device cache and one of the host's. */
 static int simulate_sizes(struct simulator *m, const struct og_simulation *sim,
-                          const struct og_tiers_setup *setup, struct og_tiers_names names,
-                          json_t *results, struct og_err *err)
+                          const struct og_tiers_setup *setup, const struct og_dealt *dealt,
+                          struct og_tiers_names names, json_t *results, struct og_err *err)
 {
     struct og_simulated_tiers out;
-    const int rc = og__simulate_tiers(sim, setup, NULL, NULL, &out, err);
+    const int rc = m->workers > 1 ? og__simulate_tiers_dealt(sim, setup, dealt, &out, err)
+                                  : og__simulate_tiers(sim, setup, NULL, NULL, &out, err);
     if (rc < 0)
         return rc;
     names.victim = m->victim.name;
@@ -431,6 +453,7 @@ static int simulate_pair(struct simulator *m, const struct asked_policy *host,
                          const struct asked_policy *device, json_t *results, struct og_err *err)
 {
     const struct og_simulation sim = simulation_of_pair(m, host, device);
+    const struct og_dealt dealt = dealt_of_pair(m, host, device);
     struct og_tiers_setup setup = pair_of(m, host, device);
     uint32_t *hotness = NULL;
     uint32_t *above = NULL;
@@ -444,7 +467,7 @@ static int simulate_pair(struct simulator *m, const struct asked_policy *host,
                                                  m->device->cache[k].name, NULL};
             setup.device.n_slots = m->device->size[k];
             setup.host.n_slots = m->size[m->cache[i].place];
-            OG_TRY(simulate_sizes(m, &sim, &setup, names, results, err));
+            OG_TRY(simulate_sizes(m, &sim, &setup, &dealt, names, results, err));
         }
     }
 out:

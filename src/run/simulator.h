@@ -76,7 +76,7 @@ static inline bool og__simulates_types(const struct simulator *m)
 /* Are workers counted as they would send one another rows, too? */
 static inline bool og__simulates_exchange(const struct simulator *m)
 {
-    return m->workers > 1 && !og__simulates_types(m);
+    return m->workers > 1 && !og__simulates_types(m) && !m->device;
 }
 struct og_dealt og__simulator_dealt(const struct simulator *m, bool exchange);
 
