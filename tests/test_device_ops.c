@@ -23,7 +23,8 @@ static int run_once(void)
     og__virtual_become(&v);
     for (size_t i = 0; i < OG_COUNT(operators); i++)
         failed += operators[i]() != 0;
-    failed += main_of_test_nn_golden() != 0;
+    if (!on_gpu()) /* the host looks into the model's parameters */
+        failed += main_of_test_nn_golden() != 0;
     og__ops_on_virtual_end();
     return failed > 0;
 }

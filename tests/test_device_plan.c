@@ -174,7 +174,7 @@ static void presets_mean_their_papers(void **state)
                                    "device-memory",
                                    memory,
                                    presets[i].rings ? "victim" : "device",
-                                   presets[i].rings ? "pvp:depth=20" : "virtual",
+                                   presets[i].rings ? "pvp:depth=20" : tested_device(),
                                    NULL};
         struct result with = train(way);
         const json_t *plan = json_object_get(with.summary, "plan");
@@ -288,7 +288,9 @@ static void rows_are_offered_what_is_free(void **state)
     assert_int_equal(limit_of(sweep), 0);
     struct result with = train(degree);
     assert_same_numbers(&with, &without);
-    assert_true(sum(&with, "device_hits") > 0);
+    assert_int_equal(sum(&with, "device_hits"), sum(&with, "rows"));
+    const json_t *plan = json_object_get(with.summary, "plan");
+    assert_int_equal(json_integer_value(json_object_get(plan, "cache_rows")), 0);
     drop(&with);
     with = train(preset);
     const json_t *device = json_object_get(json_object_get(with.summary, "plan"), "device");

@@ -3,6 +3,7 @@
  *
  *   | fixed | ahead | neighbour cache | staging areas | feature cache | slack |
  *                                     the more rows are cached the fewer are staged */
+#include "budget/device_plan.h"
 #include "budget/memory_plan_parts.h"
 
 /* ---- of neighbour lists ---- */
@@ -136,6 +137,14 @@ static bool takes_whole(struct og_memory_plan *m, const struct og_premises *p, u
     return m->whole;
 }
 
+/* Rows that a device keeps for good, which the host's cache then leaves out. */
+static uint64_t kept_there(const struct og_premises *p)
+{
+    const bool stay =
+        og__policy_is_static(p->way->device_policy) && og__policy_is_static(p->way->policy);
+    return p->way->tiers && stay ? og__device_plan(p).rows.n_slots : 0;
+}
+
 int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
                           const struct og_misses *misses, struct og_err *err)
 {
@@ -148,9 +157,12 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
     const size_t spare = OG_MIN(free - OG_MIN(free, need), before);
     m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, spare);
     const size_t room = free - m->slack;
+    const uint64_t there = kept_there(p);
+    const bool alike = p->way->device_policy == p->way->policy && !p->config->opt.device_policy;
+    const uint64_t before_them = alike ? there : 0; /* rows that rank before the host's */
     const uint64_t most = og__nodes_known(p->config, p->facts->n_nodes);
     const uint64_t limit =
-        og__policy_caches(p->way->policy) ? OG_MIN(p->facts->cache_rows, most) : 0;
+        og__policy_caches(p->way->policy) ? OG_MIN(p->facts->cache_rows, most - there) : 0;
     enum { LEAST = 1, MOST = OG__MOST_STAGING };
     if (takes_whole(m, p, limit, room))
         return 0;
@@ -171,7 +183,7 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
             break;
         n_staging = fits_two ? MOST : LEAST;
         slots = OG_MAX(slots, next);
-        int rc = misses->worst(misses->arg, slots, &staging, err);
+        int rc = misses->worst(misses->arg, slots + before_them, &staging, err);
         if (rc < 0)
             return rc;
     }
