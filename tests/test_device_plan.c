@@ -122,6 +122,47 @@ static void seconds_over_the_link_are_those_of_its_model(void **state)
     og__virtual_become(&og__virtual_usual);
 }
 
+/* Modelled links are apart, so two devices together are as fast as both; an epoch's batches have
+ * half of them each. */
+static void links_of_several_are_timed_side_by_side(void **state)
+{
+    (void)state;
+    of_a_virtual_device();
+    static const char *const two[] = {"device",     "virtual:2", "policy", "degree",
+                                      "accumulate", "2",         NULL};
+    char memory[32];
+    memory_of(two, 300, memory);
+    const char *const way[] = {"policy",        "auto", "cache",      "10%", "device", "virtual:2",
+                               "device-memory", memory, "accumulate", "2",   NULL};
+    struct og_virtual v = og__virtual_usual;
+    v.bytes_per_second = 1e9;
+    v.latency = 1e-4;
+    og__virtual_become(&v);
+    json_t *plan = plan_of(way);
+    og__virtual_become(&og__virtual_usual);
+    const json_t *link = json_object_get(plan, "link");
+    const json_t *devices = json_object_get(plan, "devices");
+    const json_t *first = json_array_get(json_object_get(plan, "candidates"), 0);
+    const double share = (double)ROW_BYTES / (ROW_BYTES + 4), batches = 4000 * 0.12 / 24;
+    const double rate = json_number_value(json_object_get(link, "bandwidth"));
+    const double latency = json_number_value(json_object_get(link, "latency"));
+    assert_true(fabs(rate / (2 * v.bytes_per_second * share) - 1) < 0.01);
+    assert_true(fabs(latency / (v.latency / 2) - 1) < 0.01);
+    assert_int_equal(json_array_size(devices), 2);
+    for (size_t k = 0; k < 2; k++) {
+        const json_t *own = json_object_get(json_array_get(devices, k), "link");
+        const double alone = json_number_value(json_object_get(own, "bandwidth"));
+        assert_true(fabs(alone / (v.bytes_per_second * share) - 1) < 0.01);
+        assert_true(fabs(json_number_value(json_object_get(own, "latency")) / v.latency - 1) <
+                    0.01);
+        assert_true(json_number_value(json_object_get(own, "collect")) > 0);
+    }
+    const double bytes = json_number_value(json_object_get(first, "link_bytes")) +
+                         json_number_value(json_object_get(first, "link_bytes_back"));
+    assert_true(fabs(term_of(plan, "linking") / (bytes / rate + batches * latency) - 1) < 0.01);
+    json_decref(plan);
+}
+
 /* The pair that is taken is the first of those that were compared, and what a run with its names
  * given takes. */
 static void auto_takes_the_fastest_pair(void **state)
@@ -395,6 +436,7 @@ int main(void)
         cmocka_unit_test(plans_tell_rows_by_tier_and_bytes_over_the_link),
         cmocka_unit_test(a_run_with_two_thresholds_has_a_prediction),
         cmocka_unit_test(seconds_over_the_link_are_those_of_its_model),
+        cmocka_unit_test(links_of_several_are_timed_side_by_side),
         cmocka_unit_test(auto_takes_the_fastest_pair),
         cmocka_unit_test(presets_mean_their_papers),
         cmocka_unit_test(samples_made_beforehand_are_trained_on),

@@ -3,6 +3,7 @@
 #ifndef OG_FACTS_H
 #define OG_FACTS_H
 
+#include "budget/devices.h"
 #include "dataset/typed.h"
 #include "io/io.h"
 #include "nn/nn.h"
@@ -13,6 +14,12 @@
 #include "sample/together.h"
 #include "sample/trace.h"
 #include "sample/triples.h"
+
+/* Of devices, each by itself, and all of them side by side. */
+struct og_links {
+    int n; /* 0: not known */
+    struct og_link_rates all, each[OG__MOST_DEVICES];
+};
 
 struct og_split {
     uint32_t *ids;      /* [n] nodes, or [2 n] ends of edges */
@@ -84,13 +91,13 @@ struct og_facts {
     /* of the pilot's batches */
     struct og_batch_caps caps; /* batches are no larger */
     uint32_t pilot_batches;
-    uint64_t pilot_rows;       /* of a batch, on average */
-    uint64_t typed_rows;       /* of each type with features the most that a batch has, in all */
-    double pilot_seconds;      /* sampling one */
-    struct og_link_rates link; /* to a device that keeps rows, once measured */
-    int keepers;               /* devices that keep rows; 0: none */
-    int first_trainers;        /* on the first of them, beside the model */
-    struct og_growth growth;   /* where batches may be sampled ahead */
+    uint64_t pilot_rows;     /* of a batch, on average */
+    uint64_t typed_rows;     /* of each type with features the most that a batch has, in all */
+    double pilot_seconds;    /* sampling one */
+    struct og_links links;   /* to devices that keep rows, once measured */
+    int keepers;             /* devices that keep rows; 0: none */
+    int first_trainers;      /* on the first of them, beside the model */
+    struct og_growth growth; /* where batches may be sampled ahead */
     /* with --exchange: rows of its own nodes that all ranks ask this one for in a round, at most,
      * and those nodes; else 0 */
     uint64_t asked_rows, own_nodes;

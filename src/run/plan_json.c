@@ -180,7 +180,14 @@ static json_t *scratch_json(const struct og_session *s)
                      "write", s->facts.away.write, "measured", s->facts.away.measured);
 }
 
-/* What each of several devices takes of its memory. */
+/* As it was measured. */
+static json_t *link_json(const struct og_link_rates *link)
+{
+    return json_pack("{s:f s:f s:f}", "bandwidth", link->bandwidth, "latency", link->latency,
+                     "collect", link->collect);
+}
+
+/* What each of several devices takes of its memory, and the links to those that keep rows. */
 static json_t *devices_json(const struct og_session *s)
 {
     const struct og_devices *d = &s->learner.devices;
@@ -190,6 +197,9 @@ static json_t *devices_json(const struct og_session *s)
         list = og__json_append(list, json_pack("{s:i s:i s:I s:I}", "number", d->number[k],
                                                "trainers", t.trainers, "model", (json_int_t)t.model,
                                                "activations", (json_int_t)t.activations));
+        if (k < s->facts.links.n)
+            json_object_set_new(json_array_get(list, (size_t)k), "link",
+                                link_json(&s->facts.links.each[k]));
     }
     return list;
 }
@@ -209,14 +219,6 @@ static json_t *device_json(const struct og_session *s)
         (json_int_t)d.limit, "smallest", (json_int_t)d.smallest, "model", (json_int_t)d.model,
         "activations", (json_int_t)d.activations, "sampling", (json_int_t)d.sampling, "batches",
         (json_int_t)d.rooms, "feature cache", (json_int_t)d.cache, "slack", (json_int_t)d.slack);
-}
-
-/* As it was measured. */
-static json_t *link_json(const struct og_session *s)
-{
-    const struct og_link_rates *link = &s->facts.link;
-    return json_pack("{s:f s:f s:f}", "bandwidth", link->bandwidth, "latency", link->latency,
-                     "collect", link->collect);
 }
 
 static json_t *counted_json(bool known, uint64_t n)
@@ -264,7 +266,7 @@ json_t *og__session_plan_json(const struct og_session *s)
         predicted_json(s), "candidates", choice_json(s), "trainers", groups_json(&s->hands),
         "executors", executors_json(s), "scratch", scratch_json(s), "device", device_json(s));
     if (s->way.tiers)
-        plan = og__json_with(plan, "link", link_json(s));
+        plan = og__json_with(plan, "link", link_json(&s->facts.links.all));
     if (s->learner.devices.n > 1)
         plan = og__json_with(plan, "devices", devices_json(s));
     if (s->told && s->facts.types)

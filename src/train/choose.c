@@ -380,7 +380,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
                   .before = og__now() - s->opened,
                   .samplers = s->config.opt.threads,
                   .threads = s->config.opt.threads},
-        .link = s->facts.link,
+        .link = s->facts.links.all,
         .memory_limit = s->memory.limit,
         .disk_limit = s->config.disk,
         .disk_margin = 1.0 / OG__SUM_MARGIN,

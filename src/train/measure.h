@@ -4,7 +4,7 @@
  *   probe   reads of the feature file: runs of rows, and rows at random
  *   copy    bytes in memory
  *   model   one step on a sampled batch
- *   link    rows to a device, and collecting there */
+ *   link    rows to devices, and collecting there */
 #ifndef OG_MEASURE_H
 #define OG_MEASURE_H
 
@@ -38,10 +38,10 @@ OG_MUST_CHECK int og__probe_disk(struct og_probe *p, const struct og_disk_profil
 /* Bytes a second, of one thread; 0 where it cannot be measured. */
 double og__copy_rate(struct og_budget *b);
 
-/* Rows to a device of so much memory, by a backend of its own; all 0 where none keeps rows, or
- * memory has no room to time some. */
-OG_MUST_CHECK int og__time_link(const struct og_learner *l, size_t row_bytes, size_t limit,
-                                struct og_budget *b, struct og_link_rates *out, struct og_err *err);
+/* Rows to the first n devices, each of so much memory, by backends of their own; all 0 where none
+ * keeps rows, or memory has no room to time some. */
+OG_MUST_CHECK int og__time_links(const struct og_learner *l, int n, size_t row_bytes, size_t limit,
+                                 struct og_budget *b, struct og_links *out, struct og_err *err);
 
 /* Seconds of one step on a batch that is sampled for it, with gradients where the session wants
  * training. */

@@ -280,8 +280,8 @@ int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct 
 int og__know_link(struct og_session *s, struct og_err *err)
 {
     struct og_facts *f = &s->facts;
-    return f->link.bandwidth > 0
-               ? 0
-               : og__time_link(&s->learner, f->row_bytes, (size_t)s->config.opt.device_memory.value,
-                               s->budget, &f->link, err);
+    const size_t limit = (size_t)s->config.opt.device_memory.value;
+    return f->links.n > 0 ? 0
+                          : og__time_links(&s->learner, f->keepers, f->row_bytes, limit, s->budget,
+                                           &f->links, err);
 }
