@@ -338,6 +338,8 @@ static void bad_values_are_refused(void **state)
         {"fanout", "10,0", "at least 1"},
         {"fanout", "10,-2", "-1 for all"},
         {"fanout", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", "1 to 16"},
+        {"fanout", "10,10;", "behind the semicolon"},
+        {"devices", "0,0", "no devices"},
         {"no-shuffle", "yes", "true or false"},
         {"run", "", "some text"},
         {"run", "\xff\xfe", "UTF-8"},
@@ -715,6 +717,7 @@ static void devices_have_numbers(void **state)
         assert_int_equal(og_options_set(&o, "device", others[i].value, &err), others[i].rc);
         if (!strstr(err.message, others[i].text) && !strstr(err.hint, others[i].text))
             fail_msg("%s: %s (%s)", others[i].value, err.message, err.hint);
+        assert_ptr_equal(strstr(err.message, "device: "), err.message);
         assert_int_equal(o.device, OG_DEVICE_CPU);
     }
     assert_int_equal(og_options_set(&o, "devices", "0,x", &err), -EINVAL);

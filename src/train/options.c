@@ -592,7 +592,7 @@ static int set_fanouts(struct og_options *opt, const char *value, const char *re
     OG_TRY(fanout ? 0 : og__fail_errno(err, -ENOMEM, NULL, "options"));
     if (!relations[1])
         OG_TRY(og__fail(err, -EINVAL, "leave the semicolon out, or put NAME=N,N behind it",
-                        "--fanout '%.200s': no relation behind the semicolon", value));
+                        "fanout: '%.200s': no relation behind the semicolon", value));
     OG_TRY(og_options_set(opt, "fanout", fanout, err));
     OG_TRY(og_option_read(row, opt, relations + 1, err));
     og__option_set_add(&own, (size_t)(row - table));
@@ -635,7 +635,7 @@ static int set_device(struct og_options *opt, const struct og_option *row, const
         OG_TRY(og__fail(err, -EINVAL,
                         "--device virtual:2 is two of them, --device cuda:0,3 the first and fourth "
                         "GPU; at most 16, each once",
-                        "--device %.60s: these are no devices", value));
+                        "device: '%.60s': these are no devices", value));
     OG_TRY(og_option_read(devices, opt, list, err));
     OG_TRY(og_option_read(row, opt, word, err));
     og__option_set_add(&own, (size_t)(devices - table));
@@ -660,7 +660,7 @@ static int check_devices(const char *value, struct og_err *err)
     return og__devices_read(value, &read)
                ? 0
                : og__fail(err, -EINVAL, "numbers with commas between, such as 0,1; at most 16",
-                          "--devices %.60s: these are no devices", value);
+                          "devices: '%.60s': these are no devices", value);
 }
 
 int og_options_set(struct og_options *opt, const char *name, const char *value, struct og_err *err)
