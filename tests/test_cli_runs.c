@@ -231,6 +231,21 @@ static void rows_of_another_device_are_told(void **state)
     assert_null(strstr(o->out, "from device to device"));
     o = keep_rows("plan d", "virtual:2");
     assert_says(o->out, "from device to device");
+    o = keep_rows("simulate d", "virtual");
+    assert_null(strstr(o->out, "another's"));
+    o = keep_rows("simulate d --json -", "virtual:2");
+    json_t *root = json_loads(o->out, 0, NULL);
+    const json_t *told = json_array_get(json_object_get(root, "results"), 0);
+    const double peers = json_number_value(json_object_get(told, "peer_hits"));
+    char share[64];
+    snprintf(share, sizeof(share), " %7.2f %% %7.2f %% %7.2f %%", 100.0,
+             100 * peers / json_number_value(json_object_get(told, "rows")), 0.0);
+    assert_int_equal(json_integer_value(json_object_get(root, "devices")), 2);
+    assert_true(peers > 0);
+    json_decref(root);
+    o = keep_rows("simulate d", "virtual:2");
+    assert_says(o->out, "    device another's      host   victims      disk ");
+    assert_says(o->out, share);
 }
 
 /* What docs/samplers.md shows, on a graph without weights. */

@@ -93,25 +93,44 @@ static double share_of(const json_t *r, const char *key)
     return rows > 0 ? 100 * json_number_value(json_object_get(r, key)) / rows : 0;
 }
 
+/* Who serves a row, where there are so many devices; what another device has the devices have. */
+static const struct {
+    const char *title, *key;
+    json_int_t devices;
+} servers[] = {{"device", "device_hits", 1},
+               {"another's", "peer_hits", 2},
+               {"host", "host_hits", 1},
+               {"victims", "victim_hits", 1},
+               {"disk", "misses", 1}};
+enum { SERVERS = sizeof(servers) / sizeof(*servers) };
+
+static void show_pair(const json_t *r, json_int_t devices)
+{
+    char text[3][SHOWN_MAX];
+    printf("%-22s %7s %-22s %7s", json_string_value(json_object_get(r, "device_policy")),
+           json_string_value(json_object_get(r, "device_memory")),
+           json_string_value(json_object_get(r, "policy")),
+           json_string_value(json_object_get(r, "cache")));
+    for (int i = 0; i < SERVERS; i++)
+        if (devices >= servers[i].devices)
+            printf(" %7.2f %%", share_of(r, servers[i].key));
+    printf(" %10s %10s %10s\n", show_value(text[0], "bytes", json_object_get(r, "link_bytes")),
+           show_value(text[1], "bytes", json_object_get(r, "link_bytes_back")),
+           show_value(text[2], "bytes", json_object_get(r, "bytes_read")));
+}
+
 /* A line a pair of caches: who serves how much, and what moves. */
 static void show_tiers(const json_t *root)
 {
+    const json_int_t devices = json_integer_value(json_object_get(root, "devices"));
     const json_t *results = json_object_get(root, "results");
-    char text[3][SHOWN_MAX];
-    printf("\n%-22s %7s %-22s %7s %8s %8s %8s %8s %10s %10s %10s\n", "device", "", "host", "",
-           "device", "host", "victims", "disk", "link", "link back", "disk bytes");
-    for (size_t i = 0; i < json_array_size(results); i++) {
-        const json_t *r = json_array_get(results, i);
-        printf("%-22s %7s %-22s %7s %6.2f %% %6.2f %% %6.2f %% %6.2f %%",
-               json_string_value(json_object_get(r, "device_policy")),
-               json_string_value(json_object_get(r, "device_memory")),
-               json_string_value(json_object_get(r, "policy")),
-               json_string_value(json_object_get(r, "cache")), share_of(r, "device_hits"),
-               share_of(r, "host_hits"), share_of(r, "victim_hits"), share_of(r, "misses"));
-        printf(" %10s %10s %10s\n", show_value(text[0], "bytes", json_object_get(r, "link_bytes")),
-               show_value(text[1], "bytes", json_object_get(r, "link_bytes_back")),
-               show_value(text[2], "bytes", json_object_get(r, "bytes_read")));
-    }
+    printf("\n%-22s %7s %-22s %7s", "device", "", "host", "");
+    for (int i = 0; i < SERVERS; i++)
+        if (devices >= servers[i].devices)
+            printf(" %9s", servers[i].title);
+    printf(" %10s %10s %10s\n", "link", "link back", "disk bytes");
+    for (size_t i = 0; i < json_array_size(results); i++)
+        show_pair(json_array_get(results, i), devices);
 }
 
 /* Of one width, or of the types that have any. */

@@ -193,16 +193,18 @@ static bool is_pair(const struct simulator *m, int i, int k)
     return !m->device_is_paired || i == k;
 }
 
+int og__simulator_keepers(const struct simulator *m)
+{
+    return m->workers > 1 ? 1 : og__trainers_keepers(m->s ? &m->s->config.opt : &m->opt);
+}
+
 static struct og_tiers_setup pair_of(const struct simulator *m, const struct asked_policy *host,
                                      const struct asked_policy *device)
 {
-    const struct og_options *opt = m->s ? &m->s->config.opt : &m->opt;
-    const int keepers =
-        m->workers > 1 ? 1 : og__trainers_keepers(opt); /* a worker has one device */
     return (struct og_tiers_setup){.device = setup_of(m, device),
                                    .host = setup_of(m, host),
                                    .victim = og__victim_setup(&m->victim, &device->opt),
-                                   .keepers = (uint32_t)keepers};
+                                   .keepers = (uint32_t)og__simulator_keepers(m)};
 }
 
 /* The shorter of what each would have by itself. */

@@ -78,6 +78,8 @@ static inline bool og__simulates_exchange(const struct simulator *m)
 {
     return m->workers > 1 && !og__simulates_types(m) && !m->device;
 }
+/* Devices of a process that keep rows; of several workers each has one. */
+int og__simulator_keepers(const struct simulator *m);
 struct og_dealt og__simulator_dealt(const struct simulator *m, bool exchange);
 
 /* ---- its batches ---- */

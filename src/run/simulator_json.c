@@ -74,6 +74,7 @@ static json_t *with_device(const struct simulator *m, json_t *root)
         return root;
     root = og__json_with(root, "device_policies", names_json(m->device, true));
     root = og__json_with(root, "device_memory", names_json(m->device, false));
+    root = og__json_with(root, "devices", json_integer(og__simulator_keepers(m)));
     return og__json_with(root, "victim", json_string(m->victim.name));
 }
 
