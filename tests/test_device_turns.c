@@ -24,7 +24,7 @@ static const struct pair pairs[] = {
     {"hybrid:window=8,update=2", "hybrid:window=4", "pvp:depth=3", "7", "raw"},
 };
 
-enum { WORDS = 24 };
+enum { WORDS = 32 };
 
 static const char **way_of(const struct pair *p, const char *memory)
 {
@@ -35,6 +35,17 @@ static const char **way_of(const struct pair *p, const char *memory)
         "cache",         "8%",      NULL};
     memcpy(way, words, sizeof(words));
     return way;
+}
+
+static void append(const char **way, const char *name, const char *value)
+{
+    int n = 0;
+    while (way[n])
+        n++;
+    assert_true(n + 3 <= WORDS);
+    way[n] = name;
+    way[n + 1] = value;
+    way[n + 2] = NULL;
 }
 
 static bool in_turns(const struct result *r)
@@ -114,12 +125,7 @@ static void tight(const char **way, long more, char out[32])
     const json_t *least = json_object_get(json_object_get(plan, "memory"), "smallest");
     snprintf(out, 32, "%lld", (long long)json_integer_value(least) + more);
     json_decref(plan);
-    int n = 0;
-    while (way[n])
-        n++;
-    way[n] = "memory";
-    way[n + 1] = out;
-    way[n + 2] = NULL;
+    append(way, "memory", out);
 }
 
 /* Where memory is short the host's slots lose their rows while the next batches are sampled, and
@@ -150,6 +156,128 @@ static void slots_that_were_lent_are_filled_again(void **state)
         drop(&r);
     }
     drop(&without);
+}
+
+/* Who trains, of mini-batches of four a step. */
+struct hands {
+    const char *device, *name, *value, *staleness;
+};
+
+static const struct hands hands[] = {
+    {"virtual:2", NULL, NULL, "0"},        {"virtual:4", NULL, NULL, "1"},
+    {"virtual", "trainers", "3", "0"},     {"virtual:2", "trainers", "4", "1"},
+    {"virtual", "executors", "1:2", "0"},  {"virtual:2", "executors", "2:1", "1"},
+    {"virtual:2", "executors", "1:2", "0"}};
+
+static void append_hands(const char **way, const struct hands *h)
+{
+    append(way, "device", h->device);
+    append(way, "accumulate", "4");
+    append(way, "memory", "256M");
+    append(way, "staleness", h->staleness);
+    if (h->name)
+        append(way, h->name, h->value);
+}
+
+static struct result train_without(const struct hands *h)
+{
+    const char *plain[WORDS] = {"policy", "degree", "accumulate", "4", NULL};
+    append(plain, "staleness", h->staleness);
+    return train(plain);
+}
+
+/* In turns, on samples made beforehand unless that is NULL: the same bytes as `without`, and rows
+ * by tier as `simulate` counts them. Rows that devices had of one another. */
+static long long train_in_turns(const struct hands *h, const struct pair *p, const char *samples,
+                                const struct result *without)
+{
+    const struct og_tiers_asked asked = {.policies = p->device, .victim = p->victim};
+    const char *simulated[WORDS] = {"superbatch", p->superbatch, NULL};
+    const char *sizes[WORDS] = {NULL};
+    char memory[32];
+    append_hands(sizes, h);
+    memory_of(sizes, 300, memory);
+    const char **way = way_of(p, memory);
+    append_hands(way, h);
+    append_hands(simulated, h);
+    if (samples)
+        append(way, "samples", samples);
+    struct result turns = train(way);
+    assert_true(in_turns(&turns));
+    assert_same_numbers(&turns, without);
+    assert_as_told(&turns, simulated, p->host, "8%", &asked);
+    assert_true(sum(&turns, "device_hits") > 0 && sum(&turns, "misses") > 0);
+    const long long peers = sum(&turns, "peer_hits");
+    drop(&turns);
+    return peers;
+}
+
+/* Several devices, and several trainers. */
+static void whoever_trains_takes_turns(void **state)
+{
+    (void)state;
+    of_a_virtual_device();
+    long long peers = 0;
+    for (size_t i = 0; i < OG_COUNT(hands); i++) {
+        struct result without = train_without(&hands[i]);
+        for (size_t k = i; k < OG_COUNT(pairs); k += 6) {
+            become(i + k);
+            peers += train_in_turns(&hands[i], &pairs[k], NULL, &without);
+            og__virtual_become(&og__virtual_usual);
+        }
+        drop(&without);
+    }
+    assert_true(peers > 0);
+}
+
+/* And where the slots of the host are lent meanwhile. */
+static void whoever_trains_lends_slots(void **state)
+{
+    (void)state;
+    of_a_virtual_device();
+    for (size_t i = 0; i < OG_COUNT(hands); i++) {
+        struct result without = train_without(&hands[i]);
+        struct pair p = pairs[i % 2 ? i : 0];
+        const char *sizes[WORDS] = {NULL};
+        char memory[32], little[32];
+        p.superbatch = "3";
+        append_hands(sizes, &hands[i]);
+        memory_of(sizes, 300, memory);
+        const char **way = way_of(&p, memory);
+        way[14] = NULL; /* as much cache as there is room */
+        append_hands(way, &hands[i]);
+        tight(way, 256 << 10, little);
+        become(i);
+        struct result r = train(way);
+        og__virtual_become(&og__virtual_usual);
+        assert_same_numbers(&r, &without);
+        if (i % 2 == 0) /* what stays is filled again */
+            assert_true(of_epoch(&r, 1, "prefill") > 0);
+        assert_int_equal(sum(&r, "device_hits") + sum(&r, "host_hits") + sum(&r, "victim_hits") +
+                             sum(&r, "misses"),
+                         sum(&r, "rows"));
+        drop(&r);
+        drop(&without);
+    }
+}
+
+static void samples_made_beforehand_take_turns(void **state)
+{
+    (void)state;
+    of_a_virtual_device();
+    static const char *const sampling[] = {"policy", "degree", NULL};
+    char samples[400];
+    struct og_options opt;
+    snprintf(samples, sizeof(samples), "%s/samples", folder);
+    common(&opt, sampling);
+    assert_int_equal(og_sample(dataset, samples, false, &opt, NULL, NULL), 0);
+    og_options_release(&opt);
+    for (size_t i = 0; i < OG_COUNT(hands); i += 3) {
+        struct result without = train_without(&hands[i]);
+        for (size_t k = i / 3; k < OG_COUNT(pairs); k += 6)
+            (void)train_in_turns(&hands[i], &pairs[k], samples, &without);
+        drop(&without);
+    }
 }
 
 /* Presets that take turns, and --policy auto. */
@@ -219,6 +347,9 @@ int main(void)
         cmocka_unit_test(turns_change_neither_numbers_nor_rows),
         cmocka_unit_test(what_turns_read_is_told),
         cmocka_unit_test(slots_that_were_lent_are_filled_again),
+        cmocka_unit_test(whoever_trains_takes_turns),
+        cmocka_unit_test(whoever_trains_lends_slots),
+        cmocka_unit_test(samples_made_beforehand_take_turns),
         cmocka_unit_test(presets_and_auto_take_turns),
         cmocka_unit_test(a_stopped_run_goes_on_to_the_same_bits),
     };
