@@ -145,6 +145,17 @@ static uint64_t kept_there(const struct og_premises *p)
     return p->way->tiers && stay ? og__device_plan(p).rows.n_slots : 0;
 }
 
+/* Rows that come to a device by way of one staging area when its slots are filled: of `left` bytes
+ * that nothing else has. */
+static uint64_t filled_at_once(const struct og_premises *p, size_t left)
+{
+    enum { AREA = 4 << 20 };
+    if (!p->way->tiers || p->way->alternate || !og__policy_prefills(p->way->device_policy))
+        return 0;
+    return OG_MIN(OG_MIN((size_t)AREA, left) / p->facts->row_bytes,
+                  (size_t)og__device_plan(p).rows.n_slots);
+}
+
 int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
                           const struct og_misses *misses, struct og_err *err)
 {
@@ -190,6 +201,8 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
     if (p->config->opt.cache.unit != OG_UNSET && slots < limit)
         return refuse_cache(m, p, limit, slots, err);
     og__memory_plan_slots(m, p, slots);
+    const size_t taken = slots_take(m, p, slots) + staging * (size_t)n_staging * row;
+    staging = OG_MAX(staging, filled_at_once(p, (room - OG_MIN(room, taken)) / (size_t)n_staging));
     m->staging_rows = (uint32_t)staging;
     m->n_staging = n_staging;
     m->staging = staging * (size_t)n_staging * row;

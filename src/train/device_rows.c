@@ -292,23 +292,52 @@ out:
 
 /* ---- filling ---- */
 
-/* By way of the first staging area, as many rows at a time as it holds. */
+/* Rows on their way to slots through a staging area. */
+struct lot {
+    int area;
+    uint32_t first, n;
+};
+
+static int put(struct og_device_rows *d, const struct lot *l, const uint32_t *slots,
+               struct og_io_counts *counts, struct og_err *err)
+{
+    struct og_io_counts read = {0};
+    struct og_rows rows;
+    int rc;
+    OG_TRY(og__gather_finish(d->gather, l->area, &rows, &read, err));
+    counts->reads += read.reads;
+    counts->bytes += read.bytes;
+    OG_TRY(d->setup.ops->rows->fill(d->there, rows.more[0].base, slots + l->first, l->n, err));
+out:
+    return rc;
+}
+
+/* By way of the staging areas, as many rows at a time as one holds: of two one is read while what
+ * the other has is put into slots. */
 static int fill_device(struct og_device_rows *d, const uint32_t *nodes, const uint32_t *slots,
                        uint32_t n, struct og_io_counts *counts, struct og_err *err)
 {
     const uint32_t most = OG_MAX(d->setup.gather.staging_rows, (uint32_t)LEAST_AREA);
+    const bool two = d->setup.gather.n_staging > 1;
+    struct lot now = {0}, before = {0};
+    struct og_plan plan[2]; /* borrowed while their areas are read */
     int rc = 0;
-    for (uint32_t first = 0, k; first < n; first += k) {
-        struct og_io_counts read = {0};
-        struct og_rows rows;
-        k = OG_MIN(n - first, most);
-        const struct og_plan plan = {.n_misses = k, .misses = (uint32_t *)nodes + first};
-        OG_TRY(og__gather_begin(d->gather, 0, &plan, UINT32_MAX, err)); /* of no pack */
-        OG_TRY(og__gather_finish(d->gather, 0, &rows, &read, err));
-        counts->reads += read.reads;
-        counts->bytes += read.bytes;
-        OG_TRY(d->setup.ops->rows->fill(d->there, rows.more[0].base, slots + first, k, err));
+    for (; now.first < n; now.first += now.n, now.area = two && !now.area) {
+        now.n = OG_MIN(n - now.first, most);
+        plan[now.area] =
+            (struct og_plan){.n_misses = now.n, .misses = (uint32_t *)nodes + now.first};
+        OG_TRY(og__gather_begin(d->gather, now.area, &plan[now.area], UINT32_MAX,
+                                err)); /* of no pack */
+        if (before.n > 0)
+            OG_TRY(put(d, &before, slots, counts, err));
+        before = now;
+        if (two)
+            continue;
+        OG_TRY(put(d, &now, slots, counts, err));
+        before.n = 0;
     }
+    if (before.n > 0)
+        OG_TRY(put(d, &before, slots, counts, err));
 out:
     return rc;
 }

@@ -61,7 +61,8 @@ static int open_side(struct link_probe *p, struct side *s, int number, size_t li
     OG_TRY(s->host ? 0 : -ENOMEM);
     memset(s->host, 0, p->n * p->row_bytes);
     for (uint32_t i = 0; i < p->n; i++)
-        OG_TRY(p->ops->fill(s->there, s->host, &i, 1, err));
+        p->place[i] = i;
+    OG_TRY(p->ops->fill(s->there, s->host, p->place, p->n, err));
 out:
     return rc;
 }
