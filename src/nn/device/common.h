@@ -63,6 +63,22 @@ OG_ON_DEVICE float og_element(const char *row, uint32_t j, int dtype)
     return (float)((const uint8_t *)row)[j];
 }
 
+/* What a lane asks for before it looks at any of it: a GPU's memory is as fast as much is under
+ * way. */
+enum { OG_AHEAD = 4 };
+
+/* Elements j, j + OG_LANES, ... of a row; 0 from dim on. */
+OG_ON_DEVICE void og_elements(float x[OG_AHEAD], const char *row, uint32_t j, uint32_t dim,
+                              int dtype)
+{
+    if (dtype == OG_F32)
+        for (uint32_t k = 0; k < OG_AHEAD; k++)
+            x[k] = j + k * OG_LANES < dim ? og_element(row, j + k * OG_LANES, OG_F32) : 0;
+    else
+        for (uint32_t k = 0; k < OG_AHEAD; k++)
+            x[k] = j + k * OG_LANES < dim ? og_element(row, j + k * OG_LANES, dtype) : 0;
+}
+
 /* What dropout makes of element j of a row: og__dropout_row (nn/kernels.h), one element at a time.
  * Its words are og__philox's (base/random.h). */
 OG_ON_DEVICE float og_drop(const struct og_dropout *d, uint32_t row, uint32_t j, float x)

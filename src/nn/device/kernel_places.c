@@ -2,15 +2,31 @@
  * memory after another, side by side. */
 #include "nn/device/common.h"
 
+struct __attribute__((aligned(16))) four_words {
+    uint32_t word[4];
+};
+
+/* A row in pieces of one type, several of which are on their way before one is put down. */
+#define COPY(type)                                                                   \
+    for (size_t j = og_lane(); j < bytes / sizeof(type); j += OG_AHEAD * OG_LANES) { \
+        type piece[OG_AHEAD] = {0};                                                  \
+        for (size_t k = 0, at = j; k < OG_AHEAD; k++, at += OG_LANES)                \
+            if (at < bytes / sizeof(type))                                           \
+                piece[k] = ((const type *)(const void *)from)[at];                   \
+        for (size_t k = 0, at = j; k < OG_AHEAD; k++, at += OG_LANES)                \
+            if (at < bytes / sizeof(type))                                           \
+                ((type *)(void *)to)[at] = piece[k];                                 \
+    }
+
 /* In words, where rows consist of them: all begin at multiples of their length. */
 OG_ON_DEVICE void copy_row(char *to, const char *from, size_t bytes OG_HERE)
 {
-    if (bytes % 4 == 0)
-        for (size_t j = og_lane(); j < bytes / 4; j += OG_LANES)
-            ((uint32_t *)(void *)to)[j] = ((const uint32_t *)(const void *)from)[j];
+    if (((uintptr_t)to | (uintptr_t)from | bytes) % sizeof(struct four_words) == 0)
+        COPY(struct four_words)
+    else if (bytes % sizeof(uint32_t) == 0)
+        COPY(uint32_t)
     else
-        for (size_t j = og_lane(); j < bytes; j += OG_LANES)
-            to[j] = from[j];
+        COPY(char)
 }
 
 OG_ON_DEVICE char *of_room(const struct og_k_places *op, uint32_t i)

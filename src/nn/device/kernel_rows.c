@@ -13,26 +13,65 @@ OG_ON_DEVICE float weight_of(const struct og_sparse *s, uint32_t e)
     return s->weight ? s->weight[s->edge ? s->edge[e] : e] : 1.0f;
 }
 
-/* A warp a row; a lane adds up its columns over the row's edges, in their order. */
-OG_KERNEL(og__k_aggregate, og_k_aggregate)
+/* Of row r, as many edges from e on as are asked for at once; those that do not count are of no
+ * columns. */
+struct edges {
+    uint32_t to[OG_AHEAD], dim[OG_AHEAD];
+    float times[OG_AHEAD], x[OG_AHEAD][OG_AHEAD];
+};
+
+OG_ON_DEVICE void ask_for_edges(struct edges *of, const struct og_k_aggregate *op, uint32_t r,
+                                uint32_t e, uint32_t j)
 {
     const struct og_sparse *s = &op->s;
-    const uint32_t r = op->first + og_warp();
+    const bool loop = r < s->n_loops;
+    const uint32_t end = s->indptr[r + 1];
+    for (uint32_t i = 0; i < OG_AHEAD; i++)
+        of->to[i] = e + i < end ? s->col[e + i] : r;
+    for (uint32_t i = 0; i < OG_AHEAD; i++) {
+        const bool counts = e + i < end && (!loop || s->diagonal || of->to[i] != r);
+        of->dim[i] = counts ? (uint32_t)op->x.dim : 0;
+        of->times[i] = counts ? weight_of(s, e + i) * right_of(s, of->to[i]) : 0;
+        og_elements(of->x[i], counts ? og_row_of(&op->x, of->to[i]) : NULL, j, of->dim[i],
+                    op->x.dtype);
+    }
+}
+
+/* Sums of column j and those that go with it, over row r's edges in their order. */
+OG_ON_DEVICE void add_up(float sum[OG_AHEAD], const struct og_k_aggregate *op, uint32_t r,
+                         uint32_t j)
+{
+    const struct og_sparse *s = &op->s;
+    const bool loop = r < s->n_loops;
+    const float own = loop ? (s->eps ? 1 + *s->eps : 1) * right_of(s, r) : 0;
+    struct edges of;
+    og_elements(sum, loop ? og_row_of(&op->x, r) : NULL, j, loop ? (uint32_t)op->x.dim : 0,
+                op->x.dtype);
+    for (uint32_t k = 0; k < OG_AHEAD; k++)
+        sum[k] = loop ? own * sum[k] : 0;
+    for (uint32_t e = s->indptr[r]; e < s->indptr[r + 1]; e += OG_AHEAD) {
+        ask_for_edges(&of, op, r, e, j);
+        for (uint32_t i = 0; i < OG_AHEAD; i++)
+            for (uint32_t k = 0; k < OG_AHEAD && of.dim[i] > 0; k++)
+                sum[k] += of.times[i] * of.x[i][k];
+    }
+}
+
+/* A warp a row; a lane adds up its columns. */
+OG_KERNEL(og__k_aggregate, og_k_aggregate)
+{
+    const uint32_t r = op->first + og_warp(), dim = (uint32_t)op->x.dim;
     if (og_warp() >= op->n)
         return;
-    const bool loop = r < s->n_loops;
-    const float left = r < s->n_left ? s->left[r] : 1.0f;
-    const float own = loop ? (s->eps ? 1 + *s->eps : 1) * right_of(s, r) : 0;
+    const float left = r < op->s.n_left ? op->s.left[r] : 1.0f;
     float *y = op->y + og_warp() * op->ld;
-    for (uint32_t j = og_lane(); j < (uint32_t)op->x.dim; j += OG_LANES) {
-        float sum = loop ? own * og_element(og_row_of(&op->x, r), j, op->x.dtype) : 0;
-        for (uint32_t e = s->indptr[r]; e < s->indptr[r + 1]; e++) {
-            const uint32_t u = s->col[e];
-            if (!loop || s->diagonal || u != r)
-                sum += weight_of(s, e) * right_of(s, u) *
-                       og_element(og_row_of(&op->x, u), j, op->x.dtype);
+    for (uint32_t j = og_lane(); j < dim; j += OG_AHEAD * OG_LANES) {
+        float sum[OG_AHEAD];
+        add_up(sum, op, r, j);
+        for (uint32_t k = 0; k < OG_AHEAD && j + k * OG_LANES < dim; k++) {
+            const uint32_t at = j + k * OG_LANES;
+            y[at] = (op->add ? y[at] : 0) + left * sum[k];
         }
-        y[j] = (op->add ? y[j] : 0) + left * sum;
     }
 }
 
@@ -48,22 +87,36 @@ OG_KERNEL(og__k_widen, og_k_widen)
 
 /* ==== what follows a product ==== */
 
+/* Element j of a row, of what was made of it and what y has there. */
+OG_ON_DEVICE float ended(const struct og_k_end *op, uint32_t row, uint32_t j, float z, float y)
+{
+    if (op->relu)
+        z = z <= 0 ? 0 : z; /* NaN stays what it is */
+    if (op->drops)
+        z = og_drop(&op->dropout, row, j, z);
+    if (op->gated)
+        return y > 0 ? op->gate_scale * z : 0;
+    return op->add ? y + z : z;
+}
+
 OG_KERNEL(og__k_end, og_k_end)
 {
     if (og_warp() >= op->n)
         return;
     const float *made = op->made + og_warp() * op->ld_made;
     float *y = op->y + og_warp() * op->ld;
-    for (uint32_t j = og_lane(); j < op->cols; j += OG_LANES) {
-        float z = made[j] + (op->bias ? op->bias[j] : 0);
-        if (op->relu)
-            z = z <= 0 ? 0 : z; /* NaN stays what it is */
-        if (op->drops)
-            z = og_drop(&op->dropout, op->first + og_warp(), j, z);
-        if (op->gated)
-            y[j] = y[j] > 0 ? op->gate_scale * z : 0;
-        else
-            y[j] = op->add ? y[j] + z : z;
+    for (uint32_t j = og_lane(); j < op->cols; j += OG_AHEAD * OG_LANES) {
+        float z[OG_AHEAD], was[OG_AHEAD];
+        for (uint32_t k = 0; k < OG_AHEAD; k++) {
+            const uint32_t at = j + k * OG_LANES;
+            z[k] = at < op->cols ? made[at] + (op->bias ? op->bias[at] : 0) : 0;
+            was[k] = at < op->cols && (op->gated || op->add) ? y[at] : 0;
+        }
+        for (uint32_t k = 0; k < OG_AHEAD; k++) {
+            const uint32_t at = j + k * OG_LANES;
+            if (at < op->cols)
+                y[at] = ended(op, op->first + og_warp(), at, z[k], was[k]);
+        }
     }
 }
 

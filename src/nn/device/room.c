@@ -2,8 +2,8 @@
  * of the workspace, as large as the largest batch that the plan allows makes any of them want. */
 #include "nn/device/backend.h"
 
-enum { MOST_ROWS = 8192, LEAST_ROWS = 16 };
-#define CHUNK ((size_t)4 << 20) /* bytes of an operand that is made at a time, as a rule */
+enum { MOST_ROWS = 32768, LEAST_ROWS = 16 };
+#define CHUNK ((size_t)16 << 20) /* bytes of an operand that is made at a time, as a rule */
 
 uint32_t og__device_chunk_rows(size_t width)
 {
