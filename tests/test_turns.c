@@ -169,7 +169,8 @@ static void static_policies_take_turns(void **state)
 static void a_static_run_in_turns_is_predicted(void **state)
 {
     (void)state;
-    static const char *const keys[] = {"hits", "misses", "feature_bytes_read"};
+    static const char *const keys[] = {
+        "hits", "misses", "reads", "bytes_read", "feature_bytes_read", "trace_bytes_read"};
     struct result r = train((const char *const[]){"policy", "degree", "cache", "25%", "alternate",
                                                   "true", "superbatch", "all", NULL});
     const json_t *told = json_object_get(json_object_get(r.root, "plan"), "predicted");

@@ -177,8 +177,7 @@ static int predict_epoch(struct og_ahead *a, struct og_err *err)
     if (og__packs(d->way))
         OG_TRY(predict_laid_out(a, err));
     else
-        og__predict_epoch(&a->prediction, d,
-                          ahead ? a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1) : 0);
+        og__ahead_end_prediction(a);
     if (ahead)
         OG_TRY(og__ahead_spill_fits(a, a->spill_bytes, err));
 out:

@@ -53,8 +53,8 @@ struct og_ahead {
     uint64_t spill_bytes;    /* that blocks and plans will take on disk, where memory has no room */
     bool said_short;         /* that not all is packed */
     bool sampling;           /* batches, just now: what is drawn together lies beside them */
-    uint64_t trace_bytes;    /* that replaying the training batches will read */
-    uint64_t n_training;     /* of which there are so many */
+    struct og_io_counts trace; /* that replaying batches will read which tell of an epoch, */
+    uint64_t n_traced;         /* so many of them */
     struct og_io_counts made;  /* what was read of samples made beforehand, and of what was drawn
                                   together and spilled; */
     uint64_t spilled_together; /* bytes of that */

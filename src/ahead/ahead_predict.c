@@ -19,9 +19,17 @@ bool og__ahead_predicts(const struct og_ahead *a, uint32_t b)
     return descriptor.split == OG__TRAIN && descriptor.epoch == last.epoch;
 }
 
+/* Batches that came with the tail of the superbatch before were counted there. */
 void og__ahead_end_prediction(struct og_ahead *a)
 {
-    og__predict_epoch(&a->prediction, a->path, a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1));
+    struct og_io_counts *sum = &a->prediction.sum.trace;
+    const uint64_t n = a->prediction.batches;
+    *sum = a->trace;
+    if (a->n_traced > 0 && a->n_traced < n) {
+        sum->reads = sum->reads * n / a->n_traced;
+        sum->bytes = sum->bytes * n / a->n_traced;
+    }
+    og__predict_epoch(&a->prediction, a->path);
 }
 
 /* What batches read is known when segments are laid out. */

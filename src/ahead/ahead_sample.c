@@ -1,5 +1,6 @@
 /* Which batches a superbatch has, and sampling them. */
 #include "ahead/ahead_parts.h"
+#include "sample/trace_files.h"
 
 #include <string.h>
 
@@ -89,22 +90,6 @@ int og__ahead_planned(const struct og_data_path *d, const uint32_t **ids, uint32
     return rc;
 }
 
-/* Both ends of every edge, degrees, weights and relations where they are kept. */
-static uint64_t block_bytes(const struct og_data_path *d, const struct og_batch *b)
-{
-    unsigned extras = d->facts->trace.extras;
-    uint64_t edges = 0;
-    uint64_t words = 0;
-    for (uint32_t h = 0; h < b->n_hops; h++) {
-        const struct og_block *k = &b->hop[h];
-        words += extras & OG__WITH_DEGREES ? k->n_src - k->n_dst : 0;
-        if (!og__is_part(extras, h, b->n_hops))
-            edges += k->n_edges;
-    }
-    words += edges * (extras & OG__WITH_WEIGHTS ? 3 : 2);
-    return words * 4 + edges * og__trace_relation_bytes(&d->facts->trace);
-}
-
 /* What a batch adds to the disk, as superbatch and plans are written; with a device's cache without
  * these, which ahead_tiers.c adds. */
 static uint64_t spill_bytes(const struct og_ahead *a, const struct og_work *w, uint32_t n_planned,
@@ -121,13 +106,31 @@ static uint64_t spill_bytes(const struct og_ahead *a, const struct og_work *w, u
            (a->next == 0 || piece ? og__trace_empty_bytes(&form) * disks : 0);
 }
 
-/* Blocks, and plans; ids unless they stay in memory. */
+/* What the batch is read back with: blocks, and its plan, but for a device's cache; ids unless they
+ * stay in memory. */
+static void note_replay(struct og_ahead *a, const struct og_work *w, uint32_t n_planned)
+{
+    const struct og_data_path *d = a->path;
+    const bool spilled = og__samples_ahead(d->way) && d->memory->trace_blocks == 0;
+    const bool ids = w->stored || d->memory->alternates;
+    struct og_io_counts asks = {0};
+    if (a->next >= a->own || !og__ahead_predicts(a, (uint32_t)a->next))
+        return;
+    if (w->stored || spilled)
+        asks = og__trace_files_asks(&d->facts->trace, &w->sampled.batch, ids);
+    if (spilled && !d->tiers) {
+        asks.reads += n_planned > 0;
+        asks.bytes += (uint64_t)n_planned * sizeof(uint32_t);
+    }
+    a->trace.reads += asks.reads;
+    a->trace.bytes += asks.bytes;
+    a->n_traced++;
+}
+
 int og__ahead_note(struct og_ahead *a, struct og_work *w, bool *apart, struct og_err *err)
 {
-    const struct og_memory_plan *m = a->path->memory;
-    const struct og_batch *b = &w->sampled.batch;
-    const uint32_t *planned = b->ids;
-    uint32_t n_planned = b->n_ids;
+    const uint32_t *planned = w->sampled.batch.ids;
+    uint32_t n_planned = w->sampled.batch.n_ids;
     int rc = og__ahead_planned(a->path, &planned, &n_planned, err);
     if (rc < 0)
         return rc;
@@ -135,15 +138,7 @@ int og__ahead_note(struct og_ahead *a, struct og_work *w, bool *apart, struct og
     if (*apart)
         a->piece = a->first + a->next;
     a->spill_bytes += spill_bytes(a, w, n_planned, *apart);
-    bool spilled = m->trace_blocks == 0;
-    bool ids = w->stored || (spilled && m->alternates);
-    const bool codes = spilled && !a->path->tiers;
-    uint64_t bytes = w->stored || spilled ? block_bytes(a->path, b) : 0;
-    bytes += 4 * ((ids ? (uint64_t)b->n_ids : 0) + (codes ? (uint64_t)n_planned : 0));
-    if (w->descriptor.split == OG__TRAIN && a->next < a->own) {
-        a->trace_bytes += bytes;
-        a->n_training++;
-    }
+    note_replay(a, w, n_planned);
     a->made.reads += w->trace_read.reads;
     a->made.bytes += w->trace_read.bytes;
     a->spilled_together += w->ahead.bytes_written;
@@ -215,7 +210,8 @@ int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first, ui
     a->last = last;
     a->own = a->by_draw ? og__schedule_batches(schedule, OG__TRAIN) + n_valid : last - first;
     a->piece = first + a->next;
-    a->spill_bytes = a->trace_bytes = a->n_training = 0;
+    a->spill_bytes = a->n_traced = 0;
+    a->trace = (struct og_io_counts){0};
     OG_TRY(a->by_draw ? sample_epoch(a, first, consumer, err)
                       : sample_items(a, end, consumer, err));
 out:

@@ -11,18 +11,17 @@ static struct og_descriptor descriptor_of(const struct og_ahead *a, uint32_t b)
     return og__schedule_at(&a->path->facts->schedule, a->first + b);
 }
 
-static bool trains(const struct og_ahead *a, uint32_t b)
-{
-    return a->pass == OG__SPLITS && descriptor_of(a, b).split == OG__TRAIN;
-}
-
 /* Its plan is read back when it is trained. */
-static void note_bytes(struct og_ahead *a, uint32_t b, uint64_t bytes)
+static void note_plan(struct og_ahead *a, uint32_t b, const struct og_tiers_plan *plan)
 {
+    const struct og_io_counts asks = og__tiers_get_asks(plan);
     if (!og__samples_ahead(a->path->way) || a->path->memory->code_bytes > 0)
         return;
-    a->spill_bytes += bytes;
-    a->trace_bytes += trains(a, b) ? bytes : 0;
+    a->spill_bytes += asks.bytes;
+    if (!og__ahead_predicts(a, b))
+        return;
+    a->trace.reads += asks.reads;
+    a->trace.bytes += asks.bytes;
 }
 
 int og__ahead_plan_tiers(struct og_ahead *a, uint32_t b, const uint32_t *ids, uint32_t n,
@@ -37,7 +36,7 @@ int og__ahead_plan_tiers(struct og_ahead *a, uint32_t b, const uint32_t *ids, ui
         og__tiers_cost_add(&a->prediction.sum.tiers, og__tiers_setup(d->tiers), plan,
                            descriptor_of(a, b).batch);
     }
-    note_bytes(a, b, og__tiers_put_bytes(plan));
+    note_plan(a, b, plan);
     if (og__packs(d->way))
         OG_TRY(og__ahead_add_misses(a, plan->plan.misses, NULL, plan->plan.n_misses, err));
     *out = plan;

@@ -283,7 +283,7 @@ static void predict_first(const struct counting *c, const struct owner_told *t)
                  scaled(c, t->did.cost.reads), scaled(c, t->did.cost.bytes)},
         .topology_reads = scaled(c, c->from.io.reads),
         .topology_bytes = scaled(c, c->from.io.bytes),
-        .trace_bytes = spills ? own * og__spilled_batch_bytes(f) : 0};
+        .trace.bytes = spills ? own * og__spilled_batch_bytes(f) : 0};
 }
 
 static json_t *read_json(const struct counting *c, uint64_t x)

@@ -16,7 +16,7 @@ static double predicted_seconds(const struct og_session *s)
     double sampling = batches * s->facts.pilot_seconds / og__samplers(&s->way);
     double reading = (double)(p->plan.reads + p->topology_reads) / s->facts.profile.iops;
     double moving =
-        (double)(p->plan.bytes + p->topology_bytes + p->trace_bytes) / s->facts.profile.bandwidth;
+        (double)(p->plan.bytes + p->topology_bytes + p->trace.bytes) / s->facts.profile.bandwidth;
     if (s->way.one_by_one)
         return sampling + reading + moving;
     return OG_MAX(sampling, OG_MAX(reading, moving));
@@ -70,11 +70,11 @@ static json_t *predicted_json(const struct og_session *s)
     json_t *told =
         json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:f}", "rows", (json_int_t)p->plan.rows,
                   "hits", (json_int_t)p->plan.hits, "misses", (json_int_t)p->plan.misses, "reads",
-                  (json_int_t)(p->plan.reads + p->topology_reads), "bytes_read",
-                  (json_int_t)(p->plan.bytes + p->topology_bytes + p->trace_bytes),
+                  (json_int_t)(p->plan.reads + p->topology_reads + p->trace.reads), "bytes_read",
+                  (json_int_t)(p->plan.bytes + p->topology_bytes + p->trace.bytes),
                   "feature_bytes_read", (json_int_t)p->plan.bytes, "topology_bytes_read",
                   (json_int_t)p->topology_bytes, "topology_passes", (json_int_t)p->topology_passes,
-                  "trace_bytes_read", (json_int_t)p->trace_bytes, "seconds", predicted_seconds(s));
+                  "trace_bytes_read", (json_int_t)p->trace.bytes, "seconds", predicted_seconds(s));
     return s->way.tiers ? with_tiers(told, &p->tiers, p->plan.rows, s->facts.row_bytes) : told;
 }
 

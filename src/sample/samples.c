@@ -280,18 +280,33 @@ size_t og__samples_memory(const struct og_samples *s)
            (s->checks ? og__trace_checks_bytes(s->n) : 0);
 }
 
-uint64_t og__samples_batch_bytes(const struct og_samples *s)
+/* Sizes alone. */
+static struct og_batch sizes_of(const struct og_samples *s, uint32_t i)
 {
-    uint64_t bytes = (uint64_t)s->files.ids.bytes;
-    for (int h = 0; h < s->files.n_hops; h++) {
-        const struct og_hop_files *k = &s->files.hop[h];
-        bytes += k->degree.fd >= 0 ? (uint64_t)k->degree.bytes : 0;
-        if (!og__is_part(s->files.extras, (uint32_t)h, (uint32_t)s->files.n_hops))
-            bytes += (uint64_t)(k->src.bytes + k->dst.bytes) +
-                     (k->weight.fd >= 0 ? (uint64_t)k->weight.bytes : 0) +
-                     (k->rel.fd >= 0 ? (uint64_t)k->rel.bytes : 0);
+    const struct og_trace_spot *p = spot_of(s, i);
+    struct og_batch b = {.n_hops = (uint32_t)s->files.n_hops, .n_ids = (uint32_t)p->n_ids};
+    for (int h = 0; h < s->files.n_hops; h++)
+        b.hop[h] = (struct og_block){.n_dst = (uint32_t)og__trace_spot_dst(p, h),
+                                     .n_src = (uint32_t)p->hop[h].n_src,
+                                     .n_edges = p->hop[h].n_edges};
+    return b;
+}
+
+struct og_io_counts og__samples_asks(const struct og_samples *s)
+{
+    const bool wide = s->files.ids.type == OG__NPY_I64; /* as it lies there */
+    const struct og_trace_options form = {.n_hops = s->files.n_hops,
+                                          .n_nodes = wide ? UINT64_MAX : s->files.n_nodes,
+                                          .n_relations = s->files.n_relations,
+                                          .extras = s->files.extras};
+    struct og_io_counts sum = {0};
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct og_batch sizes = sizes_of(s, i);
+        const struct og_io_counts one = og__trace_files_asks(&form, &sizes, true);
+        sum.reads += one.reads;
+        sum.bytes += one.bytes;
     }
-    return bytes / s->n;
+    return sum;
 }
 
 /* ---- reading ---- */

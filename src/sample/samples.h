@@ -29,9 +29,8 @@ OG_MUST_CHECK int og__samples_open(struct og_samples **out, const struct og_samp
 void og__samples_close(struct og_samples *s); /* accepts NULL */
 
 uint32_t og__samples_batches(const struct og_samples *s);
-size_t og__samples_memory(const struct og_samples *s); /* bytes that it holds */
-/* Of what reading a batch asks for, on average. */
-uint64_t og__samples_batch_bytes(const struct og_samples *s);
+size_t og__samples_memory(const struct og_samples *s);            /* bytes that it holds */
+struct og_io_counts og__samples_asks(const struct og_samples *s); /* to read each batch once */
 
 /* Batch number i into `out`, just as the sampler had made it; without `blocks` its ids and counts
  * alone, and no arrays of its blocks. *read: what was asked of the kernel. -EIO when something in

@@ -188,10 +188,12 @@ static int read_indptr(const struct og_trace_files *f, const struct og_npy *a, u
 }
 
 /* Relations of edges, some at a time. */
+enum { RELATION_BYTES = 4096 };
+
 struct relations {
     const struct og_trace_files *files;
     const struct og_npy *array;
-    uint8_t bytes[4096];
+    uint8_t bytes[RELATION_BYTES];
     uint64_t first, at, filled;
 };
 
@@ -317,6 +319,50 @@ int og__trace_files_blocks(const struct og_trace_files *f, const struct og_trace
     OG_TRY(check_parts(f, &out->batch, err));
 out:
     return rc;
+}
+
+/* ---- what that asks ---- */
+
+/* n elements, so many at once. */
+static void ask(struct og_io_counts *sum, uint64_t n, size_t size, uint64_t at_once)
+{
+    sum->reads += (n + at_once - 1) / at_once;
+    sum->bytes += n * size;
+}
+
+static void ask_whole(struct og_io_counts *sum, uint64_t n)
+{
+    ask(sum, n, WORD, OG_MAX(n, (uint64_t)1));
+}
+
+static void ask_edges(struct og_io_counts *sum, const struct og_trace_options *form, uint64_t n)
+{
+    const size_t relation = (size_t)og__trace_relation_bytes(form);
+    ask(sum, n, WORD, OG__TRACE_CHUNK);
+    ask_whole(sum, n);
+    if (form->extras & OG__WITH_WEIGHTS)
+        ask_whole(sum, n);
+    if (relation)
+        ask(sum, n, relation, RELATION_BYTES / relation);
+}
+
+struct og_io_counts og__trace_files_asks(const struct og_trace_options *form,
+                                         const struct og_batch *sizes, bool ids)
+{
+    struct og_io_counts sum = {0};
+    const bool wide = form->n_nodes > INT32_MAX;
+    if (ids && wide)
+        ask(&sum, sizes->n_ids, sizeof(int64_t), OG__TRACE_CHUNK / 2);
+    else if (ids)
+        ask_whole(&sum, sizes->n_ids);
+    for (uint32_t h = 0; h < sizes->n_hops; h++) {
+        const struct og_block *k = &sizes->hop[h];
+        if (form->extras & OG__WITH_DEGREES)
+            ask_whole(&sum, (uint64_t)k->n_src - k->n_dst);
+        if (!og__is_part(form->extras, h, sizes->n_hops))
+            ask_edges(&sum, form, k->n_edges);
+    }
+    return sum;
 }
 
 /* ---- is it still what it was? ---- */

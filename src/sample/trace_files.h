@@ -10,7 +10,7 @@
 #include "base/places.h"
 #include "dataset/dataset.h"
 #include "io/io.h"
-#include "sample/batch_memory.h"
+#include "sample/trace.h"
 
 /* How large a batch is, and where it begins in the files. One hop behind another. */
 struct og_trace_spot {
@@ -73,6 +73,9 @@ OG_MUST_CHECK int og__trace_files_blocks(const struct og_trace_files *f,
                                          uint32_t chunk[OG__TRACE_CHUNK],
                                          struct og_batch_memory *out, struct og_io_counts *read,
                                          struct og_err *err);
+/* What reading a batch of these sizes will ask of the kernel, its blocks and maybe its ids. */
+struct og_io_counts og__trace_files_asks(const struct og_trace_options *form,
+                                         const struct og_batch *sizes, bool ids);
 /* What a trace keeps of a batch to tell whether it is still what it was: XXH3-64 of ids, edges,
  * degrees and weights in the form they have in memory. Without `blocks` of ids alone. */
 enum { OG__CHECK_IDS, OG__CHECK_EDGES, OG__CHECK_DEGREES, OG__CHECK_WEIGHTS, OG__CHECKS };

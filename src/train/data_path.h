@@ -48,7 +48,8 @@ struct og_predicted {
     bool bound; /* of the structure it is the most that there can be, until a group was sampled */
     struct og_plan_cost plan;
     struct og_tiers_cost tiers; /* with a device's cache */
-    uint64_t topology_reads, topology_bytes, topology_passes, trace_bytes;
+    uint64_t topology_reads, topology_bytes, topology_passes;
+    struct og_io_counts trace; /* samples, and what was spilled */
 };
 
 struct og_data_path {

@@ -56,7 +56,8 @@ static void scale_costs(struct og_predicted *p, const struct og_predicted *sum, 
     p->topology_reads = scaled(sum->topology_reads, scale);
     p->topology_bytes = scaled(sum->topology_bytes, scale);
     p->topology_passes = scaled(sum->topology_passes, scale);
-    p->trace_bytes = scaled(sum->trace_bytes, scale);
+    p->trace.reads = scaled(sum->trace.reads, scale);
+    p->trace.bytes = scaled(sum->trace.bytes, scale);
 }
 
 static void scale_to_epoch(const struct og_data_path *d, const struct og_predicted *sum, double by)
@@ -70,15 +71,11 @@ static void scale_to_epoch(const struct og_data_path *d, const struct og_predict
     }
 }
 
-void og__predict_epoch(const struct og_prediction *p, const struct og_data_path *d,
-                       uint64_t trace_bytes)
+void og__predict_epoch(const struct og_prediction *p, const struct og_data_path *d)
 {
     uint64_t epoch = og__schedule_batches(&d->facts->schedule, OG__TRAIN);
-    struct og_predicted sum = p->sum;
-    if (p->batches == 0)
-        return;
-    sum.trace_bytes = trace_bytes * p->batches;
-    scale_to_epoch(d, &sum, (double)epoch / (double)p->batches);
+    if (p->batches > 0)
+        scale_to_epoch(d, &p->sum, (double)epoch / (double)p->batches);
 }
 
 /* ---- the pilot ---- */
@@ -219,6 +216,14 @@ int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot, stru
     return rc < 0 ? rc : og__predict_from(d, pilot, &sum, NULL, err);
 }
 
+/* So many of their batches. */
+static struct og_io_counts read_samples(const struct og_samples *s, uint32_t n)
+{
+    const struct og_io_counts all = og__samples_asks(s);
+    const double share = (double)n / (double)og__samples_batches(s);
+    return (struct og_io_counts){scaled(all.reads, share), scaled(all.bytes, share)};
+}
+
 int og__predict_from(struct og_data_path *d, const struct og_pilot *pilot,
                      const struct og_plan_cost *rows, const struct og_tiers_cost *tiers,
                      struct og_err *err)
@@ -229,7 +234,7 @@ int og__predict_from(struct og_data_path *d, const struct og_pilot *pilot,
     if (tiers)
         sum.tiers = *tiers;
     if (d->offline)
-        sum.trace_bytes = pilot->n * og__samples_batch_bytes(d->offline->samples);
+        sum.trace = read_samples(d->offline->samples, pilot->n);
     else if (is_on_disk(d->structure))
         OG_TRY(count_topology(d, &topology, err));
     double share = (double)pilot->n / OG_MAX(OG_MIN(pilot->n, 2u), 1u);

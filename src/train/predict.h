@@ -35,8 +35,7 @@ struct og_prediction {
 /* The plan's misses are numbered; `from` is what sampling the batch read. */
 void og__predict_batch(struct og_prediction *p, const struct og_data_path *d,
                        const struct og_plan *plan, const struct og_sample_reads *from);
-/* d->predicted by these; trace_bytes: read back for each batch. */
-void og__predict_epoch(const struct og_prediction *p, const struct og_data_path *d,
-                       uint64_t trace_bytes);
+/* d->predicted by these. */
+void og__predict_epoch(const struct og_prediction *p, const struct og_data_path *d);
 
 #endif

@@ -12,10 +12,12 @@ static struct head head_of(const struct og_tiers_plan *p)
                          p->n_dropped, p->device_hits,    p->host_hits, p->victim_hits};
 }
 
-size_t og__tiers_put_bytes(const struct og_tiers_plan *p)
+struct og_io_counts og__tiers_get_asks(const struct og_tiers_plan *p)
 {
     const uint64_t words = p->plan.n + 2 * ((uint64_t)p->plan.n_changes + p->n_moves);
-    return sizeof(struct head) + words * sizeof(uint32_t);
+    const int arrays = (p->plan.n > 0) + 2 * (p->plan.n_changes > 0) + 2 * (p->n_moves > 0);
+    return (struct og_io_counts){1 + (uint64_t)arrays,
+                                 sizeof(struct head) + words * sizeof(uint32_t)};
 }
 
 static int put(struct og_spill *to, const uint32_t *words, uint32_t n, struct og_err *err)

@@ -13,11 +13,12 @@
 
 OG_MUST_CHECK int og__tiers_put(struct og_spill *to, const struct og_tiers_plan *p,
                                 struct og_err *err);
-size_t og__tiers_put_bytes(const struct og_tiers_plan *p); /* that it appends */
 
 /* The plan of a batch of these ids, from `at` of the spill. *read: of files, added to. */
 OG_MUST_CHECK int og__tiers_get(struct og_spill *from, uint64_t at, const struct og_tiers *tiers,
                                 const uint32_t *ids, uint32_t n, struct og_tiers_plan *out,
                                 struct og_io_counts *read, struct og_err *err);
+/* What that asks of the kernel where none of it is in memory: all bytes that are put away. */
+struct og_io_counts og__tiers_get_asks(const struct og_tiers_plan *p);
 
 #endif
