@@ -265,6 +265,7 @@ json_t *og__session_plan_json(const struct og_session *s)
         s->facts.profile.measured, "memory", memory_json(&s->memory), "predicted",
         predicted_json(s), "candidates", choice_json(s), "trainers", groups_json(&s->hands),
         "executors", executors_json(s), "scratch", scratch_json(s), "device", device_json(s));
+    plan = og__json_with(plan, "lent_rows", json_integer(s->memory.n_yielded));
     if (s->way.tiers)
         plan = og__json_with(plan, "link", link_json(&s->facts.links.all));
     if (s->learner.devices.n > 1)
