@@ -6,7 +6,7 @@
 
 /* ---- vectors of all trained numbers ---- */
 
-enum { PIECE = 4096 };
+enum { PIECE = 1 << 15 }; /* over a link a few large ones take a fraction of the time */
 
 /* n numbers of the model's, at most PIECE, and those of a vector that stand for them. */
 typedef int piece_op(struct og_model *m, float *there, float *vector, size_t n, float factor,
