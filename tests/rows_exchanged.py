@@ -128,6 +128,8 @@ def a_plan_tells_what_a_run_does():
         plan = json.loads(done.stdout)
         told, first = plan["exchange"], plan["predicted"]
         trained("many", n, options, EXCHANGE)
+        parts = [plan["memory"], summary("many")["plan"]["memory"]]
+        assert parts[0]["exchange"] == parts[1]["exchange"] > 0, (options, parts)
         epoch = summary("many")["epochs"][0]
         untold = ("reads", "feature_bytes_read") if "segmented" in way else ()  # they depend on what --disk has left
         assert all(told["workers"][0][key] is None for key in untold), told
@@ -245,6 +247,20 @@ def each_machine_has_its_rows():
         done = subprocess.run([OUTGROW, *words], capture_output=True, text=True)
         assert done.returncode in (1, 2) and says in done.stdout + done.stderr, (words, done.stdout, done.stderr)
         assert not os.path.exists("more") and not os.path.exists("out")
+
+
+def rows_that_stay_are_not_copied():
+    """Where others read them in a cache that has all of a worker's own, no room is planned for copies."""
+    def exchange(*way):
+        done = subprocess.run([OUTGROW, "plan", "graph", "--workers", "2", *EXCHANGE, *BASE, "--accumulate", "2", "--layout", "raw", *way, "--json"],
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        plan = json.loads(done.stdout)
+        return plan["memory"]["exchange"], plan["memory"]["staging"], sum(w["misses"] for w in plan["exchange"]["workers"])
+    copied, staged, misses = zip(*(exchange("--policy", *way) for way in (["lru"], ["degree", "--cache", "4%"], ["degree"])))
+    assert misses[1] > misses[2] == 0 and staged[1] > staged[2], (staged, misses)
+    assert copied[0] > copied[1] > copied[2], copied
+    assert copied[1] - copied[2] == 2 * (staged[1] - staged[2]), (copied, staged)
 
 
 def one_that_sees_less():
@@ -384,7 +400,7 @@ def main():
                         "--train-fraction", "0.2", "--threads", "1", "--quiet"], check=True)
         tests = (the_same_under_every_policy, several_mini_batches_at_a_time, figures_are_those_of_simulate, a_plan_tells_what_a_run_does, a_plan_tells_executors_that_do_not_switch, stopped_and_gone_on_with, one_that_is_killed_ends_all,
                      each_machine_has_its_rows, what_is_left_open_the_first_worker_chooses,
-                     what_is_compared_is_what_an_owner_reads, one_that_sees_less, one_with_less_memory_has_its_structure_on_disk, an_owner_of_all_that_is_asked_for, what_it_does_not_take_is_refused)
+                     what_is_compared_is_what_an_owner_reads, rows_that_stay_are_not_copied, one_that_sees_less, one_with_less_memory_has_its_structure_on_disk, an_owner_of_all_that_is_asked_for, what_it_does_not_take_is_refused)
         for test in tests[:1] if workers.MPIRUN else tests:
             began = time.monotonic()
             test()

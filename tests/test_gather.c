@@ -364,15 +364,15 @@ static int fill_shared(void *arg, struct og_err *err)
     return 0;
 }
 
-static void open_sharer(struct sharer *s, struct fixture *f, struct og_common *common,
-                        uint32_t *hotness, uint32_t n_slots)
+static void open_with(struct sharer *s, struct fixture *f, uint32_t *hotness, uint32_t n_slots,
+                      int sharers)
 {
     const struct og_policy_setup setup = {
         .kind = OG_POLICY_RANDOM, .n_nodes = N, .n_slots = n_slots, .hotness = hotness};
     const struct og_gather_options opt = {.n_slots = n_slots,
                                           .staging_rows = 64,
                                           .n_staging = 2,
-                                          .sharers = 3,
+                                          .sharers = sharers,
                                           .reader = {.io = OG_IO_PREAD}};
     uint32_t n_prefill;
     *s = (struct sharer){.budget = og__budget_new(0)};
@@ -380,7 +380,14 @@ static void open_sharer(struct sharer *s, struct fixture *f, struct og_common *c
     assert_int_equal(og__policy_prepare(s->policy, NULL, &n_prefill, NULL), 0);
     const size_t before = og__budget_used(s->budget);
     assert_int_equal(og__gather_open(&s->gather, &f->ds, &opt, s->budget, NULL), 0);
-    assert_true(og__budget_used(s->budget) - before >= n_slots * DIM * sizeof(float) / 3);
+    assert_true(og__budget_used(s->budget) - before >=
+                n_slots * DIM * sizeof(float) / (size_t)sharers);
+}
+
+static void open_sharer(struct sharer *s, struct fixture *f, struct og_common *common,
+                        uint32_t *hotness, uint32_t n_slots)
+{
+    open_with(s, f, hotness, n_slots, 3);
     assert_int_equal(og__gather_share(s->gather, common, 9, fill_shared, s, NULL), 0);
     const size_t all = n_slots * DIM * sizeof(float);
     assert_int_equal(og__gather_counted_elsewhere(s->gather), all - (all + 2) / 3);
@@ -420,6 +427,50 @@ static void a_shared_cache_is_filled_once(void **state)
     }
 }
 
+/* Whoever maps it has the rows, at the slots that plans tell. */
+static void a_cache_that_is_shown_is_seen(void **state)
+{
+    struct fixture *f = *state;
+    enum { SLOTS = 700 };
+    const size_t row = DIM * sizeof(float);
+    struct sharer s;
+    struct og_common *common;
+    struct og_common_piece seen;
+    struct og_io_counts counts = {0};
+    struct og_planner planner;
+    struct batch *all = calloc(1, sizeof(*all));
+    uint32_t hotness[N];
+    uint32_t there = 0;
+    uint64_t misses = 0;
+    og__hotness_random(5, N, hotness);
+    assert_int_equal(og__common_make(&common, NULL), 0);
+    open_with(&s, f, hotness, SLOTS, 1);
+    assert_int_equal(og__gather_show(s.gather, common, 9, NULL), 0);
+    assert_int_equal(og__gather_counted_elsewhere(s.gather), 0);
+    fill(s.gather, s.policy, &counts);
+    assert_int_equal(og__common_area(common, 9, SLOTS * row, NULL, &seen, NULL), 0);
+    og__planner_init(&planner, NULL);
+    og__plan_init(&all->plan, NULL);
+    draw(all, 1, N);
+    assert_int_equal(og__policy_plan(s.policy, &planner, all->ids, N, &all->plan, NULL), 0);
+    for (uint32_t i = 0; i < N; i++) {
+        const uint32_t place = all->plan.place[i];
+        if (place >= SLOTS)
+            continue;
+        assert_memory_equal((const char *)seen.at + place * row,
+                            f->features + (size_t)all->ids[i] * DIM, row);
+        there++;
+    }
+    assert_int_equal(there, SLOTS);
+    run_batches(f, s.gather, s.policy, &misses, &counts);
+    og__plan_release(&all->plan);
+    og__planner_release(&planner);
+    free(all);
+    og__common_give(&seen);
+    close_sharer(&s);
+    og__common_close(common);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,6 +482,8 @@ int main(void)
                                         drop_features),
         cmocka_unit_test_setup_teardown(filling_tells_what_it_took, make_features, drop_features),
         cmocka_unit_test_setup_teardown(a_shared_cache_is_filled_once, make_features,
+                                        drop_features),
+        cmocka_unit_test_setup_teardown(a_cache_that_is_shown_is_seen, make_features,
                                         drop_features),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

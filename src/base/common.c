@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* Parts begin where huge pages may. */
-enum { MOST_PARTS = 64, ALIGNED = 2 * OG_MIB };
+enum { MOST_PARTS = 128, ALIGNED = 2 * OG_MIB };
 
 struct board {
     uint64_t token;
@@ -176,6 +176,16 @@ static void *map_part(const struct og_common *c, const struct part *p, void *pla
     return at;
 }
 
+static struct og_common_piece piece_of(struct og_common *c, const struct part *p, const void *place,
+                                       const void *at)
+{
+    return (struct og_common_piece){.of = c,
+                                    .number = (uint32_t)(p - c->board->part),
+                                    .placed = place,
+                                    .bytes = p->bytes,
+                                    .at = at};
+}
+
 /* Nothing of what a process left that failed, or was killed, stays. */
 static void clear_part(const struct og_common *c, const struct part *p)
 {
@@ -219,7 +229,7 @@ int og__common_take(struct og_common *c, const struct og_common_part *part,
     if (!at)
         OG_TRY(og__fail_errno(err, -errno, NULL, "%s", what));
     p->users++;
-    *out = (struct og_common_piece){c, (uint32_t)(p - c->board->part), part->bytes, at};
+    *out = piece_of(c, p, part->place, at);
 out:
     pthread_mutex_unlock(&c->board->lock);
     return rc;
@@ -237,8 +247,8 @@ static int reach_end(const struct og_common *c, const struct part *p)
     return is < end && ftruncate(c->fd, end) < 0 ? -errno : 0;
 }
 
-int og__common_area(struct og_common *c, uint64_t key, size_t bytes, struct og_common_piece *out,
-                    struct og_err *err)
+int og__common_area(struct og_common *c, uint64_t key, size_t bytes, void *place,
+                    struct og_common_piece *out, struct og_err *err)
 {
     const struct og_common_part wanted = {.key = key, .bytes = bytes};
     void *at;
@@ -251,12 +261,13 @@ int og__common_area(struct og_common *c, uint64_t key, size_t bytes, struct og_c
     rc = reach_end(c, p);
     if (rc < 0)
         OG_TRY(og__fail_errno(err, rc, NULL, "%s", what));
-    at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, c->fd, (off_t)p->at);
+    at = mmap(place, bytes, PROT_READ | PROT_WRITE,
+              MAP_SHARED | MAP_NORESERVE | (place ? MAP_FIXED : 0), c->fd, (off_t)p->at);
     if (at == MAP_FAILED)
         OG_TRY(og__fail_errno(err, -errno, NULL, "%s", what));
     p->full = true;
     p->users++;
-    *out = (struct og_common_piece){c, (uint32_t)(p - c->board->part), bytes, at};
+    *out = piece_of(c, p, place, at);
 out:
     pthread_mutex_unlock(&c->board->lock);
     return rc;
@@ -295,12 +306,23 @@ size_t og__common_touched(const struct og_common_piece *p, size_t from, size_t b
     return touched;
 }
 
+/* What was reserved around it is released as a whole, and nothing else may have come to lie there.
+ */
+static void leave(const struct og_common_piece *piece)
+{
+    if (piece->placed)
+        (void)mmap((void *)piece->at, piece->bytes, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    else
+        munmap((void *)piece->at, piece->bytes);
+}
+
 void og__common_give(struct og_common_piece *piece)
 {
     struct og_common *c = piece->of;
     if (!c)
         return;
-    munmap((void *)piece->at, piece->bytes);
+    leave(piece);
     lock(c->board);
     struct part *p = &c->board->part[piece->number];
     if (--p->users == 0) {

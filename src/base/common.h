@@ -40,6 +40,7 @@ struct og_common_part {
 struct og_common_piece {
     struct og_common *of; /* NULL: none */
     uint32_t number;
+    bool placed; /* where it was to lie: that stays taken once it is given back */
     size_t bytes;
     const void *at; /* aligned to a page */
 };
@@ -48,8 +49,9 @@ struct og_common_piece {
 OG_MUST_CHECK int og__common_take(struct og_common *c, const struct og_common_part *part,
                                   struct og_common_piece *out, struct og_err *err);
 /* A part that nobody fills, of zeros, which all may write; who reads what when is theirs to know.
- * Room is taken before it is written, else a page that cannot be had would be a signal. */
-OG_MUST_CHECK int og__common_area(struct og_common *c, uint64_t key, size_t bytes,
+ * Room is taken before it is written, else a page that cannot be had would be a signal. place: as
+ * of other parts. */
+OG_MUST_CHECK int og__common_area(struct og_common *c, uint64_t key, size_t bytes, void *place,
                                   struct og_common_piece *out, struct og_err *err);
 OG_MUST_CHECK int og__common_room(const struct og_common_piece *p, size_t from, size_t bytes,
                                   struct og_err *err);

@@ -110,7 +110,7 @@ static inline bool og__exchanges(const struct og_config *config)
 }
 
 /* Are they all on one machine, so that an owner puts rows where the others read them, instead of
- * sending them? Each row of two rounds of each owner has a number there. */
+ * sending them? Each row of two rounds of each owner, and of its cache, has a number there. */
 static inline bool og__exchanges_in_place(const struct og_config *config, uint64_t n_nodes)
 {
     return og__exchanges(config) && config->sharers.common &&

@@ -152,7 +152,8 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
 
 /* Rows of a batch twice, of one that is trained and of the next; what others ask for; where rows
  * of the batches under way are, and lists from others and to them. Where ranks read rows in place:
- * those that an owner is asked for twice, each once, and numbers of rows in the place of rows. */
+ * those that an owner is asked for twice, each once, and numbers of rows in the place of rows; it
+ * may be that its cache has some of them, which need no copies (memory_plan_cache.c). */
 static void plan_exchange(struct og_memory_plan *m, const struct og_premises *p)
 {
     enum { ROWS = 2, LISTS = 4 };
@@ -168,7 +169,7 @@ static void plan_exchange(struct og_memory_plan *m, const struct og_premises *p)
                   og__plan_bytes(read, og__policy_admits(p->way->policy) ? read : 0) +
                   og__demand_bytes(ranks, f->n_nodes, 1, f->asked_rows);
     if (in_place)
-        m->exchange += ROWS * read * f->row_bytes;
+        m->exchange += OG__COPIES * read * f->row_bytes;
 }
 
 /* Planning and reading, but for staging and cache. */

@@ -64,6 +64,7 @@ struct og_memory_plan {
     uint32_t n_slots;      /* rows in the host cache */
     bool whole;            /* all rows, once for all processes that share them: of these bytes
                               `cache` has this one's part */
+    bool shown;            /* with --exchange: others read rows where they are in the cache */
     uint32_t n_yielded;    /* of which so many give way while batches are sampled ahead; all or
                               none, where a device has a cache over them */
     size_t staging, cache;

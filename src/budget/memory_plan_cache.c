@@ -156,13 +156,25 @@ static uint64_t filled_at_once(const struct og_premises *p, size_t left)
                   (size_t)og__device_plan(p).rows.n_slots);
 }
 
+/* Rows that nobody changes are read by others where they are, and only those that it has not are
+ * copied to where all read them: they take so many times what is staged, instead of all that is
+ * read. */
+static uint64_t copies_of_misses(const struct og_premises *p)
+{
+    const bool stay = og__policy_is_static(p->way->policy) && !og__samples_ahead(p->way);
+    const bool planned = p->config->want & OG__WANT_FEATURES;
+    return planned && stay && og__exchanges_in_place(p->config, p->facts->n_nodes) ? OG__COPIES : 0;
+}
+
 int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
                           const struct og_misses *misses, struct og_err *err)
 {
     og__memory_plan_slots(m, p, 0); /* known below */
     const size_t row = p->facts->row_bytes;
+    const uint64_t copies = copies_of_misses(p);
+    m->exchange -= copies * og__read_rows(p->facts) * row;
     const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
-    const size_t need = og__read_rows(p->facts) * row;
+    const size_t need = (1 + copies) * og__read_rows(p->facts) * row;
     /* what batches larger than the pilot's may grow into, where there is that much */
     const size_t before = left_before(m, p, need, og__most_slots(p->facts, m->limit));
     const size_t spare = OG_MIN(free - OG_MIN(free, need), before);
@@ -185,7 +197,7 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
      * round's staging suffices for the next round's larger cache. */
     for (int round = 0; round < 6; round++) {
         uint64_t two = rows_left(m, p, room, staging * MOST * row, limit);
-        uint64_t one = rows_left(m, p, room, staging * LEAST * row, limit);
+        uint64_t one = rows_left(m, p, room, staging * (LEAST + copies) * row, limit);
         /* rows that are exchanged leave it before the next are read */
         bool fits_two = !og__exchanges(p->config) && staging * MOST <= room / row && two >= slots &&
                         left_before(m, p, staging * MOST * row, two) >= m->slack;
@@ -207,5 +219,7 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
     m->n_staging = n_staging;
     m->staging = staging * (size_t)n_staging * row;
     m->cache = slots * row;
+    m->shown = copies > 0 && slots > 0;
+    m->exchange += copies * (m->shown ? staging : og__read_rows(p->facts)) * row;
     return m->alternates ? settle_yielded(m, p->way, row, err) : 0;
 }

@@ -17,6 +17,7 @@
 enum {
     OG__MOST_STAGING = 2, /* one batch is read while one is trained */
     OG__SLACK_SHARE = 32, /* of the limit, kept for batches larger than the pilot's */
+    OG__COPIES = 2,       /* with --exchange in place: rounds whose rows lie where all read them */
     /* rows that are about to enter the cache, and their slots */
     OG__FILL_LIST = 2 * OG__FILL_ROWS * 4,
 };

@@ -431,6 +431,13 @@ int og__gather_share(struct og_gather *g, struct og_common *c, uint64_t key,
     return og__common_take(c, &cache, &g->shared, err);
 }
 
+int og__gather_show(struct og_gather *g, struct og_common *c, uint64_t key, struct og_err *err)
+{
+    const size_t bytes = present_bytes(g);
+    int rc = og__common_area(c, key, bytes, g->base, &g->shared, err);
+    return rc < 0 ? rc : og__common_room(&g->shared, 0, bytes, err);
+}
+
 size_t og__gather_counted_elsewhere(const struct og_gather *g)
 {
     return g && g->shared.of ? g->shared.bytes - charged_bytes(g) : 0;

@@ -67,6 +67,10 @@ struct og_common;
 OG_MUST_CHECK int og__gather_share(struct og_gather *g, struct og_common *c, uint64_t key,
                                    int (*fill)(void *arg, struct og_err *err), void *arg,
                                    struct og_err *err);
+/* A cache of this process (`sharers` 1) that others may look into, wherever they map the part; it
+ * is filled as any other, and nothing in it changes from then on. */
+OG_MUST_CHECK int og__gather_show(struct og_gather *g, struct og_common *c, uint64_t key,
+                                  struct og_err *err);
 /* Bytes of it that others count. */
 size_t og__gather_counted_elsewhere(const struct og_gather *g);
 

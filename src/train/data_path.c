@@ -4,6 +4,7 @@
 #include "train/exchange.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- what is prepared ahead ---- */
 
@@ -173,6 +174,14 @@ static int share_cache(struct og_data_path *d, uint64_t *prefill, struct og_err 
     return og__gather_share(d->gather, d->config->sharers.common, key, fill_once, &f, err);
 }
 
+uint64_t og__cache_key(uint32_t rank)
+{
+    static const char name[8] = "caches"; /* and in the last byte whose */
+    uint64_t key;
+    memcpy(&key, name, sizeof(key));
+    return key + ((uint64_t)rank << 56);
+}
+
 static int open_features(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
 {
     struct og_gather_options opt = {
@@ -181,11 +190,14 @@ static int open_features(struct og_data_path *d, uint64_t *prefill, struct og_er
         .fills_beside = og__policy_fills_beside(d->way->policy),
         .staging_rows = d->memory->staging_rows,
         .n_staging = d->memory->n_staging,
-        .sharers = d->memory->whole ? d->config->sharers.n : 0,
+        .sharers = d->memory->whole ? d->config->sharers.n : d->memory->shown,
         .reader = og__reader_setup(d->config, &d->facts->profile),
     };
     int rc = og__gather_open(&d->gather, d->facts->ds, &opt, d->budget, err);
     d->rows = og__rows_gathered(d->gather);
+    if (rc == 0 && d->memory->shown)
+        rc = og__gather_show(d->gather, d->config->sharers.common,
+                             og__cache_key(d->config->share.rank), err);
     if (rc == 0 && d->memory->whole)
         return share_cache(d, prefill, err);
     return rc < 0 || og__samples_ahead(d->way) ? rc : fill_cache(d, prefill, err);

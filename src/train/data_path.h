@@ -100,6 +100,8 @@ OG_MUST_CHECK int og__data_path_yield(const struct og_data_path *d, uint32_t n, 
 OG_MUST_CHECK int og__data_path_reclaim(const struct og_data_path *d, size_t bytes,
                                         struct og_err *err);
 uint32_t og__data_path_yielded(const struct og_data_path *d);
+/* As what others have the cache of a rank that shows it. */
+uint64_t og__cache_key(uint32_t rank);
 const char *og__data_path_engine(const struct og_data_path *d); /* that reads features */
 void og__data_path_close(struct og_data_path *d);
 

@@ -354,7 +354,7 @@ static int finish_reading(struct og_exchange *x, uint64_t round, struct og_err *
     OG_TRY(og__gather_finish(x->path->gather, 0, &x->rows, &t->read, err));
     OG_TRY(og__exchange_room(x, &x->sent, t->sent * x->each, err));
     OG_TRY(og__exchange_room(x, received, t->first[x->ranks] * x->each, err));
-    OG_TRY(og__place_room(x, round, x->rows.n, err));
+    OG_TRY(og__place_room(x, round, og__place_copied(x), err));
 out:
     t->gather_seconds += og__now() - start;
     return rc;
@@ -417,7 +417,7 @@ static void show_rows(struct og_exchange *x, uint64_t round)
     const struct og_dataset *ds = x->path->facts->ds;
     const struct og_turn *t = turn_of(x, round);
     const void *received = x->received[round % OG__RECEIVED].at;
-    const void *in_place = x->in_place.area.at;
+    const void *in_place = x->in_place.base;
     struct og_work *w = t->work;
     if (!w)
         return;

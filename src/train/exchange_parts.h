@@ -33,14 +33,22 @@ struct og_turn {
     double plan_seconds, gather_seconds, exchange_seconds, fill_seconds;
 };
 
-/* Rows of two rounds of each owner, in memory that all ranks have:
+/* Rows of two rounds of each owner, in memory that all ranks have, and the caches of those whose
+ * rows stay in them, as one range of addresses:
  *
- *   | owner 0: rounds 0, 2, ... | rounds 1, 3, ... | owner 1: ... |        `rows` each
+ *   | owner 0: rounds 0, 2, ... | rounds 1, 3, ... | owner 1: ... | slots | cache 0 | cache 1 | ...
+ *      `rows` each                                                            `cached` at most
  *
- * What goes to other ranks then are numbers of rows in it. */
+ * What goes to other ranks then are numbers of rows in it. slots: rows that are in each cache. */
 struct og_in_place {
     struct og_common_piece area; /* NULL: rows are sent */
-    uint32_t rows;
+    struct og_common_piece cache[OG__MOST_RANKS];
+    char *base;
+    size_t reserved;
+    uint32_t rows, cached;
+    uint32_t cache_at;                                 /* number of the first row of cache 0 */
+    uint32_t own_slots;                                /* of this rank's cache, if others read it */
+    uint32_t *slots;                                   /* [ranks] */
     size_t charged[OG__RECEIVED], taken[OG__RECEIVED]; /* bytes of own ones */
 };
 
@@ -88,6 +96,11 @@ OG_MUST_CHECK int og__exchange_swap(struct og_exchange *x, const struct og_messa
 /* x->each, and where all ranks read rows in place what that takes; else nothing. */
 OG_MUST_CHECK int og__place_open(struct og_exchange *x, struct og_err *err);
 void og__place_close(struct og_exchange *x);
+/* Rows of the round read last that are not told of where they are in the cache. */
+static inline uint32_t og__place_copied(const struct og_exchange *x)
+{
+    return x->in_place.own_slots > 0 ? x->plan.n_misses : x->rows.n;
+}
 /* For so many of a round. */
 OG_MUST_CHECK int og__place_room(struct og_exchange *x, uint64_t round, uint32_t rows,
                                  struct og_err *err);
@@ -96,7 +109,7 @@ OG_MUST_CHECK int og__place_room(struct og_exchange *x, uint64_t round, uint32_t
 void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked,
                     uint32_t *own, uint32_t *others);
 /* Numbers that came for a round are those of rows of whoever they came from. */
-OG_MUST_CHECK int og__place_check(const struct og_exchange *x, uint64_t round, struct og_err *err);
+OG_MUST_CHECK int og__place_check(struct og_exchange *x, uint64_t round, struct og_err *err);
 
 /* The round that begins with an item: *own: this rank's batch among those, if `has`. */
 struct og_round_of {
