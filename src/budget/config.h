@@ -89,11 +89,17 @@ static inline size_t og__own_memory(const struct og_config *config)
     return (size_t)(config->opt.memory.value / OG_MAX(config->here, 1));
 }
 
+/* Does a model train on gathered rows? */
+static inline bool og__trains_on_rows(const struct og_config *config)
+{
+    const unsigned all = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING;
+    return (config->want & all) == all;
+}
+
 /* Do feature rows come to a device from a cache of its own, over the host's? */
 static inline bool og__has_tiers(const struct og_config *config)
 {
-    const unsigned all = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING;
-    return config->opt.device_memory.unit == OG_BYTES && (config->want & all) == all;
+    return config->opt.device_memory.unit == OG_BYTES && og__trains_on_rows(config);
 }
 
 /* "off", "pvp", "pvp:depth=N"; NULL is off. */

@@ -40,12 +40,11 @@ static double free_of_each(const struct og_config *c)
 void og__session_offer_device(struct og_config *c)
 {
     struct og_options *opt = &c->opt;
-    const unsigned all = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING;
     const bool otherwise = opt->policy == OG_POLICY_SWEEP || og__exchanges(c) ||
                            c->want & OG__WANT_WHOLE_DRAWS ||
                            (opt->samples && og__packs_are_there(opt->samples));
     if (opt->device == OG_DEVICE_CPU || opt->device_memory.unit != OG_UNSET || otherwise ||
-        (c->want & all) != all)
+        !og__trains_on_rows(c))
         return;
     const double bytes = free_of_each(c);
     if (bytes > 0)

@@ -67,7 +67,8 @@ OG_ON_DEVICE float og_element(const char *row, uint32_t j, int dtype)
  * way. */
 enum { OG_AHEAD = 4 };
 
-/* Elements j, j + OG_LANES, ... of a row; 0 from dim on. */
+/* Elements j, j + OG_LANES, ... of a row; 0 from dim on. What most are is asked once, so that
+ * nothing comes between loads. */
 OG_ON_DEVICE void og_elements(float x[OG_AHEAD], const char *row, uint32_t j, uint32_t dim,
                               int dtype)
 {
