@@ -1,5 +1,5 @@
 /* .npy: files that NumPy wrote (golden/make_npy.py), headers that lie, our own headers. */
-#include "testing.h"
+#include "own_folder.h"
 
 #include "dataset/dataset.h"
 
@@ -215,6 +215,55 @@ static void our_headers_come_back(void **state)
     }
 }
 
+/* A version 2 file of as many bytes of header, and a row of bytes as long as `rows` behind it. */
+static void write_file(const char *path, size_t header, int rows)
+{
+    FILE *f = fopen(path, "wb");
+    char *text = malloc(header);
+    assert_non_null(f);
+    assert_non_null(text);
+    memset(text, ' ', header);
+    memcpy(text, "\x93NUMPY\x02\x00", 8);
+    const uint32_t size = (uint32_t)header - 12;
+    memcpy(text + 8, &size, sizeof(size));
+    const int n =
+        snprintf(text + 12, size, "{'descr': '|u1', 'fortran_order': False, 'shape': (%d,)}", rows);
+    text[12 + n] = ' ';
+    assert_int_equal(fwrite(text, 1, header, f), header);
+    for (int i = 0; i < rows; i++)
+        fputc(i & 0xff, f);
+    assert_int_equal(fclose(f), 0);
+    free(text);
+}
+
+/* Of the file no more than its header, where that has more than a page; else a page at most. */
+static void opening_reads_the_header_alone(void **state)
+{
+    (void)state;
+    enum { ROWS = 100000 };
+    static const size_t headers[] = {128, 4095, 4096, 4097, 10000, 64 * 1024};
+    char path[TEST_PATH + 16];
+    snprintf(path, sizeof(path), "%s/rows.npy", folder);
+    for (size_t i = 0; i < OG_COUNT(headers); i++) {
+        uint64_t reads, before, after;
+        uint8_t last = 0;
+        struct og_npy a;
+        write_file(path, headers[i], ROWS);
+        og__reads_made(&reads, &before);
+        assert_int_equal(og__npy_open(&a, path, NULL), 0);
+        og__reads_made(&reads, &after);
+        assert_true(a.shape[0] == ROWS && a.offset == (int64_t)headers[i]);
+        if (before > 0) /* is there a /proc? */
+            assert_int_equal(after - before, OG_MAX(headers[i], (size_t)4096));
+        assert_int_equal(og__npy_read(&a, ROWS - 1, 1, &last, NULL), 0);
+        assert_int_equal(last, (ROWS - 1) & 0xff);
+        og__npy_close(&a);
+    }
+    write_file(path, 64 * 1024 + 1, ROWS);
+    struct og_npy a;
+    assert_int_equal(og__npy_open(&a, path, NULL), -EINVAL);
+}
+
 static void dtypes_have_names(void **state)
 {
     (void)state;
@@ -235,7 +284,8 @@ int main(void)
         cmocka_unit_test(refuses_headers_that_lie),
         cmocka_unit_test(refuses_every_truncation),
         cmocka_unit_test(our_headers_come_back),
+        cmocka_unit_test(opening_reads_the_header_alone),
         cmocka_unit_test(dtypes_have_names),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -212,19 +212,26 @@ int og__npy_fit(struct og_npy *a, uint64_t file_size, const char *name, struct o
     return 0;
 }
 
+/* Where it says that its dictionary begins, and how long that is. */
+static bool says_length(const unsigned char *head, size_t len, size_t *start, size_t *size)
+{
+    if (len < 10 || memcmp(head, "\x93NUMPY", 6) != 0 || head[6] < 1 || head[6] > 3)
+        return false;
+    *start = head[6] == 1 ? 10 : 12;
+    *size = (size_t)head[8] | (size_t)head[9] << 8;
+    if (*start == 12 && len >= 12)
+        *size |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
+    return true;
+}
+
 /* Where the dictionary lies; -EINVAL when the first bytes are not a .npy file's. */
 static int find_dictionary(const unsigned char *head, size_t len, const char *name, size_t *start,
                            size_t *size, struct og_err *err)
 {
     if (len < 10 || memcmp(head, "\x93NUMPY", 6) != 0)
         return og__fail(err, -EINVAL, save_hint, "%s: not a .npy file", name);
-    int version = head[6];
-    if (version < 1 || version > 3)
-        return og__fail(err, -EINVAL, save_hint, "%s: .npy version %d is not known", name, version);
-    *start = version == 1 ? 10 : 12;
-    *size = (size_t)head[8] | (size_t)head[9] << 8;
-    if (version > 1 && len >= 12)
-        *size |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
+    if (!says_length(head, len, start, size))
+        return og__fail(err, -EINVAL, save_hint, "%s: .npy version %d is not known", name, head[6]);
     if (len >= *start && *size <= len - *start)
         return 0;
     if (*size > OG__NPY_HEAD_MAX - *start)
@@ -311,6 +318,26 @@ int og__npy_open_file(struct og_npy *a, const char *path, uint64_t *size, struct
     return OG_MIN(rc, 0);
 }
 
+/* Its first page has nearly every header whole; one that says it is longer is read on. */
+static int read_head(const struct og_npy *a, uint64_t size, char **head, size_t *len,
+                     struct og_err *err)
+{
+    enum { PAGE = 4096 };
+    const size_t most = (size_t)OG_MIN(size, (uint64_t)OG__NPY_HEAD_MAX);
+    const size_t first = OG_MIN(most, (size_t)PAGE);
+    size_t start, rest, more = 0;
+    int rc;
+    if (!(*head = malloc(most + 1)))
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", a->path);
+    OG_TRY(og__read_all(a->fd, *head, first, 0, a->path, err));
+    if (first == PAGE && says_length((unsigned char *)*head, first, &start, &rest))
+        more = OG_MIN(most, start + rest) - OG_MIN(first, start + rest);
+    OG_TRY(og__read_all(a->fd, *head + first, more, (off_t)first, a->path, err));
+    *len = first + more;
+out:
+    return rc;
+}
+
 int og__npy_open_either(struct og_npy *a, const char *path, bool *fortran, struct og_err *err)
 {
     uint64_t size = 0;
@@ -318,10 +345,8 @@ int og__npy_open_either(struct og_npy *a, const char *path, bool *fortran, struc
     int rc = og__npy_open_file(a, path, &size, err);
     if (rc < 0)
         return rc;
-    size_t len = (size_t)OG_MIN(size, (uint64_t)OG__NPY_HEAD_MAX);
-    if (!(head = malloc(len + 1)))
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
-    OG_TRY(og__read_all(a->fd, head, len, 0, path, err));
+    size_t len = 0;
+    OG_TRY(read_head(a, size, &head, &len, err));
     OG_TRY(og__npy_parse_either(a, head, len, size, path, fortran, err));
 out:
     free(head);
