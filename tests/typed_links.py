@@ -271,6 +271,43 @@ def nothing_to_train_on(own, triples):
     said = refused("train", "lacking", *own, "--run", "no")
     assert "no edges to train on" in said and "train_edges.npy is empty" in said, said
     run("train", "lacking", *RUN, "--epochs", 1, "--run", "held-out")
+    no_edge_at_all(own)
+
+
+def keep_few(graph, few):
+    """A copy of the graph whose relations have no more than these edges, each from a node before the one that it leads to, or to itself."""
+    shutil.copytree("graph", graph)
+    meta = json.loads(pathlib.Path(graph, "meta.json").read_text())
+    for r, relation in enumerate(meta["relations"]):
+        if relation["name"] in few:
+            src, dst = np.array(few[relation["name"]], np.int64).reshape(-1, 2).T
+            n = len(np.load(f"{graph}/rel{r}_indptr.npy")) - 1
+            np.save(f"{graph}/rel{r}_indices.npy", src.astype(np.int32))
+            np.save(f"{graph}/rel{r}_indptr.npy", np.concatenate([[0], np.cumsum(np.bincount(dst, minlength=n))]))
+            relation["num_edges"] = len(src)
+    meta["num_edges"] = sum(relation["num_edges"] for relation in meta["relations"])
+    meta.pop("checksums")
+    pathlib.Path(graph, "meta.json").write_text(json.dumps(meta))
+
+
+def no_edge_at_all(own):
+    """Nor does it help of a relation without edges, or with loops alone; of one whose only edge is held out it does."""
+    def refuses(graph, *words):
+        said = refused("train", graph, *words, "--run", "no")
+        assert "to train on" in said, said
+        return said.split("hint: ")[1]
+    keep_few("few", {"like": [], "near": [[3, 5]], "causes": [], "binds": []})
+    of = lambda name: ["--relation", name]
+    assert "name another --relation" in refuses("few", *RUN, *of("like"))
+    assert "hold out less with --edge-split" in refuses("few", *RUN, *of("near"), "--edge-split", "1/50/49")
+    run("train", "few", *RUN, *of("near"), "--edge-split", "98/1/1", "--epochs", 1, "--run", "one-edge")  # and it does help
+    keep_few("loops", {"like": [[3, 3], [4, 4]]})
+    assert "to itself" in refuses("loops", *RUN, *of("like"))
+    for part in ("train", "valid", "test"):
+        np.save(f"few/{part}_edges.npy", np.zeros((0, 2), np.int64))
+        np.save(f"few/{part}_edge_relations.npy", np.zeros(0, np.int64))
+    assert "name another --relation" in refuses("few", *own, *of("like"))
+    assert "or give --edge-split" in refuses("few", *own, *of("near"))
 
 
 def check_sample(folder, left, triples, kinds):

@@ -3,6 +3,7 @@
 #include "dataset/typed_edges.h"
 #include "dataset/typed_split.h"
 #include "nn/tasks.h"
+#include "train/fanouts.h"
 #include "train/options.h"
 #include "train/session_parts.h"
 
@@ -208,18 +209,44 @@ out:
     return rc;
 }
 
-/* What would help depends on whose lists they are. */
+/* That the graph has, of what is to be learnt. */
+static uint64_t edges_left(const struct og_session *s)
+{
+    const struct og_typed *g = s->facts.typed;
+    const char *name = s->config.opt.relation;
+    uint64_t n = 0;
+    if (!g)
+        return (uint64_t)s->facts.ds->n_edges;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        if (!name || og__relation_is_named(g, &g->relation[r], name, strlen(name)))
+            n += (uint64_t)g->relation[r].view.n_edges;
+    return n;
+}
+
+/* What would help depends on whose lists they are, and on whether there are edges to make others
+ * of. */
+static const char *way_to_edges(const struct og_session *s)
+{
+    const bool of_one = s->config.opt.relation;
+    const bool own = strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0;
+    const int64_t held_out = s->facts.split[OG__VALID].n + s->facts.split[OG__TEST].n;
+    if (own && edges_left(s) > 0)
+        return of_one ? "train_edges.npy has none of it: name another --relation, or give "
+                        "--edge-split 85/5/10"
+                      : "train_edges.npy is empty: add edges, or give --edge-split 85/5/10";
+    if (!own && held_out > 0)
+        return "all are held out: hold out less with --edge-split";
+    if (!own && edges_left(s) > 0)
+        return "all it has lead from a node to itself, and such are not learnt";
+    return "the graph has none of it either: name another --relation"; /* some it has */
+}
+
 static int refuse_no_edges(const struct og_session *s, struct og_err *err)
 {
-    const struct og_options *opt = &s->config.opt;
-    const char *hint = "hold out less with --edge-split";
-    if (strcmp(opt->edge_split, OG__OWN_EDGES) == 0)
-        hint = opt->relation ? "train_edges.npy has none of it: name another --relation, or "
-                               "give --edge-split 85/5/10"
-                             : "train_edges.npy is empty: add edges, or give --edge-split 85/5/10";
-    return og__fail(err, -EINVAL, hint, "%s: no edges %s%s%sto train on", s->facts.ds->path,
-                    opt->relation ? "of --relation " : "", opt->relation ? opt->relation : "",
-                    opt->relation ? " " : "");
+    const char *relation = s->config.opt.relation;
+    return og__fail(err, -EINVAL, way_to_edges(s), "%s: no edges %s%s%sto train on",
+                    s->facts.ds->path, relation ? "of --relation " : "", relation ? relation : "",
+                    relation ? " " : "");
 }
 
 int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *err)
