@@ -82,6 +82,50 @@ def what_is_told_to_fit_fits():
     assert SANITIZED or peak <= int(least) << 20, (peak, least)
 
 
+def smallest(*asked):
+    """What a refusal names, in bytes."""
+    said = refused("train", *asked, "--memory", "1M", "--run", "no")
+    return int(re.search(r"smallest that would do is --memory (\d+)M", said)[1]) << 20
+
+
+def of_machine(graph, *options):
+    """Parts of memory of one process, and of one of two."""
+    return [json.loads(run("plan", graph, *TRAIN, *options, *way, "--memory", "600M", "--json"))["memory"] for way in ([], ["--workers", 2])]
+
+
+def structure_is_there_once():
+    """Of a graph that is mostly structure two workers need little more than one process, whose structure they share; and it is whatever there is of it."""
+    run("generate", "lists", "--types", "paper:30000:4,author:9000", "--relations", "paper:cites:paper:200,author:writes:paper:50", "--classes", 5, "--train-fraction", 0.02)
+    structure = sum(file.stat().st_size for file in pathlib.Path("lists").glob("rel*.npy"))
+    words = [*TRAIN[2:], "--epochs", 1, "--topology", "memory", "--accumulate", 2]
+    one, two = smallest("lists", *words), smallest("lists", *words, "--workers", 2)
+    assert structure > 25e6 and two <= 2 * one - 0.9 * structure, (one, two, structure)
+    run("train", "lists", *words, *ONE, "--run", "lists-one")
+    for name, way in {"least": ["--memory", f"{two >> 20}M"], "ahead": [*FOUR, "--alternate", "--policy", "belady", "--cache", "10%"]}.items():
+        run("train", "lists", *words, *way, "--workers", 2, "--run", f"lists-{name}")
+        assert pathlib.Path(f"lists-{name}", "checkpoint.safetensors").read_bytes() == pathlib.Path("lists-one/checkpoint.safetensors").read_bytes(), name
+
+
+def features_are_there_once():
+    """Where those of all types fit once, and stay, all rows come from a cache that the workers share; the one that comes first reads them."""
+    words = [*TRAIN, "--epochs", 1, "--pack-dtype", "f16"]
+    rows, width = 9000 + 300, 9000 * 200 + 300 * 100
+    for policy in ("degree", "presc", "random"):
+        one, two = of_machine("wide", *words[2:], "--policy", policy)
+        assert one["feature cache"] == width and two["feature cache"] == width // 2, (policy, one["feature cache"], two["feature cache"])
+    for policy in ("lru", "belady"):  # these are of each
+        one, two = of_machine("wide", *words[2:], "--policy", policy)
+        assert one["feature cache"] == two["feature cache"], policy
+    run("train", "wide", *words, *ONE, "--policy", "none", "--run", "wide-one")
+    for name, way in {"whole": [], "asked": ["--cache", "100%"], "part": ["--cache", "50%"], "trainers": ["--trainers", 2, "--io", "pread"]}.items():
+        run("train", "wide", *words, *FOUR, *way, "--policy", "presc", "--workers", 2, "--run", f"wide-{name}")
+        assert pathlib.Path(f"wide-{name}", "checkpoint.safetensors").read_bytes() == pathlib.Path("wide-one/checkpoint.safetensors").read_bytes(), name
+        summary = json.loads(pathlib.Path(f"wide-{name}", "summary.json").read_text())
+        assert (name == "part") == any(e["misses"] > 0 for e in summary["epochs"]), (name, summary["epochs"])
+    told = [json.loads(pathlib.Path(f"wide-{name}", "summary.json").read_text())["prepare"]["prefill"] for name in ("whole", "asked", "trainers")]
+    assert set(told) <= {0, rows}, told  # by worker 0, or by the other one
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -90,7 +134,7 @@ def main():
                             ("wide", "paper:9000:100,author:7000,venue:300:50")):
             run("generate", name, "--types", types, "--relations", ",".join(RELATIONS), "--classes", 5, "--train-fraction", 0.3)
         for test in (convolutions_of_relations, matrices_of_bases, links, trainers_are_measured_where_left_open, a_run_goes_on_with_other_hands,
-                     what_is_told_to_fit_fits):
+                     what_is_told_to_fit_fits, structure_is_there_once, features_are_there_once):
             test()
             print("ok", test.__name__)
 

@@ -137,8 +137,7 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
     const struct og_sizes *of = &p->facts->bytes;
     m->samples = of->samples;
     m->topology = of->structure;
-    const bool shared = p->config->sharers.common && !p->facts->types;
-    const bool stays = p->way->topology == OG_TOPOLOGY_DISK || shared;
+    const bool stays = p->way->topology == OG_TOPOLOGY_DISK || p->config->sharers.common;
     m->topology_training = stays ? of->structure : 0;
     m->seeds = of->seeds;
     m->labels = of->labels + of->scores;

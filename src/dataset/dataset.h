@@ -297,6 +297,18 @@ OG_MUST_CHECK int og__topology_share(const struct og_dataset *ds, bool weighs,
                                      const struct og_sharers *with, struct og_budget *b,
                                      struct og_topology *out, struct og_err *err);
 size_t og__topology_part_bytes(const struct og_dataset *ds, bool weighs, int sharers);
+/* One that lies at a place of so many bytes, which is another's: what it takes, reading it there,
+ * and the topology. */
+size_t og__topology_placed_bytes(const struct og_dataset *ds, bool weighs);
+OG_MUST_CHECK int og__topology_fill(const struct og_dataset *ds, bool weighs, struct og_budget *b,
+                                    char *at, struct og_err *err);
+struct og_topology og__topology_at(const struct og_dataset *ds, bool weighs, const char *at);
+/* Which that is, of the files that it is made of. */
+uint64_t og__topology_key(const struct og_dataset *ds, bool weighs);
+/* Part of memory that processes share, by whom it is filled; counted, and given back, with the
+ * topology. */
+OG_MUST_CHECK int og__topology_take(struct og_topology *t, const struct og_sharers *with,
+                                    const struct og_common_part *wanted, struct og_err *err);
 
 /* The files themselves, mapped, for looking before the budget is settled: nothing is copied, and
  * nothing is checked but what the two functions below are asked about. Works where the arrays start

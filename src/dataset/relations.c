@@ -35,30 +35,36 @@ static size_t listed_bytes(uint64_t n_nodes)
 }
 
 /* Of hundreds of relations most nodes have lists of a few: who looks for them looks at bits. */
+static void mark_listed(const struct og_topology *lists, uint64_t *listed)
+{
+    memset(listed, 0, listed_bytes((uint64_t)lists->n_nodes));
+    for (uint32_t v = 0; v < lists->n_nodes; v++)
+        if (og__degree(lists, v) > 0)
+            og__bits_add(listed, v);
+}
+
 static int find_listed(struct og_topology *t, struct og_err *err)
 {
     for (uint32_t r = 0; r < t->n_relations; r++) {
         struct og_related_lists *of = &t->relation[r];
-        const size_t bytes = listed_bytes(of->lists.n_nodes);
         if (of->lists.n_edges == 0)
             continue;
-        of->listed = og__alloc(t->budget, bytes, "topology", err);
-        if (!of->listed)
+        uint64_t *listed =
+            og__alloc(t->budget, listed_bytes((uint64_t)of->lists.n_nodes), "topology", err);
+        if (!listed)
             return -ENOMEM;
-        memset(of->listed, 0, bytes);
-        for (uint32_t v = 0; v < of->lists.n_nodes; v++)
-            if (og__degree(&of->lists, v) > 0)
-                og__bits_add(of->listed, v);
+        mark_listed(&of->lists, listed);
+        of->listed = listed;
     }
     return 0;
 }
 
 void og__relations_unload(struct og_topology *t)
 {
-    for (uint32_t r = 0; r < t->n_relations; r++) {
+    for (uint32_t r = 0; r < t->n_relations && !t->shared.of; r++) {
         struct og_related_lists *of = &t->relation[r];
         const int64_t n_nodes = of->lists.n_nodes;
-        og__release(t->budget, of->listed, listed_bytes((uint64_t)n_nodes), "topology");
+        og__release(t->budget, (void *)of->listed, listed_bytes((uint64_t)n_nodes), "topology");
         og__topology_release(&of->lists);
         *of = (struct og_related_lists){
             .lists = {.n_nodes = n_nodes}, .first = of->first, .first_source = of->first_source};
@@ -111,6 +117,85 @@ int og__relations_load_weights(const struct og_typed *g, struct og_topology *t, 
 out:
     return rc;
 }
+
+/* ---- in memory that processes share ---- */
+
+/* One behind the other, of relations that have edges: lists, and which nodes have one. */
+static size_t listed_at(const struct og_dataset *relation, bool weighs)
+{
+    return og__round_up(og__topology_placed_bytes(relation, weighs), 64);
+}
+
+static size_t placed_bytes(const struct og_dataset *relation, bool weighs)
+{
+    return listed_at(relation, weighs) +
+           og__round_up(listed_bytes((uint64_t)relation->n_nodes), 64);
+}
+
+static size_t all_placed_bytes(const struct og_typed *g, bool weighs)
+{
+    size_t bytes = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        bytes += has_edges(g, r) ? placed_bytes(&g->relation[r].view, weighs) : 0;
+    return bytes;
+}
+
+struct filling {
+    const struct og_typed *typed;
+    struct og_budget *budget;
+    bool weighs;
+};
+
+static int fill(void *arg, void *to, struct og_err *err)
+{
+    const struct filling *f = arg;
+    char *at = to;
+    int rc = 0;
+    for (uint32_t r = 0; r < f->typed->n_relations; r++) {
+        const struct og_dataset *of = &f->typed->relation[r].view;
+        if (!has_edges(f->typed, r))
+            continue;
+        OG_TRY(og__topology_fill(of, f->weighs, f->budget, at, err));
+        const struct og_topology lists = og__topology_at(of, f->weighs, at);
+        mark_listed(&lists, (uint64_t *)(void *)(at + listed_at(of, f->weighs)));
+        at += placed_bytes(of, f->weighs);
+    }
+out:
+    return rc;
+}
+
+static void place(const struct og_typed *g, bool weighs, struct og_topology *t)
+{
+    const char *at = t->shared.at;
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        const struct og_dataset *of = &g->relation[r].view;
+        if (!has_edges(g, r))
+            continue;
+        t->relation[r].lists = og__topology_at(of, weighs, at);
+        t->relation[r].listed = (const uint64_t *)(const void *)(at + listed_at(of, weighs));
+        at += placed_bytes(of, weighs);
+    }
+}
+
+int og__relations_share(const struct og_typed *g, bool weighs, const struct og_sharers *with,
+                        struct og_budget *b, struct og_topology *out, struct og_err *err)
+{
+    struct filling f = {g, b, weighs};
+    const struct og_common_part wanted = {.key = g->contents * 3 + weighs,
+                                          .bytes = all_placed_bytes(g, weighs),
+                                          .fill = fill,
+                                          .arg = &f};
+    int rc;
+    OG_TRY(begin(g, b, out, err));
+    OG_TRY(og__topology_take(out, with, &wanted, err));
+    place(g, weighs, out);
+out:
+    if (rc < 0)
+        og__topology_release(out);
+    return rc;
+}
+
+/* ---- on disk, mapped ---- */
 
 struct og_topology_disk_options og__relation_on_disk(const struct og_typed *g, uint32_t r,
                                                      const struct og_topology_disk_options *opt)
@@ -188,6 +273,12 @@ size_t og__relations_bytes(const struct og_typed *g)
 size_t og__relations_weights_bytes(const struct og_typed *g)
 {
     return sum(g, og__weights_bytes);
+}
+
+size_t og__relations_part_bytes(const struct og_typed *g, bool weighs, int sharers)
+{
+    const size_t n = (size_t)OG_MAX(sharers, 1);
+    return (all_placed_bytes(g, weighs) + n - 1) / n;
 }
 
 size_t og__relations_disk_bytes(const struct og_typed *g)

@@ -12,7 +12,8 @@
 struct og_related_lists {
     struct og_topology lists;
     uint32_t first, first_source;
-    uint64_t *listed; /* a bit a node: its list is not empty; NULL: see the list, or no list is */
+    const uint64_t
+        *listed; /* a bit a node: its list is not empty; NULL: see the list, or no list is */
 };
 
 /* Ways to have it, as a topology of one relation. The typed dataset stays open as long; releasing
@@ -28,6 +29,11 @@ OG_MUST_CHECK int og__relations_reload(const struct og_typed *g, struct og_topol
 bool og__relations_are_loaded(const struct og_topology *t); /* on disk they always are */
 OG_MUST_CHECK int og__relations_load_weights(const struct og_typed *g, struct og_topology *t,
                                              struct og_err *err);
+/* In memory that processes share, all relations in one part of it, with weights if they are used
+ * (og__topology_share). */
+OG_MUST_CHECK int og__relations_share(const struct og_typed *g, bool weighs,
+                                      const struct og_sharers *with, struct og_budget *b,
+                                      struct og_topology *out, struct og_err *err);
 OG_MUST_CHECK int og__relations_open_disk(const struct og_typed *g,
                                           const struct og_topology_disk_options *opt,
                                           struct og_budget *b, struct og_topology *out,
@@ -44,6 +50,7 @@ OG_MUST_CHECK int og__relations_map(const struct og_typed *g, struct og_topology
 /* What each takes. */
 size_t og__relations_bytes(const struct og_typed *g);
 size_t og__relations_weights_bytes(const struct og_typed *g);
+size_t og__relations_part_bytes(const struct og_typed *g, bool weighs, int sharers);
 size_t og__relations_disk_bytes(const struct og_typed *g);
 
 #endif

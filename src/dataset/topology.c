@@ -185,17 +185,21 @@ static struct layout lay_out(const struct og_dataset *ds, bool weighs)
     return l;
 }
 
-size_t og__topology_part_bytes(const struct og_dataset *ds, bool weighs, int sharers)
+size_t og__topology_placed_bytes(const struct og_dataset *ds, bool weighs)
 {
-    const size_t n = (size_t)OG_MAX(sharers, 1);
-    return (lay_out(ds, weighs).bytes + n - 1) / n;
+    return lay_out(ds, weighs).bytes;
 }
 
-struct filling {
-    const struct og_dataset *ds;
-    struct og_budget *budget;
-    bool weighs;
-};
+static size_t own_part(size_t bytes, int sharers)
+{
+    const size_t n = (size_t)OG_MAX(sharers, 1);
+    return (bytes + n - 1) / n;
+}
+
+size_t og__topology_part_bytes(const struct og_dataset *ds, bool weighs, int sharers)
+{
+    return own_part(lay_out(ds, weighs).bytes, sharers);
+}
 
 static void place(struct og_topology *t, const struct og_dataset *ds, bool weighs, const char *at)
 {
@@ -206,44 +210,76 @@ static void place(struct og_topology *t, const struct og_dataset *ds, bool weigh
     t->alias = weighs ? (const struct og_alias_edge *)(const void *)(at + l.alias) : NULL;
 }
 
+struct og_topology og__topology_at(const struct og_dataset *ds, bool weighs, const char *at)
+{
+    struct og_topology t = empty(ds, NULL);
+    place(&t, ds, weighs, at);
+    return t;
+}
+
+int og__topology_fill(const struct og_dataset *ds, bool weighs, struct og_budget *b, char *at,
+                      struct og_err *err)
+{
+    const struct layout l = lay_out(ds, weighs);
+    struct og_topology t = empty(ds, b);
+    place(&t, ds, weighs, at);
+    int rc = weighs ? need_weights(ds, err) : 0;
+    OG_TRY(rc);
+    OG_TRY(read_lists(ds, (int64_t *)(void *)at, at + l.indices, err));
+    if (weighs)
+        OG_TRY(read_weights(ds, &t, (float *)(void *)(at + l.weights),
+                            (struct og_alias_edge *)(void *)(at + l.alias), err));
+out:
+    return rc;
+}
+
+struct filling {
+    const struct og_dataset *ds;
+    struct og_budget *budget;
+    bool weighs;
+};
+
 static int fill(void *arg, void *at, struct og_err *err)
 {
     const struct filling *f = arg;
-    const struct layout l = lay_out(f->ds, f->weighs);
-    struct og_topology t = empty(f->ds, f->budget);
-    place(&t, f->ds, f->weighs, at);
-    int rc = read_lists(f->ds, at, (char *)at + l.indices, err);
-    return rc < 0 || !f->weighs
-               ? rc
-               : read_weights(f->ds, &t, (float *)(void *)((char *)at + l.weights),
-                              (struct og_alias_edge *)(void *)((char *)at + l.alias), err);
+    return og__topology_fill(f->ds, f->weighs, f->budget, at, err);
 }
 
-/* Of what it is made, wherever that lies. */
-static uint64_t key_of(const struct og_dataset *ds, bool weighs)
+/* Wherever they lie. */
+uint64_t og__topology_key(const struct og_dataset *ds, bool weighs)
 {
     const struct og_array_state *a = ds->identity.array;
     const uint64_t lists = a[OG__INDPTR].contents * 3 + a[OG__INDICES].contents;
     return weighs ? lists * 3 + a[OG__WEIGHTS].contents + 1 : lists;
 }
 
+int og__topology_take(struct og_topology *t, const struct og_sharers *with,
+                      const struct og_common_part *wanted, struct og_err *err)
+{
+    const size_t charged = own_part(wanted->bytes, with->n);
+    int rc = og__budget_charge(t->budget, charged, part, err);
+    if (rc < 0)
+        return rc;
+    rc = og__common_take(with->common, wanted, &t->shared, err);
+    if (rc < 0)
+        og__budget_uncharge(t->budget, charged, part);
+    else
+        t->charged = charged;
+    return rc;
+}
+
 int og__topology_share(const struct og_dataset *ds, bool weighs, const struct og_sharers *with,
                        struct og_budget *b, struct og_topology *out, struct og_err *err)
 {
     struct filling f = {ds, b, weighs};
-    const struct og_common_part wanted = {
-        .key = key_of(ds, weighs), .bytes = lay_out(ds, weighs).bytes, .fill = fill, .arg = &f};
-    const size_t charged = og__topology_part_bytes(ds, weighs, with->n);
+    const struct og_common_part wanted = {.key = og__topology_key(ds, weighs),
+                                          .bytes = lay_out(ds, weighs).bytes,
+                                          .fill = fill,
+                                          .arg = &f};
     *out = empty(ds, b);
     int rc = weighs ? need_weights(ds, err) : 0;
     OG_TRY(rc);
-    OG_TRY(og__budget_charge(b, charged, part, err));
-    rc = og__common_take(with->common, &wanted, &out->shared, err);
-    if (rc < 0) {
-        og__budget_uncharge(b, charged, part);
-        return rc;
-    }
-    out->charged = charged;
+    OG_TRY(og__topology_take(out, with, &wanted, err));
     place(out, ds, weighs, out->shared.at);
 out:
     return rc;

@@ -1,11 +1,13 @@
 #include "gather/typed_gather.h"
 
+#include "base/common.h"
 #include "dataset/features.h"
 #include "gather/lent.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+static const char cache_part[] = "feature cache";
 static const char staging_part[] = "staging";
 static const char index_part[] = "plans";
 
@@ -39,7 +41,10 @@ struct og_typed_gather {
     const struct og_graph_types *types;
     uint32_t n_slots, n_yielded;
     size_t cache_bytes;
-    char *cache;         /* reserved; there are the slots that are not yielded */
+    char *cache;    /* reserved; there are the slots that are not yielded */
+    int sharers;    /* of it; 0: it is its own */
+    size_t charged; /* of what is shared */
+    struct og_common_piece shared;
     struct width *width; /* [n_types] */
     int n_staging;
     struct staging *staging; /* [n_staging] */
@@ -158,6 +163,32 @@ out:
     return rc;
 }
 
+/* Its memory comes with what is shared. */
+static int charge_part(struct og_typed_gather *g, struct og_err *err)
+{
+    const size_t n = (size_t)g->sharers;
+    const size_t bytes = (g->cache_bytes + n - 1) / n;
+    int rc = og__budget_charge(g->budget, bytes, cache_part, err);
+    if (rc < 0)
+        return rc;
+    g->charged = bytes;
+    g->n_yielded = 0;
+    return 0;
+}
+
+static void release_cache(struct og_typed_gather *g)
+{
+    if (!g->cache)
+        return;
+    if (g->sharers) {
+        og__common_give(&g->shared);
+        og__budget_uncharge(g->budget, g->charged, cache_part);
+    } else {
+        og__typed_gather_yield(g, g->n_slots);
+    }
+    og__address_release(g->cache, g->cache_bytes);
+}
+
 /* Slots follow each other as the ranges do, which are of types with features. */
 static int open_cache(struct og_typed_gather *g, const struct og_typed_gather_options *opt,
                       struct og_err *err)
@@ -170,6 +201,7 @@ static int open_cache(struct og_typed_gather *g, const struct og_typed_gather_op
         g->cache_bytes += w->n_slots * w->row_bytes;
     }
     g->n_yielded = g->n_slots;
+    g->sharers = opt->sharers;
     if (g->cache_bytes == 0)
         return 0;
     g->cache = og__address_reserve(g->cache_bytes, err);
@@ -180,7 +212,7 @@ static int open_cache(struct og_typed_gather *g, const struct og_typed_gather_op
         g->width[t].kept = at;
         at += g->width[t].n_slots * g->width[t].row_bytes;
     }
-    return og__typed_gather_reclaim(g, opt->n_yielded, err);
+    return g->sharers ? charge_part(g, err) : og__typed_gather_reclaim(g, opt->n_yielded, err);
 }
 
 int og__typed_gather_open(struct og_typed_gather **out, const struct og_typed *graph,
@@ -227,10 +259,7 @@ void og__typed_gather_close(struct og_typed_gather *g)
         free(s->begun);
         free(s->from_pack);
     }
-    if (g->cache) {
-        og__typed_gather_yield(g, g->n_slots);
-        og__address_release(g->cache, g->cache_bytes);
-    }
+    release_cache(g);
     free(g->width);
     free(g->staging);
     free(g);
@@ -334,6 +363,27 @@ int og__typed_gather_fill(struct og_typed_gather *g, const uint32_t *nodes, cons
     }
 out:
     return rc;
+}
+
+struct sharing {
+    int (*fill)(void *arg, struct og_err *err);
+    void *arg;
+};
+
+static int fill_shared(void *arg, void *at, struct og_err *err)
+{
+    const struct sharing *s = arg;
+    (void)at; /* where the cache is */
+    return s->fill(s->arg, err);
+}
+
+int og__typed_gather_share(struct og_typed_gather *g, struct og_common *c, uint64_t key,
+                           int (*fill)(void *arg, struct og_err *err), void *arg,
+                           struct og_err *err)
+{
+    struct sharing s = {fill, arg};
+    const struct og_common_part cache = {key, g->cache_bytes, fill_shared, &s, g->cache};
+    return g->cache ? og__common_take(c, &cache, &g->shared, err) : 0;
 }
 
 void og__typed_gather_put(struct og_typed_gather *g, uint32_t node, uint32_t slot, const char *row)

@@ -27,6 +27,8 @@ struct og_typed_gather_options {
     uint32_t rows;        /* of one batch; the same */
     int io;               /* enum og_io_kind */
     bool fills_beside;    /* the cache is filled while batches are in flight */
+    int sharers;          /* processes that have the cache together, each of which counts its part
+                           * (og__typed_gather_share); 0: it is its own */
 };
 
 /* From the budget: "feature cache", "staging", "plans", "read buffers". Types without features have
@@ -49,6 +51,12 @@ const char *og__typed_gather_engine(const struct og_typed_gather *g);
 OG_MUST_CHECK int og__typed_gather_fill(struct og_typed_gather *g, const uint32_t *nodes,
                                         const uint32_t *slots, uint32_t n,
                                         struct og_io_counts *counts, struct og_err *err);
+
+/* As og__gather_share, in the place of filling: rows of all slots, none of them yielded. */
+struct og_common;
+OG_MUST_CHECK int og__typed_gather_share(struct og_typed_gather *g, struct og_common *c,
+                                         uint64_t key, int (*fill)(void *arg, struct og_err *err),
+                                         void *arg, struct og_err *err);
 
 /* As those of gather.h: the memory of the last n slots, of whichever types; and how many of those
  * lacking any would still lack it, had it so many bytes more. */

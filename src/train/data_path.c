@@ -165,13 +165,25 @@ static int fill_once(void *arg, struct og_err *err)
     return fill_cache(f->path, f->prefill, err);
 }
 
+/* Which features, and how they are kept. */
+static uint64_t key_of_features(const struct og_facts *f)
+{
+    uint64_t key = f->typed ? f->typed->contents : 0;
+    if (!f->typed)
+        return f->ds->identity.array[OG__FEATURES].contents + 1 + (uint64_t)f->ds->kept;
+    for (uint32_t t = 0; t < f->typed->n_types; t++)
+        key = key * 31 + 1 + (uint64_t)f->typed->type[t].view.kept;
+    return key;
+}
+
 /* All rows, in the order of their ids: whoever of the sharers comes first reads them. */
 static int share_cache(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
 {
     struct filling_once f = {d, prefill};
-    const uint64_t key =
-        d->facts->ds->identity.array[OG__FEATURES].contents + 1 + (uint64_t)d->facts->ds->kept;
-    return og__gather_share(d->gather, d->config->sharers.common, key, fill_once, &f, err);
+    struct og_common *c = d->config->sharers.common;
+    const uint64_t key = key_of_features(d->facts);
+    return d->gather ? og__gather_share(d->gather, c, key, fill_once, &f, err)
+                     : og__typed_gather_share(d->typed_gather, c, key, fill_once, &f, err);
 }
 
 uint64_t og__cache_key(uint32_t rank)
@@ -266,17 +278,21 @@ static int open_typed_features(struct og_data_path *d, uint64_t *prefill, struct
     const struct og_facts *f = d->facts;
     uint32_t n_ranges;
     const struct og_slot_range *ranges = og__policy_ranges(d->policy, &n_ranges);
+    const bool whole = d->memory->whole;
     const struct og_typed_gather_options opt = {.ranges = ranges,
                                                 .n_ranges = n_ranges,
                                                 .n_yielded = d->memory->n_yielded,
                                                 .n_staging = d->memory->n_staging,
-                                                .staging_bytes = og__input_bytes(f),
+                                                .staging_bytes = whole ? 0 : og__input_bytes(f),
                                                 .rows = (uint32_t)og__input_rows(f),
                                                 .io = d->config->opt.io,
                                                 .fills_beside =
-                                                    og__policy_fills_beside(d->way->policy)};
+                                                    og__policy_fills_beside(d->way->policy),
+                                                .sharers = whole ? d->config->sharers.n : 0};
     int rc = og__typed_gather_open(&d->typed_gather, f->typed, f->types, &opt, d->budget, err);
     d->rows = og__rows_of_types(d->typed_gather);
+    if (rc == 0 && whole)
+        return share_cache(d, prefill, err);
     return rc < 0 || og__samples_ahead(d->way) ? rc : fill_cache(d, prefill, err);
 }
 

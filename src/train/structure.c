@@ -46,17 +46,19 @@ static bool has_weights(const struct og_structure *g)
     return og__sampling_reads_weights((enum og_sampler_kind)g->given.config->opt.sampler);
 }
 
+static bool is_shared(const struct og_structure *g)
+{
+    return g->given.config->sharers.common != NULL;
+}
+
 static size_t related_bytes(const struct og_structure *g, int topology)
 {
     const struct og_typed *typed = g->given.facts->typed;
     if (topology == OG_TOPOLOGY_DISK)
         return og__relations_disk_bytes(typed);
+    if (is_shared(g))
+        return og__relations_part_bytes(typed, has_weights(g), g->given.config->sharers.n);
     return og__relations_bytes(typed) + (has_weights(g) ? og__relations_weights_bytes(typed) : 0);
-}
-
-static bool is_shared(const struct og_structure *g)
-{
-    return g->given.config->sharers.common != NULL && !g->given.facts->typed;
 }
 
 size_t og__structure_bytes(const struct og_structure *g, int topology)
@@ -93,6 +95,9 @@ static int load_related(struct og_structure *g, struct og_err *err)
 {
     const struct og_typed *typed = g->given.facts->typed;
     struct og_topology *t = &g->topology;
+    if (is_shared(g))
+        return og__relations_share(typed, has_weights(g), &g->given.config->sharers, g->budget, t,
+                                   err);
     int rc = t->relation ? og__relations_reload(typed, t, err)
                          : og__relations_load(typed, g->budget, t, err);
     return rc < 0 || !has_weights(g) ? rc : og__relations_load_weights(typed, t, err);
@@ -221,13 +226,15 @@ void og__structure_close(struct og_structure *g)
 void og__structure_drop(struct og_structure *g)
 {
     const bool in_memory = g->given.way->topology == OG_TOPOLOGY_MEMORY;
+    if (g->topology.shared.of)
+        return; /* others have it as well: nothing would come free */
     if (g->given.facts->typed && in_memory)
         og__relations_unload(&g->topology);
     else if (g->given.facts->typed)
         return; /* lists of relations are not cached */
     else if (g->topology.disk)
         og__neighbors_unload(&g->topology);
-    else if (!g->topology.shared.of) /* others have it as well: nothing would come free */
+    else
         og__topology_release(&g->topology);
 }
 

@@ -230,8 +230,52 @@ out:
     return rc;
 }
 
-/* What fewer rows leave is enough for their tables. */
-static int size_slots(struct og_session *s, size_t bytes, struct og_err *err)
+/* Slots for all rows there are; returns how many, whose bytes are *bytes. */
+static uint64_t slots_for_all(struct og_session *s, size_t *bytes)
+{
+    struct og_slot_range ranges[OG_MOST_TYPES];
+    uint64_t n = 0;
+    *bytes = 0;
+    for (uint32_t t = 0; t < s->facts.typed->n_types; t++) {
+        struct og_typed_told *of = &s->told[t];
+        of->slots = of->row_bytes > 0 ? (uint64_t)s->facts.typed->type[t].view.n_nodes : 0;
+        *bytes += (size_t)of->slots * of->row_bytes;
+        n += of->slots;
+    }
+    (void)og__typed_cache_ranges(s, ranges);
+    og__memory_plan_ranges(&s->memory, &s->given, ranges);
+    return n;
+}
+
+/* Rows that nobody changes, all of them, are the same for all who share memory: nothing is missed,
+ * and nothing staged. */
+static int take_whole(struct og_session *s, size_t room, struct og_err *err)
+{
+    const struct og_sharers *with = &s->config.sharers;
+    struct og_memory_plan *m = &s->memory;
+    size_t bytes;
+    uint64_t want;
+    int rc = 0;
+    if (!with->common || !og__policy_is_static(s->way.policy) || og__samples_ahead(&s->way))
+        return 0;
+    OG_TRY(count_asked(s, s->hotness, &s->config.opt.cache, &want, err));
+    const uint64_t n = slots_for_all(s, &bytes);
+    const size_t own = (bytes + (size_t)with->n - 1) / (size_t)with->n;
+    m->whole = want >= n && n > 0 && n <= UINT32_MAX && own + m->policy_slots <= room;
+    if (!m->whole)
+        return 0; /* slots are counted anew */
+    m->cache = own;
+    m->n_slots = (uint32_t)n;
+    m->n_staging = OG__MOST_STAGING;
+    m->staging = m->staging_rows = 0;
+    m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, room - own - m->policy_slots);
+out:
+    return rc;
+}
+
+/* Of `bytes`, or of what there is before anything is staged. What fewer rows leave is enough for
+ * their tables. */
+static int size_slots(struct og_session *s, size_t bytes, size_t unstaged, struct og_err *err)
 {
     const size_t ranks = (size_t)s->facts.n_nodes * sizeof(uint32_t);
     const struct og_memory_plan *m = &s->memory;
@@ -240,6 +284,9 @@ static int size_slots(struct og_session *s, size_t bytes, struct og_err *err)
     s->hotness = og__alloc(s->budget, ranks, "hotness", err);
     OG_TRY(s->hotness ? 0 : -ENOMEM);
     OG_TRY(weigh(s, s->hotness, err));
+    OG_TRY(take_whole(s, unstaged, err));
+    if (m->whole)
+        return 0;
     OG_TRY(share_out(s, bytes, err));
     const size_t tables = m->alternates ? m->policy_training_slots : m->policy_slots;
     if (m->cache + tables > bytes)
@@ -307,9 +354,11 @@ int og__typed_cache_size(struct og_session *s, struct og_err *err)
     const struct og_memory_plan most = *m;
     int rc = 0;
     og__memory_plan_slots(m, &s->given, 0); /* known below */
+    const size_t taken = og__memory_plan_sum(m) + RADIX_BYTES;
     const size_t room = size_staging(s, &most);
     if (og__policy_caches(s->way.policy))
-        OG_TRY(size_slots(s, room - OG_MIN(room, (size_t)RADIX_BYTES), err));
+        OG_TRY(size_slots(s, room - OG_MIN(room, (size_t)RADIX_BYTES),
+                          m->limit - OG_MIN(m->limit, taken), err));
     if (m->alternates)
         OG_TRY(settle_yielded(s, err));
 out:
