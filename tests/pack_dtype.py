@@ -51,6 +51,21 @@ def converted(dtype):
     pathlib.Path(dtype, "meta.json").write_text(json.dumps({**meta, "feature_dtype": dtype}))
 
 
+def check_inference(dtype):
+    """Of all nodes, layer by layer: what the converted features make, and not what those do that are stored; files are read as they are."""
+    checkpoint = ["--checkpoint", "run/checkpoint.safetensors", "--memory", "64M", "--threads", "2", "--quiet"]
+    told = {}
+    for name, graph, options in (("stored", "graph", []), ("asked", "graph", ["--pack-dtype", dtype]), ("same", dtype, []), ("said", dtype, ["--pack-dtype", dtype])):
+        run("predict", graph, *checkpoint, *options, "--out", f"{dtype}-{name}.npy", "--embeddings", f"{dtype}-{name}-last.npy")
+        told[name] = json.loads(subprocess.run([OUTGROW, "eval", graph, *checkpoint, *options, "--full", "--json"], capture_output=True, text=True, check=True).stdout)
+    for end in (".npy", "-last.npy"):
+        read = lambda name: pathlib.Path(f"{dtype}-{name}{end}").read_bytes()
+        assert read("asked") == read("same") == read("said") != read("stored"), (dtype, end)
+    assert told["asked"]["metrics"] == told["same"]["metrics"] != told["stored"]["metrics"], (dtype, told)
+    least = {name: of["layers"][0]["bytes_least"] for name, of in told.items()}
+    assert least["asked"] == least["stored"] > least["same"], least
+
+
 os.chdir(tempfile.mkdtemp(prefix="og-pack-dtype-"))
 os.environ["XDG_CACHE_HOME"] = os.getcwd()
 try:
@@ -63,5 +78,6 @@ try:
         for way in (["--layout", "raw"], ["--layout", "packed", "--policy", "frequency", "--cache", "10%"],
                     ["--layout", "segmented", "--policy", "degree", "--cache", "5%"]):
             assert trained("graph", "--pack-dtype", dtype, *way) == want, (dtype, way)
+        check_inference(dtype)
 finally:
     shutil.rmtree(os.getcwd())

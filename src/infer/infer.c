@@ -107,7 +107,7 @@ int og__infer_check(const struct og_inference *f, struct og_err *err)
     size_t least = 0, left = og__infer_left(f);
     for (int l = 0; l < f->config.layers; l++) {
         struct og_whole_layer s = og__whole_layer(&f->config, l, n_nodes, n_edges);
-        struct og_matrix in = {.dim = s.n_in, .dtype = l == 0 ? f->ds->dtype : OG_F32};
+        struct og_matrix in = {.dim = s.n_in, .dtype = l == 0 ? f->ds->kept : OG_F32};
         struct og_matrix made = {.dim = s.n_source, .dtype = OG_F32};
         size_t combine = og__infer_combine_least(f, l, s.transforms ? &made : &in, &in, &s);
         size_t transform = s.transforms ? og__infer_transform_least(f, l, &in, &s) : 0;
@@ -122,7 +122,8 @@ static int tell(struct og_inference *f, int l, const struct og_matrix *in,
     const struct og_dataset *g = f->graph;
     int64_t structure =
         g->indptr.bytes + g->indices.bytes + (g == &f->walked ? g->weights.bytes : 0);
-    uint64_t least = (uint64_t)g->n_nodes * og__matrix_row(in) + (uint64_t)structure;
+    const size_t each = in->features ? og__file_row_bytes(f->ds) : og__matrix_row(in);
+    uint64_t least = (uint64_t)g->n_nodes * each + (uint64_t)structure;
     json_t *row =
         json_pack("{s:i s:f s:I s:I s:I s:I s:f s:I s:I}", "layer", l + 1, "seconds", seconds,
                   "reads", (json_int_t)f->counts.reads, "bytes_read", (json_int_t)f->counts.bytes,

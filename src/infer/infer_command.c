@@ -80,6 +80,7 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     OG_TRY(og__dataset_open(dataset, &f->ds, err));
     f->graph = f->ds;
     OG_TRY(check_shape(f, err));
+    OG_TRY(og__features_keep(f->ds, og__pack_dtype(&f->opt, f->ds->dtype), err));
     OG_TRY(og__pool_open(&f->pool, f->opt.threads, err));
     OG_TRY(og__nn_warm_up(f->ops, og__devices_asked(&f->opt).number[0], f->pool, err));
     f->baseline_rss = og__rss_now();
@@ -142,7 +143,7 @@ static int run_layers(struct og_inference *f, struct og_err *err)
     for (int l = f->state.step / 2; l < f->config.layers; l++) {
         struct og_matrix in = {.dim = f->config.hidden, .dtype = OG_F32};
         if (l == 0)
-            in = (struct og_matrix){.features = true, .dim = f->ds->dim, .dtype = f->ds->dtype};
+            in = (struct og_matrix){.features = true, .dim = f->ds->dim, .dtype = f->ds->kept};
         else
             OG_TRY(og__infer_step_files(f, og__combine_step(l - 1), &in.files, err));
         rc = og__infer_layer(f, l, &in, err);
