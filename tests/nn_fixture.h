@@ -217,12 +217,17 @@ static inline void fixture_model(struct fixture *f)
         f->config.norm = strcmp(norm, "batch") == 0 ? OG_NORM_BATCH : OG_NORM_LAYER;
 }
 
+static inline void fixture_path(char *path, size_t bytes, const char *name)
+{
+    const char *elsewhere = getenv("OUTGROW_TEST_GOLDEN"); /* tools/gpu-bundle brings them along */
+    snprintf(path, bytes, "%s/nn_%s.safetensors", elsewhere ? elsewhere : TEST_GOLDEN, name);
+}
+
 static inline void fixture_open(struct fixture *f, const char *name)
 {
     char path[512];
     memset(f, 0, sizeof(*f));
-    const char *elsewhere = getenv("OUTGROW_TEST_GOLDEN"); /* tools/gpu-bundle brings them along */
-    snprintf(path, sizeof(path), "%s/nn_%s.safetensors", elsewhere ? elsewhere : TEST_GOLDEN, name);
+    fixture_path(path, sizeof(path), name);
     f->bytes = whole_tensors(path, &f->t);
     f->config = (struct og_model_config){
         .layers = (int)strtol(fixture_text(f, "layers"), NULL, 10),

@@ -3,6 +3,7 @@
  * failing in turn. */
 #include "nn_fixture.h"
 #include "tested_device.h"
+#include "typed_fixture.h"
 
 #include "device/virtual.h"
 #include "nn/device/backend.h"
@@ -15,6 +16,15 @@ static const char *const cases[] = {"sage3",       "gcn3_batch",  "gat3",       
                                     "sage_max2",   "gin2_wide",   "gin3_batch", "pinsage2",
                                     "sage3_layer", "sage2_multi", "link_mlp",   "link_margin",
                                     "value_huber"};
+
+/* A model of each kind of relational one, with and without features, norms, tasks and decoders. */
+static const char *const typed_cases[] = {
+    "typed_sage3",        "typed_sage2_bare",    "typed_sage2_trained",   "typed_sage_max2",
+    "typed_gin3",         "typed_sage3_layer",   "typed_sage_max2_batch", "typed_gat3",
+    "typed_gat2_trained", "typed_gat2_batch",    "typed_gat2_narrow",     "typed_gin2_trained",
+    "typed_link_sage3",   "typed_link_gin2_mlp", "typed_rgcn2",           "typed_rgcn3_bases",
+    "typed_rgcn2_batch",  "typed_rgcn2_few",     "typed_rgcn2_blended",   "typed_rgcn2_distmult",
+    "typed_rgcn2_margin"};
 
 enum { STEPS = 3 };
 
@@ -34,14 +44,17 @@ static struct og_model_config with_dropout(const struct fixture *f)
     return c;
 }
 
-static int steps(const struct fixture *f, struct og_model *m, struct made *out, struct og_err *err)
+/* t: of a typed graph, else NULL. */
+static int steps(const struct fixture *f, const struct typed *t, struct og_model *m,
+                 struct made *out, struct og_err *err)
 {
     for (uint32_t s = 0; s < STEPS; s++) {
         const struct og_batch *batch = &f->batch[s % f->n_batches];
-        const struct og_rows x = fixture_rows(f, batch);
+        const struct og_rows own = t ? (struct og_rows){0} : fixture_rows(f, batch);
+        const struct og_rows *x = t ? t->x[s % f->n_batches] : &own;
         const struct og_step key = {.seed = 1, .epoch = 1, .batch = s};
         struct og_metrics got = {0};
-        int rc = og__model_gradients(m, batch, &x, f->labels[s % f->n_batches], &key, &got, err);
+        int rc = og__model_gradients(m, batch, x, f->labels[s % f->n_batches], &key, &got, err);
         rc = rc < 0 ? rc : og__model_update(m, f->lr, f->weight_decay, s + 1, err);
         if (rc < 0)
             return rc;
@@ -69,19 +82,25 @@ static int collect(struct og_model *m, struct made *out, struct og_err *err)
 }
 
 /* With SGD: Adam makes steps of what is zero but for rounding, as a bias before batch norm is. */
-static int make(const struct fixture *f, const struct og_nn_ops *ops, struct made *out,
-                struct og_err *err)
+static int make_of(const struct fixture *f, const struct typed *t, const struct og_nn_ops *ops,
+                   struct made *out, struct og_err *err)
 {
     const struct og_model_config c = with_dropout(f);
     struct og_model *m = NULL;
     *out = (struct made){0};
     int rc = og__model_create(&m, ops, &c, OG_OPTIMIZER_SGD, 9, NULL, NULL, err);
-    rc = rc < 0 ? rc : steps(f, m, out, err);
+    rc = rc < 0 ? rc : steps(f, t, m, out, err);
     rc = rc < 0 ? rc : collect(m, out, err);
     if (rc == 0 && ops == tested_ops()) /* all that operators needed was planned */
         assert_int_equal(m->backend->extra_bytes, 0);
     og__model_free(m);
     return rc;
+}
+
+static int make(const struct fixture *f, const struct og_nn_ops *ops, struct made *out,
+                struct og_err *err)
+{
+    return make_of(f, NULL, ops, out, err);
 }
 
 /* Gradients that are zero but for rounding are held against LEAST. */
@@ -99,63 +118,122 @@ static void assert_close(const char *name, const struct made *got, const struct 
         assert_true(fabs(got->loss[s] / want->loss[s] - 1) < 1e-5);
 }
 
+static void compare(const char *name, const struct fixture *f, const struct typed *t, uint64_t seed)
+{
+    struct made want, first, again;
+    struct og_virtual v = og__virtual_usual;
+    assert_int_equal(make_of(f, t, &og__ops_cpu, &want, NULL), 0);
+    og__virtual_become(&v);
+    assert_int_equal(make_of(f, t, tested_ops(), &first, NULL), 0);
+    assert_close(name, &first, &want);
+    for (int k = 1; k < OG__ORDERS; k++) {
+        v.order = (enum og__order)k;
+        v.pace = k == 1 ? OG__LAZY : OG__SEEDED;
+        v.seed = seed;
+        og__virtual_become(&v);
+        assert_int_equal(make_of(f, t, tested_ops(), &again, NULL), 0);
+        assert_memory_equal(again.value, first.value, first.n * sizeof(float));
+        assert_memory_equal(again.loss, first.loss, sizeof(first.loss));
+        free(again.value);
+    }
+    free(want.value);
+    free(first.value);
+}
+
 static void as_the_processors_make_it_and_always_the_same(void **state)
 {
     (void)state;
     for (size_t c = 0; c < OG_COUNT(cases); c++) {
         struct fixture f;
-        struct made want, first, again;
-        struct og_virtual v = og__virtual_usual;
         fixture_open(&f, cases[c]);
-        assert_int_equal(make(&f, &og__ops_cpu, &want, NULL), 0);
-        og__virtual_become(&v);
-        assert_int_equal(make(&f, tested_ops(), &first, NULL), 0);
-        assert_close(cases[c], &first, &want);
-        for (int k = 1; k < OG__ORDERS; k++) {
-            v.order = (enum og__order)k;
-            v.pace = k == 1 ? OG__LAZY : OG__SEEDED;
-            v.seed = c;
-            og__virtual_become(&v);
-            assert_int_equal(make(&f, tested_ops(), &again, NULL), 0);
-            assert_memory_equal(again.value, first.value, first.n * sizeof(float));
-            assert_memory_equal(again.loss, first.loss, sizeof(first.loss));
-            free(again.value);
-        }
-        free(want.value);
-        free(first.value);
+        compare(cases[c], &f, NULL, c);
         fixture_close(&f);
     }
 }
 
+static void so_are_models_of_typed_graphs(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < OG_COUNT(typed_cases); c++) {
+        struct typed t;
+        typed_open(&t, typed_cases[c]);
+        compare(typed_cases[c], &t.f, &t, c);
+        typed_close(&t);
+    }
+}
+
+/* Of the device's memory and of the host's, what was told before, and next to nothing less. */
+static void memory_of_typed_graphs_is_what_was_told(void **state)
+{
+    (void)state;
+    of_a_virtual_device();
+    for (size_t c = 0; c < OG_COUNT(typed_cases); c++) {
+        struct typed t;
+        struct og_type_counts most;
+        struct made out = {0};
+        struct og_model *m;
+        typed_open(&t, typed_cases[c]);
+        const struct og_model_config config = with_dropout(&t.f);
+        const struct og_batch_caps caps = typed_caps(&t, &most);
+        const size_t told = og__model_bytes(tested_ops(), &config, OG_OPTIMIZER_SGD) +
+                            og__model_workspace_bytes(tested_ops(), &config, &caps, true, 1) +
+                            tested_ops()->own_there();
+        struct og_budget *host = og__budget_new(told);
+        assert_int_equal(
+            og__model_create(&m, tested_ops(), &config, OG_OPTIMIZER_SGD, 9, NULL, host, NULL), 0);
+        assert_int_equal(og__model_reserve(m, &caps, true, NULL), 0);
+        const size_t used = og__budget_used(host) + og__budget_used(m->own.budget);
+        if (used > told || used < told * 9 / 10)
+            fail_msg("%s: %zu bytes, told %zu", typed_cases[c], used, told);
+        assert_int_equal(steps(&t.f, &t, m, &out, NULL), 0);
+        assert_int_equal(og__budget_used(host) + og__budget_used(m->own.budget), used);
+        og__model_free(m);
+        assert_int_equal(og__budget_used(host), 0);
+        og__budget_free(host);
+        og__type_counts_release(&most);
+        typed_close(&t);
+    }
+}
+
 /* Each says so, and gives back what it has. */
+static void check_failures(const char *name, const struct fixture *f, const struct typed *t)
+{
+    struct og_virtual v = og__virtual_usual;
+    struct made out;
+    og__virtual_become(&v);
+    assert_int_equal(make_of(f, t, tested_ops(), &out, NULL), 0);
+    free(out.value);
+    const uint64_t calls = og__virtual_calls();
+    assert_true(calls > 300);
+    v.pace = OG__LAZY;
+    for (v.fail = 1; v.fail <= calls; v.fail += v.fail < 60 ? 1 : 17) {
+        struct og_err err = {0};
+        og__virtual_become(&v);
+        int rc = make_of(f, t, tested_ops(), &out, &err);
+        if (og__virtual_calls() > v.fail + 12 || (rc < 0) != (err.code < 0))
+            fail_msg("%s: call %llu of %llu: %d, then %llu calls", name, (unsigned long long)v.fail,
+                     (unsigned long long)calls, rc, (unsigned long long)og__virtual_calls());
+        free(out.value);
+    }
+}
+
 static void every_call_may_fail(void **state)
 {
     (void)state;
     of_a_virtual_device();
     static const char *const some[] = {"gat3", "gin3_batch", "link_mlp"};
+    static const char *const typed[] = {"typed_gat2_trained", "typed_rgcn2_distmult"};
     for (size_t c = 0; c < OG_COUNT(some); c++) {
         struct fixture f;
-        struct og_virtual v = og__virtual_usual;
-        struct made out;
-        struct og_err err = {0};
         fixture_open(&f, some[c]);
-        og__virtual_become(&v);
-        assert_int_equal(make(&f, tested_ops(), &out, NULL), 0);
-        free(out.value);
-        const uint64_t calls = og__virtual_calls();
-        assert_true(calls > 300);
-        v.pace = OG__LAZY;
-        for (v.fail = 1; v.fail <= calls; v.fail += v.fail < 60 ? 1 : 17) {
-            err = (struct og_err){0};
-            og__virtual_become(&v);
-            int rc = make(&f, tested_ops(), &out, &err);
-            if (og__virtual_calls() > v.fail + 12 || (rc < 0) != (err.code < 0))
-                fail_msg("%s: call %llu of %llu: %d, then %llu calls", some[c],
-                         (unsigned long long)v.fail, (unsigned long long)calls, rc,
-                         (unsigned long long)og__virtual_calls());
-            free(out.value);
-        }
+        check_failures(some[c], &f, NULL);
         fixture_close(&f);
+    }
+    for (size_t c = 0; c < OG_COUNT(typed); c++) {
+        struct typed t;
+        typed_open(&t, typed[c]);
+        check_failures(typed[c], &t.f, &t);
+        typed_close(&t);
     }
     og__virtual_become(&og__virtual_usual);
 }
@@ -252,6 +330,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_the_processors_make_it_and_always_the_same),
+        cmocka_unit_test(so_are_models_of_typed_graphs),
+        cmocka_unit_test(memory_of_typed_graphs_is_what_was_told),
         cmocka_unit_test(every_call_may_fail),
         cmocka_unit_test(what_is_under_way_is_waited_for),
         cmocka_unit_test(too_little_memory_is_refused),

@@ -24,7 +24,7 @@ static int run_once(void)
     for (size_t i = 0; i < OG_COUNT(operators); i++)
         failed += operators[i]() != 0;
     if (!on_gpu()) /* the host looks into the model's parameters */
-        failed += main_of_test_nn_golden() != 0;
+        failed += (main_of_test_nn_golden() != 0) + (main_of_test_nn_typed() != 0);
     og__ops_on_virtual_end();
     return failed > 0;
 }
@@ -48,7 +48,7 @@ int main(void)
         for (size_t i = 0; i < OG_COUNT(operators); i++)
             failed += operators[i]() != 0;
         if (order == OG__FORWARDS) /* of the others: test_device_models.c */
-            failed += main_of_test_nn_golden() != 0;
+            failed += (main_of_test_nn_golden() != 0) + (main_of_test_nn_typed() != 0);
         og__ops_on_virtual_end();
     }
     return failed > 0;

@@ -100,8 +100,7 @@ static void pairs_equal_their_reference(void **state)
             assert_int_equal(og__ops_reference.pair_back(b.be, &same, NULL), 0);
             assert_close("back", got, want, rows * dim, OG__TOLERANCE_PAIR);
         }
-        if (og__ops_cpu.pair_kinds) /* devices have none yet */
-            kinds_equal_their_reference(&b, &op, g, first, list, rows);
+        kinds_equal_their_reference(&b, &op, g, first, list, rows);
         free(ends);
         free(first);
         free(list);
@@ -340,6 +339,41 @@ static void ranks_are_those_of_the_scores(void **state)
     og__pairs_close(&p);
 }
 
+/* Of edges of several relations, each of which is ranked twice. */
+static void ranks_of_both_ends_equal_their_reference(void **state)
+{
+    (void)state;
+    enum { EDGES = 100, RIVALS = 9, NODES = 30, N = 2 * EDGES + 2 * EDGES * RIVALS };
+    static uint32_t a[N], b[N];
+    static float score[N];
+    struct bench at;
+    start();
+    bench_open(&at, 2, 8);
+    for (uint32_t p = 0; p < N; p++) {
+        a[p] = og__rng_below(&rng, NODES);
+        b[p] = og__rng_below(&rng, NODES);
+        score[p] = (float)og__rng_below(&rng, 40);
+    }
+    for (int both = 0; both < 2; both++) {
+        const struct og_pairs pairs = {.n_edges = EDGES,
+                                       .n_negatives = EDGES,
+                                       .n_rivals = RIVALS,
+                                       .n = N,
+                                       .a = a,
+                                       .b = b,
+                                       .both_ends = both};
+        struct og_metrics got = {0}, want = {0};
+        const struct og_rank op = {&pairs, score, &got}, alike = {&pairs, score, &want};
+        assert_int_equal(og__ops_cpu.rank(at.be, &op, NULL), 0);
+        assert_int_equal(og__ops_reference.rank(at.be, &alike, NULL), 0);
+        assert_int_equal(got.ranked, both ? 2 * EDGES : EDGES);
+        assert_int_equal(got.ranked, want.ranked);
+        assert_true(fabs(got.reciprocal_ranks - want.reciprocal_ranks) < 1e-9);
+        assert_memory_equal(got.hits, want.hits, sizeof(got.hits));
+    }
+    bench_close(&at);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +382,7 @@ int main(void)
         cmocka_unit_test(areas_are_those_of_all_pairs),
         cmocka_unit_test(scores_that_are_no_numbers_have_no_area),
         cmocka_unit_test(ranks_are_those_of_the_scores),
+        cmocka_unit_test(ranks_of_both_ends_equal_their_reference),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

@@ -2,10 +2,73 @@
  * differences, and the same bits for any number of threads. */
 #include "nn_slopes.h"
 
+/* ==== rows to places, zeros and numbers ==== */
+
+enum { PUT = 130, PUT_INTO = 170, PUT_DIM = 37 };
+
+/* Half of the rows of x in one order, to places in another; what no row goes to stays. */
+static void rows_are_put_to_places(enum og_dtype dtype)
+{
+    struct bench b;
+    uint32_t from[PUT], place[PUT_INTO];
+    start();
+    bench_open(&b, 2, PUT_DIM);
+    float *x = random_floats((size_t)2 * PUT * PUT_DIM);
+    float *got = random_floats((size_t)PUT_INTO * PUT_DIM);
+    float *want = copy_floats(got, (size_t)PUT_INTO * PUT_DIM);
+    for (uint32_t i = 0; i < PUT; i++)
+        from[i] = og__rng_below(&rng, 2 * PUT);
+    for (uint32_t i = 0; i < PUT_INTO; i++) {
+        const uint32_t other = og__rng_below(&rng, i + 1);
+        place[i] = place[other];
+        place[other] = i;
+    }
+    struct og_put put = {.x = og__dense(x, 2 * PUT, PUT_DIM), .n = PUT, .place = place, .to = got};
+    put.x.index = from;
+    put.x.dtype = dtype;
+    put.x.stride = PUT_DIM * og__dtype_size(dtype);
+    struct og_put alike = put;
+    alike.to = want;
+    assert_int_equal(og__ops_cpu.put(b.be, &put, NULL), 0);
+    assert_int_equal(og__ops_reference.put(b.be, &alike, NULL), 0);
+    assert_memory_equal(got, want, (size_t)PUT_INTO * PUT_DIM * sizeof(*got));
+    free(x);
+    free(got);
+    free(want);
+    bench_close(&b);
+}
+
+static void rows_of_any_dtype_are_put_to_places(void **state)
+{
+    (void)state;
+    rows_are_put_to_places(OG_F32);
+    rows_are_put_to_places(OG_U8);
+}
+
+static void zeros_and_numbers_end_where_they_are_told_to(void **state)
+{
+    (void)state;
+    enum { N = 1000, SOME = 700 };
+    static uint32_t there[N];
+    struct bench b;
+    bench_open(&b, 1, 4);
+    memset(there, 7, sizeof(there));
+    assert_int_equal(og__ops_cpu.number(b.be, there, SOME, NULL), 0);
+    for (uint32_t i = 0; i < N; i++)
+        assert_int_equal(there[i], i < SOME ? i : 0x07070707);
+    assert_int_equal(og__ops_cpu.clear(b.be, there, SOME * sizeof(*there), NULL), 0);
+    for (uint32_t i = 0; i < N; i++)
+        assert_int_equal(there[i], i < SOME ? 0 : 0x07070707);
+    bench_close(&b);
+}
+
 /* ==== matrices mixed of others ==== */
 
 enum { MIX_MADE = 3, MIX_BASE = 5, MIX_ROWS = 7 };
-static const uint32_t mix_rows[MIX_MADE] = {4, 0, 6};
+#define MIX_THESE \
+    {             \
+        4, 0, 6   \
+    }
 
 struct mixing {
     struct og_mix op;
@@ -33,7 +96,7 @@ static void mix_equals_reference_and_slopes(size_t n, int threads)
         out[k] = random_floats(made);
         dbase[k] = copy_floats(before, base);
         dweight[k] = calloc(weights, sizeof(float));
-        const struct og_mix op = {MIX_MADE, MIX_BASE, n, mix_rows, weight, bases, out[k]};
+        const struct og_mix op = {MIX_MADE, MIX_BASE, n, MIX_THESE, weight, bases, out[k]};
         const struct og_mix_back back = {&op, c, dbase[k], dweight[k], partial};
         assert_int_equal(ops->mix(b.be, &op, NULL), 0);
         assert_int_equal(ops->mix_back(b.be, &back, NULL), 0);
@@ -41,7 +104,7 @@ static void mix_equals_reference_and_slopes(size_t n, int threads)
     assert_close("made", out[0], out[1], made, OG__TOLERANCE_MIX);
     assert_close("dbase", dbase[0], dbase[1], base, OG__TOLERANCE_MIX);
     assert_close("dweight", dweight[0], dweight[1], weights, OG__TOLERANCE_MIX);
-    struct mixing x = {{MIX_MADE, MIX_BASE, n, mix_rows, weight, bases, out[1]}, c};
+    struct mixing x = {{MIX_MADE, MIX_BASE, n, MIX_THESE, weight, bases, out[1]}, c};
     struct slopes s = {mix_value, &x, 0.25f, 1e-3, 0, 0};
     for (size_t i = 0; i < base; i++) /* it was added */
         dbase[0][i] -= before[i];
@@ -63,8 +126,6 @@ static void mixing_equals_reference_and_slopes(void **state)
 {
     (void)state;
     static const size_t sizes[] = {1, 77, 1024, 2500};
-    if (!og__ops_cpu.mix) /* devices have none yet */
-        skip();
     for (size_t i = 0; i < OG_COUNT(sizes); i++)
         mix_equals_reference_and_slopes(sizes[i], 1 + (int)i % 3);
 }
@@ -155,7 +216,7 @@ static void blend_and_back(struct blending *p, const struct og_nn_ops *ops)
 {
     const struct og_blend_sort there = {.block = &p->block, .out = p->op.edges};
     const struct og_blend_sort back = {.block = &p->block, .by_source = true, .out = p->by_source};
-    const struct og_blend_weights weights = {&p->op, p->c, p->dweight};
+    const struct og_blend_weights weights = {&p->op, p->block.n_edges, p->c, p->dweight};
     const struct og_blend_rows rows = {&p->op, p->by_source, p->c, p->dx};
     assert_int_equal(ops->blend_sort(p->b.be, &there, NULL), 0);
     assert_int_equal(ops->blend_sort(p->b.be, &back, NULL), 0);
@@ -178,8 +239,6 @@ static void blending_equals_reference_and_slopes(void **state)
         uint32_t n_dst, n_src, bases;
         int dim, threads;
     } sizes[] = {{1, 1, 1, 1, 1}, {40, 70, 2, 17, 1}, {150, 300, 5, 32, 2}, {700, 90, 3, 5, 3}};
-    if (!og__ops_cpu.blend) /* devices have none yet */
-        skip();
     for (size_t i = 0; i < OG_COUNT(sizes); i++) {
         struct blending p[BACKENDS];
         for (int k = 0; k < BACKENDS; k++) {
@@ -207,8 +266,6 @@ static void blending_has_the_same_bits_on_any_number_of_threads(void **state)
 {
     (void)state;
     struct blending p[3];
-    if (!og__ops_cpu.blend)
-        skip();
     for (int k = 0; k < 3; k++) {
         blending_open(&p[k], 1500, 800, 3, 24, k + 1);
         blend_and_back(&p[k], &og__ops_cpu);
@@ -532,6 +589,8 @@ static void same_bits_for_any_number_of_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_any_dtype_are_put_to_places),
+        cmocka_unit_test(zeros_and_numbers_end_where_they_are_told_to),
         cmocka_unit_test(mixing_equals_reference_and_slopes),
         cmocka_unit_test(blending_equals_reference_and_slopes),
         cmocka_unit_test(blending_has_the_same_bits_on_any_number_of_threads),

@@ -448,7 +448,7 @@ def what_there_is_not_says_so():
     assert "--embedding" in refused("train", "bare", *RUN, "--run", "no")
     assert "width" in refused("train", "full", *RUN, "--model", "gin", "--run", "no")
     assert "--aggregator gcn" in refused("train", "full", *RUN, "--model", "sage", "--aggregator", "gcn", "--run", "no")
-    for option in (["--model", "pinsage"], ["--model", "gcn"], ["--device", "virtual"],
+    for option in (["--model", "pinsage"], ["--model", "gcn"],
                    ["--policy", "file:few.npy"], ["--sampler", "ladies"],
                    ["--workers", 2, "--exchange"], ["--memory", "20M"]):
         refused("train", "full", *RUN, *option, "--run", "no")

@@ -100,6 +100,23 @@ int og__cpu_push(struct og_nn_backend *be, void *there, const void *host, size_t
     return og__cpu_fetch(be, there, host, bytes, err);
 }
 
+int og__cpu_clear(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err)
+{
+    (void)be;
+    (void)err;
+    memset(there, 0, bytes);
+    return 0;
+}
+
+int og__cpu_number(struct og_nn_backend *be, uint32_t *there, uint32_t n, struct og_err *err)
+{
+    (void)be;
+    (void)err;
+    for (uint32_t i = 0; i < n; i++)
+        there[i] = i;
+    return 0;
+}
+
 size_t og__cpu_room_bytes(size_t bytes)
 {
     (void)bytes;

@@ -18,13 +18,25 @@ void og__carve_rooms(const struct og_nn_ops *ops, const struct og_room_sizes *n,
     out->targets = take_room(ops, arena, n->targets, sizeof(float));
     out->a = take_room(ops, arena, n->pairs, sizeof(uint32_t));
     out->b = take_room(ops, arena, n->pairs, sizeof(uint32_t));
+    out->relation = take_room(ops, arena, n->relations, sizeof(uint32_t));
+}
+
+void og__carve_numbers(const struct og_nn_ops *ops, uint64_t n, struct og_arena *host,
+                       struct og_arena *there, struct og_numbers *out)
+{
+    out->host = og__carve(host, (size_t)n * sizeof(*out->host));
+    out->room = take_room(ops, there, n, sizeof(*out->host));
 }
 
 void og__carve_block_room(const struct og_nn_ops *ops, const struct og_block *b,
                           struct og_arena *arena, struct og_block_room *out)
 {
-    out->indptr = take_room(ops, arena, (uint64_t)b->n_dst + 1, sizeof(*b->indptr));
+    const uint64_t lists = OG_MAX(b->n_dst, b->n_lists);
+    const uint64_t relations = b->n_relations > 0 ? (uint64_t)b->n_relations + 1 : 0;
+    out->indptr = take_room(ops, arena, lists + 1, sizeof(*b->indptr));
     out->src = take_room(ops, arena, b->n_edges, sizeof(*b->src));
+    out->dst = take_room(ops, arena, b->n_lists, sizeof(*b->dst));
+    out->relation = take_room(ops, arena, relations, sizeof(*b->relation));
     out->weight = take_room(ops, arena, b->n_edges, sizeof(*b->weight));
     out->degree = take_room(ops, arena, b->n_src, sizeof(*b->degree));
 }
@@ -41,18 +53,29 @@ int og__deliver(struct og_model *m, void *host, size_t bytes, const void *room, 
     return room && bytes > 0 ? og__model_fetch(m, host, room, bytes, err) : 0;
 }
 
+int og__bring_numbers(struct og_model *m, const struct og_numbers *numbers, uint32_t n,
+                      struct og_err *err)
+{
+    return og__bring(m, numbers->host, n * sizeof(*numbers->host), numbers->room, err);
+}
+
 int og__bring_block(struct og_model *m, const struct og_block *b, const struct og_block_room *room,
                     struct og_block *there, struct og_err *err)
 {
     int rc = 0;
     size_t edges = b->n_edges, beyond = b->degree ? b->n_src - b->n_dst : 0;
+    const size_t lists = og__lists_of(b), relations = b->n_relations + (size_t)1;
     *there = *b;
     there->indptr = og__there(b->indptr, room->indptr);
     there->src = og__there(b->src, room->src);
+    there->dst = og__there(b->dst, room->dst);
+    there->relation = og__there(b->relation, room->relation);
     there->weight = og__there(b->weight, room->weight);
     there->degree = og__there(b->degree, room->degree);
-    OG_TRY(og__bring(m, b->indptr, (b->n_dst + (size_t)1) * sizeof(*b->indptr), room->indptr, err));
+    OG_TRY(og__bring(m, b->indptr, (lists + 1) * sizeof(*b->indptr), room->indptr, err));
     OG_TRY(og__bring(m, b->src, edges * sizeof(*b->src), room->src, err));
+    OG_TRY(og__bring(m, b->dst, lists * sizeof(*b->dst), room->dst, err));
+    OG_TRY(og__bring(m, b->relation, relations * sizeof(*b->relation), room->relation, err));
     OG_TRY(og__bring(m, b->weight, edges * sizeof(*b->weight), room->weight, err));
     OG_TRY(og__bring(m, b->degree, beyond * sizeof(*b->degree), room->degree, err));
 out:
@@ -65,8 +88,13 @@ int og__bring_pairs(struct og_model *m, const struct og_pairs *p, const struct o
     *there = *p;
     there->a = og__there(p->a, room->a);
     there->b = og__there(p->b, room->b);
-    int rc = og__bring(m, p->a, p->n * sizeof(*p->a), room->a, err);
-    return rc < 0 ? rc : og__bring(m, p->b, p->n * sizeof(*p->b), room->b, err);
+    there->relation = og__there(p->relation, room->relation);
+    int rc;
+    OG_TRY(og__bring(m, p->a, p->n * sizeof(*p->a), room->a, err));
+    OG_TRY(og__bring(m, p->b, p->n * sizeof(*p->b), room->b, err));
+    OG_TRY(og__bring(m, p->relation, p->n * sizeof(*p->relation), room->relation, err));
+out:
+    return rc;
 }
 
 int og__bring_rows(struct og_model *m, const struct og_rows *x, uint32_t n, void *room,

@@ -13,14 +13,21 @@
 
 /* Room for copies; NULL: none is needed. */
 struct og_rooms {
-    void *rows, *own, *made, *logits, *targets, *a, *b;
+    void *rows, *own, *made, *logits, *targets, *a, *b, *relation;
     struct og_block_room {
-        void *indptr, *src, *weight, *degree;
+        void *indptr, *src, *dst, *relation, *weight, *degree;
     } hop[OG_MAX_HOPS];
 };
 /* Elements of each. */
 struct og_room_sizes {
-    uint64_t rows, own, made, logits, targets, pairs;
+    uint64_t rows, own, made, logits, targets, pairs, relations;
+};
+
+/* Numbers that the host makes of a batch, and where operators find them: room NULL where the host
+ * has them. */
+struct og_numbers {
+    uint32_t *host;
+    void *room;
 };
 
 /* Take `bytes` of an arena; one without a base only counts, and gives NULL. */
@@ -38,6 +45,9 @@ static inline void *og__carve_zeros(struct og_arena *arena, size_t bytes) /* the
 }
 void og__carve_rooms(const struct og_nn_ops *ops, const struct og_room_sizes *n,
                      struct og_arena *arena, struct og_rooms *out);
+/* n of them, of an arena of the host's and of one where operators read. */
+void og__carve_numbers(const struct og_nn_ops *ops, uint64_t n, struct og_arena *host,
+                       struct og_arena *there, struct og_numbers *out);
 void og__carve_block_room(const struct og_nn_ops *ops, const struct og_block *b,
                           struct og_arena *arena, struct og_block_room *out);
 
@@ -46,9 +56,15 @@ static inline void *og__there(const void *host, void *room)
 {
     return host && room ? room : (void *)host;
 }
+static inline uint32_t *og__numbers_there(const struct og_numbers *n)
+{
+    return og__there(n->host, n->room);
+}
 /* Put it there. */
 OG_MUST_CHECK int og__bring(struct og_model *m, const void *host, size_t bytes, void *room,
                             struct og_err *err);
+OG_MUST_CHECK int og__bring_numbers(struct og_model *m, const struct og_numbers *numbers,
+                                    uint32_t n, struct og_err *err);
 OG_MUST_CHECK int og__bring_block(struct og_model *m, const struct og_block *b,
                                   const struct og_block_room *room, struct og_block *there,
                                   struct og_err *err);

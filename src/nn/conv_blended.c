@@ -106,8 +106,10 @@ int og__blended_backward(struct og_model *m, int l, struct og_rows in, struct og
                            .plus_through = &as_it_is,
                            .plus = og__dense(m->at.mixing.t, b->n_src, layer->n_in)};
     const struct og_blend forward = blend_of(m, l, in);
-    const struct og_blend_weights of_weights = {
-        .forward = &forward, .dz = forward.z, .dweight = layer->param[OG__COMP]->grad};
+    const struct og_blend_weights of_weights = {.forward = &forward,
+                                                .n_edges = b->n_edges,
+                                                .dz = forward.z,
+                                                .dweight = layer->param[OG__COMP]->grad};
     int rc;
     OG_TRY(og__own_gradients(m, l, own, dy, err));
     OG_TRY(bases_gradient(m, l, dy, err));

@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-enum { AT_A_TIME = 8 };
+enum { AT_A_TIME = OG__MOST_MIXED };
 
 /* ==== memory ==== */
 
@@ -132,7 +132,7 @@ static int list_by_destination(struct og_model *m, int l, struct og_sparse *out,
                                       .src = b->dst};
     const struct og_transpose op = {&one_each, at->first, at->list, NULL};
     *out = (struct og_sparse){.n_rows = b->n_dst, .indptr = at->first, .col = at->list};
-    int rc = og__number(m, at->number, b->n_lists + 1, err);
+    int rc = m->ops->number(m->backend, at->number, b->n_lists + 1, err);
     return rc < 0 ? rc : m->ops->transpose(m->backend, &op, err);
 }
 
@@ -144,11 +144,11 @@ struct turn {
     uint32_t relation[AT_A_TIME];
 };
 
-static bool next_turn(const struct og_block *b, struct turn *t)
+static bool next_turn(const struct og_layer_work *w, struct turn *t)
 {
     t->n = 0;
-    for (; t->next < b->n_relations && t->n < AT_A_TIME; t->next++)
-        if (b->relation[t->next] < b->relation[t->next + 1])
+    for (; t->next < w->block->n_relations && t->n < AT_A_TIME; t->next++)
+        if (w->relation[t->next] < w->relation[t->next + 1])
             t->relation[t->n++] = t->next;
     return t->n > 0;
 }
@@ -161,13 +161,14 @@ static size_t matrix_size(const struct og_model *m, int l)
 static struct og_mix mix_of(const struct og_model *m, int l, const struct turn *t)
 {
     const struct og_layer *layer = &m->layer[l];
-    return (struct og_mix){.n_made = t->n,
-                           .n_base = (uint32_t)m->config.bases,
-                           .n = matrix_size(m, l),
-                           .row = t->relation,
-                           .weight = layer->param[OG__COMP]->value,
-                           .base = layer->param[OG__NEIGHBOUR]->value,
-                           .made = m->at.mixing.matrix};
+    struct og_mix op = {.n_made = t->n,
+                        .n_base = (uint32_t)m->config.bases,
+                        .n = matrix_size(m, l),
+                        .weight = layer->param[OG__COMP]->value,
+                        .base = layer->param[OG__NEIGHBOUR]->value,
+                        .made = m->at.mixing.matrix};
+    memcpy(op.row, t->relation, t->n * sizeof(*op.row));
+    return op;
 }
 
 /* Those of the turn are there: where they are mixed. */
@@ -211,12 +212,12 @@ static int multiply_lists(struct og_model *m, int l, struct og_err *err)
     const struct og_layer_work *w = &m->at.work[l];
     const size_t in = (size_t)layer->n_in, out = (size_t)layer->n_out;
     int rc = 0;
-    for (struct turn t = {0}; next_turn(w->block, &t);) {
+    for (struct turn t = {0}; next_turn(w, &t);) {
         OG_TRY(make_matrices(m, l, &t, err));
         for (uint32_t i = 0; i < t.n; i++) {
             struct og_weight weight;
-            const uint32_t first = w->block->relation[t.relation[i]];
-            const uint32_t n = w->block->relation[t.relation[i] + 1] - first;
+            const uint32_t first = w->relation[t.relation[i]];
+            const uint32_t n = w->relation[t.relation[i] + 1] - first;
             struct og_affine op = {
                 .rows = n, .cols = layer->n_out, .y = m->at.mixing.t + first * out, .n_inputs = 1};
             OG_TRY(og__pack_matrix(m, matrix_at(m, l, &t, i), layer->n_in, layer->n_out,
@@ -279,8 +280,8 @@ static int relation_gradient(struct og_model *m, int l, const struct turn *t, ui
 {
     const struct og_layer *layer = &m->layer[l];
     const struct og_layer_work *w = &m->at.work[l];
-    const uint32_t first = w->block->relation[t->relation[i]];
-    const uint32_t n = w->block->relation[t->relation[i] + 1] - first;
+    const uint32_t first = w->relation[t->relation[i]];
+    const uint32_t n = w->relation[t->relation[i] + 1] - first;
     float *a = w->a + first * (size_t)layer->n_in;
     struct og_rows dt = og__dense(dy, n, layer->n_out);
     struct og_weight weight;
@@ -324,7 +325,7 @@ static int matrix_gradients(struct og_model *m, int l, const float *dy, struct o
     int rc;
     OG_TRY(og__clear_grad(m, layer->param[OG__NEIGHBOUR], err));
     OG_TRY(mixed ? og__clear_grad(m, layer->param[OG__COMP], err) : 0);
-    for (struct turn t = {0}; next_turn(m->at.work[l].block, &t);) {
+    for (struct turn t = {0}; next_turn(&m->at.work[l], &t);) {
         if (m->ends->goes_back(m, l))
             OG_TRY(make_matrices(m, l, &t, err));
         for (uint32_t i = 0; i < t.n; i++)

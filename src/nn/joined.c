@@ -1,9 +1,5 @@
 #include "nn/joined.h"
 
-#include "nn/kernels.h"
-
-#include <string.h>
-
 int og__joined_check(const struct og_model_config *c, struct og_err *err)
 {
     const struct og_graph_types *g = c->types;
@@ -22,10 +18,13 @@ int og__joined_check(const struct og_model_config *c, struct og_err *err)
     return 0;
 }
 
-void og__carve_joined(const struct og_model_config *c, uint32_t n_ids, bool training,
-                      struct og_arena *arena, struct og_workspace *out)
+void og__carve_joined(const struct og_nn_ops *ops, const struct og_model_config *c, uint32_t n_ids,
+                      bool training, struct og_arena *numbers, struct og_arena *arena,
+                      struct og_workspace *out)
 {
     const size_t bytes = (size_t)n_ids * (size_t)c->in_dim * sizeof(float);
+    og__carve_numbers(ops, n_ids, numbers, arena, &out->place);
+    og__carve_numbers(ops, n_ids, numbers, arena, &out->number);
     out->joined = og__carve(arena, bytes);
     if (training && og__trains_input(c))
         out->djoined = og__carve(arena, bytes);
@@ -58,32 +57,67 @@ int og__joined_check_rows(const struct og_model *m, const struct og_batch *batch
     return 0;
 }
 
+/* Where each type's begin, by types. */
+static struct counts starts_of(const struct counts *n, uint32_t n_types)
+{
+    struct counts first = {{0}};
+    for (uint32_t t = 1; t < n_types; t++)
+        first.of[t] = first.of[t - 1] + n->of[t - 1];
+    return first;
+}
+
+static int number_ids(struct og_model *m, const struct og_batch *batch, const struct counts *first,
+                      struct og_err *err)
+{
+    const struct og_graph_types *g = m->config.types;
+    const struct og_workspace *at = &m->at;
+    struct counts next = *first;
+    for (uint32_t i = 0; i < batch->n_ids; i++) {
+        const uint32_t t = og__graph_type(g, batch->ids[i]);
+        at->place.host[next.of[t]] = i;
+        at->number.host[next.of[t]++] = batch->ids[i] - og__first_id(g, t);
+    }
+    int rc = og__bring_numbers(m, &at->place, batch->n_ids, err);
+    return rc < 0 ? rc : og__bring_numbers(m, &at->number, batch->n_ids, err);
+}
+
+/* The n rows of type t, which begin at number `first` of all: parameters, or features. */
+static int rows_of_type(struct og_model *m, uint32_t t, uint32_t first, uint32_t n,
+                        const struct og_rows *x, const struct og_step *step, struct og_rows *out,
+                        struct og_err *err)
+{
+    const size_t at = first * (size_t)m->config.in_dim * sizeof(float);
+    char *room = m->at.room.rows;
+    float *dropped = m->at.dropped;
+    if (m->row[t]) {
+        *out = og__dense(m->row[t]->value, n, m->config.in_dim);
+        out->index = og__numbers_there(&m->at.number) + first;
+        return 0;
+    }
+    int rc = og__bring_rows(m, x, n, room ? room + at : NULL, out, err);
+    return rc < 0 ? rc
+                  : og__drop_input(m, out, n, step, OG__INPUT_KEY + OG__KEYS * t,
+                                   dropped ? dropped + at / sizeof(float) : NULL, err);
+}
+
 int og__join_rows(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
                   const struct og_step *step, struct og_err *err)
 {
     const struct og_graph_types *g = m->config.types;
     const struct counts n = count_types(g, batch);
-    const size_t dim = (size_t)m->config.in_dim;
-    struct og_rows of[OG_MOST_TYPES] = {{0}};
-    float *dropped = m->at.dropped;
-    struct counts at = {{0}};
-    int rc = 0;
+    const struct counts first = starts_of(&n, g->n_types);
+    int rc;
+    OG_TRY(number_ids(m, batch, &first, err));
     for (uint32_t t = 0; t < g->n_types; t++) {
-        if (m->row[t]) { /* by ids */
-            of[t] = og__dense(m->row[t]->value, (uint32_t)m->row[t]->shape[0], (int)dim);
+        struct og_put put = {.n = n.of[t],
+                             .place = og__numbers_there(&m->at.place) + first.of[t],
+                             .to = m->at.joined};
+        if (put.n == 0)
             continue;
-        }
-        of[t] = x[t];
-        OG_TRY(
-            og__drop_input(m, &of[t], n.of[t], step, OG__INPUT_KEY + OG__KEYS * t, dropped, err));
-        dropped = dropped ? dropped + n.of[t] * dim : NULL;
+        OG_TRY(rows_of_type(m, t, first.of[t], put.n, &x[t], step, &put.x, err));
+        OG_TRY(m->ops->put(m->backend, &put, err));
     }
-    for (uint32_t i = 0; i < batch->n_ids; i++) {
-        const uint32_t t = og__graph_type(g, batch->ids[i]);
-        const uint32_t row = m->row[t] ? batch->ids[i] - og__first_id(g, t) : at.of[t]++;
-        og__widen(m->at.joined + i * dim, og__row(&of[t], row), of[t].dtype, 0, dim);
-    }
-    m->at.input = og__dense(m->at.joined, batch->n_ids, (int)dim);
+    m->at.input = og__dense(m->at.joined, batch->n_ids, m->config.in_dim);
 out:
     return rc;
 }
@@ -91,20 +125,27 @@ out:
 /* ==== and back ==== */
 
 /* Rows that no batch has have none. */
+static int row_gradients(struct og_model *m, uint32_t t, uint32_t first, uint32_t n,
+                         struct og_err *err)
+{
+    struct og_put put = {.x = og__dense(m->at.djoined, n, m->config.in_dim),
+                         .n = n,
+                         .place = og__numbers_there(&m->at.number) + first,
+                         .to = m->row[t]->grad};
+    put.x.index = og__numbers_there(&m->at.place) + first;
+    int rc = og__clear_grad(m, m->row[t], err);
+    return rc < 0 || n == 0 ? rc : m->ops->put(m->backend, &put, err);
+}
+
 int og__joined_gradients(struct og_model *m, const struct og_batch *batch, struct og_err *err)
 {
     const struct og_graph_types *g = m->config.types;
-    const size_t dim = (size_t)m->config.in_dim;
+    const struct counts n = count_types(g, batch);
+    const struct counts first = starts_of(&n, g->n_types);
     int rc = 0;
-    for (uint32_t t = 0; t < g->n_types; t++)
+    for (uint32_t t = 0; m->at.djoined && t < g->n_types; t++)
         if (m->row[t])
-            OG_TRY(og__clear_grad(m, m->row[t], err));
-    for (uint32_t i = 0; m->at.djoined && i < batch->n_ids; i++) {
-        const uint32_t t = og__graph_type(g, batch->ids[i]);
-        if (m->row[t])
-            memcpy(m->row[t]->grad + (batch->ids[i] - og__first_id(g, t)) * dim,
-                   m->at.djoined + i * dim, dim * sizeof(float));
-    }
+            OG_TRY(row_gradients(m, t, first.of[t], n.of[t], err));
 out:
     return rc;
 }

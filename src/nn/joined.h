@@ -15,9 +15,10 @@ OG_MUST_CHECK int og__joined_check(const struct og_model_config *c, struct og_er
 /* x: for each type its rows. */
 OG_MUST_CHECK int og__joined_check_rows(const struct og_model *m, const struct og_batch *batch,
                                         const struct og_rows *x, struct og_err *err);
-/* As those of workspace.c. */
-void og__carve_joined(const struct og_model_config *c, uint32_t n_ids, bool training,
-                      struct og_arena *arena, struct og_workspace *out);
+/* As those of workspace.c; numbers: of the host's. */
+void og__carve_joined(const struct og_nn_ops *ops, const struct og_model_config *c, uint32_t n_ids,
+                      bool training, struct og_arena *numbers, struct og_arena *arena,
+                      struct og_workspace *out);
 /* Makes the matrix of them, which becomes the input. step: NULL without dropout. */
 OG_MUST_CHECK int og__join_rows(struct og_model *m, const struct og_batch *batch,
                                 const struct og_rows *x, const struct og_step *step,

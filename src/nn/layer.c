@@ -27,29 +27,7 @@ void og__add_skip(struct og_model *m, int l, struct og_rows x, enum og__directio
 
 int og__clear(struct og_model *m, void *there, size_t bytes, struct og_err *err)
 {
-    static const char zeros[4096];
-    int rc = 0;
-    for (size_t at = 0, some; at < bytes; at += some) {
-        some = OG_MIN(bytes - at, sizeof(zeros));
-        OG_TRY(og__model_push(m, (char *)there + at, zeros, some, err));
-    }
-out:
-    return rc;
-}
-
-int og__number(struct og_model *m, uint32_t *there, uint32_t n, struct og_err *err)
-{
-    enum { PIECE = 1024 };
-    uint32_t piece[PIECE];
-    int rc = 0;
-    for (uint32_t first = 0, some; first < n; first += some) {
-        some = OG_MIN(n - first, (uint32_t)PIECE);
-        for (uint32_t i = 0; i < some; i++)
-            piece[i] = first + i;
-        OG_TRY(og__model_push(m, there + first, piece, some * sizeof(*piece), err));
-    }
-out:
-    return rc;
+    return bytes > 0 ? m->ops->clear(m->backend, there, bytes, err) : 0;
 }
 
 int og__clear_grad(struct og_model *m, const struct og_param *p, struct og_err *err)

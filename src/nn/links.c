@@ -146,7 +146,7 @@ static int relation_gradients(struct og_model *m, const struct og_pair_op *forwa
                                      .pair = at->kind_list,
                                      .dby = p->grad};
     int rc;
-    OG_TRY(og__number(m, at->kind_number, forward->n + 1, err));
+    OG_TRY(m->ops->number(m->backend, at->kind_number, forward->n + 1, err));
     OG_TRY(m->ops->transpose(m->backend, &by_kind, err));
     rc = m->ops->pair_kinds(m->backend, &op, err);
 out:

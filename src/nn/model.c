@@ -508,9 +508,6 @@ int og__model_create_on(struct og_model **out, const struct og_nn_ops *ops, int 
     *out = NULL;
     OG_TRY(og__model_check(config, err));
     OG_TRY(og__model_check_graph(config, err));
-    if (og__conv_of(config)->joins && !ops->mix)
-        OG_TRY(og__fail(err, -ENOTSUP, "leave --device at cpu", "--model %s: on processors alone",
-                        og__model_words[config->kind]));
     m = calloc(1, sizeof(*m));
     if (!m)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, MODEL));
@@ -563,6 +560,7 @@ void og__model_free(struct og_model *m)
     og__arena_release(&m->workspace);
     og__arena_release(&m->memory);
     m->ops->close(m->backend); /* last: memory may be its own */
+    og__arena_release(&m->numbers);
     og__arena_release(&m->lists);
     free(m);
 }

@@ -50,6 +50,7 @@ struct og_layer {
 /* A layer's share of the batch at hand. */
 struct og_layer_work {
     const struct og_block *block;
+    const uint32_t *relation; /* R-GCN: the host's, see og_block */
     bool transform_first;
     bool blends; /* R-GCN: see og__blends; a is what was added up, [D, bases F_in], */
     struct og_blend_edges edges;          /* and along which edges */
@@ -91,6 +92,8 @@ struct og_workspace {
     float *dropped;       /* [n_ids, in_dim], NULL: none */
     float *joined;  /* [n_ids, in_dim] rows of all types, in the order of ids; NULL: no types */
     float *djoined; /* their gradient, where some are parameters */
+    /* [n_ids] of ids by types: whose rows these are in that order, and among all of the type */
+    struct og_numbers place, number;
     struct og_mixing mixing;
     uint32_t *back_indptr, *back_col, *back_edge; /* the transposed block of the layer at hand */
     float *dlogits, *partial;
@@ -130,8 +133,9 @@ struct og_model {
     struct og_memory own; /* the backend's, in which all below lies */
     int threads;
     struct og_arena memory, workspace;
-    struct og_arena lists;  /* the host's, of the next two: */
-    struct og_param *param; /* [n_params] those of the decoder come last */
+    struct og_arena numbers; /* the host's, of the batch at hand (og_numbers) */
+    struct og_arena lists;   /* the host's, of the next two: */
+    struct og_param *param;  /* [n_params] those of the decoder come last */
     size_t n_params;
     struct og_weight *head; /* [n_heads] those of all layers */
     size_t n_heads;
@@ -152,6 +156,10 @@ struct og_model {
  * pairs there. pairs: of links, else NULL. */
 OG_MUST_CHECK int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
                                       const struct og_pairs *pairs, struct og_err *err);
+
+/* Memory for a batch in the place of what there was: activations, and numbers of the host's. */
+OG_MUST_CHECK int og__workspace_take(struct og_model *m, size_t there, size_t numbers,
+                                     struct og_err *err);
 
 /* ---- what a convolution works with (workspace.c) ---- */
 
@@ -197,8 +205,6 @@ OG_MUST_CHECK int og__skip_gradient(struct og_model *m, int l, struct og_rows in
                                     struct og_err *err);
 /* Zeros; those of a running statistic, which has no gradient, are none. */
 OG_MUST_CHECK int og__clear(struct og_model *m, void *there, size_t bytes, struct og_err *err);
-/* 0, 1, 2 ... */
-OG_MUST_CHECK int og__number(struct og_model *m, uint32_t *there, uint32_t n, struct og_err *err);
 OG_MUST_CHECK int og__clear_grad(struct og_model *m, const struct og_param *p, struct og_err *err);
 /* Let op, the terms of the gradient of layer l's input, end in its place: the residual's term, and
  * the slope of the previous layer's end where that is a ReLU and dropout. Runs it. */

@@ -233,19 +233,28 @@ struct og_fold_back {
     float *datt;       /* out */
 };
 
+/* ---- rows to places: to[place[i]] = x[i], as f32. Exact; no place is there twice. ---- */
+struct og_put {
+    struct og_rows x; /* [n, dim] */
+    uint32_t n;
+    const uint32_t *place; /* [n] */
+    float *to;             /* rows of dim; those of other places stay */
+};
+
 /* ---- matrices that are mixed of others ----
  *
  *   made[k] = sum over b of weight[row[k], b] base[b]       n numbers each
  *
  * R-GCN's bases. Added up in the order of b. Tolerance: 1e-5 of the largest magnitude in made. */
 #define OG__TOLERANCE_MIX 1e-5
+enum { OG__MOST_MIXED = 8 }; /* at a time */
 struct og_mix {
-    uint32_t n_made, n_base;
+    uint32_t n_made, n_base; /* n_made <= OG__MOST_MIXED */
     size_t n;
-    const uint32_t *row; /* [n_made] the host's */
-    const float *weight; /* rows of n_base */
-    const float *base;   /* [n_base, n] */
-    float *made;         /* out [n_made, n] */
+    uint32_t row[OG__MOST_MIXED]; /* [n_made] */
+    const float *weight;          /* rows of n_base */
+    const float *base;            /* [n_base, n] */
+    float *made;                  /* out [n_made, n] */
 };
 /* The way back, in the order of k. */
 struct og_mix_back {
@@ -275,7 +284,7 @@ struct og_blend_edges {
 };
 /* The edges of a block by destination, or by source: those of a row in the order of the block. */
 struct og_blend_sort {
-    const struct og_block *block; /* `relation` is the host's */
+    const struct og_block *block;
     bool by_source;
     struct og_blend_edges out; /* [n_dst or n_src], [n_edges] */
 };
@@ -291,6 +300,7 @@ struct og_blend {
  * Tolerance: 1e-5 of the largest magnitude in each gradient. */
 struct og_blend_weights {
     const struct og_blend *forward;
+    uint64_t n_edges;
     const float *dz;
     float *dweight; /* out, as weight; partial sums: of blend_columns columns over destinations */
 };
@@ -415,7 +425,7 @@ struct og_pair_op {
     int dim;
     const float *h; /* rows of dim */
     float *out;     /* pair_dot: [n], h[a] . h[b]; pair_product: [n, dim], h[a] h[b] by element */
-    const uint32_t *kind; /* [n] or NULL; of pair_dot and its way back, on processors alone */
+    const uint32_t *kind; /* [n] or NULL; of pair_dot and its way back */
     const float *by;      /* rows of dim: kind k weighs by row k */
 };
 /* Which pairs each row is in, in their order: those of row r are pair[first[r]] to
@@ -500,6 +510,7 @@ struct og_topology;
 struct og_most {
     int width, heads;
     uint64_t rows, keys, counted;
+    uint64_t coefficients; /* of relations, which are summed along edges; 0: none */
 };
 
 /* Rows of features that stay where backends compute: slots of a cache, and rooms, in each of which
@@ -609,6 +620,10 @@ struct og_nn_ops {
                  struct og_err *err);
     int (*push)(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
                 struct og_err *err);
+    /* What is there becomes zeros; the numbers 0, 1, 2 ... When operators asked for before are
+     * through, and before those behind. */
+    int (*clear)(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err);
+    int (*number)(struct og_nn_backend *be, uint32_t *there, uint32_t n, struct og_err *err);
     /* No more of its own memory than so many bytes, unless it has taken more already; 0: no bound.
      */
     int (*bound)(struct og_nn_backend *be, size_t bytes, struct og_err *err);
@@ -643,9 +658,9 @@ struct og_nn_ops {
                        struct og_err *err);
     int (*fold)(struct og_nn_backend *be, const struct og_fold *op, struct og_err *err);
     int (*fold_back)(struct og_nn_backend *be, const struct og_fold_back *op, struct og_err *err);
-    int (*mix)(struct og_nn_backend *be, const struct og_mix *op, struct og_err *err); /* NULL: */
-    int (*mix_back)(struct og_nn_backend *be, const struct og_mix_back *op,            /* not yet */
-                    struct og_err *err);
+    int (*put)(struct og_nn_backend *be, const struct og_put *op, struct og_err *err);
+    int (*mix)(struct og_nn_backend *be, const struct og_mix *op, struct og_err *err);
+    int (*mix_back)(struct og_nn_backend *be, const struct og_mix_back *op, struct og_err *err);
     int (*blend)(struct og_nn_backend *be, const struct og_blend *op, struct og_err *err);
     int (*blend_sort)(struct og_nn_backend *be, const struct og_blend_sort *op, struct og_err *err);
     int (*blend_weights)(struct og_nn_backend *be, const struct og_blend_weights *op,
@@ -667,8 +682,7 @@ struct og_nn_ops {
     int (*pair_product)(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err);
     int (*pair_list)(struct og_nn_backend *be, const struct og_pair_list *op, struct og_err *err);
     int (*pair_back)(struct og_nn_backend *be, const struct og_pair_back *op, struct og_err *err);
-    int (*pair_kinds)(struct og_nn_backend *be, const struct og_pair_kinds *op, /* or NULL */
-                      struct og_err *err);
+    int (*pair_kinds)(struct og_nn_backend *be, const struct og_pair_kinds *op, struct og_err *err);
     int (*link_loss)(struct og_nn_backend *be, const struct og_link_loss *op, struct og_err *err);
     int (*rank)(struct og_nn_backend *be, const struct og_rank *op, struct og_err *err);
     int (*adam)(struct og_nn_backend *be, const struct og_update *op, struct og_err *err);

@@ -544,6 +544,23 @@ static void cpu_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op)
     sum_blocks(op);
 }
 
+/* ==== rows to places ==== */
+
+static void put_block(void *arg, size_t block, int thread)
+{
+    (void)thread;
+    const struct og_put *op = arg;
+    const size_t dim = (size_t)op->x.dim;
+    const uint32_t first = (uint32_t)block * OG__BLOCK_ROWS;
+    for (uint32_t i = first; i < first + og__rows_in_block(op->n, block); i++)
+        og__widen(op->to + op->place[i] * dim, og__row(&op->x, i), op->x.dtype, 0, dim);
+}
+
+static void cpu_put(struct og_nn_backend *be, const struct og_put *op)
+{
+    og__pool_run(be->pool, og__n_blocks(op->n), put_block, (void *)op);
+}
+
 /* ==== optimisers ==== */
 
 static void adam_task(void *arg, size_t task, int thread)
@@ -583,6 +600,7 @@ OG__NEVER_FAILS(og__cpu_attend, og_attend)
 OG__NEVER_FAILS(og__cpu_attend_back, og_attend_back)
 OG__NEVER_FAILS(og__cpu_fold, og_fold)
 OG__NEVER_FAILS(og__cpu_fold_back, og_fold_back)
+OG__NEVER_FAILS(cpu_put, og_put)
 OG__NEVER_FAILS(og__cpu_mix, og_mix)
 OG__NEVER_FAILS(og__cpu_mix_back, og_mix_back)
 OG__NEVER_FAILS(og__cpu_blend, og_blend)
@@ -612,6 +630,8 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .memory = og__cpu_memory,
                                       .fetch = og__cpu_fetch,
                                       .push = og__cpu_push,
+                                      .clear = og__cpu_clear,
+                                      .number = og__cpu_number,
                                       .room_bytes = og__cpu_room_bytes,
                                       .set_scratch = og__cpu_set_scratch,
                                       .scratch_bytes = og__cpu_scratch_bytes,
@@ -628,6 +648,7 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .attend_back = og__cpu_attend_back_op,
                                       .fold = og__cpu_fold_op,
                                       .fold_back = og__cpu_fold_back_op,
+                                      .put = cpu_put_op,
                                       .mix = og__cpu_mix_op,
                                       .mix_back = og__cpu_mix_back_op,
                                       .blend = og__cpu_blend_op,

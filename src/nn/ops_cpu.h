@@ -26,6 +26,8 @@ int og__cpu_fetch(struct og_nn_backend *be, void *host, const void *there, size_
                   struct og_err *err);
 int og__cpu_push(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
                  struct og_err *err);
+int og__cpu_clear(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err);
+int og__cpu_number(struct og_nn_backend *be, uint32_t *there, uint32_t n, struct og_err *err);
 size_t og__cpu_room_bytes(size_t bytes);
 void og__cpu_set_scratch(struct og_nn_backend *be, char *scratch, size_t scratch_bytes,
                          float *partial);

@@ -2,8 +2,6 @@
 #include "nn/relational_parts.h"
 #include "nn/tasks.h"
 
-#include <string.h>
-
 /* ==== the batch at hand ==== */
 
 static int check_rows(const struct og_model *m, const struct og_batch *batch,
@@ -27,14 +25,18 @@ static int check_rows(const struct og_model *m, const struct og_batch *batch,
 }
 
 /* Where rows of seeds of all types lie, by types, and whose they are. */
-static void place_seeds(struct og_relational *d)
+static int place_seeds(struct og_model *m, struct og_err *err)
 {
+    const struct og_relational *d = m->relational;
     const struct og_ends_of_seeds *s = &d->of_seeds;
-    for (uint32_t i = 0; i < d->batch->n_seeds; i++) {
+    const uint32_t n = d->batch->n_seeds;
+    for (uint32_t i = 0; i < n; i++) {
         const uint32_t type = og__graph_type(d->types, d->batch->ids[i]);
-        s->place[i] = og__seeds_before(&d->at, type) + d->local[i];
-        s->seed[s->place[i]] = i;
+        s->place.host[i] = og__seeds_before(&d->at, type) + d->local[i];
+        s->seed.host[s->place.host[i]] = i;
     }
+    int rc = og__bring_numbers(m, &s->place, n, err);
+    return rc < 0 ? rc : og__bring_numbers(m, &s->seed, n, err);
 }
 
 /* Sizes, memory, and what number each id has. */
@@ -49,7 +51,7 @@ static int begin_batch(struct og_model *m, const struct og_batch *batch, const s
     d->batch = batch;
     og__count_types(d->types, batch, d->local, &d->at);
     if (og__of_pairs(&m->config))
-        place_seeds(d);
+        OG_TRY(place_seeds(m, err));
     else
         m->at.work[m->config.layers - 1].h =
             d->end[d->types->target].at.work[m->config.layers - 1].h;
@@ -58,7 +60,7 @@ out:
 }
 
 /* Rows of a type that are parameters. */
-static void number_rows(struct og_relational *d, uint32_t type)
+static int number_rows(struct og_relational *d, uint32_t type, struct og_err *err)
 {
     const struct og_param *p = d->whole->row[type];
     const uint32_t first = og__first_id(d->types, type);
@@ -67,9 +69,10 @@ static void number_rows(struct og_relational *d, uint32_t type)
     uint32_t n = 0;
     for (uint32_t i = 0; i < d->batch->n_ids; i++)
         if (d->batch->ids[i] >= first && d->batch->ids[i] < end)
-            s->number[n++] = d->batch->ids[i] - first;
+            s->number.host[n++] = d->batch->ids[i] - first;
     s->input = og__dense(p->value, n, (int)p->shape[1]);
-    s->input.index = s->number;
+    s->input.index = og__numbers_there(&s->number);
+    return og__bring_numbers(d->whole, &s->number, n, err);
 }
 
 static int take_inputs(struct og_model *m, const struct og_rows *x, const struct og_step *step,
@@ -81,9 +84,9 @@ static int take_inputs(struct og_model *m, const struct og_rows *x, const struct
         struct og_side *s = &d->side[t];
         const uint32_t n = og__type_nodes(&d->at, d->batch->n_hops, t);
         if (d->whole->row[t]) {
-            number_rows(d, t);
+            OG_TRY(number_rows(d, t, err));
         } else if (d->types->type[t].dim > 0) {
-            s->input = x[t];
+            OG_TRY(og__bring_rows(m, &x[t], n, s->room, &s->input, err));
             OG_TRY(og__drop_input(m, &s->input, n, step, OG__INPUT_KEY + OG__KEYS * t, s->dropped,
                                   err));
         }
@@ -102,20 +105,26 @@ static struct og_rows input_of(const struct og_relational *d, int l, uint32_t ty
                      og__type_nodes(&d->at, og__hop_of(c, l) + 1, type), c->hidden);
 }
 
-/* The relation's block, and its convolution's rows; false: none of its destinations are there. */
+/* The relation's block, and its convolution's rows; 0: none of its destinations are there. */
 struct turn {
     struct og_rows in, own;
 };
-static bool begin_turn(struct og_relational *d, int l, uint32_t relation, struct turn *turn)
+static int begin_turn(struct og_relational *d, int l, uint32_t relation, struct turn *turn,
+                      struct og_err *err)
 {
     const struct og_graph_relation *of = &d->types->relation[relation];
     const uint32_t hop = og__hop_of(&d->whole->config, l);
-    if (!d->live.of[l][relation] || og__nodes_of(&d->at, hop, of->destination) == 0)
-        return false;
-    og__relation_block(d->types, d->batch, hop, relation, d->local, &d->at, d->indptr, d->src,
-                       &d->block[relation]);
+    const uint32_t n_dst = og__type_nodes(&d->at, hop, of->destination);
+    struct og_block *b = &d->block[relation];
+    if (!d->live.of[l][relation] || n_dst == 0)
+        return 0;
+    og__relation_block(d->types, d->batch, hop, relation, d->local, &d->at, d->lists.host,
+                       d->lists.host + n_dst + 1, b);
+    b->indptr = og__numbers_there(&d->lists);
+    b->src = b->indptr + n_dst + 1;
     *turn = (struct turn){input_of(d, l, of->source), input_of(d, l, of->destination)};
-    return true;
+    int rc = og__bring_numbers(d->whole, &d->lists, n_dst + 1 + (uint32_t)b->n_edges, err);
+    return rc < 0 ? rc : 1;
 }
 
 /* ==== forward ==== */
@@ -150,12 +159,12 @@ out:
 }
 
 /* to[i] = row order[i] of `from`, of seeds. */
-static int put_in_order(struct og_model *m, const float *from, uint32_t *order, float *to,
-                        struct og_err *err)
+static int put_in_order(struct og_model *m, const float *from, const struct og_numbers *order,
+                        float *to, struct og_err *err)
 {
     const uint32_t n = m->relational->batch->n_seeds;
     struct og_rows rows = og__dense(from, n, m->config.n_classes);
-    rows.index = order;
+    rows.index = og__numbers_there(order);
     const struct og_affine op = {.rows = n,
                                  .cols = m->config.n_classes,
                                  .y = to,
@@ -167,7 +176,7 @@ static int put_in_order(struct og_model *m, const float *from, uint32_t *order, 
 static int end_links(struct og_model *m, struct og_err *err)
 {
     const struct og_ends_of_seeds *s = &m->relational->of_seeds;
-    return put_in_order(m, s->rows, s->place, m->at.work[m->config.layers - 1].h, err);
+    return put_in_order(m, s->rows, &s->place, m->at.work[m->config.layers - 1].h, err);
 }
 
 int og__relational_forward(struct og_model *m, const struct og_batch *batch,
@@ -185,9 +194,11 @@ int og__relational_forward(struct og_model *m, const struct og_batch *batch,
         og__key_dropout(&d->end[t], step, OG__KEYS * t);
     OG_TRY(take_inputs(m, x, step, err));
     for (int l = 0; l < m->config.layers; l++) {
-        for (uint32_t r = 0; r < d->types->n_relations; r++)
-            if (begin_turn(d, l, r, &turn))
+        for (uint32_t r = 0; r < d->types->n_relations; r++) {
+            OG_TRY(begin_turn(d, l, r, &turn, err));
+            if (rc > 0)
                 OG_TRY(og__convolve(&d->part[r], l, turn.in, turn.own, step, err));
+        }
         if (!og__is_last(&m->config, l))
             OG_TRY(finish_types(m, l, step, err));
     }
@@ -316,11 +327,12 @@ static int row_gradients(struct og_model *m, uint32_t type, struct og_err *err)
     const struct og_relational *d = m->relational;
     const struct og_side *s = &d->side[type];
     const struct og_param *p = d->whole->row[type];
-    const size_t dim = (size_t)p->shape[1];
+    const struct og_put put = {.x = og__dense(s->grad, s->input.n, (int)p->shape[1]),
+                               .n = s->input.n,
+                               .place = og__numbers_there(&s->number),
+                               .to = p->grad};
     int rc = og__clear_grad(m, p, err);
-    for (uint32_t i = 0; rc == 0 && s->begun && i < s->input.n; i++)
-        memcpy(p->grad + s->number[i] * dim, s->grad + i * dim, dim * sizeof(*p->grad));
-    return rc;
+    return rc < 0 || !s->begun ? rc : m->ops->put(m->backend, &put, err);
 }
 
 /* The residual's share of what layer l reads of a type, where no relation has taken it along. */
@@ -371,13 +383,14 @@ int og__relational_backward(struct og_model *m, struct og_err *err)
     struct turn turn;
     int rc = 0;
     if (og__of_pairs(&m->config))
-        OG_TRY(put_in_order(m, m->at.dlogits, d->of_seeds.seed, d->of_seeds.grad, err));
+        OG_TRY(put_in_order(m, m->at.dlogits, &d->of_seeds.seed, d->of_seeds.grad, err));
     for (int l = m->config.layers - 1; l >= 0; l--) {
         OG_TRY(skip_gradients(m, l, err));
         for (uint32_t r = 0; r < d->types->n_relations; r++) {
             struct og_model *part = &d->part[r];
             const float *dy = gradient_of(d, l, d->types->relation[r].destination);
-            if (begin_turn(d, l, r, &turn))
+            OG_TRY(begin_turn(d, l, r, &turn, err));
+            if (rc > 0)
                 OG_TRY(og__conv_of(&part->config)
                            ->steps->backward(part, l, turn.in, turn.own, dy, err));
             else

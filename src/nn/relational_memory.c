@@ -113,6 +113,7 @@ struct carving {
     const struct og_type_counts *n;
     struct og_pair_counts pairs;
     bool training;
+    struct og_arena *numbers; /* what the host makes */
     struct og_arena *arena;
     struct og_relational *out;
 };
@@ -129,35 +130,38 @@ static void carve_batch(const struct carving *k)
 {
     const struct og_model_config *c = k->config;
     size_t n_ids = 0;
-    size_t n_dst = 0;
-    size_t n_edges = 0;
+    uint64_t most = 0;
+    struct og_numbers lists;
     for (uint32_t t = 0; t < c->types->n_types; t++)
         n_ids += og__type_nodes(k->n, (uint32_t)c->layers, t);
     for (int l = 0; l < c->layers; l++)
         for (uint32_t r = 0; r < c->types->n_relations; r++) {
             const struct og_block b = block_of(c, k->n, l, r);
-            n_dst = OG_MAX(n_dst, (size_t)b.n_dst);
-            n_edges = OG_MAX(n_edges, (size_t)b.n_edges);
+            most = OG_MAX(most, b.n_dst + 1 + b.n_edges);
         }
-    uint32_t *local = og__carve(k->arena, n_ids * sizeof(*local));
-    uint32_t *indptr = og__carve(k->arena, (n_dst + 1) * sizeof(*indptr));
-    uint32_t *src = og__carve(k->arena, n_edges * sizeof(*src));
+    uint32_t *local = og__carve(k->numbers, n_ids * sizeof(*local));
+    og__carve_numbers(k->ops, most, k->numbers, k->arena, &lists);
     if (!k->out)
         return;
     k->out->local = local;
-    k->out->indptr = indptr;
-    k->out->src = src;
+    k->out->lists = lists;
 }
 
-/* Features as dropout leaves them, and numbers of trained rows. */
+/* Room for features, these as dropout leaves them, and numbers of trained rows. */
 static void carve_side(const struct carving *k, uint32_t type)
 {
     const struct og_model_config *c = k->config;
     const struct og_graph_type *of = &c->types->type[type];
     const uint64_t n = og__nodes_of(k->n, (uint32_t)c->layers, type);
     const bool drops = k->training && c->input_dropout > 0 && !of->trained && of->dim > 0;
-    struct og_side s = {.dropped = drops ? take_floats(k->arena, n, of->dim) : NULL,
-                        .number = of->trained ? og__carve(k->arena, n * sizeof(*s.number)) : NULL};
+    struct og_side s = {.dropped = drops ? take_floats(k->arena, n, of->dim) : NULL};
+    struct og_rooms room = {0};
+    if (of->trained)
+        og__carve_numbers(k->ops, n, k->numbers, k->arena, &s.number);
+    else
+        og__carve_rooms(k->ops, &(struct og_room_sizes){.rows = n * (uint64_t)of->dim}, k->arena,
+                        &room);
+    s.room = room.rows;
     uint64_t most = of->trained ? n * (uint64_t)of->dim : 0;
     for (int l = 1; l < c->layers; l++)
         most = OG_MAX(most, og__nodes_of(k->n, og__hop_of(c, l) + 1, type) * (uint64_t)c->hidden);
@@ -257,9 +261,9 @@ static void carve_links(const struct carving *k, struct og_workspace *out)
     const uint64_t n = count_seeds(k);
     struct og_ends_of_seeds s = {.rows = take_floats(k->arena, n, c->n_classes),
                                  .grad =
-                                     k->training ? take_floats(k->arena, n, c->n_classes) : NULL,
-                                 .place = og__carve(k->arena, n * sizeof(*s.place)),
-                                 .seed = og__carve(k->arena, n * sizeof(*s.seed))};
+                                     k->training ? take_floats(k->arena, n, c->n_classes) : NULL};
+    og__carve_numbers(k->ops, n, k->numbers, k->arena, &s.place);
+    og__carve_numbers(k->ops, n, k->numbers, k->arena, &s.seed);
     out->work[c->layers - 1].h = take_floats(k->arena, n, c->n_classes);
     og__carve_pairs(c, n, &k->pairs, k->training, k->arena, out);
     if (k->out)
@@ -276,6 +280,8 @@ static struct og_most largest_of(const struct carving *k)
             const struct og_model_config part = og__relation_config(c, r);
             og__most_of_block(&part, l, &b, k->training, &most);
         }
+    most.rows = OG_MAX(most.rows, count_seeds(k));
+    most.counted = OG_MAX(most.counted, count_seeds(k));
     if (og__of_pairs(c))
         og__most_of_pairs(&k->pairs, k->training, &most);
     return most;
@@ -289,6 +295,10 @@ static void carve(const struct carving *k, int threads, struct og_workspace *out
     out->scratch = og__carve(k->arena, out->scratch_bytes);
     out->loss_blocks =
         og__carve(k->arena, og__n_blocks(count_seeds(k)) * sizeof(*out->loss_blocks));
+    const struct og_room_sizes room = {.targets = og__targets_of(c, count_seeds(k)),
+                                       .pairs = k->pairs.scored,
+                                       .relations = k->pairs.scored};
+    og__carve_rooms(k->ops, &room, k->arena, &out->room);
     if (og__of_pairs(c))
         carve_links(k, out);
     carve_batch(k);
@@ -300,11 +310,17 @@ static void carve(const struct carving *k, int threads, struct og_workspace *out
         carve_shared(k, out);
 }
 
-size_t og__relational_arena_bytes(const struct og_nn_ops *ops, const struct og_model_config *c,
-                                  const struct og_batch_caps *most, bool training, int threads)
+/* What the arenas must hold: activations, and numbers of the host's. */
+struct sizes {
+    size_t there, host;
+};
+
+static struct sizes sizes_of(const struct og_nn_ops *ops, const struct og_model_config *c,
+                             const struct og_batch_caps *most, bool training, int threads)
 {
     const struct og_live live = og__live_relations(c);
     struct og_arena counter = {0};
+    struct og_arena numbers = {0};
     struct og_workspace at;
     const struct carving k = {.ops = ops,
                               .config = c,
@@ -312,23 +328,30 @@ size_t og__relational_arena_bytes(const struct og_nn_ops *ops, const struct og_m
                               .n = most->types,
                               .pairs = {most->n_pairs, most->n_scores},
                               .training = training,
+                              .numbers = &numbers,
                               .arena = &counter};
     carve(&k, threads, &at);
-    return counter.used;
+    return (struct sizes){counter.used, numbers.used};
+}
+
+size_t og__relational_arena_bytes(const struct og_nn_ops *ops, const struct og_model_config *c,
+                                  const struct og_batch_caps *most, bool training, int threads)
+{
+    const struct sizes bytes = sizes_of(ops, c, most, training, threads);
+    return bytes.there + bytes.host;
 }
 
 int og__relational_reserve(struct og_model *m, const struct og_batch_caps *most, bool training,
                            struct og_err *err)
 {
     struct og_relational *d = m->relational;
-    const size_t bytes = og__relational_arena_bytes(m->ops, &m->config, most, training, m->threads);
-    og__arena_release(&m->workspace);
+    const struct sizes bytes = sizes_of(m->ops, &m->config, most, training, m->threads);
     if (most->types != &d->most)
         memcpy(d->most.nodes, most->types->nodes, most->types->bytes);
     m->caps = *most;
     m->caps.types = &d->most;
     m->training = training;
-    return og__arena_init(&m->workspace, m->own, bytes, "activations", err);
+    return og__workspace_take(m, bytes.there, bytes.host, err);
 }
 
 static int grow(struct og_model *m, const struct og_batch_caps *now, struct og_err *err)
@@ -348,22 +371,24 @@ int og__relational_carve(struct og_model *m, const struct og_pairs *pairs, struc
     const struct og_pair_counts n = og__count_pairs(pairs);
     const struct og_batch_caps now = {.types = &d->at, .n_pairs = n.trained, .n_scores = n.scored};
     int rc = 0;
-    const size_t need =
-        og__relational_arena_bytes(m->ops, &m->config, &now, m->training, m->threads);
-    if (!m->workspace.base || need > m->workspace.cap) /* more of one type may be less in all */
+    const struct sizes need = sizes_of(m->ops, &m->config, &now, m->training, m->threads);
+    if (!m->workspace.base || need.there > m->workspace.cap ||
+        need.host > m->numbers.cap) /* more of one type may be less in all */
         OG_TRY(grow(m, &now, err));
     og__arena_rewind(&m->workspace, 0);
+    og__arena_rewind(&m->numbers, 0);
     const struct carving k = {.ops = m->ops,
                               .config = &m->config,
                               .live = &d->live,
                               .n = &d->at,
                               .pairs = n,
                               .training = m->training,
+                              .numbers = &m->numbers,
                               .arena = &m->workspace,
                               .out = d};
     carve(&k, m->threads, &m->at);
     if (pairs)
-        m->at.pairs = *pairs;
+        OG_TRY(og__bring_pairs(m, pairs, &m->at.room, &m->at.pairs, err));
     m->ops->set_scratch(m->backend, m->at.scratch, m->at.scratch_bytes, m->at.partial);
     for (uint32_t r = 0; r < d->types->n_relations; r++) {
         d->part[r].at.back_indptr = m->at.back_indptr;

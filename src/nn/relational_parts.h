@@ -24,23 +24,24 @@ struct og_relational {
     struct og_type_counts most, at; /* what the workspace was taken for; of the batch at hand */
     /* the batch at hand */
     const struct og_batch *batch;
-    uint32_t *local;        /* [n_ids] see by_type.h */
-    uint32_t *indptr, *src; /* of the block at hand */
-    struct og_block *block; /* [n_relations] */
-    struct og_made *made;   /* [layers][n_types] */
+    uint32_t *local;         /* [n_ids] the host's, see by_type.h */
+    struct og_numbers lists; /* of the block at hand: its indptr, and behind it its src */
+    struct og_block *block;  /* [n_relations] */
+    struct og_made *made;    /* [layers][n_types] */
     struct og_side {
         struct og_rows input;
-        float *dropped;   /* what dropout leaves of it; NULL: none */
-        uint32_t *number; /* rows of the parameter that is its rows */
-        float *grad;      /* of the layer's input; */
-        bool begun;       /* there is something in it, */
-        bool skipped;     /* and the residual's share of it */
-    } * side;             /* [n_types] */
+        void *room;               /* of the host's rows; NULL: none is needed */
+        float *dropped;           /* what dropout leaves of it; NULL: none */
+        struct og_numbers number; /* rows of the parameter that is its rows */
+        float *grad;              /* of the layer's input; */
+        bool begun;               /* there is something in it, */
+        bool skipped;             /* and the residual's share of it */
+    } * side;                     /* [n_types] */
     /* of links: rows of the last layer, those of one type behind those of another */
     struct og_ends_of_seeds {
-        float *rows, *grad; /* [seeds, F_out] */
-        uint32_t *place;    /* [seeds] where each seed's row is there; */
-        uint32_t *seed;     /* and whose row is at each place */
+        float *rows, *grad;      /* [seeds, F_out] */
+        struct og_numbers place; /* [seeds] where each seed's row is there; */
+        struct og_numbers seed;  /* and whose row is at each place */
     } of_seeds;
 };
 

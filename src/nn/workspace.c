@@ -158,6 +158,7 @@ bool og__transposes(const struct og_model_config *c, int l)
 struct carving {
     bool training, rows_come; /* rows lie where the model computes */
     int threads;
+    struct og_arena *numbers; /* what the host makes */
 };
 
 /* What the layers need one after another on the way back: the largest of each. */
@@ -234,7 +235,8 @@ static void carve_rooms(const struct og_nn_ops *ops, const struct og_model_confi
     const uint64_t rows = rows_come ? 0 : batch->hop[c->layers - 1].n_src;
     const struct og_room_sizes n = {.rows = rows * (uint64_t)c->in_dim,
                                     .targets = og__targets_of(c, batch->hop[0].n_dst),
-                                    .pairs = pairs->scored};
+                                    .pairs = pairs->scored,
+                                    .relations = c->types ? pairs->scored : 0};
     og__carve_rooms(ops, &n, arena, out);
     for (int h = 0; h < c->layers; h++)
         og__carve_block_room(ops, &batch->hop[h], arena, &out->hop[h]);
@@ -247,8 +249,12 @@ void og__most_of_block(const struct og_model_config *c, int l, const struct og_b
     most->heads = OG_MAX(most->heads, c->heads);
     most->rows = OG_MAX(most->rows, (uint64_t)OG_MAX(OG_MAX(b->n_src, b->n_dst), b->n_lists));
     most->counted = OG_MAX(most->counted, (uint64_t)b->n_dst);
-    if (training && og__transposes(c, l))
+    if (og__conv_of(c)->joins ||
+        (training && og__transposes(c, l))) /* lists, edges to be blended */
         most->keys = OG_MAX(most->keys, b->n_edges);
+    if (og__conv_of(c)->joins && c->bases > 0)
+        most->coefficients = OG_MAX(
+            most->coefficients, OG_MAX(c->types->n_relations, OG__MOST_MIXED) * (uint64_t)c->bases);
 }
 
 void og__most_of_pairs(const struct og_pair_counts *n, bool training, struct og_most *most)
@@ -291,7 +297,8 @@ static bool carve(const struct og_nn_ops *ops, const struct og_model_config *c,
     if (training && c->input_dropout > 0)
         out->dropped = take_floats(arena, batch->hop[c->layers - 1].n_src, c->in_dim);
     if (og__conv_of(c)->joins) {
-        og__carve_joined(c, batch->hop[c->layers - 1].n_src, training, arena, out);
+        og__carve_joined(ops, c, batch->hop[c->layers - 1].n_src, training, how->numbers, arena,
+                         out);
         og__carve_mixing(ops, c, batch, training, arena, &out->mixing);
     }
     if (og__of_pairs(c))
@@ -301,31 +308,38 @@ static bool carve(const struct og_nn_ops *ops, const struct og_model_config *c,
     return training ? out->dlogits : out->work[c->layers - 1].h;
 }
 
-/* What the arena itself must hold. */
-static size_t arena_bytes(const struct og_nn_ops *ops, const struct og_model_config *c,
-                          const struct og_batch_caps *caps, bool training, int threads)
+/* What the arenas themselves must hold: activations, and numbers of the host's. */
+struct sizes {
+    size_t there, host;
+};
+
+static struct sizes sizes_of(const struct og_nn_ops *ops, const struct og_model_config *c,
+                             const struct og_batch_caps *caps, bool training, int threads)
 {
     struct og_batch largest = {.n_hops = caps->n_hops};
     struct og_arena counter = {0};
+    struct og_arena numbers = {0};
     struct og_workspace at;
     for (uint32_t h = 0; h < caps->n_hops; h++)
         largest.hop[h] = (struct og_block){.n_dst = (uint32_t)caps->hop[h].n_dst,
                                            .n_src = (uint32_t)caps->hop[h].n_src,
                                            .n_edges = caps->hop[h].n_edges,
-                                           .n_lists = (uint32_t)caps->hop[h].n_lists};
+                                           .n_lists = (uint32_t)caps->hop[h].n_lists,
+                                           .n_relations = caps->n_relations};
     const struct og_pair_counts pairs = {caps->n_pairs, caps->n_scores};
-    const struct carving how = {training, caps->rows_come, threads};
+    const struct carving how = {training, caps->rows_come, threads, &numbers};
     carve(ops, c, &largest, &pairs, &how, &counter, &at);
-    return counter.used;
+    return (struct sizes){counter.used, numbers.used};
 }
 
 size_t og__model_workspace_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
                                  const struct og_batch_caps *caps, bool training, int threads)
 {
-    const size_t bytes = og__in_parts(config)
-                             ? og__relational_arena_bytes(ops, config, caps, training, threads)
-                             : arena_bytes(ops, config, caps, training, threads);
-    return bytes + ops->own_bytes(threads);
+    if (og__in_parts(config))
+        return og__relational_arena_bytes(ops, config, caps, training, threads) +
+               ops->own_bytes(threads);
+    const struct sizes bytes = sizes_of(ops, config, caps, training, threads);
+    return bytes.there + bytes.host + ops->own_bytes(threads);
 }
 
 /* ==== the workspace at hand ==== */
@@ -338,11 +352,19 @@ int og__model_reserve(struct og_model *m, const struct og_batch_caps *caps, bool
                         m->config.layers, caps->n_hops);
     if (m->relational)
         return og__relational_reserve(m, caps, training, err);
-    size_t bytes = arena_bytes(m->ops, &m->config, caps, training, m->threads);
-    og__arena_release(&m->workspace);
+    const struct sizes bytes = sizes_of(m->ops, &m->config, caps, training, m->threads);
     m->caps = *caps;
     m->training = training;
-    return og__arena_init(&m->workspace, m->own, bytes, ACTIVATIONS, err);
+    return og__workspace_take(m, bytes.there, bytes.host, err);
+}
+
+int og__workspace_take(struct og_model *m, size_t there, size_t numbers, struct og_err *err)
+{
+    og__arena_release(&m->workspace);
+    og__arena_release(&m->numbers);
+    int rc =
+        numbers > 0 ? og__arena_init(&m->numbers, m->lists.memory, numbers, ACTIVATIONS, err) : 0;
+    return rc < 0 ? rc : og__arena_init(&m->workspace, m->own, there, ACTIVATIONS, err);
 }
 
 struct og_pair_counts og__count_pairs(const struct og_pairs *pairs)
@@ -374,6 +396,7 @@ static int grow(struct og_model *m, const struct og_batch *batch,
 {
     struct og_batch_caps caps = m->caps;
     caps.n_hops = batch->n_hops;
+    caps.n_relations = OG_MAX(caps.n_relations, batch->hop[0].n_relations);
     caps.n_pairs = OG_MAX(caps.n_pairs, pairs->trained);
     caps.n_scores = OG_MAX(caps.n_scores, pairs->scored);
     for (uint32_t h = 0; h < batch->n_hops; h++) {
@@ -395,6 +418,7 @@ static int bring_batch(struct og_model *m, const struct og_batch *batch,
         int h = m->config.layers - 1 - l;
         OG_TRY(og__bring_block(m, &batch->hop[h], &at->room.hop[h], &at->hop[h], err));
         at->work[l].block = &at->hop[h];
+        at->work[l].relation = batch->hop[h].relation;
     }
     if (pairs)
         OG_TRY(og__bring_pairs(m, pairs, &at->room, &at->pairs, err));
@@ -412,7 +436,8 @@ int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
             return rc;
     }
     og__arena_rewind(&m->workspace, 0);
-    const struct carving how = {m->training, m->caps.rows_come, m->threads};
+    og__arena_rewind(&m->numbers, 0);
+    const struct carving how = {m->training, m->caps.rows_come, m->threads, &m->numbers};
     if (!carve(m->ops, &m->config, batch, &n, &how, &m->workspace, &m->at))
         return og__fail(err, -ENOMEM, NULL, ACTIVATIONS ": workspace is too small");
     m->ops->set_scratch(m->backend, m->at.scratch, m->at.scratch_bytes, m->at.partial);

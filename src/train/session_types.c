@@ -12,13 +12,6 @@
 
 /* ---- what there is not yet ---- */
 
-static int refuse(const struct og_session *s, const char *what, const char *hint,
-                  struct og_err *err)
-{
-    return og__fail(err, -ENOTSUP, hint, "%s: not where nodes have types yet, as those of %s do",
-                    what, s->facts.ds->path);
-}
-
 static int check_sampling(const struct og_session *s, struct og_err *err)
 {
     const enum og_sampler_kind kind = (enum og_sampler_kind)s->config.opt.sampler;
@@ -35,30 +28,18 @@ static bool of_pairs(const struct og_session *s)
     return og__task(s->config.opt.task)->targets == OG__OF_PAIRS;
 }
 
-static int check_training(const struct og_session *s, struct og_err *err)
-{
-    const struct og_options *opt = &s->config.opt;
-    if (opt->device != OG_DEVICE_CPU)
-        return refuse(s, "--device", "leave it at cpu", err);
-    return 0;
-}
-
 /* What was left open is what there is. */
 int og__session_check_types(struct og_session *s, struct og_err *err)
 {
     struct og_options *opt = &s->config.opt;
     int rc = check_sampling(s, err);
-    if (rc < 0)
+    if (rc < 0 || !(s->config.want & OG__WANT_TYPES))
         return rc;
-    if (!(s->config.want & OG__WANT_TYPES))
-        return 0;
-    OG_TRY(check_training(s, err));
     if (opt->policy == OG_POLICY_AUTO)
         opt->policy = OG_POLICY_DEGREE;
     if (opt->layout == OG_LAYOUT_AUTO)
         opt->layout = OG_LAYOUT_RAW;
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- links ---- */

@@ -51,6 +51,13 @@ FINISHED(attend, og_attend)
 FINISHED(attend_back, og_attend_back)
 FINISHED(fold, og_fold)
 FINISHED(fold_back, og_fold_back)
+FINISHED(put, og_put)
+FINISHED(mix, og_mix)
+FINISHED(mix_back, og_mix_back)
+FINISHED(blend_sort, og_blend_sort)
+FINISHED(blend, og_blend)
+FINISHED(blend_weights, og_blend_weights)
+FINISHED(blend_rows, og_blend_rows)
 FINISHED(pool_max, og_pool_max)
 FINISHED(pool_max_back, og_pool_max_back)
 FINISHED(moments, og_moments)
@@ -65,10 +72,24 @@ FINISHED(pair_dot, og_pair_op)
 FINISHED(pair_product, og_pair_op)
 FINISHED(pair_list, og_pair_list)
 FINISHED(pair_back, og_pair_back)
+FINISHED(pair_kinds, og_pair_kinds)
 FINISHED(link_loss, og_link_loss)
 FINISHED(rank, og_rank)
 FINISHED(adam, og_update)
 FINISHED(sgd, og_update)
+
+static int clear_finished(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err)
+{
+    be = backend(be);
+    return finish(be, og__device_clear(be, there, bytes, err), err);
+}
+
+static int number_finished(struct og_nn_backend *be, uint32_t *there, uint32_t n,
+                           struct og_err *err)
+{
+    be = backend(be);
+    return finish(be, og__device_number(be, there, n, err), err);
+}
 
 static size_t room_bytes(size_t bytes)
 {
@@ -118,6 +139,8 @@ const struct og_nn_ops og__ops_on_virtual = {.name = "on virtual",
                                              .fetch = og__device_fetch,
                                              .push = og__device_push,
                                              .room_bytes = room_bytes,
+                                             .clear = clear_finished,
+                                             .number = number_finished,
                                              .gather = og__device_gather,
                                              .set_scratch = no_scratch,
                                              .scratch_bytes = no_scratch_bytes,
@@ -134,6 +157,13 @@ const struct og_nn_ops og__ops_on_virtual = {.name = "on virtual",
                                              .attend_back = attend_back_finished,
                                              .fold = fold_finished,
                                              .fold_back = fold_back_finished,
+                                             .put = put_finished,
+                                             .mix = mix_finished,
+                                             .mix_back = mix_back_finished,
+                                             .blend_sort = blend_sort_finished,
+                                             .blend = blend_finished,
+                                             .blend_weights = blend_weights_finished,
+                                             .blend_rows = blend_rows_finished,
                                              .pool_max = pool_max_finished,
                                              .pool_max_back = pool_max_back_finished,
                                              .moments = moments_finished,
@@ -148,6 +178,7 @@ const struct og_nn_ops og__ops_on_virtual = {.name = "on virtual",
                                              .pair_product = pair_product_finished,
                                              .pair_list = pair_list_finished,
                                              .pair_back = pair_back_finished,
+                                             .pair_kinds = pair_kinds_finished,
                                              .link_loss = link_loss_finished,
                                              .rank = rank_finished,
                                              .adam = adam_finished,

@@ -618,6 +618,16 @@ static int guarded_push(struct og_nn_backend *be, void *there, const void *from,
     return 0;
 }
 
+static int guarded_clear(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err)
+{
+    (void)be, (void)err;
+    enter("clear");
+    own(there, bytes, "what is cleared");
+    memset(there, 0, bytes);
+    leave();
+    return 0;
+}
+
 static int guarded_gather(struct og_nn_backend *be, const struct og_rows *x, void *out,
                           struct og_err *err)
 {
@@ -647,6 +657,7 @@ const struct og_nn_ops og__ops_guarded = {.name = "guarded",
                                           .fetch = guarded_fetch,
                                           .push = guarded_push,
                                           .room_bytes = guarded_room_bytes,
+                                          .clear = guarded_clear,
                                           .gather = guarded_gather,
                                           .set_scratch = guarded_set_scratch,
                                           .scratch_bytes = guarded_scratch_bytes,

@@ -130,6 +130,17 @@ static void ref_dot(struct og_nn_backend *be, const struct og_dot *op)
     *op->out = (float)sum;
 }
 
+/* ==== rows to places ==== */
+
+static void ref_put(struct og_nn_backend *be, const struct og_put *op)
+{
+    (void)be;
+    for (uint32_t i = 0; i < op->n; i++)
+        for (int j = 0; j < op->x.dim; j++)
+            op->to[op->place[i] * (size_t)op->x.dim + (size_t)j] =
+                (float)og__ref_element(&op->x, i, j);
+}
+
 /* ==== matrices mixed of others ==== */
 
 static void ref_mix(struct og_nn_backend *be, const struct og_mix *op)
@@ -609,6 +620,7 @@ OG__NEVER_FAILS(og__ref_attend, og_attend)
 OG__NEVER_FAILS(og__ref_attend_back, og_attend_back)
 OG__NEVER_FAILS(og__ref_fold, og_fold)
 OG__NEVER_FAILS(og__ref_fold_back, og_fold_back)
+OG__NEVER_FAILS(ref_put, og_put)
 OG__NEVER_FAILS(ref_mix, og_mix)
 OG__NEVER_FAILS(ref_mix_back, og_mix_back)
 OG__NEVER_FAILS(ref_blend_sort, og_blend_sort)
@@ -642,6 +654,7 @@ const struct og_nn_ops og__ops_reference = {.name = "reference",
                                             .attend_back = og__ref_attend_back_op,
                                             .fold = og__ref_fold_op,
                                             .fold_back = og__ref_fold_back_op,
+                                            .put = ref_put_op,
                                             .mix = ref_mix_op,
                                             .mix_back = ref_mix_back_op,
                                             .blend_sort = ref_blend_sort_op,

@@ -222,6 +222,17 @@ int og__device_push(struct og_nn_backend *be, void *there, const void *host, siz
     return copy_now(be, there, host, bytes, OG__TO_DEVICE, err);
 }
 
+int og__device_clear(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err)
+{
+    return be->ops->clear(be->work, there, bytes, err);
+}
+
+int og__device_number(struct og_nn_backend *be, uint32_t *there, uint32_t n, struct og_err *err)
+{
+    const struct og_k_count_up args = {n, there};
+    return OG__EACH_ITEM(be, og__k_count_up, n, &args, err);
+}
+
 /* Rows [first, last) go out through one half of the staging memory. */
 static int send_rows(struct og_nn_backend *be, const struct og_rows *x, uint32_t first,
                      uint32_t last, int half, char *out, struct og_err *err)

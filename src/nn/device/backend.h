@@ -43,6 +43,8 @@ int og__device_fetch(struct og_nn_backend *be, void *host, const void *there, si
                      struct og_err *err);
 int og__device_push(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
                     struct og_err *err);
+int og__device_clear(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err);
+int og__device_number(struct og_nn_backend *be, uint32_t *there, uint32_t n, struct og_err *err);
 int og__device_gather(struct og_nn_backend *be, const struct og_rows *x, void *out,
                       struct og_err *err);
 int og__device_bound(struct og_nn_backend *be, size_t bytes, struct og_err *err);
@@ -98,6 +100,22 @@ OG_MUST_CHECK int og__device_add_parts(struct og_nn_backend *be, const struct og
 OG_MUST_CHECK int og__device_sum_columns(struct og_nn_backend *be, struct og_k_columns args,
                                          double *part, struct og_err *err);
 
+/* ---- lists from keys ---- */
+
+/* Numbers 0 to n - 1 by their keys, those of one key in their order, and where each key's begin.
+ * moved NULL: not wanted. */
+struct og_listing {
+    size_t n;
+    const uint32_t *key;
+    uint32_t bound;  /* of keys */
+    uint32_t *first; /* out [bound + 1] */
+    uint32_t *moved; /* out [n] */
+};
+size_t og__device_lists_bytes(struct og_nn_backend *be, size_t n);
+/* at: room for lists_bytes, in which *moved may be. */
+OG_MUST_CHECK int og__device_list(struct og_nn_backend *be, const struct og_listing *l, char *at,
+                                  uint32_t **moved, struct og_err *err);
+
 /* ---- operators ---- */
 
 int og__device_scale(struct og_nn_backend *be, const struct og_scale *op, struct og_err *err);
@@ -113,6 +131,16 @@ int og__device_attend_back(struct og_nn_backend *be, const struct og_attend_back
 int og__device_fold(struct og_nn_backend *be, const struct og_fold *op, struct og_err *err);
 int og__device_fold_back(struct og_nn_backend *be, const struct og_fold_back *op,
                          struct og_err *err);
+int og__device_put(struct og_nn_backend *be, const struct og_put *op, struct og_err *err);
+int og__device_mix(struct og_nn_backend *be, const struct og_mix *op, struct og_err *err);
+int og__device_mix_back(struct og_nn_backend *be, const struct og_mix_back *op, struct og_err *err);
+int og__device_blend_sort(struct og_nn_backend *be, const struct og_blend_sort *op,
+                          struct og_err *err);
+int og__device_blend(struct og_nn_backend *be, const struct og_blend *op, struct og_err *err);
+int og__device_blend_weights(struct og_nn_backend *be, const struct og_blend_weights *op,
+                             struct og_err *err);
+int og__device_blend_rows(struct og_nn_backend *be, const struct og_blend_rows *op,
+                          struct og_err *err);
 int og__device_pool_max(struct og_nn_backend *be, const struct og_pool_max *op, struct og_err *err);
 int og__device_pool_max_back(struct og_nn_backend *be, const struct og_pool_max_back *op,
                              struct og_err *err);
@@ -133,6 +161,8 @@ int og__device_pair_list(struct og_nn_backend *be, const struct og_pair_list *op
                          struct og_err *err);
 int og__device_pair_back(struct og_nn_backend *be, const struct og_pair_back *op,
                          struct og_err *err);
+int og__device_pair_kinds(struct og_nn_backend *be, const struct og_pair_kinds *op,
+                          struct og_err *err);
 int og__device_link_loss(struct og_nn_backend *be, const struct og_link_loss *op,
                          struct og_err *err);
 int og__device_rank(struct og_nn_backend *be, const struct og_rank *op, struct og_err *err);

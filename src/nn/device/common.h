@@ -1,4 +1,4 @@
-/* What kernels share: a row of features, an element of it, dropout's masks. */
+/* What kernels share: a row of features, an element of it, lists and parts, dropout's masks. */
 #ifndef OG_NN_DEVICE_COMMON_H
 #define OG_NN_DEVICE_COMMON_H
 
@@ -41,6 +41,33 @@ OG_ON_DEVICE uint32_t og_bits_of(float value)
     } u;
     u.value = value;
     return u.bits;
+}
+
+/* How many of n ascending numbers are below x. */
+OG_ON_DEVICE uint32_t og_n_below(const uint32_t *ascending, uint32_t n, uint32_t x)
+{
+    uint32_t low = 0;
+    while (low < n) {
+        const uint32_t middle = low + (n - low) / 2;
+        if (ascending[middle] < x)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+/* Which of n lists entry e is in. Those without any begin where the next one does: the last to
+ * begin at or before it. */
+OG_ON_DEVICE uint32_t og_owner(const uint32_t *first, uint32_t n, uint32_t e)
+{
+    return og_n_below(first, n + 1, e + 1) - 1;
+}
+
+/* Where part `part` of n begins. */
+OG_ON_DEVICE uint32_t og_part_start(uint32_t rows, uint32_t n, uint32_t part)
+{
+    return (uint32_t)((uint64_t)rows * part / n);
 }
 
 /* As nn/kernels.c has it. */

@@ -53,31 +53,16 @@ OG_KERNEL(og__k_pair_keys, og_k_pair_keys)
     op->key[2 * p + 1] = op->b[p];
 }
 
-/* How many of n ascending numbers are below x. */
-OG_ON_DEVICE uint32_t below(const uint32_t *ascending, uint32_t n, uint32_t x)
-{
-    uint32_t low = 0;
-    while (low < n) {
-        const uint32_t middle = low + (n - low) / 2;
-        if (ascending[middle] < x)
-            low = middle + 1;
-        else
-            n = middle;
-    }
-    return low;
-}
-
 OG_KERNEL(og__k_starts, og_k_starts)
 {
     const uint32_t r = og_item();
     if (r <= op->n)
-        op->first[r] = below(op->key, op->n_keys, r);
+        op->first[r] = og_n_below(op->key, op->n_keys, r);
 }
 
-/* Rows without edges begin where the next one does: the last to begin at or before the edge. */
 OG_KERNEL(og__k_owners, og_k_owners)
 {
     const uint32_t i = og_item();
     if (i < op->n_edges)
-        op->owner[i] = below(op->indptr, op->n_rows + 1, op->edge[i] + 1) - 1;
+        op->owner[i] = og_owner(op->indptr, op->n_rows, op->edge[i]);
 }

@@ -282,9 +282,10 @@ OG_KERNEL(og__k_links, og_k_links)
 }
 
 /* As nn/pairs.c counts them. */
-OG_ON_DEVICE double rank_of(const struct og_k_ranks *op, uint32_t i)
+OG_ON_DEVICE double rank_of(const struct og_k_ranks *op, uint32_t turn)
 {
-    const uint32_t first = op->n_edges + op->n_negatives + i * op->n_rivals;
+    const uint32_t i = turn % op->n_edges;
+    const uint32_t first = op->n_edges + op->n_negatives + turn * op->n_rivals;
     const float own = op->score[i];
     uint32_t above = 0, equal = 0;
     bool compares = own == own;
@@ -304,7 +305,7 @@ OG_KERNEL(og__k_ranks, og_k_ranks)
     const uint32_t i = my_row(og_block(), og_thread());
     const int at[OG__HITS] = {1, 3, 10}; /* og__hits_at */
     struct og_metrics m = no_metrics();
-    if (i < op->n_edges) {
+    if (i < op->n_turns) {
         const double rank = rank_of(op, i);
         m.ranked = 1;
         m.reciprocal_ranks = 1 / rank;
@@ -324,9 +325,10 @@ OG_KERNEL(og__k_pair_dot, og_k_pair)
     if (p >= o->n)
         return; /* all lanes of the warp */
     const float *a = o->h + (size_t)o->a[p] * dim, *b = o->h + (size_t)o->b[p] * dim;
+    const float *by = o->kind ? o->by + (size_t)o->kind[p] * dim : NULL;
     float sum = 0;
     for (uint32_t j = og_lane(); j < dim; j += OG_LANES)
-        sum += a[j] * b[j];
+        sum += by ? a[j] * b[j] * by[j] : a[j] * b[j];
     sum = og_warp_sum(sum);
     if (og_lane() == 0)
         o->out[p] = sum;
@@ -355,8 +357,26 @@ OG_KERNEL(og__k_pair_back, og_k_pair_back)
         for (uint32_t i = op->first[r]; i < op->first[r + 1]; i++) {
             const uint32_t p = op->pair[i] >> 1, other = op->pair[i] & 1 ? f->a[p] : f->b[p];
             const float g = op->wide ? op->g[(size_t)p * dim + j] : op->g[p];
-            sum += g * f->h[(size_t)other * dim + j];
+            const float h = f->h[(size_t)other * dim + j];
+            sum += f->kind ? g * (h * f->by[(size_t)f->kind[p] * dim + j]) : g * h;
         }
         op->dh[(size_t)r * dim + j] = sum;
+    }
+}
+
+/* A warp a kind, over its pairs in their order. */
+OG_KERNEL(og__k_pair_kinds, og_k_pair_kinds)
+{
+    const struct og_pair_op *f = &op->forward;
+    const uint32_t k = og_warp(), dim = (uint32_t)f->dim;
+    if (k >= op->n_kinds)
+        return;
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES) {
+        float sum = 0;
+        for (uint32_t i = op->first[k]; i < op->first[k + 1]; i++) {
+            const uint32_t p = op->pair[i];
+            sum += op->g[p] * (f->h[(size_t)f->a[p] * dim + j] * f->h[(size_t)f->b[p] * dim + j]);
+        }
+        op->dby[(size_t)k * dim + j] = sum;
     }
 }

@@ -85,6 +85,16 @@ OG_KERNEL(og__k_widen, og_k_widen)
         y[j] = (op->add ? y[j] : 0) + og_element(x, j, op->x.dtype);
 }
 
+OG_KERNEL(og__k_put, og_put)
+{
+    const uint32_t i = og_warp(), dim = (uint32_t)op->x.dim;
+    if (i >= op->n)
+        return;
+    const char *x = og_row_of(&op->x, i);
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES)
+        op->to[(size_t)op->place[i] * dim + j] = og_element(x, j, op->x.dtype);
+}
+
 /* ==== what follows a product ==== */
 
 /* Element j of a row, of what was made of it and what y has there. */
@@ -142,21 +152,15 @@ OG_ON_DEVICE double of_column(const struct og_k_columns *op, uint32_t r, uint32_
     return 0;
 }
 
-/* Where part `part` of n begins. */
-OG_ON_DEVICE uint32_t part_start(uint32_t rows, uint32_t n, uint32_t part)
-{
-    return (uint32_t)((uint64_t)rows * part / n);
-}
-
 /* A thread a column of a part. */
 OG_KERNEL(og__k_column_parts, og_k_columns)
 {
     const uint32_t j = og_item() % op->cols, part = og_item() / op->cols;
     if (part >= op->n_parts)
         return;
-    const uint32_t end = part_start(op->rows, op->n_parts, part + 1);
+    const uint32_t end = og_part_start(op->rows, op->n_parts, part + 1);
     double sum = 0;
-    for (uint32_t r = part_start(op->rows, op->n_parts, part); r < end; r++)
+    for (uint32_t r = og_part_start(op->rows, op->n_parts, part); r < end; r++)
         sum += of_column(op, r, j);
     op->part[part * op->step + j] = sum;
 }
@@ -179,9 +183,9 @@ OG_KERNEL(og__k_dot_parts, og_k_dot)
 {
     OG_SHARED double mine[OG_THREADS];
     const uint32_t part = og_block(), dim = (uint32_t)op->op.x.dim;
-    const uint32_t end = part_start(op->op.rows, op->n_parts, part + 1);
+    const uint32_t end = og_part_start(op->op.rows, op->n_parts, part + 1);
     double sum = 0;
-    for (uint32_t r = part_start(op->op.rows, op->n_parts, part); r < end; r++)
+    for (uint32_t r = og_part_start(op->op.rows, op->n_parts, part); r < end; r++)
         for (uint32_t j = og_thread(); j < dim; j += OG_THREADS)
             sum += (double)(op->op.a[(size_t)r * dim + j] *
                             og_element(og_row_of(&op->op.x, r), j, op->op.x.dtype));

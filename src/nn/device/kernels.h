@@ -6,6 +6,7 @@
  *   kernel_sample.c    a hop of uniform sampling
  *   kernel_blocks.c    degrees, and lists from sorted keys
  *   kernel_attend.c    attention, folding, the largest neighbour
+ *   kernel_mix.c       matrices of relations, and rows blended by their coefficients
  *   kernel_finish.c    the end of a layer, on and back
  *   kernel_losses.c    losses, ranks and pairs
  *
@@ -22,6 +23,7 @@
 #define OG__KERNELS(row) \
     row(og__k_aggregate, og_k_aggregate, false) \
     row(og__k_widen, og_k_widen, false) \
+    row(og__k_put, og_put, false) \
     row(og__k_end, og_k_end, false) \
     row(og__k_column_parts, og_k_columns, false) \
     row(og__k_column_sums, og_k_columns, false) \
@@ -44,6 +46,16 @@
     row(og__k_source_back, og_k_attend_back, false) \
     row(og__k_fold, og_k_fold, false) \
     row(og__k_fold_back, og_k_fold, true) \
+    row(og__k_mix, og_k_mix, false) \
+    row(og__k_mix_bases, og_k_mix, false) \
+    row(og__k_mix_parts, og_k_mix, false) \
+    row(og__k_mix_weights, og_k_mix, false) \
+    row(og__k_blend_keys, og_k_blend_sort, false) \
+    row(og__k_blend_edges, og_k_blend_sort, false) \
+    row(og__k_blend, og_k_blend, false) \
+    row(og__k_blend_kinds, og_k_blend, false) \
+    row(og__k_blend_parts, og_k_blend, true) \
+    row(og__k_blend_rows, og_k_blend, false) \
     row(og__k_pool_max, og_k_pool_max, false) \
     row(og__k_pool_max_back, og_k_pool_max_back, false) \
     row(og__k_track, og_track, false) \
@@ -62,6 +74,7 @@
     row(og__k_pair_dot, og_k_pair, true) \
     row(og__k_pair_product, og_k_pair, false) \
     row(og__k_pair_back, og_k_pair_back, false) \
+    row(og__k_pair_kinds, og_k_pair_kinds, false) \
     row(og__k_collect, og_k_places, false) \
     row(og__k_leave, og_k_places, false) \
     row(og__k_enter, og_k_places, false) \
@@ -221,6 +234,35 @@ struct og_k_pool_max_back {
     struct og_pool_max_back op;
 };
 
+/* ---- relations ---- */
+
+struct og_k_mix {
+    struct og_mix op;
+    const float *dmade; /* on the way back: */
+    float *dbase, *dweight;
+    uint32_t n_parts;
+    double *part; /* [n_parts, n_made, n_base] */
+};
+/* Edges by destination or by source: key[e], and, once keys are sorted, where the i-th was. */
+struct og_k_blend_sort {
+    struct og_block block;
+    bool by_source;
+    uint32_t *key;         /* [n_edges] out */
+    const uint32_t *moved; /* [n_edges] */
+    struct og_blend_edge *edge;
+};
+struct og_k_blend {
+    struct og_blend op;
+    const float *dz;              /* on the way back: */
+    struct og_blend_edges source; /* edges by source */
+    float *dx;
+    uint32_t n_edges;
+    uint32_t *kind;                  /* [n_edges] of each by destination */
+    const uint32_t *first, *of_kind; /* [n_kinds + 1], [n_edges] those of each kind */
+    uint32_t n_parts;
+    double *part; /* [n_parts, n_kinds, n_base] */
+};
+
 /* ---- the end of a layer ---- */
 
 struct og_k_finish {
@@ -247,6 +289,7 @@ struct og_k_links {
 };
 struct og_k_ranks {
     uint32_t n_edges, n_negatives, n_rivals;
+    uint32_t n_turns; /* of all edges, and again where both of their ends are ranked */
     const uint32_t *a, *b;
     const float *score;
     struct og_metrics *blocks;
@@ -268,6 +311,14 @@ struct og_k_pair_back {
     uint32_t n_rows;
     const uint32_t *first, *pair;
     float *dh;
+};
+
+struct og_k_pair_kinds {
+    struct og_pair_op forward;
+    const float *g;
+    uint32_t n_kinds;
+    const uint32_t *first, *pair;
+    float *dby;
 };
 
 /* ---- rows from place to place (gather/rows.h) ---- */

@@ -10,23 +10,13 @@ int og__device_scale(struct og_nn_backend *be, const struct og_scale *op, struct
     return OG__EACH_ITEM(be, og__k_scale, args.n, &args, err);
 }
 
-/* Numbers 0 to n - 1 by their keys, and where each key's begin. moved NULL: not wanted. */
-struct listing {
-    size_t n;
-    const uint32_t *key;
-    uint32_t bound;
-    uint32_t *first; /* out [bound + 1] */
-    uint32_t *moved; /* out [n] */
-};
-
-static size_t listing_bytes(struct og_nn_backend *be, size_t n)
+size_t og__device_lists_bytes(struct og_nn_backend *be, size_t n)
 {
     return og__device_listing_bytes(n, n > 0 ? be->ops->sort_bytes(be->device, n) : 0);
 }
 
-/* at: room for listing_bytes. */
-static int list(struct og_nn_backend *be, const struct listing *l, char *at, uint32_t **moved,
-                struct og_err *err)
+int og__device_list(struct og_nn_backend *be, const struct og_listing *l, char *at,
+                    uint32_t **moved, struct og_err *err)
 {
     const size_t bytes = l->n * sizeof(uint32_t);
     const size_t room = og__device_room_of(bytes);
@@ -56,11 +46,11 @@ int og__device_transpose(struct og_nn_backend *be, const struct og_transpose *op
                          struct og_err *err)
 {
     const struct og_block *b = op->block;
-    const struct listing l = {(size_t)b->n_edges, b->src, b->n_src, op->indptr, op->edge};
+    const struct og_listing l = {(size_t)b->n_edges, b->src, b->n_src, op->indptr, op->edge};
     uint32_t *edge;
     int rc;
-    OG_TRY(og__device_room(be, listing_bytes(be, l.n), err));
-    OG_TRY(list(be, &l, be->room, &edge, err));
+    OG_TRY(og__device_room(be, og__device_lists_bytes(be, l.n), err));
+    OG_TRY(og__device_list(be, &l, be->room, &edge, err));
     const struct og_k_owners args = {(uint32_t)l.n, b->n_dst, b->indptr, edge, op->col};
     OG_TRY(OG__EACH_ITEM(be, og__k_owners, l.n, &args, err));
 out:
@@ -207,12 +197,12 @@ int og__device_pair_list(struct og_nn_backend *be, const struct og_pair_list *op
     const size_t keys = 2 * (size_t)op->n, key_bytes = og__device_room_of(keys * sizeof(uint32_t));
     uint32_t *moved;
     int rc;
-    OG_TRY(og__device_room(be, key_bytes + listing_bytes(be, keys), err));
+    OG_TRY(og__device_room(be, key_bytes + og__device_lists_bytes(be, keys), err));
     uint32_t *key = (uint32_t *)(void *)be->room;
     const struct og_k_pair_keys args = {op->n, op->a, op->b, key};
-    const struct listing l = {keys, key, op->n_rows, op->first, op->pair};
+    const struct og_listing l = {keys, key, op->n_rows, op->first, op->pair};
     OG_TRY(OG__EACH_ITEM(be, og__k_pair_keys, op->n, &args, err));
-    OG_TRY(list(be, &l, be->room + key_bytes, &moved, err));
+    OG_TRY(og__device_list(be, &l, be->room + key_bytes, &moved, err));
 out:
     return rc;
 }
@@ -228,4 +218,16 @@ int og__device_pair_back(struct og_nn_backend *be, const struct og_pair_back *op
                                         .pair = op->pair,
                                         .dh = op->dh};
     return OG__EACH_WARP(be, og__k_pair_back, op->n_rows, &args, err);
+}
+
+int og__device_pair_kinds(struct og_nn_backend *be, const struct og_pair_kinds *op,
+                          struct og_err *err)
+{
+    const struct og_k_pair_kinds args = {.forward = *op->forward,
+                                         .g = op->g,
+                                         .n_kinds = op->n_kinds,
+                                         .first = op->first,
+                                         .pair = op->pair,
+                                         .dby = op->dby};
+    return OG__EACH_WARP(be, og__k_pair_kinds, op->n_kinds, &args, err);
 }

@@ -177,15 +177,16 @@ int og__device_rank(struct og_nn_backend *be, const struct og_rank *op, struct o
     struct og_k_ranks args = {.n_edges = p->n_edges,
                               .n_negatives = p->n_negatives,
                               .n_rivals = p->n_rivals,
+                              .n_turns = p->n_edges * (p->both_ends ? 2 : 1),
                               .a = p->a,
                               .b = p->b,
                               .score = op->score};
     struct og_metrics sum;
     uint32_t *unused;
     int rc;
-    OG_TRY(loss_room(be, p->n_edges, &args.blocks, &unused, err));
-    OG_TRY(launch_rows(be, og__k_ranks_number, p->n_edges, &args, sizeof(args), err));
-    OG_TRY(collect(be, p->n_edges, args.blocks, &sum, err));
+    OG_TRY(loss_room(be, args.n_turns, &args.blocks, &unused, err));
+    OG_TRY(launch_rows(be, og__k_ranks_number, args.n_turns, &args, sizeof(args), err));
+    OG_TRY(collect(be, args.n_turns, args.blocks, &sum, err));
     og__metrics_add(op->out, &sum);
 out:
     return rc;

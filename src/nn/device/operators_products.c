@@ -247,6 +247,11 @@ out:
     return rc;
 }
 
+int og__device_put(struct og_nn_backend *be, const struct og_put *op, struct og_err *err)
+{
+    return OG__EACH_WARP(be, og__k_put, op->n, op, err);
+}
+
 int og__device_dot(struct og_nn_backend *be, const struct og_dot *op, struct og_err *err)
 {
     struct og_k_dot args = {.op = *op, .n_parts = og__parts_of(op->rows)};

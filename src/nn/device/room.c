@@ -34,9 +34,13 @@ size_t og__device_scratch_bytes(const struct og_most *of, int threads)
     const size_t sums = og__device_room_of(rows * each) + og__device_parts_bytes(rows, 2 * width);
     const size_t lists = og__device_room_of(keys * sizeof(uint32_t)) +
                          og__device_listing_bytes(keys, sort_bytes(keys));
+    const size_t columns = (size_t)of->coefficients;
+    const size_t blends = columns > 0 ? lists + og__device_room_of(columns * sizeof(uint32_t)) +
+                                            OG__MOST_PARTS * columns * sizeof(double) + 512
+                                      : 0;
     const size_t losses =
         og__device_room_of(og__n_blocks(OG_MAX(of->rows, of->counted)) * sizeof(struct og_metrics));
-    const size_t most = OG_MAX(OG_MAX(products, sums), OG_MAX(lists, losses + 256));
+    const size_t most = OG_MAX(OG_MAX(OG_MAX(products, sums), blends), OG_MAX(lists, losses + 256));
     return og__device_room_of(most);
 }
 
