@@ -342,6 +342,57 @@ static void rows_are_offered_what_is_free(void **state)
     og__virtual_become(&og__virtual_usual);
 }
 
+static size_t least_of(const char *const *way)
+{
+    json_t *plan = plan_of(way);
+    const json_t *memory = json_object_get(json_object_get(plan, "device"), "memory");
+    const size_t least = (size_t)json_integer_value(json_object_get(memory, "smallest"));
+    json_decref(plan);
+    return least;
+}
+
+static void note(void *arg, int level, const char *text)
+{
+    (void)level;
+    *(bool *)arg |= strstr(text, "no rows stay on the device") != NULL;
+}
+
+/* Where others have nearly all of a device it trains with what is left, and keeps no rows; where
+ * that is not enough the refusal is of what there is, not of an option that nobody gave. */
+static void little_that_is_free_is_the_model_s(void **state)
+{
+    (void)state;
+    of_a_virtual_device();
+    static const char *const degree[] = {"policy", "degree", NULL};
+    static const char *const given[] = {"policy", "degree", "device-memory", "64M", NULL};
+    struct og_virtual v = og__virtual_usual;
+    struct og_options opt;
+    struct og_err err = {0};
+    bool said = false;
+    const struct og_observer seen = {.arg = &said, .message = note};
+    const size_t least = least_of(given);
+    struct result without = train(degree);
+    v.free = least; /* of which fifteen sixteenths are less than that */
+    og__virtual_become(&v);
+    struct result with = train(degree);
+    assert_same_numbers(&with, &without);
+    assert_int_equal(json_integer_value(json_object_get(device_of(&with), "cache_rows")), 0);
+    assert_int_equal(sum(&with, "device_hits"), 0);
+    common(&opt, degree);
+    assert_int_equal(og_plan(dataset, &opt, &seen, NULL, &err), 0);
+    assert_true(said);
+    v.free = least - 1;
+    og__virtual_become(&v);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -ENOMEM);
+    assert_non_null(strstr(err.message, "free, training takes"));
+    assert_null(strstr(err.message, "--device-memory"));
+    assert_null(strstr(err.hint, "--device-memory"));
+    og_options_release(&opt);
+    og__virtual_become(&og__virtual_usual);
+    drop(&with);
+    drop(&without);
+}
+
 /* What a library takes of the device when it is opened is within --device-memory: the least that
  * would do is as much more, and is enough. */
 static void a_library_s_memory_is_in_the_bound(void **state)
@@ -442,6 +493,7 @@ int main(void)
         cmocka_unit_test(samples_made_beforehand_are_trained_on),
         cmocka_unit_test(staging_of_sampling_is_in_the_plan),
         cmocka_unit_test(rows_are_offered_what_is_free),
+        cmocka_unit_test(little_that_is_free_is_the_model_s),
         cmocka_unit_test(a_library_s_memory_is_in_the_bound),
         cmocka_unit_test(a_chosen_pair_is_in_the_configuration),
         cmocka_unit_test(the_smallest_memory_is_enough_for_the_link),

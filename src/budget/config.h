@@ -63,6 +63,8 @@ struct og_config {
     struct og_option_set preset_asked; /* and those that a preset did */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     struct og_handover handover;
+    double device_free;        /* of each device, for this process, where --device-memory was not
+                                  given and is a part of that; else 0 */
     bool own_rows;             /* the feature file has those of this rank's nodes alone */
     struct og_share share;     /* of the batches, among ranks that train together */
     int here;                  /* ranks on this machine, which share --memory; 0 counts as 1 */

@@ -20,6 +20,15 @@ static int rooms_in(size_t left, size_t room)
     return n;
 }
 
+/* What nobody asked for is not refused: where the part of what is free that was to be had is too
+ * little, all of it is the model's. */
+static void take_free(struct og_device_plan *d)
+{
+    d->is_short = d->free > 0 && d->limit < d->smallest;
+    if (d->is_short)
+        d->limit = d->free;
+}
+
 struct og_device_plan og__device_plan(const struct og_premises *p)
 {
     const struct og_facts *f = p->facts;
@@ -27,6 +36,7 @@ struct og_device_plan og__device_plan(const struct og_premises *p)
         return (struct og_device_plan){0};
     const size_t n = (size_t)OG_MAX(f->keepers, 1), trainers = (size_t)f->first_trainers;
     struct og_device_plan d = {.limit = (size_t)p->config->opt.device_memory.value,
+                               .free = (size_t)p->config->device_free,
                                .n_devices = (int)n,
                                .model = f->bytes.there_model,
                                .activations = f->bytes.there_activations,
@@ -34,6 +44,7 @@ struct og_device_plan og__device_plan(const struct og_premises *p)
     const size_t room = room_bytes(f);
     const size_t fixed = d.model + d.activations + d.sampling;
     d.smallest = fixed + room;
+    take_free(&d);
     size_t left = d.limit - OG_MIN(d.limit, fixed);
     d.rows = (struct og_rows_setup){
         .n_rooms = rooms_in(left, room), .room_rows = og__input_rows(f), .row_bytes = f->row_bytes};
@@ -41,7 +52,7 @@ struct og_device_plan og__device_plan(const struct og_premises *p)
     left -= OG_MIN(left, d.rooms);
     d.slack = OG_MIN(left, d.limit / SLACK_SHARE);
     left -= d.slack;
-    if (og__policy_caches(p->way->device_policy))
+    if (og__policy_caches(p->way->device_policy) && !d.is_short)
         d.rows.n_slots =
             (uint32_t)OG_MIN(left / f->row_bytes * n, (size_t)OG_MIN(f->n_nodes, UINT32_MAX));
     d.cache = (d.rows.n_slots + n - 1) / n * f->row_bytes;
@@ -50,23 +61,41 @@ struct og_device_plan og__device_plan(const struct og_premises *p)
     return d;
 }
 
+/* What takes how much, in brackets. */
+static void list_parts(const struct og_device_plan *d, char *out, size_t size)
+{
+    char model[32];
+    char activations[32];
+    char sampling[32];
+    char rows[32];
+    snprintf(out, size, "(model %s, activations %s, sampling %s, rows of a batch %s)",
+             og__human_bytes(model, (double)d->model),
+             og__human_bytes(activations, (double)d->activations),
+             og__human_bytes(sampling, (double)d->sampling),
+             og__human_bytes(rows, (double)d->rooms / OG_MAX(d->rows.n_rooms, 1)));
+}
+
 int og__device_plan_check(const struct og_device_plan *d, struct og_err *err)
 {
-    char limit[32], model[32], activations[32], sampling[32], rows[32], hint[128];
+    char limit[32];
+    char smallest[32];
+    char parts[160];
+    char hint[128];
     if (d->limit >= d->smallest)
         return 0;
+    list_parts(d, parts, sizeof(parts));
+    og__human_bytes(limit, (double)d->limit);
+    if (d->is_short)
+        return og__fail(err, -ENOMEM,
+                        "smaller --batch, --fanout or --hidden need less; what other processes "
+                        "have of the device is not free",
+                        "the device has %s free, training takes %s %s", limit,
+                        og__human_bytes(smallest, (double)d->smallest), parts);
     snprintf(hint, sizeof(hint),
              "the smallest that would do is --device-memory %zuM; smaller --batch, --fanout or "
              "--hidden need less",
              og__round_up(d->smallest, OG_MIB) / OG_MIB);
-    return og__fail(err, -ENOMEM, hint,
-                    "--device-memory %s: too little (model %s, activations %s, sampling %s, rows "
-                    "of a batch %s)",
-                    og__human_bytes(limit, (double)d->limit),
-                    og__human_bytes(model, (double)d->model),
-                    og__human_bytes(activations, (double)d->activations),
-                    og__human_bytes(sampling, (double)d->sampling),
-                    og__human_bytes(rows, (double)d->rooms / OG_MAX(d->rows.n_rooms, 1)));
+    return og__fail(err, -ENOMEM, hint, "--device-memory %s: too little %s", limit, parts);
 }
 
 struct og_tiers_setup og__premised_tiers(const struct og_premises *p, uint64_t n_slots)

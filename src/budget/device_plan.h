@@ -18,6 +18,8 @@ struct og_premises;
 /* In bytes. */
 struct og_device_plan {
     size_t limit;  /* of each device; 0: none was given */
+    size_t free;   /* that each had, where the limit follows from that; else 0 */
+    bool is_short; /* all of that is taken, and rows get nothing */
     int n_devices; /* that keep rows */
     size_t model, activations, sampling;
     struct og_rows_setup rows;  /* slots of all devices, and rooms for the rows of batches */

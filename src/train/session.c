@@ -341,6 +341,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     OG_TRY(og__session_schedule(s, err));
     OG_TRY(open_offline(s, want, err));
     OG_TRY(og__session_plan(s, err));
+    og__session_say_device(s);
     og__say_idle(&s->given);
     if (!(want & OG__WANT_PLAN_ONLY))
         OG_TRY(build_session(s, want, err));

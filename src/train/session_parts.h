@@ -28,6 +28,8 @@ OG_MUST_CHECK int og__session_load_triples(struct og_session *s, enum og__split 
 
 /* Before options are resolved: what a device has free for a cache, unless it is said how much. */
 void og__session_offer_device(struct og_config *c);
+/* That there was too little of it for any, once that is planned. */
+void og__session_say_device(const struct og_session *s);
 /* Of a cache on a device: what it takes, and does not take, of the other options; its own as
  * options. */
 OG_MUST_CHECK int og__session_settle_tiers(struct og_config *c, struct og_err *err);

@@ -24,7 +24,7 @@ static int sharers(const struct og_config *c)
     return OG_MAX((c->here + devices - 1) / devices, 1);
 }
 
-/* Bytes of each device for this process alone; 0: they do not say. */
+/* Bytes of each device that are free for this process alone; 0: they do not say. */
 static double free_of_each(const struct og_config *c)
 {
     const struct og_nn_ops *ops = og__nn_ops_of_device(c->opt.device);
@@ -32,7 +32,7 @@ static double free_of_each(const struct og_config *c)
     size_t least = SIZE_MAX;
     for (int i = 0; i < d.n; i++)
         least = OG_MIN(least, ops->free_there(d.number[i]));
-    return floor((double)least * OFFERED / sharers(c));
+    return floor((double)least / sharers(c));
 }
 
 /* Unless --device-memory is given, rows stay on a device that says what is free there, where
@@ -46,9 +46,19 @@ void og__session_offer_device(struct og_config *c)
     if (opt->device == OG_DEVICE_CPU || opt->device_memory.unit != OG_UNSET || otherwise ||
         !og__trains_on_rows(c))
         return;
-    const double bytes = free_of_each(c);
-    if (bytes > 0)
-        opt->device_memory = (struct og_amount){OG_BYTES, bytes};
+    c->device_free = free_of_each(c);
+    if (c->device_free > 0)
+        opt->device_memory = (struct og_amount){OG_BYTES, floor(c->device_free * OFFERED)};
+}
+
+void og__session_say_device(const struct og_session *s)
+{
+    const struct og_device_plan d = og__device_plan(&s->given);
+    char left[32];
+    if (d.is_short)
+        og__say(&s->config.log, OG__INFO,
+                "no rows stay on the device: the %s that it has free are for the model and a batch",
+                og__human_bytes(left, (double)d.limit));
 }
 
 /* What was asked for together with it and does not go with it. */
