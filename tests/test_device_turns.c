@@ -124,9 +124,10 @@ static void tight(const char **way, long more, char out[32])
     append(way, "memory", out);
 }
 
-/* Rows of the host's slots, which are all lent, and what `simulate` counts of that. */
+/* Rows of the host's slots, which are all lent, and what `simulate` counts of that, by the option
+ * or by a preset that sets it. */
 static void assert_told_as_lent(const struct result *r, const struct pair *p,
-                                const char **simulated)
+                                const char **simulated, const char *by)
 {
     const struct og_tiers_asked asked = {.policies = p->device, .victim = p->victim};
     const json_t *plan = json_object_get(r->summary, "plan");
@@ -134,7 +135,7 @@ static void assert_told_as_lent(const struct result *r, const struct pair *p,
     char cache[32];
     snprintf(cache, sizeof(cache), "%lld", (long long)rows * ROW_BYTES);
     append(simulated, "superbatch", p->superbatch);
-    append(simulated, "alternate", "true");
+    append(simulated, by, strcmp(by, "alternate") == 0 ? "true" : "ginex");
     assert_true(rows > 0 || strcmp(p->host, "none") == 0);
     assert_int_equal(json_integer_value(json_object_get(plan, "lent_rows")), rows);
     assert_as_told(r, simulated, p->host, cache, &asked);
@@ -163,7 +164,7 @@ static void slots_that_were_lent_are_filled_again(void **state)
         if (i == 0)
             assert_true(of_epoch(&r, 1, "prefill") > 0);
         const char *simulated[WORDS] = {NULL};
-        assert_told_as_lent(&r, &p, simulated);
+        assert_told_as_lent(&r, &p, simulated, i % 2 == 0 ? "alternate" : "preset");
         drop(&r);
     }
     drop(&without);
@@ -266,7 +267,7 @@ static void whoever_trains_lends_slots(void **state)
             assert_true(of_epoch(&r, 1, "prefill") > 0);
         const char *simulated[WORDS] = {NULL};
         append_hands(simulated, &hands[i]);
-        assert_told_as_lent(&r, &p, simulated);
+        assert_told_as_lent(&r, &p, simulated, "alternate");
         drop(&r);
         drop(&without);
     }

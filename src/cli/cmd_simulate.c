@@ -486,10 +486,10 @@ const struct command cmd_simulate = {
             "--workers it counts the caches of all of them, each with a cache of its own, and "
             "what they would hold if they shared nodes out and exchanged rows. With "
             "--device-memory a cache on a device lies over each, and hits are told by tier, with "
-            "what goes over the link; no rows are exchanged then, and with --alternate the host's "
-            "slots are lent to sampling before each superbatch. With "
-            "--executors it "
-            "tells by a clock of events what an epoch would take with so many samplers and "
+            "what goes over the link; no rows are exchanged then, and with --alternate, or a "
+            "preset that takes turns, the host's slots are lent to sampling before each "
+            "superbatch. With --executors it tells by a clock of events what an epoch would take "
+            "with so many samplers and "
             "trainers; with --times and --tickets that needs no dataset.",
     .own = own,
     .training = true,

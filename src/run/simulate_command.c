@@ -331,7 +331,7 @@ static int open_simulator(struct simulator *m, const char *source, const char *p
     OG_TRY(og__simulator_add_policies(m, policies, err));
     OG_TRY(og__simulator_add_caches(m, caches, err));
     OG_TRY(tiers ? read_device(m, tiers, err) : 0);
-    if (m->device && m->opt.alternate) /* by itself, not by a preset: all of the host's are lent */
+    if (m->device && og__options_alternate(&m->opt)) /* all of the host's are lent */
         m->sim.n_yielded = UINT32_MAX;
     OG_TRY(og__exists(source, "trace.json", err));
     OG_TRY(rc ? og__simulator_open_trace(m, source, err)

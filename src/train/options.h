@@ -63,6 +63,10 @@ OG_MUST_CHECK int og__scratch_folders(struct og_places *out, const struct og_opt
 OG_MUST_CHECK int og__scratch_first(char **out, const struct og_options *opt, const char *otherwise,
                                     struct og_err *err);
 
+/* Are sampling and training to take turns, by --alternate or by a preset that sets it? Of options
+ * that are resolved or not. */
+bool og__options_alternate(const struct og_options *opt);
+
 /* -EINVAL where workers are asked of what one process does; and where they are asked to share out
  * what they cannot. */
 OG_MUST_CHECK int og__alone(const struct og_options *opt, struct og_err *err);

@@ -78,6 +78,17 @@ static int apply_preset(struct og_options *opt, struct og_err *err)
     return rc < 0 ? rc : apply_values(opt, preset_values, OG_COUNT(preset_values), err);
 }
 
+bool og__options_alternate(const struct og_options *opt)
+{
+    for (size_t i = 0; i < OG_COUNT(preset_values); i++) {
+        const struct preset_value *p = &preset_values[i];
+        if (p->preset == opt->preset && strcmp(p->name, "alternate") == 0 &&
+            !og__options_given(opt, p->name))
+            return strcmp(p->value, "true") == 0;
+    }
+    return opt->alternate;
+}
+
 /* A walk's neighbours are --neighbors in every hop; --fanout says how many hops. */
 static void settle_fanout(struct og_options *opt)
 {
