@@ -36,7 +36,8 @@ struct og_candidate {
     size_t sweep_memory;    /* of these for packing */
     uint64_t load_bytes;    /* of cached lists, read once before the run, where they were kept */
     uint64_t reload_bytes;  /* of topology and tables, read again for each superbatch */
-    uint64_t spill_bytes;   /* of blocks and plans, written and read back, an epoch */
+    uint64_t spill_bytes;   /* of blocks and plans, written and read back, an epoch, */
+    uint64_t spill_reads;   /* and in how many reads */
     uint64_t spilled_bytes; /* of these, on the disk at the same time */
 };
 

@@ -139,7 +139,7 @@ static bool writes(const struct og_candidate *c)
 
 struct bytes {
     struct io fill, sweep, batches, topology; /* of a steady epoch */
-    double written, spill_written, spill_read;
+    double written, spill_written, spill_read, spill_reads;
 };
 
 /* At most all of the file. */
@@ -363,6 +363,7 @@ static struct bytes bytes_of(const struct og_choice *given, const struct og_cand
         .written = (double)n->written * r->traces * r->prepared,
         .spill_written = (double)c->spill_bytes * r->prepared,
         .spill_read = (double)c->spill_bytes,
+        .spill_reads = (double)c->spill_reads,
     };
     if (og__policy_fills_beside(c->policy.kind)) {
         windows_of(given, c, n, r, &b);
@@ -383,7 +384,7 @@ static void total_bytes(const struct bytes *b, struct og_estimate *e)
 {
     double reads = b->fill.reads + b->sweep.reads + b->batches.reads + b->topology.reads;
     double bytes = b->fill.bytes + b->sweep.bytes + b->batches.bytes + b->topology.bytes;
-    e->reads = (uint64_t)llround(reads);
+    e->reads = (uint64_t)llround(reads + b->spill_reads);
     e->bytes_read = (uint64_t)llround(bytes + b->spill_read);
     e->bytes_written = (uint64_t)llround(b->written + b->spill_written);
 }

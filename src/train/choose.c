@@ -9,6 +9,7 @@
 #include "train/choose.h"
 
 #include "budget/memory_plan.h"
+#include "sample/trace_files.h"
 #include "train/hotness.h"
 #include "train/measure.h"
 #include "train/options.h"
@@ -155,6 +156,23 @@ static const struct og_tiers_setup *tiers_of(const struct og_session *s, struct 
     return &t->tiers;
 }
 
+/* To have back what was put away of a batch: its blocks, ids unless they stay in memory, its plan.
+ */
+static uint64_t spilled_reads(const struct og_session *s, const struct trial *t)
+{
+    const struct og_facts *f = &s->facts;
+    const bool above = t->way.tiers && og__policy_admits(t->way.device_policy);
+    const bool admits = above || og__policy_admits(t->way.policy);
+    const bool moves = above && (t->way.has_rings || og__policy_admits(t->way.policy));
+    struct og_batch b = {.n_hops = f->caps.n_hops, .n_ids = (uint32_t)og__input_rows(f)};
+    for (uint32_t h = 0; h < b.n_hops; h++)
+        b.hop[h] = (struct og_block){.n_dst = (uint32_t)f->caps.hop[h].n_dst,
+                                     .n_src = (uint32_t)f->caps.hop[h].n_src,
+                                     .n_edges = f->caps.hop[h].n_edges};
+    const uint64_t blocks = og__trace_files_asks(&f->trace, &b, t->memory.alternates).reads;
+    return blocks + (t->way.tiers ? 2 + 2 * (uint64_t)admits + 2 * (uint64_t)moves : 1);
+}
+
 static struct og_candidate candidate_of(const struct og_session *s, struct trial *t,
                                         const uint32_t *hotness)
 {
@@ -189,6 +207,7 @@ static struct og_candidate candidate_of(const struct og_session *s, struct trial
         .reload_bytes = m->alternates ? m->topology - m->topology_training + m->neighbors : 0,
         .written_batches = ahead ? (uint32_t)OG_MIN(m->superbatch, (uint64_t)UINT32_MAX) : 0,
         .spill_bytes = epoch * spilled,
+        .spill_reads = spilled ? epoch * spilled_reads(s, t) : 0,
         .spilled_bytes = (m->superbatch + m->tail + m->lot) * (s->offline ? plans : spilled),
     };
 }
