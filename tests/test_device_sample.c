@@ -212,10 +212,10 @@ static void pinned_lists_take_nothing_there(void **state)
 static void what_does_not_go_together_is_refused(void **state)
 {
     (void)state;
-    static const char *const cases[][3] = {{"device", "cpu", "the host"},
-                                           {"sampler", "labor", "uniform"},
-                                           {"topology", "disk", "memory"},
-                                           {"alternate", "true", "stays"}};
+    static const char *const cases[][4] = {{"device", "device", "cpu", "the host"},
+                                           {"device", "sampler", "labor", "uniform"},
+                                           {"device", "topology", "disk", "memory"},
+                                           {"pinned", "alternate", "true", "give way"}};
     char dataset[400];
     snprintf(dataset, sizeof(dataset), "%s/graph1", folder);
     for (size_t i = 0; i < OG_COUNT(cases); i++) {
@@ -223,11 +223,11 @@ static void what_does_not_go_together_is_refused(void **state)
         struct og_err err = {0};
         og_options_init(&opt);
         set(&opt, "device", tested_device());
-        set(&opt, "sample-on", "device");
-        set(&opt, cases[i][0], cases[i][1]);
+        set(&opt, "sample-on", cases[i][0]);
+        set(&opt, cases[i][1], cases[i][2]);
         assert_int_equal(og_sample(dataset, traces[0], false, &opt, NULL, &err), -EINVAL);
-        if (!strstr(err.message, cases[i][2]))
-            fail_msg("%s %s: %s", cases[i][0], cases[i][1], err.message);
+        if (!strstr(err.message, cases[i][3]))
+            fail_msg("%s %s: %s", cases[i][1], cases[i][2], err.message);
         assert_true(access(traces[0], F_OK) < 0);
         og_options_release(&opt);
     }

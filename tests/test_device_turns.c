@@ -292,6 +292,36 @@ static void samples_made_beforehand_take_turns(void **state)
     }
 }
 
+/* What draws on the device has the structure there; the host's copy takes turns with its rows. */
+static void batches_drawn_there_take_turns(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"sage", "gcn"}; /* gcn reads degrees of the host's copy */
+    for (size_t i = 0; i < 4; i++) {
+        const char *const plain[] = {"policy", "degree", "model", models[i / 2], NULL};
+        const char *way[WORDS] = {"policy",     "belady", "model",     models[i / 2],
+                                  "superbatch", "3",      "alternate", "true",
+                                  "sample-on",  "device", NULL};
+        char little[32];
+        if (i % 2 == 1)
+            append(way, "device-memory", "64M");
+        if (i % 2 == 1)
+            append(way, "device-policy", "none");
+        tight(way, 256 << 10, little);
+        struct result without = train(plain);
+        become(i);
+        struct result r = train(way);
+        og__virtual_become(&og__virtual_usual);
+        assert_true(in_turns(&r));
+        assert_true(json_integer_value(
+                        json_object_get(json_object_get(r.summary, "plan"), "lent_rows")) > 0);
+        assert_true(sum(&r, "hits") > 0);
+        assert_same_numbers(&r, &without);
+        drop(&r);
+        drop(&without);
+    }
+}
+
 /* Presets that take turns, and --policy auto. */
 static void presets_and_auto_take_turns(void **state)
 {
@@ -362,6 +392,7 @@ int main(void)
         cmocka_unit_test(whoever_trains_takes_turns),
         cmocka_unit_test(whoever_trains_lends_slots),
         cmocka_unit_test(samples_made_beforehand_take_turns),
+        cmocka_unit_test(batches_drawn_there_take_turns),
         cmocka_unit_test(presets_and_auto_take_turns),
         cmocka_unit_test(a_stopped_run_goes_on_to_the_same_bits),
     };

@@ -16,7 +16,8 @@ int og__device_sampling_check(const struct og_config *config, struct og_err *err
          "give --sampler uniform, or leave --sample-on at host"},
         {opt->topology == OG_TOPOLOGY_DISK, "the structure goes there from memory",
          "give --topology memory"},
-        {opt->alternate, "the structure stays there", "leave --alternate out"},
+        {opt->alternate && opt->sample_on == OG_SAMPLE_ON_PINNED,
+         "lists that a device reads do not give way to rows", "give --sample-on device"},
         {opt->samples, "samples are read, not drawn", "leave --samples out"},
     };
     for (size_t i = 0; opt->sample_on != OG_SAMPLE_ON_HOST && i < OG_COUNT(others); i++)
