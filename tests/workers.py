@@ -116,6 +116,7 @@ def each_has_a_device():
                              (2, "virtual", [*kept, "belady", "--policy", "belady", "--layout", "packed"])][:1 if MPIRUN else None]:
         trained("many", n, sage, ["--device", device], words)
         assert_same("one", "many", (n, device, words))
+        assert summary("many")["gradients"] == "devices" and summary("one")["gradients"] is None
         for epoch in summary("many")["epochs"]:
             if words:
                 parts = [epoch[k] for k in ("device_hits", "host_hits", "victim_hits", "misses")]
@@ -153,6 +154,7 @@ def what_a_summary_tells():
     one, two = summary("one"), summary("two")
     assert two["config"]["accumulate"] == 2 and two["config"]["workers"] == 2 and one["workers"] is None
     workers = two["workers"]
+    assert two["gradients"] == "hosts" and "by way of the hosts" not in done.stderr
     assert [w["rank"] for w in workers] == [0, 1] and all(w["host"] for w in workers)
     for a, b in zip(one["epochs"], two["epochs"]):
         assert a["rows"] == b["rows"] == b["hits"] + b["misses"]

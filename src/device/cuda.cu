@@ -1,6 +1,6 @@
 /* The device for CUDA: memory, streams and events of the runtime, products by cuBLASLt, sorts by CUB.
  * Kernels come from a table by number, which whoever has kernels brings along. */
-#include "device/device.h"
+#include "device/nccl.h"
 
 #include <cublasLt.h>
 #include <cub/device/device_radix_sort.cuh>
@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 extern "C" const void *const og__cuda_kernel[];
 extern "C" const uint32_t og__cuda_n_kernels;
@@ -32,6 +33,10 @@ struct og_stream {
 struct og_event {
     struct og_device *device;
     cudaEvent_t event;
+};
+struct og_group {
+    struct og_device *device;
+    og__nccl *nccl;
 };
 
 /* ==== failing ==== */
@@ -488,6 +493,79 @@ static int cuda_sort(struct og_stream *s, const struct og_sort *op, struct og_er
     return rc < 0 ? rc : check(sort(op->room, &bytes, op, s->stream), "sort", err);
 }
 
+/* ==== groups ==== */
+
+static int cuda_identify(struct og_device *d, unsigned char id[OG__DEVICE_ID], struct og_err *err)
+{
+    cudaDeviceProp is;
+    char why[OG__NCCL_WHY];
+    int rc = use(d, err);
+    rc = rc < 0 ? rc : check(cudaGetDeviceProperties(&is, d->number), "device", err);
+    if (rc < 0)
+        return rc;
+    static_assert(sizeof(is.uuid.bytes) == OG__DEVICE_ID, "a GPU's own number fits");
+    memcpy(id, is.uuid.bytes, OG__DEVICE_ID);
+    return og__nccl_there(why) ? 0 : fail(err, -ENOTSUP, "group", why);
+}
+
+static int cuda_group_id(unsigned char id[OG__GROUP_ID], struct og_err *err)
+{
+    char why[OG__NCCL_WHY];
+    return og__nccl_there(why) && og__nccl_id(id, why) ? 0 : fail(err, -ENOTSUP, "group", why);
+}
+
+static void cuda_end_group(struct og_group *g)
+{
+    if (g && use(g->device, NULL) == 0)
+        og__nccl_close(g->nccl);
+    free(g);
+}
+
+static int cuda_group(struct og_device *d, struct og_group **out, const unsigned char *id, int rank,
+                      int n, struct og_err *err)
+{
+    char why[OG__NCCL_WHY];
+    *out = NULL;
+    struct og_group *g = (struct og_group *)calloc(1, sizeof(*g));
+    if (!g)
+        return fail(err, -ENOMEM, "group", "no memory");
+    g->device = d;
+    int rc = use(d, err);
+    if (rc == 0 && !(g->nccl = og__nccl_open(id, rank, n, why)))
+        rc = fail(err, -ENOTSUP, "group", why);
+    if (rc < 0)
+        cuda_end_group(g);
+    else
+        *out = g;
+    return rc;
+}
+
+static int cuda_exchange(struct og_stream *s, struct og_group *g, const struct og_piece *send,
+                         const struct og_piece *receive, struct og_err *err)
+{
+    char why[OG__NCCL_WHY];
+    size_t bytes = 0;
+    const int rc = use(s->device, err);
+    if (rc < 0)
+        return rc;
+    if (!og__nccl_exchange(g->nccl, send, receive, s->stream, &bytes, why))
+        return fail(err, -EIO, "exchange", why);
+    tally(s->device, &s->device->counts.group_bytes, bytes);
+    return 0;
+}
+
+static int cuda_settle(struct og_stream *s, struct og_group *g, struct og_err *err)
+{
+    char why[OG__NCCL_WHY];
+    const int rc = use(s->device, err);
+    tally(s->device, &s->device->counts.waits, 1);
+    if (rc < 0)
+        return rc;
+    return og__nccl_await(g->nccl, s->stream, why) ? 0 : fail(err, -EIO, "exchange", why);
+}
+
+/* ==== what they tell ==== */
+
 static void cuda_counts(struct og_device *d, struct og_device_counts *out)
 {
     pthread_mutex_lock(&d->lock);
@@ -517,6 +595,7 @@ __attribute__((visibility("default"))) const struct og_device_ops og_cuda_device
     cuda_end_lending,   cuda_reach,      cuda_stream,
     cuda_end_stream,    cuda_event,      cuda_end_event, cuda_record,  cuda_follow,
     cuda_wait,          cuda_finish,     cuda_copy,   cuda_clear,      cuda_launch,
-    cuda_multiply,      cuda_sort_bytes, cuda_sort,   cuda_counts,
+    cuda_multiply,      cuda_sort_bytes, cuda_sort,   cuda_counts,     cuda_identify,
+    cuda_group_id,      cuda_group,      cuda_end_group, cuda_exchange, cuda_settle,
     cuda_own_bytes,     cuda_free_bytes};
 }

@@ -14,6 +14,9 @@
  *   stream a   copy ── record e          ┌─> follow e ── launch
  *   stream b                      launch ┘
  *
+ * Devices of several processes, one each, may be a group: they send one another pieces of their
+ * memory, which go from device to device. All of a group make the same exchanges in the same order.
+ *
  * Read by C++ compilers as well: the plugin's. */
 #ifndef OG_DEVICE_H
 #define OG_DEVICE_H
@@ -27,6 +30,7 @@
 struct og_device;
 struct og_stream;
 struct og_event;
+struct og_group;
 struct og__here;
 
 /* Written once for both compilers (kernel.h). `body` is what the virtual device runs, `number` by
@@ -69,17 +73,25 @@ struct og_sort {
 
 enum og__way { OG__TO_DEVICE, OG__TO_HOST };
 
+/* What goes to one of a group, or comes from one; of 0 bytes: nothing does. */
+struct og_piece {
+    void *at; /* of the device's memory */
+    size_t bytes;
+};
+enum { OG__GROUP_ID = 128, OG__DEVICE_ID = 16, OG__MOST_GROUP = 64 };
+
 /* Since it was opened. */
 struct og_device_counts {
     uint64_t launches, threads, products, sorts, copies, bytes_to_device, bytes_to_host, waits;
     uint64_t reads, writes; /* bytes of the host's memory that kernels read and wrote */
     uint64_t peer_reads;    /* bytes of other devices' memory that kernels read */
+    uint64_t group_bytes;   /* that went to others of a group, and came from them */
     double link_seconds;    /* modelled; 0 where copies are real */
     double peer_seconds;    /* the same, of links between devices */
     size_t used, peak;      /* bytes of its memory */
 };
 
-enum { OG__DEVICE_VERSION = 6 };
+enum { OG__DEVICE_VERSION = 7 };
 struct og_device_ops {
     uint32_t version; /* OG__DEVICE_VERSION: what functions mean; sizes are in fingerprints */
     const char *name;
@@ -132,6 +144,25 @@ struct og_device_ops {
     int (*sort)(struct og_stream *s, const struct og_sort *op, struct og_err *err);
 
     void (*counts)(struct og_device *d, struct og_device_counts *out);
+    /* ---- groups ---- */
+
+    /* Which device it is: those of a group all differ. -ENOTSUP, saying why, where this process can
+     * have no group. */
+    int (*identify)(struct og_device *d, unsigned char id[OG__DEVICE_ID], struct og_err *err);
+    /* Of a group that is to be: made by one process, told to all. */
+    int (*group_id)(unsigned char id[OG__GROUP_ID], struct og_err *err);
+    /* Returns when all n have called it. */
+    int (*group)(struct og_device *d, struct og_group **out, const unsigned char *id, int rank,
+                 int n, struct og_err *err);
+    /* Others of it that wait for this one fail then. NULL: nothing. Before the device is closed. */
+    void (*end_group)(struct og_group *g);
+    /* send[n], receive[n], copied by the call: one a rank; of its own place nothing is read or
+     * written. As copies, it is done some time after the call returns. */
+    int (*exchange)(struct og_stream *s, struct og_group *g, const struct og_piece *send,
+                    const struct og_piece *receive, struct og_err *err);
+    /* finish, of a stream that exchanges: fails where another of the group has ended. */
+    int (*settle)(struct og_stream *s, struct og_group *g, struct og_err *err);
+
     size_t (*own_bytes)(void); /* of its memory, that opening takes for what the library needs */
     size_t (*free_bytes)(int number); /* of its memory, that nobody has; 0: it does not say */
 };
@@ -153,6 +184,7 @@ static inline uint64_t og__device_print(void)
     print = og__print(print, "launch", sizeof(struct og_launch));
     print = og__print(print, "product", sizeof(struct og_product_of));
     print = og__print(print, "sort", sizeof(struct og_sort));
+    print = og__print(print, "piece", sizeof(struct og_piece));
     return og__print(print, "counts", sizeof(struct og_device_counts));
 }
 

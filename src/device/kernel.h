@@ -47,6 +47,16 @@ OG_ON_DEVICE float og_warp_sum(float x)
     return x;
 }
 
+/* a b + c as the host's processors add it up. */
+OG_ON_DEVICE float og_times_plus(float a, float b, float c)
+{
+#ifdef __aarch64__
+    return __fmaf_rn(a, b, c);
+#else
+    return __fadd_rn(__fmul_rn(a, b), c);
+#endif
+}
+
 #else
 
 #include "device/fibres.h"
@@ -68,6 +78,11 @@ OG_ON_DEVICE float og_warp_sum(float x)
 #define og_block()     (here->block)
 #define og_meet()      og__fibre_meet()
 #define og_warp_sum(x) og__fibre_warp_sum(here, x)
+
+OG_ON_DEVICE float og_times_plus(float a, float b, float c)
+{
+    return c + a * b;
+}
 
 #endif
 

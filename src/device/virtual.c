@@ -3,6 +3,7 @@
 #include "device/virtual.h"
 
 #include "base/base.h"
+#include "device/virtual_group.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -58,7 +59,7 @@ static int called(const char *what, struct og_err *err)
 
 struct task {
     struct task *next;
-    enum { COPY, CLEAR, LAUNCH, MULTIPLY, SORT, RECORD, FOLLOW } kind;
+    enum { COPY, CLEAR, LAUNCH, MULTIPLY, SORT, EXCHANGE, RECORD, FOLLOW } kind;
     union {
         struct {
             void *to;
@@ -69,6 +70,10 @@ struct task {
         struct og_launch launch;
         struct og_product_of product;
         struct og_sort sort;
+        struct {
+            struct og_group *group;
+            const struct og_message *pieces; /* [2, n] that go out, and that come in */
+        } exchange;
         struct {
             struct og_event *event;
             uint64_t number; /* of its recordings */
@@ -87,6 +92,12 @@ struct og_event {
     struct og_device *device;
     _Atomic(struct og_stream *) stream;   /* that it was recorded in last */
     atomic_uint_fast64_t asked, happened; /* recordings */
+};
+
+/* Of one device: its streams make what is asked of it one after the other. */
+struct og_group {
+    struct og_device *device;
+    struct og_comm *comm;
 };
 
 struct block {
@@ -293,8 +304,16 @@ static void virtual_unpin(struct og_device *d, void *p, size_t bytes)
 
 /* ==== work ==== */
 
-/* What a task touches is open while it is done: of copies what they name, of sorts all that the
- * device has, of kernels and products what it reaches as well. */
+static void let_touch_pieces(struct og_device *d, const struct task *t, bool touch)
+{
+    const int n = t->of.exchange.group->comm->n;
+    for (int i = 0; i < 2 * n; i++)
+        if (t->of.exchange.pieces[i].bytes > 0)
+            let_touch_at(d, t->of.exchange.pieces[i].at, touch);
+}
+
+/* What a task touches is open while it is done: of copies and exchanges what they name, of sorts
+ * all that the device has, of kernels and products what it reaches as well. */
 static void let_task_touch(struct og_device *d, const struct task *t, bool touch)
 {
     switch (t->kind) {
@@ -313,10 +332,19 @@ static void let_task_touch(struct og_device *d, const struct task *t, bool touch
     case SORT:
         let_touch_all(&d->peer[0], touch);
         break;
+    case EXCHANGE:
+        let_touch_pieces(d, t, touch);
+        break;
     case RECORD:
     case FOLLOW:
         break;
     }
+}
+
+static int exchange_now(const struct task *t, struct og_err *err)
+{
+    struct og_comm *c = t->of.exchange.group->comm;
+    return og__comm_exchange(c, t->of.exchange.pieces, t->of.exchange.pieces + c->n, err);
 }
 
 static int carry_out(struct og_device *d, struct task *t, struct og_err *err)
@@ -338,6 +366,9 @@ static int carry_out(struct og_device *d, struct task *t, struct og_err *err)
         break;
     case SORT:
         og__virtual_sort(&t->of.sort);
+        break;
+    case EXCHANGE:
+        rc = exchange_now(t, err);
         break;
     case RECORD:
         atomic_store(&t->of.at.event->happened, t->of.at.number);
@@ -449,6 +480,15 @@ static int told(struct og_device *d, struct og_err *err)
     return rc < 0 ? og__fail(err, rc, why.hint, "virtual device: %s", why.message) : 0;
 }
 
+/* What a task points to is its own. */
+static void keep_args(struct task *t, const struct task *wanted, size_t args)
+{
+    if (t->kind == LAUNCH)
+        t->of.launch.args = memcpy(t->args, wanted->of.launch.args, args);
+    if (t->kind == EXCHANGE)
+        t->of.exchange.pieces = memcpy(t->args, wanted->of.exchange.pieces, args);
+}
+
 /* The stream is asked: now or later. */
 static int put(struct og_stream *s, const struct task *wanted, size_t args, struct og_err *err)
 {
@@ -458,10 +498,7 @@ static int put(struct og_stream *s, const struct task *wanted, size_t args, stru
         return og__fail_errno(err, -ENOMEM, NULL, "virtual device");
     memcpy(t, wanted, offsetof(struct task, args));
     t->next = NULL;
-    if (t->kind == LAUNCH) {
-        memcpy(t->args, wanted->of.launch.args, args);
-        t->of.launch.args = t->args;
-    }
+    keep_args(t, wanted, args);
     *s->end = t;
     s->end = &t->next;
     if (d->is.pace == OG__EAGER)
@@ -476,6 +513,11 @@ static void count_link(struct og_device *d, size_t bytes)
     d->counts.link_seconds += d->is.latency + (double)bytes / d->is.bytes_per_second;
 }
 
+static void count_peers(struct og_device *d, size_t bytes)
+{
+    d->counts.peer_seconds += d->is.peer_latency + (double)bytes / d->is.peer_bytes_per_second;
+}
+
 static void count_launch(struct og_device *d, const struct og_launch *l)
 {
     d->counts.launches++;
@@ -486,8 +528,21 @@ static void count_launch(struct og_device *d, const struct og_launch *l)
     if (l->reads + l->writes > 0)
         count_link(d, l->reads + l->writes);
     if (l->peer_reads > 0)
-        d->counts.peer_seconds +=
-            d->is.peer_latency + (double)l->peer_reads / d->is.peer_bytes_per_second;
+        count_peers(d, l->peer_reads);
+}
+
+/* Links between devices carry both ways at the same time. */
+static void count_exchange(struct og_device *d, const struct task *t)
+{
+    const int n = t->of.exchange.group->comm->n;
+    size_t out = 0;
+    size_t in = 0;
+    for (int i = 0; i < n; i++) {
+        out += t->of.exchange.pieces[i].bytes;
+        in += t->of.exchange.pieces[n + i].bytes;
+    }
+    d->counts.group_bytes += out + in;
+    count_peers(d, OG_MAX(out, in));
 }
 
 static void count(struct og_device *d, const struct task *t)
@@ -507,6 +562,9 @@ static void count(struct og_device *d, const struct task *t)
         break;
     case SORT:
         d->counts.sorts++;
+        break;
+    case EXCHANGE:
+        count_exchange(d, t);
         break;
     case CLEAR:
     case RECORD:
@@ -713,6 +771,75 @@ static int virtual_sort(struct og_stream *s, const struct og_sort *op, struct og
     return rc < 0 ? rc : ask(s, &t, 0, err);
 }
 
+/* ==== groups ==== */
+
+static int virtual_identify(struct og_device *d, unsigned char id[OG__DEVICE_ID],
+                            struct og_err *err)
+{
+    if (d->is.alone)
+        return og__fail(err, -ENOTSUP, NULL, "virtual device: has no link to others");
+    const int rc = called("identify", err);
+    return rc < 0 ? rc : og__virtual_identify(id, d->number);
+}
+
+static int virtual_group_id(unsigned char id[OG__GROUP_ID], struct og_err *err)
+{
+    const int rc = called("group id", err);
+    return rc < 0 ? rc : og__virtual_group_id(id, err);
+}
+
+static int virtual_group(struct og_device *d, struct og_group **out, const unsigned char *id,
+                         int rank, int n, struct og_err *err)
+{
+    struct og_group *g = calloc(1, sizeof(*g));
+    *out = NULL;
+    int rc = g ? called("group", err) : og__fail_errno(err, -ENOMEM, NULL, "virtual device");
+    rc = rc < 0 ? rc : og__virtual_meet(&g->comm, id, rank, n, err);
+    if (rc < 0) {
+        free(g);
+        return rc;
+    }
+    g->device = d;
+    *out = g;
+    return 0;
+}
+
+static void virtual_end_group(struct og_group *g)
+{
+    if (!g)
+        return;
+    og__comm_close(g->comm);
+    free(g);
+}
+
+static int virtual_exchange(struct og_stream *s, struct og_group *g, const struct og_piece *send,
+                            const struct og_piece *receive, struct og_err *err)
+{
+    struct og_message pieces[2 * OG__VIRTUAL_GROUP];
+    const int n = g->comm->n;
+    int rc = called("exchange", err);
+    if (rc < 0)
+        return rc;
+    if (s->device != g->device)
+        return og__fail(err, -EINVAL, NULL, "virtual device: a group of device %d, asked of %d",
+                        g->device->number, s->device->number);
+    for (int i = 0; i < n; i++) {
+        const bool other = i != g->comm->rank;
+        pieces[i] = (struct og_message){send[i].at, other ? send[i].bytes : 0};
+        pieces[n + i] = (struct og_message){receive[i].at, other ? receive[i].bytes : 0};
+    }
+    const struct task t = {.kind = EXCHANGE, .of.exchange = {g, pieces}};
+    return ask(s, &t, 2 * (size_t)n * sizeof(*pieces), err);
+}
+
+static int virtual_settle(struct og_stream *s, struct og_group *g, struct og_err *err)
+{
+    (void)g;
+    return virtual_finish(s, err);
+}
+
+/* ==== what they tell ==== */
+
 static void virtual_counts(struct og_device *d, struct og_device_counts *out)
 {
     pthread_mutex_lock(&d->lock);
@@ -763,6 +890,12 @@ const struct og_device_ops og__device_virtual = {.version = OG__DEVICE_VERSION,
                                                  .multiply = virtual_multiply,
                                                  .sort_bytes = virtual_sort_bytes,
                                                  .sort = virtual_sort,
+                                                 .identify = virtual_identify,
+                                                 .group_id = virtual_group_id,
+                                                 .group = virtual_group,
+                                                 .end_group = virtual_end_group,
+                                                 .exchange = virtual_exchange,
+                                                 .settle = virtual_settle,
                                                  .counts = virtual_counts,
                                                  .own_bytes = virtual_own_bytes,
                                                  .free_bytes = virtual_free_bytes};

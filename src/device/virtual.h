@@ -17,6 +17,7 @@ struct og_virtual {
     size_t own;      /* of these, that a library would take when it is opened */
     size_t free;     /* of these, that it says are free before it is; 0: it does not say */
     uint64_t fail;   /* this call, counted from 1, fails; 0: none */
+    bool alone;      /* it is of no group */
     bool glass;      /* the host may look into its memory, as no one may of a device */
     double bytes_per_second, latency;           /* of the link */
     double peer_bytes_per_second, peer_latency; /* of those between devices */

@@ -196,20 +196,31 @@ void og__ranks_write(struct og_ranks *r, bool on)
         og__comm_guard(r->comm, on);
 }
 
-/* The first that failed speaks for all. */
+/* Who speaks for all: the first that failed, unless that was because of another; -1: none did. */
+static int speaker(const struct og_ranks *r)
+{
+    int first = -1;
+    for (int i = r->comm->n - 1; i >= 0; i--) {
+        const struct og_told *t = &r->told[i];
+        const bool follows = t->what == OG__FAILS && t->why.code == -ECONNABORTED;
+        if (t->what == OG__FAILS && (!follows || first < 0))
+            first = i;
+    }
+    return first;
+}
+
 static int judge(const struct og_ranks *r, struct og_err *err)
 {
+    const int failed = speaker(r);
     bool stops = false;
-    for (int i = 0; i < r->comm->n; i++) {
-        const struct og_told *t = &r->told[i];
-        stops = stops || t->what == OG__STOPS;
-        if (t->what != OG__FAILS)
-            continue;
-        if (i == r->comm->rank)
-            return og__fail(err, t->why.code, t->why.hint, "%s", t->why.message);
-        return og__fail(err, -ECONNABORTED, t->why.hint, "worker %d: %s", i, t->why.message);
-    }
-    return stops ? og__fail(err, OG_INTERRUPTED, "go on with --resume", "interrupted") : 0;
+    for (int i = 0; i < r->comm->n; i++)
+        stops = stops || r->told[i].what == OG__STOPS;
+    if (failed < 0)
+        return stops ? og__fail(err, OG_INTERRUPTED, "go on with --resume", "interrupted") : 0;
+    const struct og_err *why = &r->told[failed].why;
+    return failed == r->comm->rank
+               ? og__fail(err, why->code, why->hint, "%s", why->message)
+               : og__fail(err, -ECONNABORTED, why->hint, "worker %d: %s", failed, why->message);
 }
 
 static int bring(struct og_ranks *r, const struct og_told *own, struct og_err *err)

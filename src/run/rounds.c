@@ -146,7 +146,7 @@ static struct og_round round_of(const struct og_trainer *t, const struct og_desc
 
 /* Gradients are there, in `made` and in other ranks: into their step's. */
 static int add_gradients(struct og_trainer *t, const struct og_descriptor *d, uint32_t n,
-                         const struct og_told *own, struct og_model *made, bool whole,
+                         const struct og_told *own, struct og_model *made, bool ends,
                          struct og_err *err)
 {
     int rc;
@@ -157,8 +157,8 @@ static int add_gradients(struct og_trainer *t, const struct og_descriptor *d, ui
     }
     const struct og_round round = round_of(t, d, n);
     OG_TRY(og__shares_add(&t->shares, &round, made, err));
-    if (whole)
-        OG_TRY(og__shares_sum(&t->shares, err));
+    if (ends || t->saves)
+        OG_TRY(og__shares_sum(&t->shares, !ends, err));
 out:
     return rc;
 }
@@ -174,7 +174,7 @@ static int take_gradients(struct og_trainer *t, const struct og_descriptor *d, u
     int rc;
     for (uint32_t i = 0; i < n; i++)
         t->state.terms += og__metrics_terms(&told_of(t, d, i, own)->metrics);
-    OG_TRY(add_gradients(t, d, n, own, made, ends || t->saves, err));
+    OG_TRY(add_gradients(t, d, n, own, made, ends, err));
     if (ends) {
         OG_TRY(og__steps_update(&t->steps, size, t->state.terms, ++t->state.steps, err));
         t->state.terms = 0;

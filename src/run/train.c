@@ -270,11 +270,14 @@ static int start_run(struct og_trainer *t, struct og_err *err)
         OG_TRY(og__checkpoint_load(s->config.opt.init, s->learner.model, err));
     OG_TRY(og__steps_open(&t->steps, s->learner.model, &s->config.opt, s->budget, err));
     if (t->ranks)
-        OG_TRY(og__shares_open(&t->shares, t->ranks->comm, &t->steps, s->budget, err));
+        OG_TRY(og__shares_open(&t->shares, t->ranks->comm, &t->steps, s->learner.ops,
+                               &s->config.log, s->budget, err));
     if (t->ranks && og__exchanges(&s->config))
         OG_TRY(open_exchange(t, err));
     if (s->config.opt.resume)
         OG_TRY(og__run_resume(t, err));
+    if (t->ranks)
+        OG_TRY(og__shares_resume(&t->shares, err));
     if (og__trainers_all(&setup) > 0) {
         OG_TRY(og__trainers_open(&t->trainers, &s->learner, &s->facts, &setup, s->path.device_rows,
                                  og__device_plan(&s->given).of_trainer, s->budget, err));
@@ -320,7 +323,7 @@ static int save_interrupted(struct og_trainer *t, struct og_err *err)
     int rc = 0;
     clear(err);
     if (t->ranks && t->state.terms > 0)
-        OG_TRY(og__shares_sum(&t->shares, err));
+        OG_TRY(og__shares_sum(&t->shares, true, err));
     OG_TRY(t->ranks ? og__run_save(t, err) : save(t, err));
 out:
     rc = og__ranks_agree(t->ranks, rc, err);

@@ -256,6 +256,14 @@ static json_t *executors_json(const struct og_trainer *t)
                      (json_int_t)standing_in.trained, "each", list);
 }
 
+/* Which way gradients go between workers; null where there is one process. */
+static json_t *gradients_json(const struct og_trainer *t)
+{
+    if (!t->ranks)
+        return json_null();
+    return json_string(og__shares_there(&t->shares) ? "devices" : "hosts");
+}
+
 int og__run_write_summary(struct og_trainer *t, const struct og_test_result *test, char **summary,
                           struct og_err *err)
 {
@@ -263,7 +271,7 @@ int og__run_write_summary(struct og_trainer *t, const struct og_test_result *tes
     const struct og_train_state *state = &t->state;
     bool evaluated = state->best_epoch > 0;
     json_t *root = json_pack(
-        "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f s:o s:o}",
+        "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f s:o s:o s:o}",
         "version", og_version(), "dataset", s->facts.ds->name, "run", t->dir.path, "parameters",
         (json_int_t)og__model_trained(og__model_config(s->learner.model)), "config",
         og__options_json(&s->config.opt), "seed", (json_int_t)s->config.opt.seed, "plan",
@@ -274,6 +282,6 @@ int og__run_write_summary(struct og_trainer *t, const struct og_test_result *tes
         "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
         (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit, "io",
         og__data_path_engine(&s->path), "seconds", og__run_seconds(t), "executors",
-        executors_json(t), "workers", og__ranks_json(t->ranks));
+        executors_json(t), "workers", og__ranks_json(t->ranks), "gradients", gradients_json(t));
     return og__json_deliver(root, t->dir.summary, summary, err);
 }

@@ -145,6 +145,8 @@ struct og_there og__learner_there(const struct og_learner *l, const struct og_fa
     }
     if (k == 0)
         add_there(&t, l, f, config->opt.optimizer, trains && !shared, threads);
+    if (k == 0 && trains)
+        t.model += og__shares_there_bytes(l->ops, &f->shape, (int)config->share.ranks);
     if (k == 0 || og__has_tiers(config))
         add_library(&t, l);
     return t;
@@ -180,9 +182,11 @@ void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
 {
     const bool training = config->want & OG__WANT_TRAINING;
     const bool alone = training && !has_trainers(config);
+    const int ranks = (int)config->share.ranks;
     const size_t model = og__model_bytes(l->ops, &f->shape, config->opt.optimizer);
     f->bytes.model = model + (training ? model / 2 + og__steps_bytes(&f->shape, &config->opt) +
-                                             og__shares_bytes(&f->shape, (int)config->share.ranks)
+                                             og__shares_bytes(&f->shape, ranks) +
+                                             og__shares_there_bytes(l->ops, &f->shape, ranks)
                                        : 0);
     f->bytes.activations =
         og__model_workspace_bytes(l->ops, &f->shape, &f->caps, alone, config->opt.threads);

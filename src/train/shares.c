@@ -32,26 +32,49 @@ size_t og__shares_bytes(const struct og_model_config *model, int ranks)
     return own_bytes(n) + theirs_bytes(n, ranks) + moments_bytes(og__model_moments(model), ranks);
 }
 
+size_t og__shares_there_bytes(const struct og_nn_ops *ops, const struct og_model_config *model,
+                              int ranks)
+{
+    const size_t n = (size_t)og__model_trained(model);
+    return ranks < 2 || !ops->sums ? 0 : ops->sums->bytes(n, longest_slice(n, ranks), ranks);
+}
+
+static int open_buffers(struct og_shares *h, struct og_err *err)
+{
+    const size_t n = h->steps->n;
+    h->own = og__alloc(h->budget, own_bytes(n), part, err);
+    h->theirs = og__alloc(h->budget, theirs_bytes(n, h->comm->n), part, err);
+    return h->own && h->theirs ? 0 : -ENOMEM;
+}
+
 int og__shares_open(struct og_shares *h, struct og_comm *comm, struct og_steps *steps,
-                    struct og_budget *b, struct og_err *err)
+                    const struct og_nn_ops *ops, const struct og_log *log, struct og_budget *b,
+                    struct og_err *err)
 {
     const size_t n = steps->n;
+    int rc;
     *h = (struct og_shares){.comm = comm,
                             .steps = steps,
                             .budget = b,
                             .slice = longest_slice(n, comm->n),
                             .n_moments = og__model_moments(og__model_config(steps->model))};
-    h->own = og__alloc(b, own_bytes(n), part, err);
-    h->theirs = og__alloc(b, theirs_bytes(n, comm->n), part, err);
-    if (h->n_moments > 0)
+    if (h->n_moments > 0) {
         h->moments = og__alloc(b, moments_bytes(h->n_moments, comm->n), part, err);
-    return h->own && h->theirs && (h->moments || h->n_moments == 0) ? 0 : -ENOMEM;
+        OG_TRY(h->moments ? 0 : -ENOMEM);
+    }
+    OG_TRY(og__shares_find_way(h, ops, log, err));
+    OG_TRY(og__shares_there(h) ? 0 : open_buffers(h, err));
+out:
+    return rc;
 }
 
 void og__shares_close(struct og_shares *h)
 {
     if (!h->comm)
         return;
+    if (og__shares_there(h))
+        h->steps->sums_ops->close(h->steps->sums);
+    h->steps->sums = NULL;
     og__release(h->budget, h->own, own_bytes(h->steps->n), part);
     og__release(h->budget, h->theirs, theirs_bytes(h->steps->n, h->comm->n), part);
     og__release(h->budget, h->moments, moments_bytes(h->n_moments, h->comm->n), part);
@@ -122,13 +145,51 @@ out:
     return rc;
 }
 
+/* ---- from device to device ---- */
+
+/* What this rank sends is counted as if it went over the comm. */
+static int add_there(struct og_shares *h, const struct og_round *round, struct og_model *made,
+                     struct og_err *err)
+{
+    struct og_steps *s = h->steps;
+    float weight[OG__MOST_RANKS];
+    const struct og_sums_round of = {round->first, round->last, round->size == 1, weight};
+    int rc = 0;
+    for (int i = round->first; i < round->last; i++)
+        weight[i] = (float)round->terms[i];
+    if (made)
+        OG_TRY(og__steps_take(s, made, err));
+    OG_TRY(s->sums_ops->add(s->sums, &of, err));
+    s->whole = round->size == 1;
+    if (made)
+        h->comm->sent += (s->n - slice_size(h, h->comm->rank)) * sizeof(float);
+out:
+    return rc;
+}
+
+static int sum_there(struct og_shares *h, bool saves, struct og_err *err)
+{
+    struct og_steps *s = h->steps;
+    int rc;
+    OG_TRY(s->sums_ops->gather(s->sums, err));
+    OG_TRY(saves ? s->sums_ops->fetch(s->sums, s->sum, err) : 0);
+    h->comm->sent += (size_t)(h->comm->n - 1) * slice_size(h, h->comm->rank) * sizeof(float);
+out:
+    return rc;
+}
+
+int og__shares_resume(struct og_shares *h, struct og_err *err)
+{
+    const struct og_steps *s = h->steps;
+    return og__shares_there(h) ? s->sums_ops->push(s->sums, s->sum, err) : 0;
+}
+
 /* ---- a round, a step ---- */
 
-int og__shares_add(struct og_shares *h, const struct og_round *round, struct og_model *made,
-                   struct og_err *err)
+static int add_here(struct og_shares *h, const struct og_round *round, struct og_model *made,
+                    struct og_err *err)
 {
-    int rc;
-    OG_TRY(share_moments(h, round, made, err));
+    int rc = 0;
     if (made)
         OG_TRY(og__steps_fetch(h->steps, made, h->own, err));
     OG_TRY(exchange_slices(h, round, err));
@@ -137,8 +198,23 @@ out:
     return rc;
 }
 
-int og__shares_sum(struct og_shares *h, struct og_err *err)
+int og__shares_add(struct og_shares *h, const struct og_round *round, struct og_model *made,
+                   struct og_err *err)
 {
+    const bool there = og__shares_there(h);
+    int rc;
+    OG_TRY(share_moments(h, round, made, err));
+    OG_TRY(there ? add_there(h, round, made, err) : add_here(h, round, made, err));
+out:
+    if (rc < 0 && there) /* whatever it was, others may wait for this rank's slices */
+        h->steps->sums_ops->leave(h->steps->sums);
+    return rc;
+}
+
+int og__shares_sum(struct og_shares *h, bool saves, struct og_err *err)
+{
+    if (og__shares_there(h))
+        return sum_there(h, saves, err);
     struct og_comm *c = h->comm;
     float *sum = h->steps->sum;
     struct og_message send[OG__MOST_RANKS];

@@ -7,10 +7,15 @@
  *   the end of the step                                        └──> the sum, in every rank
  *
  * A round is as many mini-batches as there are ranks, at most: one of each. What travels of a rank
- * is at most one vector of the model's size a round and one a step, whatever their number. */
+ * is at most one vector of the model's size a round and one a step, whatever their number.
+ *
+ * Where each rank has a device of its own, and these may be a group (device/device.h), slices go
+ * from device to device and are added there, in the same order; else by way of the hosts, over the
+ * comm. All ranks go one way (shares_way.c). */
 #ifndef OG_SHARES_H
 #define OG_SHARES_H
 
+#include "base/base.h"
 #include "comm/comm.h"
 #include "train/steps.h"
 
@@ -20,16 +25,33 @@ struct og_shares {
     struct og_budget *budget;
     size_t slice; /* numbers of the longest */
     size_t n_moments;
-    float *own;     /* [n] the gradient that this rank computed */
-    float *theirs;  /* [ranks, slice] */
     float *moments; /* [ranks, n_moments] NULL: no batch norm */
+    /* by way of the hosts, else NULL: */
+    float *own;    /* [n] the gradient that this rank computed */
+    float *theirs; /* [ranks, slice] */
 };
 
-/* What open takes: "model". */
+/* What open takes: "model", by way of the hosts, which is more; and of a device's memory. */
 size_t og__shares_bytes(const struct og_model_config *model, int ranks);
+size_t og__shares_there_bytes(const struct og_nn_ops *ops, const struct og_model_config *model,
+                              int ranks);
+/* By all ranks. ops: of the steps' model. */
 OG_MUST_CHECK int og__shares_open(struct og_shares *h, struct og_comm *comm, struct og_steps *steps,
+                                  const struct og_nn_ops *ops, const struct og_log *log,
                                   struct og_budget *b, struct og_err *err);
 void og__shares_close(struct og_shares *h);
+/* Do they go from device to device? */
+static inline bool og__shares_there(const struct og_shares *h)
+{
+    return h->steps && h->steps->sums;
+}
+/* What was read of the sum of a step under way is where it is added from now on. */
+OG_MUST_CHECK int og__shares_resume(struct og_shares *h, struct og_err *err);
+
+/* By all ranks: which way they go; steps->sums is there if from device to device. Why not, where
+ * they have devices, is said (shares_way.c). */
+OG_MUST_CHECK int og__shares_find_way(struct og_shares *h, const struct og_nn_ops *ops,
+                                      const struct og_log *log, struct og_err *err);
 
 /* Mini-batches of one step, one behind the other: those of ranks first .. last - 1. */
 struct og_round {
@@ -41,7 +63,7 @@ struct og_round {
  * that computed this rank's; NULL where it has none in the round. */
 OG_MUST_CHECK int og__shares_add(struct og_shares *h, const struct og_round *round,
                                  struct og_model *made, struct og_err *err);
-/* The sum so far, in every rank: before it is used, or saved. */
-OG_MUST_CHECK int og__shares_sum(struct og_shares *h, struct og_err *err);
+/* The sum so far, in every rank: before it is used; saves: steps->sum has it, too. */
+OG_MUST_CHECK int og__shares_sum(struct og_shares *h, bool saves, struct og_err *err);
 
 #endif

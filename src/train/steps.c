@@ -224,11 +224,48 @@ void og__steps_add_slice(struct og_steps *s, const float *gradient, size_t first
     s->whole = size == 1;
 }
 
+int og__steps_take(const struct og_steps *s, struct og_model *from, struct og_err *err)
+{
+    size_t n_params;
+    size_t at = 0;
+    int rc;
+    const struct og_param *params = og__model_params(from, &n_params);
+    OG_TRY(s->sums_ops->begin(s->sums, og__model_backend(from), err));
+    for (size_t i = 0; i < n_params; i++) {
+        const struct og_param *p = &params[i];
+        const size_t n = p->grad ? og__param_count(p) : 0;
+        if (n > 0)
+            OG_TRY(s->sums_ops->take(s->sums, p->grad, at, n, err));
+        at += n;
+    }
+out:
+    return rc;
+}
+
+static int give_sum(const struct og_steps *s, float factor, struct og_err *err)
+{
+    size_t n_params;
+    size_t at = 0;
+    int rc = 0;
+    const struct og_param *params = og__model_params(s->model, &n_params);
+    for (size_t i = 0; i < n_params; i++) {
+        const struct og_param *p = &params[i];
+        const size_t n = p->grad ? og__param_count(p) : 0;
+        if (n > 0)
+            OG_TRY(s->sums_ops->give(s->sums, p->grad, at, n, factor, err));
+        at += n;
+    }
+    OG_TRY(s->sums_ops->clear(s->sums, err));
+out:
+    return rc;
+}
+
 /* Of a step in which nothing counted it is 0. */
 static int take_sum(struct og_steps *s, uint64_t terms, struct og_err *err)
 {
     const float factor = s->whole ? 1 : 1 / (float)OG_MAX(terms, 1u);
-    int rc = on_pieces(s->model, GRADIENTS, s->sum, push_piece, factor, err);
+    int rc = s->sums ? give_sum(s, factor, err)
+                     : on_pieces(s->model, GRADIENTS, s->sum, push_piece, factor, err);
     s->whole = false;
     memset(s->sum, 0, sum_bytes(s->n, s->opt));
     return rc;

@@ -20,6 +20,7 @@
 #define OG_STEPS_H
 
 #include "nn/nn.h"
+#include "nn/ops.h"
 #include "sample/schedule.h"
 
 struct og_steps {
@@ -31,6 +32,9 @@ struct og_steps {
     float *older; /* [staleness, n] parameters after earlier steps, a ring; NULL: none */
     int oldest;   /* where it begins */
     bool whole;   /* sum is the gradient of a step of one mini-batch, as it is */
+    /* where ranks add on their devices the sum is there, and here when it was fetched; NULL */
+    const struct og_sums_ops *sums_ops;
+    struct og_sums *sums;
 };
 
 /* What open takes, for the memory plan: "model". */
@@ -63,6 +67,9 @@ OG_MUST_CHECK int og__steps_fetch(const struct og_steps *s, struct og_model *fro
                                   struct og_err *err);
 void og__steps_add_slice(struct og_steps *s, const float *gradient, size_t first, size_t n,
                          uint32_t size, uint64_t terms);
+/* And to where it is added on devices. */
+OG_MUST_CHECK int og__steps_take(const struct og_steps *s, struct og_model *from,
+                                 struct og_err *err);
 /* The step's mini-batches are all there, `terms` in all: update number `number`, from 1. */
 OG_MUST_CHECK int og__steps_update(struct og_steps *s, uint32_t size, uint64_t terms,
                                    uint64_t number, struct og_err *err);

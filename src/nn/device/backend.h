@@ -50,6 +50,7 @@ int og__device_gather(struct og_nn_backend *be, const struct og_rows *x, void *o
 int og__device_bound(struct og_nn_backend *be, size_t bytes, struct og_err *err);
 int og__device_await(struct og_nn_backend *be, struct og_event *comes, struct og_err *err);
 extern const struct og_rows_ops og__device_rows; /* rows.c */
+extern const struct og_sums_ops og__device_sums; /* sums.c */
 
 /* ---- what operators need for themselves (room.c) ---- */
 

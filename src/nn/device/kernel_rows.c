@@ -232,3 +232,11 @@ OG_KERNEL(og__k_sgd, og_k_update)
     if (i < u->n)
         u->value[i] -= op->rate * (u->grad[i] + op->decay * u->value[i]);
 }
+
+OG_KERNEL(og__k_add, og_k_add)
+{
+    const size_t i = og_item();
+    if (i < op->n)
+        op->to[i] =
+            op->anew ? op->factor * op->from[i] : og_times_plus(op->factor, op->from[i], op->to[i]);
+}

@@ -31,6 +31,7 @@
     row(og__k_dot, og_k_dot, false) \
     row(og__k_adam, og_k_update, false) \
     row(og__k_sgd, og_k_update, false) \
+    row(og__k_add, og_k_add, false) \
     row(og__k_scale, og_k_scale, false) \
     row(og__k_count_up, og_k_count_up, false) \
     row(og__k_pair_keys, og_k_pair_keys, false) \
@@ -164,6 +165,14 @@ struct og_k_dot {
 struct og_k_update {
     struct og_update op;
     float rate, root, decay;
+};
+
+struct og_k_add { /* to[i] = factor from[i], added to what is there */
+    float *to;
+    const float *from;
+    uint32_t n;
+    float factor;
+    bool anew; /* nothing is there */
 };
 
 /* ---- blocks ---- */
