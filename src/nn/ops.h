@@ -662,8 +662,8 @@ struct og_nn_ops {
     size_t (*own_there)(void);
     /* Of a device's memory, what is free before it is opened; 0: not known. NULL: the host's. */
     size_t (*free_there)(int number);
-    /* Where all that operators read and write lies; no one but they, fetch and push touches what is
-     * there. Both are finished when they return. */
+    /* Where all that operators read and write lies; no one but they, fetch and push touches it.
+     * Fetch is done when it returns; what was pushed is there for all that comes behind it. */
     struct og_memory (*memory)(const struct og_nn_backend *be);
     int (*fetch)(struct og_nn_backend *be, void *host, const void *there, size_t bytes,
                  struct og_err *err);

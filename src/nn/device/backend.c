@@ -199,27 +199,53 @@ static int behind_operators(struct og_nn_backend *be, struct og_err *err)
     return rc < 0 ? rc : be->ops->follow(be->copies, be->worked, err);
 }
 
-static int copy_now(struct og_nn_backend *be, void *to, const void *from, size_t bytes,
-                    enum og__way way, struct og_err *err)
+int og__device_fetch(struct og_nn_backend *be, void *host, const void *there, size_t bytes,
+                     struct og_err *err)
 {
     int rc;
     OG_TRY(behind_operators(be, err));
-    OG_TRY(be->ops->copy(be->copies, to, from, bytes, way, err));
+    OG_TRY(be->ops->copy(be->copies, host, there, bytes, OG__TO_HOST, err));
     OG_TRY(be->ops->finish(be->copies, err));
 out:
     return rc;
 }
 
-int og__device_fetch(struct og_nn_backend *be, void *host, const void *there, size_t bytes,
-                     struct og_err *err)
+/* Half of the staging memory, once what was in it has gone. */
+static int take_half(struct og_nn_backend *be, char **out, struct og_err *err)
 {
-    return copy_now(be, host, there, bytes, OG__TO_HOST, err);
+    *out = be->staging + (size_t)be->half * HALF;
+    return be->ops->wait(be->copied[be->half], err);
 }
 
+/* It goes out; the next to be taken is the other one. */
+static int send_half(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err)
+{
+    const char *staged = be->staging + (size_t)be->half * HALF;
+    struct og_event *copied = be->copied[be->half];
+    int rc;
+    be->half = !be->half;
+    OG_TRY(be->ops->copy(be->copies, there, staged, bytes, OG__TO_DEVICE, err));
+    OG_TRY(be->ops->record(copied, be->copies, err));
+    OG_TRY(be->ops->follow(be->work, copied, err));
+out:
+    return rc;
+}
+
+/* The host goes on when it is staged, and makes the next while operators are at work. */
 int og__device_push(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
                     struct og_err *err)
 {
-    return copy_now(be, there, host, bytes, OG__TO_DEVICE, err);
+    char *staged;
+    int rc;
+    OG_TRY(behind_operators(be, err));
+    for (size_t at = 0, n; at < bytes; at += n) {
+        n = OG_MIN(bytes - at, HALF);
+        OG_TRY(take_half(be, &staged, err));
+        memcpy(staged, (const char *)host + at, n);
+        OG_TRY(send_half(be, (char *)there + at, n, err));
+    }
+out:
+    return rc;
 }
 
 int og__device_clear(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err)
@@ -233,21 +259,18 @@ int og__device_number(struct og_nn_backend *be, uint32_t *there, uint32_t n, str
     return OG__EACH_ITEM(be, og__k_count_up, n, &args, err);
 }
 
-/* Rows [first, last) go out through one half of the staging memory. */
+/* Rows [first, last) go out. */
 static int send_rows(struct og_nn_backend *be, const struct og_rows *x, uint32_t first,
-                     uint32_t last, int half, char *out, struct og_err *err)
+                     uint32_t last, char *out, struct og_err *err)
 {
     const size_t row = (size_t)x->dim * og__dtype_size(x->dtype);
-    char *staged = be->staging + (size_t)half * HALF;
-    int rc;
-    OG_TRY(be->ops->wait(be->copied[half], err)); /* what was in it has gone */
+    char *staged;
+    int rc = take_half(be, &staged, err);
+    if (rc < 0)
+        return rc;
     for (uint32_t i = first; i < last; i++)
         memcpy(staged + (i - first) * row, og__row(x, i), row);
-    OG_TRY(be->ops->copy(be->copies, out + first * row, staged, (last - first) * row, OG__TO_DEVICE,
-                         err));
-    OG_TRY(be->ops->record(be->copied[half], be->copies, err));
-out:
-    return rc;
+    return send_half(be, out + first * row, (last - first) * row, err);
 }
 
 int og__device_gather(struct og_nn_backend *be, const struct og_rows *x, void *out,
@@ -255,17 +278,15 @@ int og__device_gather(struct og_nn_backend *be, const struct og_rows *x, void *o
 {
     const size_t row = (size_t)x->dim * og__dtype_size(x->dtype);
     const uint32_t most = (uint32_t)OG_MAX(HALF / OG_MAX(row, (size_t)1), (size_t)1);
-    int rc, half = 0;
+    int rc;
     OG_TRY(row <= HALF ? 0
                        : og__fail(err, -ENOTSUP, "use --device cpu",
                                   "rows of %zu bytes are wider than a device takes", row));
     OG_TRY(behind_operators(be, err));
-    for (uint32_t first = 0, n; first < x->n; first += n, half = !half) {
+    for (uint32_t first = 0, n; first < x->n; first += n) {
         n = OG_MIN(x->n - first, most);
-        OG_TRY(send_rows(be, x, first, first + n, half, out, err));
+        OG_TRY(send_rows(be, x, first, first + n, out, err));
     }
-    for (int i = 0; i < 2; i++)
-        OG_TRY(be->ops->follow(be->work, be->copied[i], err));
 out:
     return rc;
 }

@@ -5,9 +5,9 @@
 #include "device/kernel.h"
 #include "nn/device/kernels.h"
 
-/* Two streams: operators, and what goes between host and device. Features are packed into one half
- * of the staging memory while the other is on its way, and operators that come behind them do not
- * hold the host up.
+/* Two streams: operators, and what goes between host and device. Features, lists and whatever else
+ * is pushed are packed into one half of the staging memory while the other is on its way, and
+ * neither this nor operators that come behind it hold the host up.
  *
  *   copies   follow worked ── half 0 ── half 1 ── half 0 ── record copied
  *   work     ... record worked ┘                                 └─> follow copied ... */
@@ -19,6 +19,7 @@ struct og_nn_backend {
     struct og_budget *budget; /* of the device's memory */
     struct og_budget *host;
     char *staging; /* pinned */
+    int half;      /* of it, that is taken next */
     char *room;    /* what the operator at work needs for itself: of scratch, or of extra */
     char *scratch; /* its caller's: what was planned for operators on batches of that size */
     char *extra;   /* what it had to take beyond; NULL: nothing */
