@@ -1,10 +1,13 @@
-/* Trace folders: any trace.json, offsets and ids either are refused with a reason or are a trace.
+/* Trace folders: any trace.json, offsets and ids either are refused with a reason or are a trace;
+ * and of a typed graph any counts of degrees are, or have a degree for each node.
  *
- *   input: | u16 length of the JSON | JSON | u8 batches | offsets, u64 | ids, u32 | */
+ *   input: | u16 length of the JSON | JSON | u8 batches | offsets, u64 | ids, u32 |
+ *          | the same                      | type, degree, nodes, i64 | ... |       where there are
+ * types */
 #include "fuzz.h"
 #include "sealed.h"
 
-#include "sample/trace.h"
+#include "sample/degree_counts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +25,19 @@ static void *take(const uint8_t **data, size_t *size, size_t bytes)
     return p;
 }
 
+static void check_types(const struct og_trace_description *t)
+{
+    uint64_t first = 0;
+    for (uint32_t i = 0; i < t->n_types; first = t->type[i++].end)
+        if (!t->type[i].name || t->type[i].end < first || t->type[i].dim < 0)
+            abort();
+    if (t->n_types > 0 && first != t->n_nodes)
+        abort();
+}
+
 static void check_description(const struct og_trace_description *t)
 {
+    check_types(t);
     if (!t->dataset || t->n_nodes >= UINT32_MAX || t->dim < 0 ||
         t->row_bytes != (size_t)t->dim * og__dtype_size(t->dtype))
         abort();
@@ -63,6 +77,41 @@ static void try_trace(const uint8_t *data, size_t size, uint64_t n_nodes)
     free(ids);
 }
 
+/* Where they are taken, nodes with rows have what was said, smallest first, and others none. */
+static void check_degrees(const struct og_trace_description *of, const uint32_t *degree)
+{
+    uint64_t v = 0;
+    for (uint32_t t = 0; t < of->n_types; t++)
+        for (const uint64_t first = v; v < of->type[t].end; v++)
+            if (of->type[t].dim == 0 ? degree[v] != 0 : v > first && degree[v] < degree[v - 1])
+                abort();
+}
+
+static void try_degrees(const uint8_t *data, size_t size, const struct og_trace_description *of)
+{
+    enum { MOST = 1 << 16 };
+    struct og_err err = {0};
+    int64_t row[3];
+    int rc = 0;
+    if (of->n_types == 0 || of->n_nodes > MOST)
+        return;
+    uint32_t *degree = calloc((size_t)of->n_nodes + 1, sizeof(*degree));
+    if (!degree)
+        abort();
+    struct og_degree_counts c = og__degree_counts_begin(of, degree, "input");
+    for (; rc == 0 && size >= sizeof(row); data += sizeof(row), size -= sizeof(row)) {
+        memcpy(row, data, sizeof(row));
+        rc = og__degree_counts_add(&c, row, &err);
+    }
+    if (rc == 0)
+        rc = og__degree_counts_end(&c, &err);
+    if (rc == 0)
+        check_degrees(of, degree);
+    else if (!err.message[0])
+        abort();
+    free(degree);
+}
+
 /* What lies behind the JSON. */
 static const uint8_t *arrays;
 static size_t arrays_size;
@@ -78,6 +127,7 @@ static bool try_folder(const char *json, size_t len)
         return false;
     check_description(&said);
     try_trace(arrays, arrays_size, said.n_nodes);
+    try_degrees(arrays, arrays_size, &said);
     og__trace_description_release(&said);
     return true;
 }

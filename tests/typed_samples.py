@@ -295,11 +295,14 @@ def check_plain():
         for draw in "each", "once":
             options = ["--sampler", sampler, "--fanout", "4,3,-1", "--batch", 25, "--epochs", 2, "--draw", draw]
             typed, plain = Trace("one", *options), Trace("none", *options)
-            same = [name for name in typed.arrays if not name.endswith("_rel") and name != "check"]
+            same = [name for name in typed.arrays if not name.endswith("_rel") and name not in ("check", "degree_counts")]
             assert len(same) == len(plain.arrays) - 1
             for name in same:
                 assert np.array_equal(typed.arrays[name], plain.arrays[name]), name
             assert not any(typed.arrays[f"hop{h}_rel"].any() for h in (1, 2, 3))
+    said = json.loads((typed.folder / "trace.json").read_text())["node_types"]  # more than meta.json does
+    assert said == [{"name": "node", "count": 300, "feature_dim": 3, "feature_dtype": "f32"}], said
+    assert typed.arrays["degree_counts"][:, 2].sum() == 300
     print("one type and one relation are sampled as without types")
 
 
@@ -453,7 +456,7 @@ def check_words(graph):
     assert "relation-fanout: 'cites='" in refused("sample", "graph", "--out", "x", "--fanout", "3,2;cites=")
     assert "--sampler ladies" in refused("sample", "graph", "--out", "x", "--sampler", "ladies")
     assert "two types to learn from" in refused("plan", "graph")
-    assert "give the dataset" in refused("simulate", said.folder, "--policy", "lru", "--cache", "10%")
+    assert "give the dataset" in refused("simulate", said.folder, "--policy", "degree", "--cache", "10%")
     for topology in "memory", "disk":
         for sampler in "uniform", "weighted", "labor":
             least = ["sample", graph.folder, "--topology", topology, "--sampler", sampler, "--batch", 60, "--epochs", 1, "--threads", 2, "--with-features"]

@@ -10,7 +10,7 @@ import pathlib
 import shutil
 import tempfile
 
-from typed_command import refused, run
+from typed_command import outgrow, refused, run
 
 try:
     import numpy as np
@@ -136,6 +136,55 @@ def batches_of_a_trace_are_counted():
     assert "damaged/" in refused("simulate", "graph", *SAMPLED, "--policy", "lru", "--cache", "10%", "--samples", "damaged")
 
 
+def a_trace_alone_counts_the_same():
+    """What it brings of the graph is enough: widths, and how many nodes have each degree, as NumPy counts them."""
+    bare = [p for p in POLICIES if p not in ("degree", "presc", "pagerank", "hybrid")]
+    with_graph, _ = simulate("graph", bare, CACHES)
+    for more in ([], ["--workers", 2], ["--superbatch", 4], ["--pack-dtype", "f16"]):
+        there, _ = simulate("graph", bare, CACHES, *more)
+        alone, said = simulate("trace", bare, CACHES, *more)
+        assert alone["results"] == there["results"] and alone["types"] == there["types"], more
+        assert (alone["num_nodes"], alone["rows"], alone["epochs"]) == (there["num_nodes"], there["rows"], there["epochs"]), more
+        assert (alone["results"] == with_graph["results"]) == (not more), more
+        assert "rows of paper (" in said, said
+    degrees, rows = np.rint(out_degrees()).astype(np.int64), []
+    for t, first, n in ((0, 0, 900), (2, 1600, 40), (3, 1640, 60)):
+        values, nodes = np.unique(degrees[first:first + n], return_counts=True)
+        rows += [(t, *row) for row in zip(values, nodes)]
+    counts = np.load("trace/degree_counts.npy")
+    assert counts.dtype == np.int64 and (counts == np.array(rows)).all()
+    run("verify", "trace")
+    for policy in ("degree", "presc", "pagerank", "hybrid"):
+        assert "which a trace has not" in refused("simulate", "trace", "--policy", policy, "--cache", "10%"), policy
+    assert "only f32 is made narrower" in refused("simulate", "narrow", "--policy", "lru", "--cache", "10%", "--pack-dtype", "bf16")
+    traces_that_lack_something()
+
+
+def traces_that_lack_something():
+    """One made before says what helps; one that lies is refused."""
+    words = ["--policy", "lru", "--cache", "10%"]
+    counts = np.load("trace/degree_counts.npy")
+    shutil.copytree("trace", "before")
+    os.remove("before/degree_counts.npy")
+    assert "--samples" in refused("simulate", "before", *words)
+    run("simulate", "before", "--policy", "random,file:scores.npy", "--cache", "10%")  # which ask for no degrees
+    simulate("graph", ["lru"], ["10%"], "--samples", "before")
+    for lie in (counts[:-1], counts[::-1], counts[:, :2], counts + [0, 0, 1], counts + [1, 0, 0], counts.astype(np.int32), np.vstack([counts, counts[-1:]])):
+        np.save("before/degree_counts.npy", lie)
+        assert "degree_counts.npy" in refused("simulate", "before", *words), lie
+    assert "degree_counts.npy" in outgrow("verify", "before").stdout
+    np.save("before/degree_counts.npy", counts)
+    text = json.loads(pathlib.Path("before/trace.json").read_text())
+    text.pop("xxh3")
+    for change, what in (({"count": 39}, "num_nodes"), ({"count": 41}, "count"), ({"feature_dtype": "f8"}, "feature_dtype"), ({"name": 3}, "name")):
+        types = [dict(t) for t in text["node_types"]]
+        types[2].update(change)
+        pathlib.Path("before/trace.json").write_text(json.dumps({**text, "node_types": types}))
+        assert what in refused("simulate", "before", *words), change
+    pathlib.Path("before/trace.json").write_text(json.dumps({key: value for key, value in text.items() if key != "node_types"}))
+    assert "--samples" in refused("simulate", "before", *words)
+
+
 def workers_have_caches_of_their_own():
     """As large each, so that what stays as it was filled is hit as often as in one process."""
     alone, _ = simulate("graph", ["none", "degree", "belady"], ["10%"])
@@ -148,7 +197,6 @@ def workers_have_caches_of_their_own():
 
 def what_there_is_not_says_so():
     assert "--device-memory" in refused("simulate", "graph", *SAMPLED, "--cache", "10%", "--device-memory", "5%", "--policy", "degree")
-    assert "with --samples" in refused("simulate", "trace", "--policy", "lru", "--cache", "10%")
     assert "--memory" in refused("simulate", "graph", *SAMPLED[:-1], "12M", "--policy", "lru", "--cache", "10%")
 
 
@@ -158,10 +206,12 @@ def main():
         os.environ["XDG_CACHE_HOME"] = folder + "/cache"
         run("generate", "graph", "--types", ",".join(TYPES), "--relations", ",".join(RELATIONS), "--classes", 5, "--train-fraction", 0.3)
         run("sample", "graph", *SAMPLED, "--out", "trace")
+        run("generate", "half", "--types", "paper:90:20,author:70", "--relations", "author:writes:paper:3", "--dtype", "f16", "--classes", 5)
+        run("sample", "half", *SAMPLED, "--out", "narrow")
         rng = np.random.default_rng(1)
         np.save("scores.npy", rng.normal(-1, 1, NODES).astype(np.float32))  # most of them below 0
         np.save("counts.npy", rng.integers(2, 40, NODES))
-        for test in (figures_are_those_of_runs, figures_are_those_of_python, batches_of_a_trace_are_counted, workers_have_caches_of_their_own, what_there_is_not_says_so):
+        for test in (figures_are_those_of_runs, figures_are_those_of_python, batches_of_a_trace_are_counted, a_trace_alone_counts_the_same, workers_have_caches_of_their_own, what_there_is_not_says_so):
             test()
             print("ok", test.__name__)
 

@@ -93,3 +93,25 @@ int og__widths_fit(const uint32_t *worth, const struct og_width *width, uint32_t
     og__release(b, of, RADIX * sizeof(*of), "placement");
     return 0;
 }
+
+int og__widths_count(const uint32_t *worth, const struct og_width *width, uint32_t n_widths,
+                     uint64_t n, struct og_budget *b, size_t *bytes, uint64_t *kept,
+                     struct og_err *err)
+{
+    struct og_placement p = {0};
+    uint64_t v = 0;
+    int rc = og__placement_build(&p, worth, width[n_widths - 1].end, n, b, err);
+    if (rc < 0)
+        return rc;
+    *bytes = 0;
+    for (uint32_t w = 0; w < n_widths; w++) {
+        uint64_t n_kept = 0;
+        for (; v < width[w].end; v++)
+            n_kept += width[w].row_bytes > 0 && og__placement_has(&p, (uint32_t)v);
+        *bytes += n_kept * width[w].row_bytes;
+        if (kept)
+            kept[w] = n_kept;
+    }
+    og__placement_release(&p);
+    return 0;
+}

@@ -31,5 +31,9 @@ void og__widths_weigh(uint32_t *hotness, og_uses *uses, const struct og_width *w
 OG_MUST_CHECK int og__widths_fit(const uint32_t *worth, const struct og_width *width, uint32_t n,
                                  uint64_t bytes, struct og_budget *b, uint64_t *fit,
                                  struct og_err *err);
+/* Bytes of the n worthiest, and how many of them are of each width; `kept` may be NULL. */
+OG_MUST_CHECK int og__widths_count(const uint32_t *worth, const struct og_width *width,
+                                   uint32_t n_widths, uint64_t n, struct og_budget *b,
+                                   size_t *bytes, uint64_t *kept, struct og_err *err);
 
 #endif

@@ -3,9 +3,11 @@
 #include "base/file.h"
 #include "base/seal.h"
 #include "dataset/identity.h"
+#include "dataset/stream.h"
 #include "dataset/writer.h"
 #include "gather/typed_rows.h"
 #include "nn/tasks.h"
+#include "sample/degree_counts.h"
 #include "sample/trace.h"
 #include "train/idle.h"
 #include "train/json.h"
@@ -86,6 +88,52 @@ out:
     return rc;
 }
 
+/* Lists on disk are read through a buffer. */
+static bool has_room_for_degrees(const struct og_session *s)
+{
+    const bool on_disk = s->way.topology == OG_TOPOLOGY_DISK;
+    const size_t beside = OG_MAX(og__degree_counts_bytes(), on_disk ? (size_t)OG__CHUNK : 0);
+    return og__budget_left(s->budget) >= (size_t)s->facts.n_nodes * sizeof(uint32_t) + beside;
+}
+
+static struct og_trace_type *types_of(const struct og_typed *g)
+{
+    struct og_trace_type *type = calloc(g->n_types, sizeof(*type));
+    for (uint32_t t = 0; type && t < g->n_types; t++)
+        type[t] =
+            (struct og_trace_type){.end = (uint64_t)(g->type[t].first + g->type[t].view.n_nodes),
+                                   .dim = g->type[t].view.dim};
+    return type;
+}
+
+/* Nodes of each degree, by which caches are shared out among types, while there is room for that:
+ * before batches take theirs. */
+static int write_degrees(struct recorder *r, struct og_err *err)
+{
+    struct og_session *s = r->s;
+    const size_t bytes = (size_t)s->facts.n_nodes * sizeof(uint32_t);
+    struct og_trace_type *type = NULL;
+    uint32_t *degree = NULL;
+    int rc = 0;
+    if (!has_room_for_degrees(s)) {
+        og__say(&s->config.log, OG__WARN,
+                "--memory has no room to count nodes by degree: `simulate` of these samples will "
+                "need the dataset");
+        return 0;
+    }
+    type = types_of(s->facts.typed);
+    OG_TRY(type ? 0 : og__fail_errno(err, -ENOMEM, NULL, "trace"));
+    degree = og__alloc(s->budget, bytes, "trace", err);
+    OG_TRY(degree ? 0 : -ENOMEM);
+    OG_TRY(og__topology_out_degrees(&s->structure.topology, degree, err));
+    OG_TRY(og__degree_counts_write(r->dir.temporary, type, s->facts.typed->n_types, degree,
+                                   s->budget, &r->bytes_written, r->checksums, err));
+out:
+    og__release(s->budget, degree, bytes, "trace");
+    free(type);
+    return rc;
+}
+
 static int open_recorder(struct recorder *r, const char *out_dir, bool with_features,
                          struct og_err *err)
 {
@@ -94,10 +142,13 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
     int rc;
     OG_TRY(og__budget_charge(s->budget, s->memory.record, record_part, err));
     r->charged = s->memory.record;
+    r->checksums = json_object();
+    OG_TRY(r->checksums ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir));
     OG_TRY(og__newdir_begin(&r->dir, out_dir, err));
     OG_TRY(og__trace_create(&r->trace, OG__ONE_PLACE(r->dir.temporary), &opt, err));
     if (s->facts.typed && !(r->edges = calloc(s->facts.typed->n_relations, sizeof(*r->edges))))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir);
+    OG_TRY(s->facts.typed ? write_degrees(r, err) : 0);
     if (!with_features)
         return rc;
     if (s->facts.typed)
@@ -111,11 +162,24 @@ out:
     return rc;
 }
 
-/* As the dataset's meta.json says: what the numbers of relations and the ids mean. */
+static json_t *type_json(const struct og_node_type *t)
+{
+    json_t *said = json_pack("{s:s s:I}", "name", t->name, "count", (json_int_t)t->view.n_nodes);
+    if (t->view.dim < 1)
+        return said;
+    said = og__json_with(said, "feature_dim", json_integer(t->view.dim));
+    return og__json_with(said, "feature_dtype", json_string(og__dtype_name(t->view.dtype)));
+}
+
+/* As the dataset's meta.json says, or leaves to its arrays: what the numbers of relations and the
+ * ids mean. */
 static json_t *with_types(json_t *root, const struct og_typed *g)
 {
     const json_t *meta = g->meta.plain.root;
-    root = og__json_with(root, "node_types", json_deep_copy(json_object_get(meta, "node_types")));
+    json_t *types = json_array();
+    for (uint32_t t = 0; t < g->n_types; t++)
+        types = og__json_append(types, type_json(&g->type[t]));
+    root = og__json_with(root, "node_types", types);
     return og__json_with(root, "relations", json_deep_copy(json_object_get(meta, "relations")));
 }
 
@@ -212,8 +276,6 @@ static json_t *result_json(const struct recorder *r)
 /* What it tells comes before the folder: without a result there is none. */
 static int finish_recorder(struct recorder *r, char **out, struct og_err *err)
 {
-    if (!(r->checksums = json_object()))
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", r->dir.path);
     r->bytes_written += og__trace_written(r->trace);
     int rc = og__trace_finish(r->trace, r->checksums, err);
     r->trace = NULL; /* it is gone either way */

@@ -366,7 +366,7 @@ static void close_simulator(struct simulator *m)
         og__release(m->s->budget, m->ptr, batches * sizeof(*m->ptr), "trace");
     }
     og__session_close(m->s);
-    free(m->rule_of);
+    og__simulator_forget_types(m);
     og__trace_release(&m->folder);
     og__pool_close(m->pool);
     og__budget_free(m->budget);

@@ -1,8 +1,10 @@
 #include "run/simulate_types.h"
 
 #include "gather/typed_gather.h"
+#include "sample/degree_counts.h"
 #include "train/hotness.h"
 #include "train/json.h"
+#include "train/options.h"
 #include "train/typed_cache.h"
 
 #include <stdlib.h>
@@ -13,7 +15,7 @@ enum { PLACING_BYTES = 1 << 19 }; /* while rows are ranked */
 
 static const struct og_graph_types *types_of(const struct simulator *m)
 {
-    return m->s->facts.types;
+    return m->types;
 }
 
 static uint64_t nodes_of(const struct simulator *m, uint32_t t)
@@ -23,20 +25,26 @@ static uint64_t nodes_of(const struct simulator *m, uint32_t t)
 
 static size_t row_bytes_of(const struct simulator *m, uint32_t t)
 {
-    return og__row_bytes(&m->s->facts.typed->type[t].view);
+    return m->width[t].row_bytes;
 }
 
 /* ---- what there is ---- */
 
+static int refuse_device(const struct simulator *m, struct og_err *err)
+{
+    return m->device ? og__fail(err, -ENOTSUP, "leave --device-memory out",
+                                "--device-memory: a device keeps no rows of typed graphs yet")
+                     : 0;
+}
+
 int og__simulator_know_types(struct simulator *m, struct og_err *err)
 {
-    const struct og_graph_types *g = types_of(m);
-    int rc = 0;
-    if (m->device)
-        return og__fail(err, -ENOTSUP, "leave --device-memory out",
-                        "--device-memory: a device keeps no rows of typed graphs yet");
+    const struct og_graph_types *g = m->types = m->s->facts.types;
+    int rc;
+    OG_TRY(refuse_device(m, err));
+    m->width = og__typed_widths(m->s->facts.typed);
     m->rule_of = calloc(g->n_types, sizeof(*m->rule_of));
-    if (!m->rule_of)
+    if (!m->rule_of || !m->width)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "simulation"));
     for (uint32_t t = 0; t < g->n_types; t++)
         if (og__has_features(&g->type[t]))
@@ -44,6 +52,95 @@ int og__simulator_know_types(struct simulator *m, struct og_err *err)
                                          m->s->budget, &m->rule_of[t], err));
 out:
     return rc;
+}
+
+/* Features of f32 may be kept narrower, of each type as in a session. */
+static int know_width(struct simulator *m, uint32_t t, struct og_err *err)
+{
+    const struct og_trace_type *said = &m->folder.said.type[t];
+    const enum og_dtype kept = og__pack_dtype(&m->opt, said->dtype);
+    if (said->dim > 0 && kept != said->dtype &&
+        (said->dtype != OG_F32 || og__dtype_size(kept) >= og__dtype_size(said->dtype)))
+        return og__fail(err, -EINVAL,
+                        "leave --pack-dtype out: only f32 is made narrower, to f16 or bf16",
+                        "--pack-dtype %s: the features of type %s are %s", og__dtype_name(kept),
+                        said->name, og__dtype_name(said->dtype));
+    m->said.type[t] =
+        (struct og_graph_type){.name = said->name, .end = (uint32_t)said->end, .dim = said->dim};
+    m->width[t] = og__typed_width(said->end, (size_t)said->dim * og__dtype_size(kept),
+                                  (size_t)said->dim * og__dtype_size(said->dtype));
+    if (said->dim > 0)
+        m->rule_of[t] =
+            og__simulator_assumed_rule(m, (size_t)said->dim * og__dtype_size(said->dtype));
+    return 0;
+}
+
+int og__simulator_know_trace_types(struct simulator *m, struct og_err *err)
+{
+    const struct og_trace_description *said = &m->folder.said;
+    int rc;
+    OG_TRY(refuse_device(m, err));
+    if (said->n_types == 0)
+        OG_TRY(og__fail(err, -ENOTSUP,
+                        "give the dataset, the trace with --samples, and the options it was "
+                        "sampled with",
+                        "%s: of a graph with types, and it does not say of which", m->dir));
+    m->said.n_types = said->n_types;
+    m->said.type = calloc(said->n_types, sizeof(*m->said.type));
+    m->width = calloc(said->n_types, sizeof(*m->width));
+    m->rule_of = calloc(said->n_types, sizeof(*m->rule_of));
+    if (!m->said.type || !m->width || !m->rule_of)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "simulation"));
+    for (uint32_t t = 0; t < said->n_types; t++)
+        OG_TRY(know_width(m, t, err));
+    m->types = &m->said;
+out:
+    return rc;
+}
+
+void og__simulator_forget_types(struct simulator *m)
+{
+    free(m->width);
+    free(m->rule_of);
+    free(m->said.type);
+}
+
+/* The description was read once more, and has the names. */
+static int find_names(struct simulator *m, struct og_err *err)
+{
+    const struct og_trace_description *said = &m->folder.said;
+    bool same = said->n_types == m->said.n_types;
+    for (uint32_t t = 0; same && t < said->n_types; t++) {
+        struct og_graph_type *own = &m->said.type[t];
+        same = said->type[t].end == own->end && said->type[t].dim == own->dim;
+        own->name = said->type[t].name;
+    }
+    return same ? 0 : og__fail(err, -EIO, NULL, "%s: it changed while it was read", m->dir);
+}
+
+int og__simulator_keep_rows(struct simulator *m, struct og_err *err)
+{
+    int rc = find_names(m, err);
+    if (rc < 0)
+        return rc;
+    uint64_t *ptr = (uint64_t *)m->folder.trace.ptr; /* ours to change */
+    uint32_t *ids = (uint32_t *)m->folder.trace.ids;
+    const size_t bytes = OG_MAX(m->longest, (uint64_t)1) * sizeof(uint32_t);
+    uint32_t *kept = og__alloc(m->sim.budget, bytes, part, err);
+    uint32_t n_of[OG_MOST_TYPES];
+    uint64_t first = 0;
+    uint64_t to = 0;
+    if (!kept)
+        return -ENOMEM;
+    for (uint32_t b = 0; b < m->folder.trace.n_batches; b++) {
+        const uint32_t n = (uint32_t)(ptr[b + 1] - first);
+        const uint32_t some = og__ids_with_features(m->types, ids + first, n, kept, n_of);
+        memcpy(ids + to, kept, some * sizeof(*ids));
+        first = ptr[b + 1];
+        ptr[b + 1] = to += some;
+    }
+    og__release(m->sim.budget, kept, bytes, part);
+    return 0;
 }
 
 json_t *og__simulated_types_json(const struct simulator *m)
@@ -111,11 +208,33 @@ static int settle_slots(struct simulator *m, const uint32_t *worth, struct share
     uint64_t(*slots)[OG_MOST_TYPES] = calloc((size_t)m->n_caches, sizeof(*slots));
     int rc = slots ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation");
     for (int i = 0; rc == 0 && i < m->n_caches; i++)
-        rc = og__typed_cache_slots(m->s, worth, &m->cache[i].amount, slots[i], err);
+        rc = og__typed_cache_slots(worth, &m->cache[i].amount, m->width, m->types->n_types,
+                                   m->sim.budget, slots[i], err);
     if (rc == 0)
         sort_sizes(m, (const uint64_t(*)[OG_MOST_TYPES])slots, o);
     free(slots);
     return rc;
+}
+
+/* Without a graph: by degrees as the trace counts them, where the policy ranks no nodes. */
+static int weigh_trace(const struct simulator *m, const struct asked_policy *p, uint32_t *worth,
+                       struct og_err *err)
+{
+    const int by = og__policy_ranked_like(p->kind);
+    og_uses *uses = og__uses_counted;
+    int rc = og__hotness_needs_graph(by)
+                 ? og__degree_counts_read(m->dir, &m->folder.said, worth, err)
+                 : og__hotness_uses_bare(by, &p->opt, m->sim.n_nodes, worth, &uses, err);
+    if (rc == 0)
+        og__widths_weigh(worth, uses, m->width, m->types->n_types);
+    return rc;
+}
+
+static int weigh(const struct simulator *m, const struct asked_policy *p, uint32_t *worth,
+                 struct og_err *err)
+{
+    return m->s ? og__typed_cache_weigh(m->s, p->kind, &p->opt, worth, err)
+                : weigh_trace(m, p, worth, err);
 }
 
 /* ---- a type's batches ---- */
@@ -237,7 +356,7 @@ int og__simulate_types(struct simulator *m, const struct asked_policy *p, json_t
     uint32_t *worth = og__alloc(m->sim.budget, bytes, "hotness", err);
     int rc;
     OG_TRY(worth ? open_shares(m, &o, err) : -ENOMEM);
-    OG_TRY(og__typed_cache_weigh(m->s, p->kind, &p->opt, worth, err));
+    OG_TRY(weigh(m, p, worth, err));
     OG_TRY(settle_slots(m, worth, &o, err));
     OG_TRY(count_types(m, p, worth, &o, err));
     for (int i = 0; i < m->n_caches; i++)
@@ -279,7 +398,8 @@ size_t og__simulate_types_bytes(const struct simulator *m, const struct asked_po
 {
     const size_t copied =
         m->most_rows * sizeof(uint32_t) + ((size_t)m->most_batches + 1) * sizeof(uint64_t);
-    const size_t ranking = og__hotness_bytes(&m->s->facts, og__policy_ranked_like(p->kind));
+    const int by = og__policy_ranked_like(p->kind);
+    const size_t ranking = m->s ? og__hotness_bytes(&m->s->facts, by) : 0;
     const size_t placing = og__placement_bytes(m->sim.n_nodes) + PLACING_BYTES;
     size_t running = 0;
     for (uint32_t t = 0; t < types_of(m)->n_types; t++)

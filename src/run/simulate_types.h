@@ -9,8 +9,13 @@
 
 #include "run/simulator.h"
 
-/* What is refused, before batches are sampled, and how each type's rows are read. */
+/* What is refused, before batches are sampled, and how wide each type's rows are, and read: of the
+ * dataset; of the trace, whose rows are read as if they lay beside it. */
 OG_MUST_CHECK int og__simulator_know_types(struct simulator *m, struct og_err *err);
+OG_MUST_CHECK int og__simulator_know_trace_types(struct simulator *m, struct og_err *err);
+void og__simulator_forget_types(struct simulator *m);
+/* Of the batches of a trace those ids that have rows, as they are planned. */
+OG_MUST_CHECK int og__simulator_keep_rows(struct simulator *m, struct og_err *err);
 /* The types that have rows, as JSON; NULL on lack of memory. */
 json_t *og__simulated_types_json(const struct simulator *m);
 

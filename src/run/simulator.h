@@ -37,13 +37,18 @@ struct simulator {
     uint32_t most_batches;
     /* a dataset, or NULL */
     struct og_session *s;
-    struct og_read_rule *rule_of; /* [types] of a typed one, those with rows; else NULL */
-    uint32_t *ids;                /* [most_rows] */
-    uint64_t *ptr;                /* [most_batches + 1] */
+    uint32_t *ids; /* [most_rows] */
+    uint64_t *ptr; /* [most_batches + 1] */
     uint64_t rows;
     uint32_t n_batches;
+    /* of either, where nodes have types; else NULL */
+    const struct og_graph_types *types;
+    struct og_width *width;       /* [types] */
+    struct og_read_rule *rule_of; /* [types], of those with rows */
     /* a trace */
     struct og_trace_folder folder;
+    const char *dir;            /* borrowed */
+    struct og_graph_types said; /* what `types` of a trace is */
     struct og_pool *pool;
     struct og_budget *budget;
     /* of a device's cache over the host's, or NULL: its lists, and nothing else */
@@ -71,7 +76,7 @@ uint32_t og__simulator_superbatch(const struct simulator *m);
 struct og_simulation og__simulation_of(const struct simulator *m, const struct asked_policy *p);
 static inline bool og__simulates_types(const struct simulator *m)
 {
-    return m->s && m->s->facts.types;
+    return m->types;
 }
 /* Are workers counted as they would send one another rows, too? */
 static inline bool og__simulates_exchange(const struct simulator *m)
@@ -91,6 +96,9 @@ OG_MUST_CHECK int og__simulator_sample(struct simulator *m, struct og_err *err);
 /* A trace, whose batches are read: the same. */
 OG_MUST_CHECK int og__simulator_open_trace(struct simulator *m, const char *dir,
                                            struct og_err *err);
+/* Rows so wide in their file are read as from a dataset that was written here, on the disk of the
+ * trace. */
+struct og_read_rule og__simulator_assumed_rule(const struct simulator *m, size_t row_bytes);
 OG_MUST_CHECK int og__simulator_read(struct simulator *m, const char *dir, struct og_err *err);
 
 /* ---- what was found, as JSON; NULL on lack of memory ---- */

@@ -41,7 +41,7 @@ static uint32_t keep_ids(const struct simulator *m, const struct og_batch *batch
 {
     uint32_t n_of[OG_MOST_TYPES];
     if (og__simulates_types(m))
-        return og__ids_with_features(m->s->facts.types, batch->ids, batch->n_ids, to, n_of);
+        return og__ids_with_features(m->types, batch->ids, batch->n_ids, to, n_of);
     memcpy(to, batch->ids, batch->n_ids * sizeof(*to));
     return batch->n_ids;
 }
@@ -125,13 +125,12 @@ out:
     return rc;
 }
 
-/* Rows are read as from a dataset that was written here, on the disk of the trace. */
-static struct og_read_rule assumed_rule(const struct simulator *m, const char *dir)
+struct og_read_rule og__simulator_assumed_rule(const struct simulator *m, size_t row_bytes)
 {
     enum { FIRST_ROW = 4096, BLOCK = 512 };
     struct og_reader_options opt = {.io = m->opt.io};
-    og__profile_load(dir, &opt.profile);
-    return og__read_rule_standard(FIRST_ROW, m->folder.said.row_bytes, BLOCK, &opt);
+    og__profile_load(m->dir, &opt.profile);
+    return og__read_rule_standard(FIRST_ROW, row_bytes, BLOCK, &opt);
 }
 
 int og__simulator_open_trace(struct simulator *m, const char *dir, struct og_err *err)
@@ -140,18 +139,15 @@ int og__simulator_open_trace(struct simulator *m, const char *dir, struct og_err
     int rc;
     OG_TRY(og__options_resolve(&m->opt, &log, err));
     OG_TRY(og__trace_describe(&m->folder.said, dir, err));
+    m->dir = dir;
     if (m->folder.said.n_relations > 0)
-        OG_TRY(og__fail(err, -ENOTSUP,
-                        "give the dataset, the trace with --samples, and the options it was "
-                        "sampled with",
-                        "%s: of a graph with types, among which a cache is shared out by the "
-                        "graph of %s, which a trace has not",
-                        dir, m->folder.said.dataset));
+        OG_TRY(og__simulator_know_trace_types(m, err));
     OG_TRY(og__pool_open(&m->pool, m->opt.threads, err));
     m->sim.n_nodes = m->folder.said.n_nodes;
     m->sim.pool = m->pool;
     m->sim.budget = m->budget = og__budget_new((size_t)m->opt.memory.value);
-    m->sim.rule = assumed_rule(m, dir);
+    if (!m->types)
+        m->sim.rule = og__simulator_assumed_rule(m, m->folder.said.row_bytes);
     if (!m->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
     OG_TRY(measure_trace(m, dir, err));
@@ -166,8 +162,11 @@ int og__simulator_read(struct simulator *m, const char *dir, struct og_err *err)
     int rc = og__trace_open_dir(&m->folder, dir, m->budget, err);
     if (rc < 0)
         return rc;
+    if (m->types)
+        OG_TRY(og__simulator_keep_rows(m, err));
     m->sim.trace = m->folder.trace;
     m->n_batches = m->folder.trace.n_batches;
     m->rows = m->folder.trace.ptr[m->n_batches];
-    return 0;
+out:
+    return rc;
 }

@@ -13,6 +13,7 @@
  *   check                     uint64 [batches, 4]: XXH3-64 of each batch's ids, edges, degrees and
  *                             weights; where kept
  *   labels                    as the dataset's, a row per seed; where kept
+ *   degree_counts             int64 [n, 3], of a typed graph (degree_counts.h)
  *
  * seeds and ids are int32 while N < 2^31, else int64. */
 #ifndef OG_TRACE_H
@@ -69,6 +70,12 @@ void og__trace_discard(struct og_trace_writer *w);
 
 /* ---- trace.json: what the folder says of itself ---- */
 
+struct og_trace_type {
+    const char *name; /* the description's */
+    uint64_t end;     /* nodes of it end here, and those of the next begin */
+    int dim;          /* 0: it has no features */
+    enum og_dtype dtype;
+};
 struct og_trace_description {
     json_t *root;        /* all of it, with the options, the dataset's identity, the checksums */
     const char *dataset; /* its name */
@@ -77,9 +84,11 @@ struct og_trace_description {
     enum og_dtype dtype;
     size_t row_bytes; /* of a feature row */
     uint32_t batches_per_epoch;
-    uint32_t every, draws; /* epochs between two draws, and draws; 0 = it does not say */
-    unsigned extras;       /* OG__WITH_...: its blocks have them */
-    uint32_t n_relations;  /* of a typed graph; else 0 */
+    uint32_t every, draws;      /* epochs between two draws, and draws; 0 = it does not say */
+    unsigned extras;            /* OG__WITH_...: its blocks have them */
+    uint32_t n_relations;       /* of a typed graph; else 0 */
+    uint32_t n_types;           /* the same, where it says of which */
+    struct og_trace_type *type; /* [n_types] */
 };
 /* That of folder `dir`, or (parse) a text, with a name for messages. -EINVAL where it lacks
  * something or is not what was written: nothing is left to release. */
@@ -93,6 +102,7 @@ void og__trace_description_release(struct og_trace_description *d);
 
 struct og_trace_folder {
     struct og_trace trace; /* of every batch in it */
+    uint64_t n_ids;        /* there is room for so many */
     struct og_trace_description said;
     uint32_t batches_per_epoch; /* at least 1, at most trace.n_batches unless that is 0 */
     struct og_budget *budget;

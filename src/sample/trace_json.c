@@ -68,6 +68,53 @@ out:
     return rc;
 }
 
+/* ---- types ---- */
+
+static int get_type(const struct og_trace_description *d, const json_t *said,
+                    struct og_trace_type *t, uint64_t first, const char *name, struct og_err *err)
+{
+    const json_t *dtype = json_object_get(said, "feature_dtype");
+    int64_t count = 0;
+    uint32_t dim = 0;
+    int rc = 0;
+    if (!(t->name = json_string_value(json_object_get(said, "name"))))
+        OG_TRY(wrong(name, "name", "text, of each of \"node_types\"", err));
+    OG_TRY(get_count(said, "count", 0, (int64_t)(d->n_nodes - first), &count, name, err));
+    OG_TRY(get_more(said, "feature_dim", &dim, name, err));
+    if (dim > INT32_MAX / 8)
+        OG_TRY(wrong(name, "feature_dim", "a count within bounds", err));
+    const int found = json_is_string(dtype) ? og__dtype_find(json_string_value(dtype)) : -1;
+    if (dim > 0 && found < 0)
+        OG_TRY(wrong(name, "feature_dtype", "f32, f16, bf16 or u8", err));
+    t->end = first + (uint64_t)count;
+    t->dim = (int)dim;
+    t->dtype = found < 0 ? d->dtype : (enum og_dtype)found;
+out:
+    return rc;
+}
+
+/* One space of ids, of which each has a range; a trace need not say so. */
+static int get_types(struct og_trace_description *d, const char *name, struct og_err *err)
+{
+    enum { MOST = 256 };
+    const json_t *list = json_object_get(d->root, "node_types");
+    const size_t n = json_array_size(list);
+    uint64_t end = 0;
+    int rc = 0;
+    if (!list)
+        return 0;
+    if (n < 1 || n > MOST)
+        return wrong(name, "node_types", "a list of 1 to 256 types", err);
+    if (!(d->type = calloc(n, sizeof(*d->type))))
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    for (; d->n_types < n; end = d->type[d->n_types++].end)
+        OG_TRY(get_type(d, json_array_get(list, d->n_types), &d->type[d->n_types], end, name, err));
+    if (end != d->n_nodes)
+        OG_TRY(wrong(name, "num_nodes", "the sum of the counts of \"node_types\"", err));
+out:
+    return rc;
+}
+
 int og__trace_parse(struct og_trace_description *d, const char *text, size_t len, const char *name,
                     struct og_err *err)
 {
@@ -80,6 +127,7 @@ int og__trace_parse(struct og_trace_description *d, const char *text, size_t len
     OG_TRY(get_count(d->root, "format", 1, 1, &format, name, err));
     OG_TRY(get_dataset(d, name, err));
     OG_TRY(get_batches(d, name, err));
+    OG_TRY(get_types(d, name, err));
 out:
     if (rc < 0)
         og__trace_description_release(d);
@@ -106,5 +154,6 @@ out:
 void og__trace_description_release(struct og_trace_description *d)
 {
     json_decref(d->root);
+    free(d->type);
     *d = (struct og_trace_description){0};
 }

@@ -115,6 +115,7 @@ static int read_ids(struct og_trace_folder *t, const char *dir, uint64_t *n_ids,
     if (!ids)
         OG_TRY(-ENOMEM);
     t->trace.ids = ids;
+    t->n_ids = (uint64_t)a.shape[0];
     *n_ids = (uint64_t)a.shape[0];
     OG_TRY(read_narrow(&a, ids, err));
 out:
@@ -168,8 +169,7 @@ void og__trace_release(struct og_trace_folder *t)
     if (!t)
         return;
     if (t->trace.ids)
-        og__release(t->budget, (void *)t->trace.ids, (size_t)t->trace.ptr[t->trace.n_batches] * 4,
-                    part);
+        og__release(t->budget, (void *)t->trace.ids, (size_t)t->n_ids * 4, part);
     if (t->trace.ptr)
         og__release(t->budget, (void *)t->trace.ptr, ((size_t)t->trace.n_batches + 1) * 8, part);
     og__trace_description_release(&t->said);

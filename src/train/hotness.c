@@ -261,9 +261,18 @@ int og__hotness_uses(const struct og_structure *g, struct og_pool *pool, int pol
 {
     const enum og_hotness kind = og__policy_hotness(policy);
     *uses = kinds[kind].uses;
-    return kinds[kind].find_numbers
-               ? kinds[kind].find_numbers(opt, g->given.facts->n_nodes, hotness, err)
-               : og__hotness_of(g, pool, policy, opt, hotness, err);
+    return kinds[kind].find
+               ? kinds[kind].find(g, pool, opt, hotness, err)
+               : og__hotness_uses_bare(policy, opt, g->given.facts->n_nodes, hotness, uses, err);
+}
+
+int og__hotness_uses_bare(int policy, const struct og_options *opt, uint64_t n_nodes,
+                          uint32_t *hotness, og_uses **uses, struct og_err *err)
+{
+    const enum og_hotness kind = og__policy_hotness(policy);
+    *uses = kinds[kind].uses;
+    return kinds[kind].find_numbers ? kinds[kind].find_numbers(opt, n_nodes, hotness, err)
+                                    : kinds[kind].find_bare(opt, n_nodes, hotness, err);
 }
 
 int og__hotness_check(const struct og_options *opt, uint64_t n_nodes, struct og_err *err)

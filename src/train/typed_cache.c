@@ -19,16 +19,21 @@ int og__typed_cache_check(int policy, struct og_err *err)
                     og__option_word("policy", policy));
 }
 
-static struct og_width *widths_of(const struct og_typed *g)
+struct og_width og__typed_width(uint64_t end, size_t row_bytes, size_t file_row_bytes)
+{
+    return (struct og_width){
+        .end = end, .row_bytes = row_bytes, .read_bytes = og__round_up(file_row_bytes, READ_BLOCK)};
+}
+
+struct og_width *og__typed_widths(const struct og_typed *g)
 {
     struct og_width *width = calloc(g->n_types, sizeof(*width));
     for (uint32_t t = 0; width && t < g->n_types; t++) {
         const struct og_node_type *type = &g->type[t];
-        width[t] = (struct og_width){.end = (uint64_t)(type->first + type->view.n_nodes)};
-        if (type->view.dim < 1)
-            continue;
-        width[t].row_bytes = og__row_bytes(&type->view);
-        width[t].read_bytes = og__round_up(og__file_row_bytes(&type->view), READ_BLOCK);
+        const bool has_rows = type->view.dim > 0;
+        width[t] = og__typed_width((uint64_t)(type->first + type->view.n_nodes),
+                                   has_rows ? og__row_bytes(&type->view) : 0,
+                                   has_rows ? og__file_row_bytes(&type->view) : 0);
     }
     return width;
 }
@@ -37,24 +42,13 @@ static struct og_width *widths_of(const struct og_typed *g)
 static int count_bytes(const struct og_session *s, const uint32_t *worth, uint64_t n, size_t *bytes,
                        uint64_t *slots, struct og_err *err)
 {
-    const struct og_typed *g = s->facts.typed;
-    struct og_placement kept = {0};
-    int rc = og__placement_build(&kept, worth, s->facts.n_nodes, n, s->budget, err);
-    if (rc < 0)
-        return rc;
-    *bytes = 0;
-    for (uint32_t t = 0; t < g->n_types; t++) {
-        const struct og_node_type *of = &g->type[t];
-        const size_t row = og__row_bytes(&of->view);
-        uint64_t n_kept = 0;
-        for (uint32_t v = 0; row > 0 && v < of->view.n_nodes; v++)
-            n_kept += og__placement_has(&kept, (uint32_t)of->first + v);
-        *bytes += n_kept * row;
-        if (slots)
-            slots[t] = n_kept;
-    }
-    og__placement_release(&kept);
-    return 0;
+    struct og_width *width = og__typed_widths(s->facts.typed);
+    int rc = width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
+    if (rc == 0)
+        rc = og__widths_count(worth, width, s->facts.typed->n_types, n, s->budget, bytes, slots,
+                              err);
+    free(width);
+    return rc;
 }
 
 /* ---- what --cache asks for ---- */
@@ -84,7 +78,7 @@ int og__typed_cache_weigh(const struct og_session *s, int policy, const struct o
 {
     const struct og_typed *g = s->facts.typed;
     const int by = og__policy_ranked_like(policy);
-    struct og_width *width = widths_of(g);
+    struct og_width *width = og__typed_widths(g);
     og_uses *uses;
     int rc;
     OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
@@ -101,27 +95,35 @@ static int weigh(const struct og_session *s, uint32_t *worth, struct og_err *err
 }
 
 /* As many of the worthiest as an amount of cache allows. */
+static int count_allowed(const uint32_t *worth, const struct og_amount *cache,
+                         const struct og_width *width, uint32_t n_types, struct og_budget *b,
+                         uint64_t *want, struct og_err *err)
+{
+    const uint64_t asked = cache->unit == OG_BYTES ? (uint64_t)cache->value : UINT64_MAX;
+    int rc = og__widths_fit(worth, width, n_types, asked, b, want, err);
+    *want = OG_MIN(*want, og__cache_rows(cache, width[n_types - 1].end, 0));
+    return rc;
+}
+
 static int count_asked(const struct og_session *s, const uint32_t *worth,
                        const struct og_amount *cache, uint64_t *want, struct og_err *err)
 {
-    const uint64_t asked = cache->unit == OG_BYTES ? (uint64_t)cache->value : UINT64_MAX;
-    struct og_width *width = widths_of(s->facts.typed);
-    int rc;
-    OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
-    OG_TRY(og__widths_fit(worth, width, s->facts.typed->n_types, asked, s->budget, want, err));
-    *want = OG_MIN(*want, og__cache_rows(cache, s->facts.n_nodes, s->facts.row_bytes));
-out:
+    struct og_width *width = og__typed_widths(s->facts.typed);
+    int rc = width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
+    if (rc == 0)
+        rc = count_allowed(worth, cache, width, s->facts.typed->n_types, s->budget, want, err);
     free(width);
     return rc;
 }
 
-int og__typed_cache_slots(const struct og_session *s, const uint32_t *worth,
-                          const struct og_amount *cache, uint64_t *slots, struct og_err *err)
+int og__typed_cache_slots(const uint32_t *worth, const struct og_amount *cache,
+                          const struct og_width *width, uint32_t n_types, struct og_budget *b,
+                          uint64_t *slots, struct og_err *err)
 {
     uint64_t n = 0;
     size_t bytes;
-    int rc = count_asked(s, worth, cache, &n, err);
-    return rc < 0 ? rc : count_bytes(s, worth, n, &bytes, slots, err);
+    int rc = count_allowed(worth, cache, width, n_types, b, &n, err);
+    return rc < 0 ? rc : og__widths_count(worth, width, n_types, n, b, &bytes, slots, err);
 }
 
 /* Of those as many as fit, which are all of them where --cache is given. */
@@ -131,7 +133,7 @@ static int count_fitting(struct og_session *s, const uint32_t *worth, uint64_t b
     const struct og_typed *g = s->facts.typed;
     const struct og_amount *cache = &s->config.opt.cache;
     uint64_t want = 0;
-    struct og_width *width = widths_of(g);
+    struct og_width *width = og__typed_widths(g);
     int rc;
     OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
     OG_TRY(count_asked(s, worth, cache, &want, err));

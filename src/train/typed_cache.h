@@ -3,7 +3,7 @@
 #ifndef OG_TRAIN_TYPED_CACHE_H
 #define OG_TRAIN_TYPED_CACHE_H
 
-#include "plan/plan.h"
+#include "plan/widths.h"
 #include "train/session.h"
 
 /* Where rows that are kept stay: -ENOTSUP of a policy whose cache changes. */
@@ -14,9 +14,13 @@ OG_MUST_CHECK int og__typed_cache_weigh(const struct og_session *s, int policy,
                                         const struct og_options *opt, uint32_t *worth,
                                         struct og_err *err);
 /* By that the rows of each type in a cache so large, into slots[types]. */
-OG_MUST_CHECK int og__typed_cache_slots(const struct og_session *s, const uint32_t *worth,
-                                        const struct og_amount *cache, uint64_t *slots,
-                                        struct og_err *err);
+OG_MUST_CHECK int og__typed_cache_slots(const uint32_t *worth, const struct og_amount *cache,
+                                        const struct og_width *width, uint32_t n_types,
+                                        struct og_budget *b, uint64_t *slots, struct og_err *err);
+/* How wide rows of each type are, malloc'ed; NULL without memory. */
+struct og_width *og__typed_widths(const struct og_typed *g);
+/* Of a type whose file has such rows, kept so wide. */
+struct og_width og__typed_width(uint64_t end, size_t row_bytes, size_t file_row_bytes);
 /* *out is to be released; without slots where nothing is kept. */
 OG_MUST_CHECK int og__typed_cache_place(struct og_session *s, struct og_placement *out,
                                         struct og_err *err);
