@@ -144,6 +144,7 @@ struct og_device_ops {
     int (*sort)(struct og_stream *s, const struct og_sort *op, struct og_err *err);
 
     void (*counts)(struct og_device *d, struct og_device_counts *out);
+
     /* ---- groups ---- */
 
     /* Which device it is: those of a group all differ. -ENOTSUP, saying why, where this process can

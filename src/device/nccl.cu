@@ -150,21 +150,26 @@ void og__nccl_close(og__nccl *g)
 
 /* ==== pieces ==== */
 
+static bool goes_on(ncclResult_t r)
+{
+    return r == ncclSuccess || r == ncclInProgress;
+}
+
 static ncclResult_t ask_all(og__nccl *g, const struct og_piece *send,
                             const struct og_piece *receive, cudaStream_t stream, size_t *bytes)
 {
     ncclResult_t r = nccl.ncclGroupStart();
-    for (int i = 0; i < g->n && r == ncclSuccess; i++) {
+    for (int i = 0; i < g->n && goes_on(r); i++) {
         if (i == g->rank)
             continue;
         *bytes += send[i].bytes + receive[i].bytes;
         if (send[i].bytes > 0)
             r = nccl.ncclSend(send[i].at, send[i].bytes, ncclChar, i, g->comm, stream);
-        if (receive[i].bytes > 0 && r == ncclSuccess)
+        if (receive[i].bytes > 0 && goes_on(r))
             r = nccl.ncclRecv(receive[i].at, receive[i].bytes, ncclChar, i, g->comm, stream);
     }
     const ncclResult_t ended = nccl.ncclGroupEnd();
-    return r == ncclSuccess ? ended : r;
+    return goes_on(r) ? ended : r;
 }
 
 bool og__nccl_exchange(og__nccl *g, const struct og_piece *send, const struct og_piece *receive,
@@ -180,7 +185,7 @@ bool og__nccl_await(og__nccl *g, cudaStream_t stream, char *why)
     while ((e = cudaStreamQuery(stream)) == cudaErrorNotReady) {
         ncclResult_t state = ncclSuccess;
         const ncclResult_t r = nccl.ncclCommGetAsyncError(g->comm, &state);
-        if (r != ncclSuccess || (state != ncclSuccess && state != ncclInProgress))
+        if (r != ncclSuccess || !goes_on(state))
             return say(r != ncclSuccess ? r : state, "exchange", why);
         if (is_late(begun, "exchange", why))
             return false;
