@@ -1,4 +1,5 @@
 #include "train/shares.h"
+#include "nn/sums.h"
 
 static const char part[] = "model";
 

@@ -3,6 +3,7 @@
 #include "train/shares.h"
 
 #include "device/device.h"
+#include "nn/sums.h"
 
 #include <stdlib.h>
 #include <string.h>

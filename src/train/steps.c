@@ -1,4 +1,5 @@
 #include "train/steps.h"
+#include "nn/sums.h"
 
 #include <string.h>
 

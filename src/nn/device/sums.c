@@ -5,6 +5,7 @@
  *   sum     | slice 0 | slice 1 | ...   this rank adds its own slice, and gets the others
  *
  * All on the stream of the operators, so what they wrote is there, and what they read next is. */
+#include "nn/sums.h"
 #include "nn/device/backend.h"
 
 #include <stdlib.h>
