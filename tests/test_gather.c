@@ -354,11 +354,11 @@ struct sharer {
     int fills;
 };
 
-static int fill_shared(void *arg, struct og_err *err)
+static int fill_shared(void *arg, void *at, struct og_err *err)
 {
     struct sharer *s = arg;
     struct og_io_counts counts = {0};
-    (void)err;
+    (void)at, (void)err;
     s->fills++;
     fill(s->gather, s->policy, &counts);
     return 0;

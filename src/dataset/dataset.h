@@ -303,8 +303,6 @@ size_t og__topology_placed_bytes(const struct og_dataset *ds, bool weighs);
 OG_MUST_CHECK int og__topology_fill(const struct og_dataset *ds, bool weighs, struct og_budget *b,
                                     char *at, struct og_err *err);
 struct og_topology og__topology_at(const struct og_dataset *ds, bool weighs, const char *at);
-/* Which that is, of the files that it is made of. */
-uint64_t og__topology_key(const struct og_dataset *ds, bool weighs);
 /* Part of memory that processes share, by whom it is filled; counted, and given back, with the
  * topology. */
 OG_MUST_CHECK int og__topology_take(struct og_topology *t, const struct og_sharers *with,

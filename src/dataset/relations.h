@@ -12,8 +12,8 @@
 struct og_related_lists {
     struct og_topology lists;
     uint32_t first, first_source;
-    const uint64_t
-        *listed; /* a bit a node: its list is not empty; NULL: see the list, or no list is */
+    /* a bit a node: its list is not empty; NULL: see the list, or no list is */
+    const uint64_t *listed;
 };
 
 /* Ways to have it, as a topology of one relation. The typed dataset stays open as long; releasing

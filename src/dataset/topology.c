@@ -246,7 +246,7 @@ static int fill(void *arg, void *at, struct og_err *err)
 }
 
 /* Wherever they lie. */
-uint64_t og__topology_key(const struct og_dataset *ds, bool weighs)
+static uint64_t key_of(const struct og_dataset *ds, bool weighs)
 {
     const struct og_array_state *a = ds->identity.array;
     const uint64_t lists = a[OG__INDPTR].contents * 3 + a[OG__INDICES].contents;
@@ -272,10 +272,8 @@ int og__topology_share(const struct og_dataset *ds, bool weighs, const struct og
                        struct og_budget *b, struct og_topology *out, struct og_err *err)
 {
     struct filling f = {ds, b, weighs};
-    const struct og_common_part wanted = {.key = og__topology_key(ds, weighs),
-                                          .bytes = lay_out(ds, weighs).bytes,
-                                          .fill = fill,
-                                          .arg = &f};
+    const struct og_common_part wanted = {
+        .key = key_of(ds, weighs), .bytes = lay_out(ds, weighs).bytes, .fill = fill, .arg = &f};
     *out = empty(ds, b);
     int rc = weighs ? need_weights(ds, err) : 0;
     OG_TRY(rc);

@@ -411,23 +411,11 @@ int og__gather_fill_end(struct og_gather *g, struct og_io_counts *counts, struct
 
 /* ---- sharing it ---- */
 
-struct sharing {
-    int (*fill)(void *arg, struct og_err *err);
-    void *arg;
-};
-
-static int fill_shared(void *arg, void *at, struct og_err *err)
-{
-    const struct sharing *s = arg;
-    (void)at; /* where the cache is */
-    return s->fill(s->arg, err);
-}
-
 int og__gather_share(struct og_gather *g, struct og_common *c, uint64_t key,
-                     int (*fill)(void *arg, struct og_err *err), void *arg, struct og_err *err)
+                     int (*fill)(void *arg, void *at, struct og_err *err), void *arg,
+                     struct og_err *err)
 {
-    struct sharing s = {fill, arg};
-    const struct og_common_part cache = {key, present_bytes(g), fill_shared, &s, g->base};
+    const struct og_common_part cache = {key, present_bytes(g), fill, arg, g->base};
     return og__common_take(c, &cache, &g->shared, err);
 }
 

@@ -60,12 +60,11 @@ OG_MUST_CHECK int og__gather_fill_end(struct og_gather *g, struct og_io_counts *
                                       struct og_err *err);
 
 /* The cache of processes that share it, which hold the same rows in the same slots and change none:
- * `fill` fills it, by og__gather_fill, where this one is the first. Before anything is read from
- * it.
- */
+ * `fill` fills it, by og__gather_fill, where this one is the first (`at`: where it lies). Before
+ * anything is read from it. */
 struct og_common;
 OG_MUST_CHECK int og__gather_share(struct og_gather *g, struct og_common *c, uint64_t key,
-                                   int (*fill)(void *arg, struct og_err *err), void *arg,
+                                   int (*fill)(void *arg, void *at, struct og_err *err), void *arg,
                                    struct og_err *err);
 /* A cache of this process (`sharers` 1) that others may look into, wherever they map the part; it
  * is filled as any other, and nothing in it changes from then on. */

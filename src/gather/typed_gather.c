@@ -365,24 +365,11 @@ out:
     return rc;
 }
 
-struct sharing {
-    int (*fill)(void *arg, struct og_err *err);
-    void *arg;
-};
-
-static int fill_shared(void *arg, void *at, struct og_err *err)
-{
-    const struct sharing *s = arg;
-    (void)at; /* where the cache is */
-    return s->fill(s->arg, err);
-}
-
 int og__typed_gather_share(struct og_typed_gather *g, struct og_common *c, uint64_t key,
-                           int (*fill)(void *arg, struct og_err *err), void *arg,
+                           int (*fill)(void *arg, void *at, struct og_err *err), void *arg,
                            struct og_err *err)
 {
-    struct sharing s = {fill, arg};
-    const struct og_common_part cache = {key, g->cache_bytes, fill_shared, &s, g->cache};
+    const struct og_common_part cache = {key, g->cache_bytes, fill, arg, g->cache};
     return g->cache ? og__common_take(c, &cache, &g->shared, err) : 0;
 }
 

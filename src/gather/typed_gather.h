@@ -55,7 +55,8 @@ OG_MUST_CHECK int og__typed_gather_fill(struct og_typed_gather *g, const uint32_
 /* As og__gather_share, in the place of filling: rows of all slots, none of them yielded. */
 struct og_common;
 OG_MUST_CHECK int og__typed_gather_share(struct og_typed_gather *g, struct og_common *c,
-                                         uint64_t key, int (*fill)(void *arg, struct og_err *err),
+                                         uint64_t key,
+                                         int (*fill)(void *arg, void *at, struct og_err *err),
                                          void *arg, struct og_err *err);
 
 /* As those of gather.h: the memory of the last n slots, of whichever types; and how many of those

@@ -159,8 +159,9 @@ struct filling_once {
     uint64_t *prefill;
 };
 
-static int fill_once(void *arg, struct og_err *err)
+static int fill_once(void *arg, void *at, struct og_err *err)
 {
+    (void)at; /* the cache's own place */
     const struct filling_once *f = arg;
     return fill_cache(f->path, f->prefill, err);
 }
