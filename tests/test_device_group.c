@@ -6,6 +6,7 @@
 
 #include "comm/comm.h"
 #include "device/virtual.h"
+#include "ranks_fixture.h"
 #include "small_run.h"
 #include "support/files.h"
 #include "support/folder.h"
@@ -176,7 +177,7 @@ static void who_leaves_ends_the_others_exchange(void **state)
 
 /* ==== ranks that train ==== */
 
-enum { MOST = 4, BATCHES = 9, PATIENCE = 30 };
+enum { MOST = RANKS_MOST, BATCHES = 9, PATIENCE = 30 };
 
 static char root[64], graph[96], alone[96], among[96];
 
@@ -254,31 +255,9 @@ static void train(struct end *end, const char *run, const struct fate *f, bool r
     og_options_release(&opt);
 }
 
-static void connect_all(int n, int fd[MOST][MOST])
+static void run_rank(int rank, int n, const struct rank_streams *s, struct fate f, bool resume)
 {
-    for (int i = 0; i < n; i++) {
-        fd[i][i] = -1;
-        for (int k = 0; k < i; k++) {
-            int pair[2];
-            assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-            fd[i][k] = pair[0];
-            fd[k][i] = pair[1];
-        }
-    }
-}
-
-static void run_rank(int rank, int n, int fd[MOST][MOST], struct fate f, bool resume)
-{
-    char who[80];
-    int at = n > 1 ? snprintf(who, sizeof(who), "%d/%d:", rank, n) : 0;
-    for (int k = 0; n > 1 && k < n; k++)
-        at += snprintf(who + at, sizeof(who) - (size_t)at, "%s%d", k ? "," : "", fd[rank][k]);
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < n; k++)
-            if (i != rank && fd[i][k] >= 0)
-                close(fd[i][k]);
-    if (n > 1)
-        setenv(OG__WORKER_ENV, who, 1);
+    become_rank(s, n, rank);
     alarm(PATIENCE);
     if (rank == f.rank)
         f.v.fail = f.fail;
@@ -289,19 +268,16 @@ static void run_rank(int rank, int n, int fd[MOST][MOST], struct fate f, bool re
 /* n ranks from the beginning to their ends; one is a process that works alone. */
 static void run_all(int n, const struct fate *f, bool resume)
 {
-    int fd[MOST][MOST];
+    struct rank_streams s;
     memset(ends, 0, MOST * sizeof(*ends));
-    connect_all(n, fd);
+    connect_ranks(&s, n);
     for (int i = n - 1; i >= 0; i--) {
         pid[i] = fork();
         assert_true(pid[i] >= 0);
         if (pid[i] == 0)
-            run_rank(i, n, fd, *f, resume);
+            run_rank(i, n, &s, *f, resume);
     }
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < n; k++)
-            if (fd[i][k] >= 0)
-                close(fd[i][k]);
+    close_ranks(&s, n, -1);
     for (int i = 0; i < n; i++) {
         int status;
         assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
@@ -316,22 +292,6 @@ static void assert_all_trained(int n, const char *what)
         if (ends[i].rc < 0)
             fail_msg("%s: rank %d of %d: %s (%s)", what, i, n, ends[i].err.message,
                      ends[i].err.hint);
-}
-
-static void assert_same_bytes(const char *what, const char *file)
-{
-    char path[2][128];
-    char *text[2];
-    size_t n[2];
-    const char *runs[] = {alone, among};
-    for (int i = 0; i < 2; i++) {
-        snprintf(path[i], sizeof(path[i]), "%s/%s", runs[i], file);
-        text[i] = test_read(path[i], &n[i]);
-    }
-    if (n[0] != n[1] || memcmp(text[0], text[1], n[0]) != 0)
-        fail_msg("%s: %s differs", what, file);
-    free(text[0]);
-    free(text[1]);
 }
 
 /* Losses of all mini-batches and epochs, in the order of the log. */
@@ -353,8 +313,8 @@ static void assert_same_run(const char *what)
 {
     double a[4 * BATCHES], b[4 * BATCHES];
     const size_t n = read_losses(alone, a);
-    assert_same_bytes(what, "checkpoint.safetensors");
-    assert_same_bytes(what, "best.safetensors");
+    assert_same_file(what, alone, among, "checkpoint.safetensors");
+    assert_same_file(what, alone, among, "best.safetensors");
     assert_true(n >= 2 * BATCHES);
     assert_int_equal(read_losses(among, b), n);
     assert_memory_equal(a, b, n * sizeof(*a));

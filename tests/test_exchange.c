@@ -12,6 +12,7 @@
 #include "testing.h"
 
 #include "comm/comm.h"
+#include "ranks_fixture.h"
 #include "small_run.h"
 #include "support/files.h"
 #include "support/folder.h"
@@ -245,29 +246,9 @@ static void train(struct end *end, const char *run, bool resume)
     og_options_release(&opt);
 }
 
-static void connect_all(int fd[RANKS][RANKS])
+static void run_rank(int rank, const struct rank_streams *s)
 {
-    for (int i = 0; i < RANKS; i++) {
-        fd[i][i] = -1;
-        for (int k = 0; k < i; k++) {
-            int pair[2];
-            assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-            fd[i][k] = pair[0];
-            fd[k][i] = pair[1];
-        }
-    }
-}
-
-static void run_rank(int rank, int fd[RANKS][RANKS])
-{
-    char who[80];
-    snprintf(who, sizeof(who), "%d/%d:%d,%d,%d", rank, RANKS, fd[rank][0], fd[rank][1],
-             fd[rank][2]);
-    for (int i = 0; i < RANKS; i++)
-        for (int k = 0; k < RANKS; k++)
-            if (i != rank && fd[i][k] >= 0)
-                close(fd[i][k]);
-    setenv(OG__WORKER_ENV, who, 1);
+    become_rank(s, RANKS, rank);
     train(&ends[rank], among, false);
     ends[rank].sends = plan.sends;
     ends[rank].recvs = plan.recvs;
@@ -278,10 +259,10 @@ static void run_rank(int rank, int fd[RANKS][RANKS])
  * them. */
 static void run_all(enum fault fault, int faulty, long k)
 {
-    int fd[RANKS][RANKS];
+    struct rank_streams s;
     pid_t pid[RANKS];
     memset(ends, 0, RANKS * sizeof(*ends));
-    connect_all(fd);
+    connect_ranks(&s, RANKS);
     for (int i = 0; i < RANKS; i++) {
         pid[i] = fork();
         assert_true(pid[i] >= 0);
@@ -291,12 +272,9 @@ static void run_all(enum fault fault, int faulty, long k)
             plan.fault = fault;
             plan.k = k;
         }
-        run_rank(i, fd);
+        run_rank(i, &s);
     }
-    for (int i = 0; i < RANKS; i++)
-        for (int k2 = 0; k2 < RANKS; k2++)
-            if (fd[i][k2] >= 0)
-                close(fd[i][k2]);
+    close_ranks(&s, RANKS, -1);
     for (int i = 0; i < RANKS; i++) {
         int status;
         assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
@@ -341,22 +319,6 @@ static void apart(int (*call)(const char *folder, bool resume, struct og_err *er
 
 /* ---- what is to hold ---- */
 
-static void assert_same_bytes(const char *file)
-{
-    char path[2][128];
-    char *text[2];
-    size_t n[2];
-    const char *runs[] = {alone, among};
-    for (int i = 0; i < 2; i++) {
-        snprintf(path[i], sizeof(path[i]), "%s/%s", runs[i], file);
-        text[i] = test_read(path[i], &n[i]);
-    }
-    assert_int_equal(n[0], n[1]);
-    assert_memory_equal(text[0], text[1], n[0]);
-    free(text[0]);
-    free(text[1]);
-}
-
 /* None of a file that is not complete: they are made under other names. */
 static void assert_no_halves(void)
 {
@@ -366,8 +328,8 @@ static void assert_no_halves(void)
 
 static void everything_is_there(void)
 {
-    assert_same_bytes("checkpoint.safetensors");
-    assert_same_bytes("best.safetensors");
+    assert_same_file("one process", alone, among, "checkpoint.safetensors");
+    assert_same_file("one process", alone, among, "best.safetensors");
     assert_no_halves();
     test_shell("rm -r %s", among);
 }
