@@ -5,7 +5,8 @@
  *
  * The same with rows that ranks send one another (--exchange), under policies that look ahead or do
  * not, and with rows that they read in place, in memory that they share: there may be none of it,
- * it cannot be mapped, it is full, or a rank tells of rows that are not there.
+ * it cannot be mapped, it is full, or a rank tells of rows that are not there. And with rows of
+ * several widths, which are sent.
  *
  * Each rank is a process of its own, before it has threads. send, recv, and calls for memory that
  * is shared, are wrapped (CMakeLists.txt): one rank has a plan for its k-th call of one of them. */
@@ -204,7 +205,12 @@ void __wrap_og__place_rows(struct og_exchange *x, uint64_t round, const struct o
 
 /* ---- ranks ---- */
 
-static char root[TEST_PATH], graph[64], alone[64], among[64];
+static char root[TEST_PATH], among[64];
+/* A graph, of one type or of several, and one process's run on it. */
+struct data {
+    char graph[64], alone[64];
+};
+static struct data plain, typed, *data = &plain;
 
 /* What a rank came to, in memory that it shares with the test. */
 struct end {
@@ -237,12 +243,21 @@ static void options_of(struct og_options *opt, const char *run)
     test_set(opt, "superbatch", "4");
 }
 
+static void options_of_types(struct og_options *opt)
+{
+    if (data != &typed)
+        return;
+    test_set(opt, "embedding", "3");
+    test_set(opt, "lr", "0.01");
+}
+
 static void train(struct end *end, const char *run, bool resume)
 {
     struct og_options opt;
     options_of(&opt, run);
+    options_of_types(&opt);
     opt.resume = resume;
-    end->rc = og_train(graph, &opt, NULL, NULL, &end->err);
+    end->rc = og_train(data->graph, &opt, NULL, NULL, &end->err);
     og_options_release(&opt);
 }
 
@@ -286,8 +301,13 @@ static void run_all(enum fault fault, int faulty, long k)
 
 static int generate(const char *folder, bool resume, struct og_err *err)
 {
-    const struct og_generate how = small_graph(OG_PLANTED);
+    struct og_generate how = small_graph(OG_PLANTED);
     (void)resume;
+    if (data == &typed) {
+        how.types = "paper:160:8,author:70,venue:26:3";
+        how.relations = "author:writes:paper:3,paper:cites:paper:2,venue:has:paper:1,"
+                        "paper:by:author:2,paper:at:venue:3";
+    }
     return og_generate(folder, &how, NULL, err);
 }
 
@@ -328,8 +348,8 @@ static void assert_no_halves(void)
 
 static void everything_is_there(void)
 {
-    assert_same_file("one process", alone, among, "checkpoint.safetensors");
-    assert_same_file("one process", alone, among, "best.safetensors");
+    assert_same_file("one process", data->alone, among, "checkpoint.safetensors");
+    assert_same_file("one process", data->alone, among, "best.safetensors");
     assert_no_halves();
     test_shell("rm -r %s", among);
 }
@@ -436,6 +456,20 @@ static void so_do_those_of_rows(void **state)
     shares = true;
 }
 
+static void so_do_those_of_types(void **state)
+{
+    (void)state;
+    data = &typed;
+    for (size_t i = 0; i < 2; i += test_ways_step()) {
+        exchanged.policy = ways[i][0];
+        exchanged.layout = ways[i][1];
+        suffer(HALVES, ALL, 0);
+        fail_at_all();
+    }
+    exchanged.policy = NULL;
+    data = &plain;
+}
+
 /* The last way, whose caches are read where they are, is always among them: there is more to map.
  */
 static void so_do_those_of_memory(void **state)
@@ -463,19 +497,26 @@ static void so_do_those_of_memory(void **state)
 
 /* ---- its folder ---- */
 
+static void prepare(struct data *d, const char *name)
+{
+    snprintf(d->graph, sizeof(d->graph), "%s/%s", root, name);
+    snprintf(d->alone, sizeof(d->alone), "%s/%s-alone", root, name);
+    data = d;
+    apart(generate, d->graph, false);
+    apart(train_alone, d->alone, false);
+}
+
 static int begin(void **state)
 {
     (void)state;
     assert_non_null(test_folder(root, "exchange"));
-    snprintf(graph, sizeof(graph), "%s/graph", root);
-    snprintf(alone, sizeof(alone), "%s/alone", root);
     snprintf(among, sizeof(among), "%s/among", root);
     ends = mmap(NULL, RANKS * sizeof(*ends), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
                 0);
     assert_true(ends != MAP_FAILED);
     setenv("XDG_CACHE_HOME", root, 1);
-    apart(generate, graph, false);
-    apart(train_alone, alone, false);
+    prepare(&typed, "typed");
+    prepare(&plain, "plain");
     return 0;
 }
 
@@ -493,6 +534,7 @@ int main(void)
         cmocka_unit_test(late_and_short_calls_change_nothing),
         cmocka_unit_test(every_failure_ends_all),
         cmocka_unit_test(so_do_those_of_rows),
+        cmocka_unit_test(so_do_those_of_types),
         cmocka_unit_test(so_do_those_of_memory),
     };
     return cmocka_run_group_tests(tests, begin, end);

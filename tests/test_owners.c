@@ -67,7 +67,8 @@ static void ask_owner(struct rounds *r, uint32_t owner, uint64_t n_nodes, uint32
 {
     struct trace *t = &r->of[owner];
     struct og_demand d;
-    assert_int_equal(og__demand_open(&d, r->owners, owner, n_nodes, NULL, NULL), 0);
+    const uint32_t end = (uint32_t)n_nodes;
+    assert_int_equal(og__demand_open(&d, r->owners, owner, &end, 1, NULL, NULL), 0);
     for (uint32_t k = 0; k < r->n; k++)
         ask_round(r, &d, k);
     const struct og_trace all = og__demand_trace(&d);

@@ -7,9 +7,14 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import signal
+import subprocess
 import tempfile
+import time
 
-from typed_command import SANITIZED, refused, run
+import numpy as np
+from typed_command import OUTGROW, SANITIZED, outgrow, refused, run
 
 TRAIN = ["--epochs", 2, "--batch", 25, "--fanout", "4,3", "--hidden", 12, "--threads", 2, "--lr", 0.01, "--embedding", 20, "--accumulate", 4, "--dropout", 0.3]
 RELATIONS = ["author:writes:paper:3", "paper:cites:paper:4", "paper:written.by:author:2", "venue:has:paper:1", "paper:at:venue:5"]
@@ -126,6 +131,116 @@ def features_are_there_once():
     assert set(told) <= {0, rows}, told  # by worker 0, or by the other one
 
 
+EXCHANGED = [  # how many, and how
+    (2, ["--policy", "none"]),
+    (2, ["--policy", "degree"]),
+    (4, ["--policy", "presc", "--cache", "10%", "--topology", "disk"]),
+    (2, ["--policy", "lru", "--cache", "10K", "--trainers", 2]),
+    (4, ["--policy", "belady", "--cache", "10%", "--superbatch", 3]),
+    (2, ["--policy", "hybrid:window=6,update=2", "--cache", "10%", "--topology", "disk"]),
+    (4, ["--policy", "sweep", "--cache", "8%", "--executors", "1:1", "--threads", 2]),
+    (2, ["--policy", "belady", "--cache", "5%", "--layout", "packed", "--superbatch", 3]),
+    (4, ["--policy", "frequency", "--cache", "5%", "--layout", "segmented", "--pack-dtype", "f32"]),
+]
+STEP = int(os.environ.get("OG_WAYS_STEP", 1))  # of ways that are told one in so many, for builds that are slow and look at something else
+
+
+def owner_rows(graph, workers):
+    """How many rows of each type each worker owns, by their numbers through all types."""
+    types = json.loads(pathlib.Path(graph, "meta.json").read_text())["node_types"]
+    first, owned = 0, [{} for _ in range(workers)]
+    for t in types:
+        for r in range(workers):
+            owned[r][t["name"]] = sum(v % workers == r for v in range(first, first + t["count"]))
+        first += t["count"]
+    return owned
+
+
+def rows_come_from_their_owners():
+    """With --exchange each worker keeps and reads the rows of its own nodes, of any type, and learnt rows go nowhere."""
+    kinds = {"widths": ["--model", "sage", "--norm", "batch"], "alike": ["--model", "rgcn", "--bases", 2, "--task", "link", "--decoder", "distmult"]}
+    for graph, model in kinds.items():
+        run("train", graph, *TRAIN, *model, *ONE, "--trainers", 1, "--run", f"own-{graph}")
+        alone = json.loads(pathlib.Path(f"own-{graph}", "summary.json").read_text())
+        for n, way in EXCHANGED[::1 if graph == "widths" and STEP == 1 else 3]:
+            run("train", graph, *TRAIN, *model, *(TWO if n == 2 else FOUR), "--workers", n, "--exchange", *way, "--run", "owned")
+            why = (graph, n, way)
+            for file in "best.safetensors", "checkpoint.safetensors":
+                assert pathlib.Path("owned", file).read_bytes() == pathlib.Path(f"own-{graph}", file).read_bytes(), why
+            assert losses("owned") == losses(f"own-{graph}"), why
+            summary = json.loads(pathlib.Path("owned", "summary.json").read_text())
+            told, rows = summary["workers"], [e["rows"] for e in summary["epochs"]]
+            assert rows == [e["rows"] for e in alone["epochs"]], (why, rows)
+            assert sum(w["rows"] for w in told) == sum(rows) == sum(e["hits"] + e["misses"] for e in summary["epochs"]), why
+            moved = sum(e["rows_exchanged"] for e in summary["epochs"])
+            assert moved == sum(w["rows_sent"] for w in told) == sum(w["rows_received"] for w in told), (why, told)
+            assert 0.8 < moved / (sum(rows) * (n - 1) / n) < 1.2, (why, moved)
+            assert SANITIZED or summary["peak_rss_bytes"] <= (260 if n == 2 else 420) << 20, why
+            shutil.rmtree("owned")
+    for n in (2, 4):  # a cache of all has no more than a worker's own
+        run("train", "widths", *TRAIN, *FOUR, "--workers", n, "--exchange", "--policy", "degree", "--run", "whole-own")
+        summary, own = json.loads(pathlib.Path("whole-own", "summary.json").read_text()), owner_rows("widths", n)[0]
+        kept = {t["name"]: t["cache_rows"] for t in summary["plan"]["types"] if not t["learnt"]}
+        assert kept == {name: own[name] for name in kept} and all(e["misses"] == 0 for e in summary["epochs"]), (kept, own)
+        shutil.rmtree("whole-own")
+
+
+def bytes_between_workers():
+    """Rows at their own widths, which are half of that where they are kept so: what a worker's batches have of the others' nodes."""
+    words = [*TRAIN, "--epochs", 1, "--eval-every", 0, "--policy", "none", "--workers", 2, "--exchange", *TWO]
+    run("sample", "widths", *TRAIN[2:6], "--epochs", 1, "--out", "drawn")
+    ids, ptr = np.load("drawn/ids.npy"), np.load("drawn/ids_ptr.npy")
+    epochs = []
+    for dtype in "f32", "f16":
+        run("train", "widths", *words, "--pack-dtype", dtype, "--run", dtype)
+        epochs.append(json.loads(pathlib.Path(dtype, "summary.json").read_text())["epochs"][0])
+    first = rows = halves = 0
+    for t in json.loads(pathlib.Path("widths", "meta.json").read_text())["node_types"]:
+        for b in range(len(ptr) - 1):
+            of = ids[ptr[b]:ptr[b + 1]]
+            others = np.count_nonzero((of >= first) & (of < first + t["count"]) & (of % 2 != b % 2)) if "feature_dim" in t else 0
+            rows, halves = rows + others, halves + others * 2 * t.get("feature_dim", 0)
+        first += t["count"]
+    assert [e["rows_exchanged"] for e in epochs] == [rows, rows], (epochs, rows)
+    assert epochs[0]["exchanged_bytes"] - epochs[1]["exchanged_bytes"] == halves, (epochs, halves)
+
+
+def exchanged_until_killed():
+    """A worker that is killed ends all; others go on from there, with rows that they exchange or without."""
+    words = [*TRAIN, "--policy", "lru", "--cache", "10%"]
+    job = subprocess.Popen([OUTGROW, "train", "widths", *map(str, [*words, *FOUR, "--epochs", 400, "--workers", 4, "--exchange", "--run", "dead", "--quiet"])],
+                           stderr=subprocess.PIPE, text=True)
+    for _ in range(6000):
+        if pathlib.Path("dead/metrics.jsonl").exists() and len(pathlib.Path("dead/metrics.jsonl").read_text().splitlines()) >= 3:
+            break
+        time.sleep(0.01)
+    ranks = pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
+    assert len(ranks) == 4, ranks
+    os.kill(int(ranks[-1]), signal.SIGKILL)
+    said = job.communicate(timeout=60)[1]
+    assert job.returncode == 1 and "SIGKILL" in said, (job.returncode, said)
+    epochs = len(pathlib.Path("dead/metrics.jsonl").read_text().splitlines()) + 2
+    run("train", "widths", *words, *TWO, "--epochs", epochs - 1, "--workers", 2, "--exchange", "--run", "dead", "--resume")
+    run("train", "widths", *words, *ONE, "--epochs", epochs, "--run", "dead", "--resume")
+    run("train", "widths", *words, *ONE, "--epochs", epochs, "--run", "undisturbed")
+    assert pathlib.Path("dead/checkpoint.safetensors").read_bytes() == pathlib.Path("undisturbed/checkpoint.safetensors").read_bytes()
+
+
+def what_exchanging_takes_is_told():
+    words = [*TRAIN[2:], "--epochs", 1, "--batch", 300, "--fanout", "10,10", "--workers", 2, "--exchange", "--cache", "1%"]
+    for way in (["--policy", "lru"], ["--policy", "belady", "--superbatch", 2]):
+        least = smallest("wide", *words, *way)
+        for _ in range(4):  # of a superbatch it may turn out to be more, which is told
+            done = outgrow("train", "wide", *words, *way, "--memory", f"{least >> 20}M", "--run", "least-own")
+            if done.returncode == 0:
+                break
+            least = int(re.search(r"--memory (\d+)M", done.stderr.split("hint: ")[1])[1]) << 20
+        assert done.returncode == 0, done.stderr
+        summary = json.loads(pathlib.Path("least-own/summary.json").read_text())
+        assert summary["plan"]["memory"]["exchange"] > 0 and (SANITIZED or summary["peak_rss_bytes"] <= least), (way, summary["peak_rss_bytes"], least)
+        shutil.rmtree("least-own")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -134,7 +249,8 @@ def main():
                             ("wide", "paper:9000:100,author:7000,venue:300:50")):
             run("generate", name, "--types", types, "--relations", ",".join(RELATIONS), "--classes", 5, "--train-fraction", 0.3)
         for test in (convolutions_of_relations, matrices_of_bases, links, trainers_are_measured_where_left_open, a_run_goes_on_with_other_hands,
-                     what_is_told_to_fit_fits, structure_is_there_once, features_are_there_once):
+                     what_is_told_to_fit_fits, structure_is_there_once, features_are_there_once, rows_come_from_their_owners, bytes_between_workers,
+                     exchanged_until_killed, what_exchanging_takes_is_told):
             test()
             print("ok", test.__name__)
 

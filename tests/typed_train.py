@@ -450,7 +450,7 @@ def what_there_is_not_says_so():
     assert "--aggregator gcn" in refused("train", "full", *RUN, "--model", "sage", "--aggregator", "gcn", "--run", "no")
     for option in (["--model", "pinsage"], ["--model", "gcn"],
                    ["--policy", "file:few.npy"], ["--sampler", "ladies"],
-                   ["--workers", 2, "--exchange"], ["--memory", "20M"]):
+                   ["--workers", 2, "--exchange", "--alternate"], ["--memory", "20M"]):
         refused("train", "full", *RUN, *option, "--run", "no")
         assert not os.path.exists("no"), option
     assert "all neighbours" in refused("eval", "full", "--checkpoint", "two/best.safetensors", "--full", "--relation-fanout", "cites=2,2")

@@ -20,24 +20,29 @@ static int find_widths(struct og_ahead *a, struct og_err *err)
     a->width = calloc(OG_MAX(n, 1u), sizeof(*a->width));
     if (!a->width)
         return og__fail_errno(err, -ENOMEM, NULL, "packing");
-    for (; a->n_widths < n; a->n_widths++) {
+    for (uint32_t t = 0; a->n_widths < n; t++) {
         struct og_ahead_width *w = &a->width[a->n_widths];
-        const uint64_t first = f->types ? f->ranges[a->n_widths].first : 0;
-        w->end = f->types ? f->ranges[a->n_widths].end : f->n_nodes;
-        w->type = f->types ? og__graph_type(f->types, (uint32_t)first) : 0;
-        w->rows = features_of(f, w->type);
-        w->misses.first = (uint32_t)first;
+        if (f->types && !og__has_features(&f->types->type[t]))
+            continue;
+        w->type = t;
+        w->end = f->types ? f->types->type[t].end : f->n_nodes;
+        w->rows = features_of(f, t);
+        w->misses.first = f->types ? og__first_id(f->types, t) : 0;
+        a->n_widths++;
     }
     return 0;
 }
 
-/* Of the trace's rows those of this width. */
-static uint64_t count_rows(const struct og_ahead_width *w, const struct og_trace *t)
+/* Of the trace's rows, whose nodes have the policy's numbers, those of this width. */
+static uint64_t count_rows(const struct og_config *config, const struct og_ahead_width *w,
+                           const struct og_trace *t)
 {
+    const uint64_t first = og__nodes_known(config, w->misses.first);
+    const uint64_t end = og__nodes_known(config, w->end);
     const uint64_t all = t->ptr[t->n_batches];
     uint64_t n = 0;
     for (uint64_t i = 0; i < all; i++)
-        n += t->ids[i] >= w->misses.first && t->ids[i] < w->end;
+        n += t->ids[i] >= first && t->ids[i] < end;
     return n;
 }
 
@@ -46,7 +51,8 @@ static int make_room(struct og_ahead *a, struct og_ahead_width *w, const struct 
                      struct og_err *err)
 {
     const bool alone = a->n_widths == 1 && !a->path->facts->types;
-    const uint64_t rows = alone ? trace->ptr[trace->n_batches] : count_rows(w, trace);
+    const uint64_t rows =
+        alone ? trace->ptr[trace->n_batches] : count_rows(a->path->config, w, trace);
     if (a->path->memory->missed == 0)
         return og__packing_reserve(&w->misses, rows, err);
     og__packing_lend(&w->misses, og__superbatch_ids(a->path->stores.superbatch), rows);

@@ -117,15 +117,7 @@ static inline bool og__exchanges(const struct og_config *config)
     return config->opt.exchange && config->share.ranks > 1;
 }
 
-/* Are they all on one machine, so that an owner puts rows where the others read them, instead of
- * sending them? Each row of two rounds of each owner, and of its cache, has a number there. */
-static inline bool og__exchanges_in_place(const struct og_config *config, uint64_t n_nodes)
-{
-    return og__exchanges(config) && config->sharers.common &&
-           config->sharers.n == (int)config->share.ranks && n_nodes < UINT32_MAX / 4;
-}
-
-/* Nodes that this rank's policy knows: all, or those that it owns. */
+/* Nodes that this rank's policy knows, of the first n_nodes: all, or those that it owns. */
 static inline uint64_t og__nodes_known(const struct og_config *config, uint64_t n_nodes)
 {
     return og__exchanges(config) ? og__owned_nodes(config->share.ranks, config->share.rank, n_nodes)

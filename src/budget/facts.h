@@ -40,7 +40,8 @@ struct og_facts {
     struct og_typed *typed;        /* NULL: of one type */
     struct og_graph_types *types;  /* as a model reads it; NULL: none does */
     struct og_type_counts by_type; /* batches are no larger, by types */
-    struct og_slot_range *ranges;  /* [n_ranges] of types with features, without slots */
+    struct og_slot_range *ranges;  /* [n_ranges] of types with features, without slots, by the
+                                      policy's numbers of nodes */
     size_t *range_row_bytes;       /* [n_ranges] */
     uint32_t n_ranges;
     struct og_triples triples; /* of links: the edges of all splits */
@@ -77,7 +78,9 @@ struct og_facts {
         size_t typed_staging;   /* area takes beside misses; */
         size_t typed_input;     /* rows of the largest batch; */
         size_t typed_widest;    /* the widest row; */
-        uint64_t typed_files;   /* rows of all nodes */
+        uint64_t typed_files;   /* rows of all nodes; */
+        size_t typed_asked;     /* with --exchange: rows asked for in a round, */
+        size_t typed_read;      /* and each of them once; else 0 */
         size_t record;          /* buffers of samples that are made for others */
         size_t handed;          /* a batch that leaves the session */
         size_t model;           /* with what training keeps of it besides */
@@ -123,7 +126,10 @@ static inline size_t og__widest_row(const struct og_facts *f)
 static inline double og__mean_row(const struct og_facts *f)
 {
     const double rows = (double)OG_MAX(og__input_rows(f), (uint64_t)1);
-    return f->types ? (double)f->bytes.typed_input / rows : (double)f->row_bytes;
+    if (!f->types)
+        return (double)f->row_bytes;
+    return f->asked_rows > 0 ? (double)f->bytes.typed_asked / (double)f->asked_rows
+                             : (double)f->bytes.typed_input / rows;
 }
 
 /* How many widths of rows are packed by themselves. */
@@ -145,6 +151,13 @@ static inline uint64_t og__sent_rows(const struct og_facts *f, uint32_t ranks)
     return (f->asked_rows * (ranks - 1) + ranks - 1) / ranks;
 }
 
+/* And in bytes. */
+static inline size_t og__sent_bytes(const struct og_facts *f, uint32_t ranks)
+{
+    return f->types ? (f->bytes.typed_asked * (ranks - 1) + ranks - 1) / ranks
+                    : (size_t)og__sent_rows(f, ranks) * f->row_bytes;
+}
+
 /* Rows of the largest batch in bytes. */
 static inline size_t og__input_bytes(const struct og_facts *f)
 {
@@ -161,7 +174,8 @@ static inline const struct og_disk_profile *og__packs_profile(const struct og_fa
 /* What is read for a batch, in bytes. */
 static inline size_t og__staged_bytes(const struct og_facts *f)
 {
-    return f->types ? f->bytes.typed_input : (size_t)og__read_rows(f) * f->row_bytes;
+    const size_t typed = f->asked_rows > 0 ? f->bytes.typed_read : f->bytes.typed_input;
+    return f->types ? typed : (size_t)og__read_rows(f) * f->row_bytes;
 }
 
 size_t og__split_bytes(const struct og_facts *f, const struct og_split *split); /* its ids */

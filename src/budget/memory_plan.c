@@ -159,16 +159,20 @@ static void plan_exchange(struct og_memory_plan *m, const struct og_premises *p)
     const struct og_facts *f = p->facts;
     const uint32_t ranks = p->config->share.ranks;
     const uint64_t read = og__read_rows(f);
-    const bool in_place = og__exchanges_in_place(p->config, f->n_nodes);
-    const size_t each = in_place ? sizeof(uint32_t) : f->row_bytes;
+    const bool in_place = og__exchanges_in_place(p->config, f);
+    const size_t number = sizeof(uint32_t);
     if (!og__exchanges(p->config))
         return;
-    m->exchange = ROWS * og__input_rows(f) * each + LISTS * og__input_rows(f) * sizeof(uint32_t) +
-                  (size_t)og__sent_rows(f, ranks) * (each + sizeof(uint32_t)) +
+    const size_t sent = (size_t)og__sent_rows(f, ranks);
+    m->exchange = ROWS * (in_place ? og__input_rows(f) * number : og__input_bytes(f)) +
+                  LISTS * og__input_rows(f) * number + sent * number +
+                  (in_place ? sent * number : og__sent_bytes(f, ranks)) +
                   og__plan_bytes(read, og__policy_admits(p->way->policy) ? read : 0) +
                   og__demand_bytes(ranks, f->n_nodes, 1, f->asked_rows);
     if (in_place)
         m->exchange += OG__COPIES * read * f->row_bytes;
+    if (f->types) /* plans are of ids with rows, of an own batch and of what is asked for */
+        m->exchange += (og__input_rows(f) + read) * number;
 }
 
 /* Planning and reading, but for staging and cache. */
@@ -196,7 +200,7 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
             (size_t)og__victim_places(&tiers.victim) * (f->row_bytes + OG__VICTIM_META_BYTES);
     }
     if (f->types) /* plans are of ids with rows */
-        m->plans += (size_t)og__works(p->way) * rows * sizeof(uint32_t) +
+        m->plans += (size_t)og__works(p->way) * og__input_rows(f) * sizeof(uint32_t) +
                     og__policy_ids_bytes(rows) + OG__MOST_STAGING * f->bytes.typed_staging;
     m->reader = reader;
     if (og__samples_ahead(p->way))

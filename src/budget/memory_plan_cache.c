@@ -163,7 +163,7 @@ static uint64_t copies_of_misses(const struct og_premises *p)
 {
     const bool stay = og__policy_is_static(p->way->policy) && !og__samples_ahead(p->way);
     const bool planned = p->config->want & OG__WANT_FEATURES;
-    return planned && stay && og__exchanges_in_place(p->config, p->facts->n_nodes) ? OG__COPIES : 0;
+    return planned && stay && og__exchanges_in_place(p->config, p->facts) ? OG__COPIES : 0;
 }
 
 int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,

@@ -28,7 +28,7 @@ struct og_rows {
     struct og_event *comes;
     const char *base;
     const uint32_t *index; /* [n] the place of row i; NULL: i */
-    size_t stride;         /* bytes from a row to the next, in all tiers */
+    size_t stride;         /* bytes from place to place, in all tiers; a row may take several */
     uint32_t n;
     int dim; /* elements a row */
     enum og_dtype dtype;
@@ -53,15 +53,21 @@ static inline const void *og__row(const struct og_rows *r, uint32_t i)
     return og__row_at(r, r->index ? r->index[i] : i);
 }
 
+static inline size_t og__row_length(const struct og_rows *r)
+{
+    return (size_t)r->dim * og__dtype_size(r->dtype);
+}
+
 /* Rows [first, last) to where a matrix of all of them has them. */
 static inline void og__rows_copy(const struct og_rows *r, uint32_t first, uint32_t last,
                                  char *matrix)
 {
     enum { AHEAD = 8 };
+    const size_t length = og__row_length(r);
     for (uint32_t i = first; i < last; i++) {
         if (i + AHEAD < last)
             __builtin_prefetch(og__row(r, i + AHEAD));
-        memcpy(matrix + (size_t)i * r->stride, og__row(r, i), r->stride);
+        memcpy(matrix + (size_t)i * length, og__row(r, i), length);
     }
 }
 

@@ -193,10 +193,12 @@ static void release_cache(struct og_typed_gather *g)
 static int open_cache(struct og_typed_gather *g, const struct og_typed_gather_options *opt,
                       struct og_err *err)
 {
-    for (uint32_t k = 0; k < opt->n_ranges; k++) {
-        struct width *w = &g->width[og__graph_type(g->types, (uint32_t)opt->ranges[k].first)];
+    for (uint32_t t = 0, k = 0; t < g->types->n_types && k < opt->n_ranges; t++) {
+        struct width *w = &g->width[t];
+        if (!w->reader)
+            continue;
         w->slot = g->n_slots;
-        w->n_slots = opt->ranges[k].n_slots;
+        w->n_slots = opt->ranges[k++].n_slots;
         g->n_slots += w->n_slots;
         g->cache_bytes += w->n_slots * w->row_bytes;
     }

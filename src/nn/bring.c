@@ -109,10 +109,7 @@ int og__bring_rows(struct og_model *m, const struct og_rows *x, uint32_t n, void
     if (!room)
         return 0;
     wanted.n = n;
-    *there = (struct og_rows){.base = room,
-                              .stride = (size_t)x->dim * og__dtype_size(x->dtype),
-                              .n = n,
-                              .dim = x->dim,
-                              .dtype = x->dtype};
+    *there = (struct og_rows){
+        .base = room, .stride = og__row_length(x), .n = n, .dim = x->dim, .dtype = x->dtype};
     return og__model_gather(m, &wanted, room, err);
 }

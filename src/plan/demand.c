@@ -15,11 +15,11 @@ size_t og__demand_bytes(uint32_t owners, uint64_t n_nodes, uint64_t rounds, uint
            rows * 2 * sizeof(uint32_t);
 }
 
-int og__demand_open(struct og_demand *d, uint32_t owners, uint32_t owner, uint64_t n_nodes,
-                    struct og_budget *b, struct og_err *err)
+int og__demand_open(struct og_demand *d, uint32_t owners, uint32_t owner, const uint32_t *end,
+                    uint32_t n_ends, struct og_budget *b, struct og_err *err)
 {
-    *d = (struct og_demand){.budget = b};
-    int rc = og__owner_open(&d->owner, owners, owner, n_nodes, b, err);
+    *d = (struct og_demand){.end = end, .n_ends = n_ends, .budget = b};
+    int rc = og__owner_open(&d->owner, owners, owner, end[n_ends - 1], b, err);
     return rc < 0 ? rc : og__demand_reserve(d, 1, 0, err);
 }
 
@@ -120,13 +120,29 @@ out:
     return rc;
 }
 
+/* Of nodes[n], from number `from` on, those before `end`: where others begin. */
+static uint32_t range_end(const uint32_t *nodes, uint32_t from, uint32_t n, uint32_t end)
+{
+    while (from < n && nodes[from] < end)
+        from++;
+    return from;
+}
+
 void og__demand_add(struct og_demand *d, const uint32_t *const *nodes, const uint32_t *n)
 {
-    uint64_t asked = d->at_ptr[d->n];
+    const uint32_t owners = d->owner.owners;
+    uint32_t *counts = d->counts + (size_t)d->n * owners;
+    uint64_t asked = 0;
+    memset(counts, 0, owners * sizeof(*counts));
     og__owner_begin(&d->owner, d->ids + d->ptr[d->n]);
-    for (uint32_t i = 0; i < d->owner.owners; i++) {
-        d->counts[(size_t)d->n * d->owner.owners + i] = n[i];
-        asked += og__owner_ask(&d->owner, nodes[i], n[i], d->at + asked);
+    for (uint32_t k = 0; k < d->n_ends; k++) {
+        asked = d->at_ptr[d->n];
+        for (uint32_t i = 0; i < owners; asked += n[i++]) {
+            const uint32_t last = range_end(nodes[i], counts[i], n[i], d->end[k]);
+            og__owner_ask(&d->owner, nodes[i] + counts[i], last - counts[i],
+                          d->at + asked + counts[i]);
+            counts[i] = last;
+        }
     }
     d->ptr[d->n + 1] = d->ptr[d->n] + d->owner.n;
     d->at_ptr[d->n + 1] = asked;

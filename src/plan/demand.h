@@ -16,6 +16,8 @@
 
 struct og_demand {
     struct og_owner owner;
+    const uint32_t *end; /* [n_ends] of ranges of nodes: ids of a round come range by range */
+    uint32_t n_ends;
     uint32_t n;             /* rounds */
     uint64_t *ptr, *at_ptr; /* [n + 1] */
     uint32_t *counts;       /* [n * owners] rows asked for by each worker */
@@ -26,9 +28,11 @@ struct og_demand {
     struct og_budget *budget;
 };
 
-/* n_nodes: of the graph. From the budget as "exchange". Close it also after a failed open. */
+/* end[n_ends]: the graph's nodes in ranges, the last of which ends with them; borrowed. From the
+ * budget as "exchange". Close it also after a failed open. */
 OG_MUST_CHECK int og__demand_open(struct og_demand *d, uint32_t owners, uint32_t owner,
-                                  uint64_t n_nodes, struct og_budget *b, struct og_err *err);
+                                  const uint32_t *end, uint32_t n_ends, struct og_budget *b,
+                                  struct og_err *err);
 void og__demand_close(struct og_demand *d);
 /* What it takes with room for so many rounds and rows. */
 size_t og__demand_bytes(uint32_t owners, uint64_t n_nodes, uint64_t rounds, uint64_t rows);
@@ -39,7 +43,8 @@ void og__demand_clear(struct og_demand *d);
  */
 OG_MUST_CHECK int og__demand_reserve(struct og_demand *d, uint32_t rounds, uint64_t rows,
                                      struct og_err *err);
-/* The next round: worker i asks for nodes[i], of which there are n[i], all of them the owner's. */
+/* The next round: worker i asks for nodes[i], of which there are n[i], all of them the owner's, and
+ * range by range. */
 void og__demand_add(struct og_demand *d, const uint32_t *const *nodes, const uint32_t *n);
 
 static inline struct og_trace og__demand_trace(const struct og_demand *d)

@@ -323,6 +323,12 @@ int og__plan_exchange(struct og_session *s, json_t **out, struct og_err *err)
         .s = s, .whole = og__schedule_whole(&s->facts.schedule), .workers = s->config.share.ranks};
     int rc;
     *out = NULL;
+    if (s->facts.types) { /* owners' slots are shared out among them by what each has */
+        og__say(&s->config.log, OG__INFO,
+                "--exchange: of graphs with types what workers will read and exchange is not "
+                "counted beforehand");
+        return 0;
+    }
     c.n_train = (uint32_t)og__schedule_batches(&c.whole, OG__TRAIN);
     if (all_items(&c) < c.n_train) /* --epochs 0 */
         return 0;

@@ -284,8 +284,8 @@ static int open_typed_features(struct og_data_path *d, uint64_t *prefill, struct
                                                 .n_ranges = n_ranges,
                                                 .n_yielded = d->memory->n_yielded,
                                                 .n_staging = d->memory->n_staging,
-                                                .staging_bytes = whole ? 0 : og__input_bytes(f),
-                                                .rows = (uint32_t)og__input_rows(f),
+                                                .staging_bytes = whole ? 0 : og__staged_bytes(f),
+                                                .rows = (uint32_t)og__read_rows(f),
                                                 .io = d->config->opt.io,
                                                 .fills_beside =
                                                     og__policy_fills_beside(d->way->policy),

@@ -68,17 +68,18 @@ static void give_room(struct og_exchange *x, struct og_room *r)
 static int open_rooms(struct og_exchange *x, struct og_err *err)
 {
     const struct og_facts *f = x->path->facts;
+    const bool numbers = x->in_place.area.of; /* in the place of rows */
     const size_t rows = og__input_rows(f);
     const size_t list = rows * sizeof(uint32_t);
     int rc = 0;
     for (int i = 0; i < OG__TURNS; i++)
         OG_TRY(og__exchange_room(x, &x->turn[i].place, list, err));
     for (int i = 0; i < OG__RECEIVED; i++)
-        OG_TRY(og__exchange_room(x, &x->received[i], rows * x->each, err));
-    const uint64_t sent = og__sent_rows(f, x->ranks);
-    OG_TRY(og__exchange_room(x, &x->sent, sent * x->each, err));
+        OG_TRY(og__exchange_room(x, &x->received[i], numbers ? list : og__input_bytes(f), err));
+    const size_t sent = (size_t)og__sent_rows(f, x->ranks) * sizeof(uint32_t);
+    OG_TRY(og__exchange_room(x, &x->sent, numbers ? sent : og__sent_bytes(f, x->ranks), err));
     OG_TRY(og__exchange_room(x, &x->spoken, list, err));
-    OG_TRY(og__exchange_room(x, &x->heard, sent * sizeof(uint32_t), err));
+    OG_TRY(og__exchange_room(x, &x->heard, sent, err));
 out:
     return rc;
 }
@@ -93,11 +94,13 @@ int og__exchange_open(struct og_data_path *path, const struct og_exchange_with *
     x->with = *with;
     x->rank = (uint32_t)with->comm->rank;
     x->ranks = (uint32_t)with->comm->n;
-    x->row_bytes = path->facts->row_bytes;
     x->whole = og__schedule_whole(&path->facts->schedule);
-    og__plan_init(&x->plan, path->budget);
+    og__plan_init(&x->served.plan, path->budget);
+    x->served.planned.budget = x->listed.budget = path->budget;
     int rc;
-    OG_TRY(og__demand_open(&x->demand, x->ranks, x->rank, path->facts->n_nodes, path->budget, err));
+    OG_TRY(og__kinds_open(x, err));
+    OG_TRY(og__demand_open(&x->demand, x->ranks, x->rank, x->kinds.end, x->kinds.n, path->budget,
+                           err));
     OG_TRY(og__place_open(x, err));
     OG_TRY(open_rooms(x, err));
     path->exchange = x;
@@ -111,7 +114,7 @@ out:
 static void stop_reading(struct og_exchange *x)
 {
     if (x->reading)
-        og__gather_give_up(x->path->gather, 0);
+        x->path->rows.give_up(x->path->rows.self, &x->served);
     x->reading = false;
 }
 
@@ -132,8 +135,9 @@ void og__exchange_close(struct og_exchange *x)
     give_room(x, &x->heard);
     give_room(x, &x->codes_at);
     give_room(x, &x->asks);
-    og__plan_release(&x->plan);
+    og__plan_release(&x->served.plan);
     og__demand_close(&x->demand);
+    og__kinds_close(x);
     free(x);
 }
 
@@ -166,29 +170,18 @@ struct og_round_of og__exchange_round(const struct og_exchange *x, uint64_t item
                                 .trains = d.split == OG__TRAIN};
 }
 
-void og__exchange_sort(struct og_exchange *x, const uint32_t *ids, uint32_t n, uint32_t *first,
-                       uint32_t *place)
-{
-    uint32_t at[OG__MOST_RANKS];
-    uint32_t *spoken = x->spoken.at;
-    memset(first, 0, (x->ranks + 1) * sizeof(*first));
-    for (uint32_t i = 0; i < n; i++)
-        first[og__owner_of(x->ranks, ids[i]) + 1]++;
-    for (uint32_t o = 0; o < x->ranks; o++) {
-        first[o + 1] += first[o];
-        at[o] = first[o];
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t k = at[og__owner_of(x->ranks, ids[i])]++;
-        spoken[k] = ids[i];
-        if (place)
-            place[i] = k;
-    }
-}
-
 static uint32_t asks_of(const struct og_turn *t, uint32_t owner)
 {
-    return t->first[owner + 1] - t->first[owner];
+    return t->by.first[owner + 1] - t->by.first[owner];
+}
+
+/* Rows have a place of 32 bits each in what is received. */
+static int check_places(const struct og_exchange *x, const struct og_turn *t, struct og_err *err)
+{
+    return t->by.begins[x->ranks] <= UINT32_MAX
+               ? 0
+               : og__fail(err, -EOVERFLOW, "give a smaller --batch or --fanout",
+                          "--exchange: a mini-batch has too many bytes of rows");
 }
 
 /* The round that is begun next: its batch, and whose rows that has. */
@@ -196,19 +189,19 @@ static int look_ahead(struct og_exchange *x, struct og_err *err)
 {
     struct og_turn *t = turn_of(x, x->begun);
     const struct og_round_of round = og__exchange_round(x, x->item);
-    const uint32_t *ids = NULL;
-    uint32_t n = 0;
     int rc = 0;
     *t = (struct og_turn){.place = t->place, .trains = round.trains};
     if (round.has) {
         OG_TRY(og__upcoming_next(&x->upcoming, &t->work));
-        ids = t->work->sampled.batch.ids;
-        n = t->work->sampled.batch.n_ids;
+        t->ids = t->work->sampled.batch.ids;
+        t->n = t->work->sampled.batch.n_ids;
+        OG_TRY(og__kinds_list(x, &t->work->planned, &t->ids, &t->n, err));
     }
     x->item = round.after;
-    OG_TRY(og__exchange_room(x, &t->place, n * sizeof(uint32_t), err));
-    OG_TRY(og__exchange_room(x, &x->spoken, n * sizeof(uint32_t), err));
-    og__exchange_sort(x, ids, n, t->first, t->place.at);
+    OG_TRY(og__exchange_room(x, &t->place, t->n * sizeof(uint32_t), err));
+    OG_TRY(og__exchange_room(x, &x->spoken, t->n * sizeof(uint32_t), err));
+    og__exchange_sort(x, t->ids, t->n, &t->by, t->place.at);
+    OG_TRY(check_places(x, t, err));
 out:
     return rc;
 }
@@ -247,12 +240,10 @@ out:
 static int check_list(const struct og_exchange *x, uint32_t from, const uint32_t *nodes, uint32_t n,
                       struct og_err *err)
 {
-    bool fits = true;
-    for (uint32_t i = 0; i < n; i++)
-        fits &= nodes[i] < x->path->facts->n_nodes && og__owner_of(x->ranks, nodes[i]) == x->rank;
-    return fits ? 0
-                : og__fail(err, -EPROTO, "start all workers from the same version",
-                           "worker %u asks for rows that worker %u does not own", from, x->rank);
+    return og__kinds_fit(x, nodes, n)
+               ? 0
+               : og__fail(err, -EPROTO, "start all workers from the same version",
+                          "worker %u asks for rows that worker %u does not own", from, x->rank);
 }
 
 int og__exchange_lists(struct og_exchange *x, const uint32_t *first, const uint32_t *counts,
@@ -294,15 +285,16 @@ static int read_plan(struct og_exchange *x, const struct og_demanded *asked,
     const struct og_data_path *d = x->path;
     const uint64_t *at = x->codes_at.at;
     const uint32_t n_slots = d->memory->n_slots;
+    struct og_plan *plan = &x->served.plan;
     uint64_t bytes = 0;
     int rc;
-    OG_TRY(og__plan_reserve(&x->plan, asked->n, OG_MIN(asked->n, n_slots), err));
-    OG_TRY(og__spill_read(d->stores.codes, at[x->planned - 1], x->plan.place,
-                          asked->n * sizeof(*x->plan.place), &bytes, err));
+    OG_TRY(og__plan_reserve(plan, asked->n, OG_MIN(asked->n, n_slots), err));
+    OG_TRY(og__spill_read(d->stores.codes, at[x->planned - 1], plan->place,
+                          asked->n * sizeof(*plan->place), &bytes, err));
     read->reads += bytes > 0;
     read->bytes += bytes;
-    OG_TRY(og__plan_decode(&x->path->planner, x->plan.place, asked->ids, asked->n, n_slots,
-                           &x->plan, err));
+    OG_TRY(
+        og__plan_decode(&x->path->planner, plan->place, asked->ids, asked->n, n_slots, plan, err));
 out:
     return rc;
 }
@@ -321,21 +313,23 @@ static int begin_reading(struct og_exchange *x, struct og_err *err)
 {
     const struct og_data_path *d = x->path;
     struct og_turn *t = turn_of(x, x->begun);
+    struct og_plan *plan = &x->served.plan;
     x->planned++;
     const struct og_demanded asked = asked_last(x);
     double start = og__now();
     int rc;
-    OG_TRY(x->known
-               ? read_plan(x, &asked, &t->plan_read, err)
-               : og__policy_plan(d->policy, &x->path->planner, asked.ids, asked.n, &x->plan, err));
+    OG_TRY(x->known ? read_plan(x, &asked, &t->plan_read, err)
+                    : og__policy_plan(d->policy, &x->path->planner, asked.ids, asked.n, plan, err));
     t->plan_seconds = og__now() - start;
     OG_TRY(x->known ? await_filling(x, t, err) : 0);
     start = og__now(); /* who fills counts its own time */
-    og__rows_of_own(d->config, x->plan.misses, x->plan.n_misses);
+    og__rows_of_own(d->config, plan->misses, plan->n_misses);
+    OG_TRY(og__kinds_serve(x, &asked, err));
     t->asked = asked.n_at;
     t->sent = asked.n_at - asked.counts[x->rank];
-    t->misses = x->plan.n_misses;
-    OG_TRY(og__gather_begin(d->gather, 0, &x->plan, x->planned - 1, err));
+    t->misses = plan->n_misses;
+    x->served.number = x->planned - 1;
+    OG_TRY(d->rows.begin(d->rows.self, &x->served, err));
     x->reading = true;
     x->begun++;
     t->gather_seconds += og__now() - start;
@@ -343,37 +337,24 @@ out:
     return rc;
 }
 
-/* What was read for the round is there, and there is room for it where it goes. */
-static int finish_reading(struct og_exchange *x, uint64_t round, struct og_err *err)
+/* What was read for the round is there, and there is room for it where it goes: `sends` bytes to
+ * others. */
+static int finish_reading(struct og_exchange *x, uint64_t round, size_t sends, struct og_err *err)
 {
     struct og_turn *t = turn_of(x, round);
     struct og_room *received = &x->received[round % OG__RECEIVED];
+    const struct og_row_source *rows = &x->path->rows;
     const double start = og__now();
     int rc;
     x->reading = false; /* it ends, whatever comes */
-    OG_TRY(og__gather_finish(x->path->gather, 0, &x->rows, &t->read, err));
-    OG_TRY(og__exchange_room(x, &x->sent, t->sent * x->each, err));
-    OG_TRY(og__exchange_room(x, received, t->first[x->ranks] * x->each, err));
+    OG_TRY(rows->finish(rows->self, &x->served, err));
+    t->read = x->served.read;
+    OG_TRY(og__exchange_room(x, &x->sent, sends, err));
+    OG_TRY(og__exchange_room(x, received, t->by.begins[x->ranks] * x->kinds.unit, err));
     OG_TRY(og__place_room(x, round, og__place_copied(x), err));
 out:
     t->gather_seconds += og__now() - start;
     return rc;
-}
-
-/* Rows that others asked for lie behind one another, by who did; own ones where they are used. */
-static void copy_rows(struct og_exchange *x, const struct og_demanded *asked, char *own,
-                      char *others)
-{
-    enum { AHEAD = 8 };
-    for (uint32_t i = 0, k = 0; i < x->ranks; i++) {
-        char **to = i == x->rank ? &own : &others;
-        for (uint32_t n = asked->counts[i]; n > 0; n--, k++, *to += x->row_bytes) {
-            assert(*to); /* there is room for all */
-            if (k + AHEAD < asked->n_at)
-                __builtin_prefetch(og__row(&x->rows, asked->at[k + AHEAD]));
-            memcpy(*to, og__row(&x->rows, asked->at[k]), x->row_bytes);
-        }
-    }
 }
 
 /* What was read for the round lies as it is sent. Where ranks read rows in place all of them have
@@ -381,55 +362,37 @@ static void copy_rows(struct og_exchange *x, const struct og_demanded *asked, ch
 static void pack_rows(struct og_exchange *x, uint64_t round)
 {
     struct og_turn *t = turn_of(x, round);
-    struct og_gather *g = x->path->gather;
+    const struct og_row_source *rows = &x->path->rows;
     const struct og_demanded asked = asked_last(x);
-    char *own = (char *)x->received[round % OG__RECEIVED].at + t->first[x->rank] * x->each;
+    char *own =
+        (char *)x->received[round % OG__RECEIVED].at + t->by.begins[x->rank] * x->kinds.unit;
     const double start = og__now();
     if (x->in_place.area.of)
         og__place_rows(x, round, &asked, (uint32_t *)(void *)own, x->sent.at);
     else
-        copy_rows(x, &asked, own, x->sent.at);
-    og__gather_change(g, &x->plan, &x->rows);
+        og__kinds_copy(x, &asked, own, x->sent.at);
+    rows->end(rows->self, &x->served);
     og__filling_done(x->filling, x->planned);
     t->gather_seconds += og__now() - start;
 }
 
-/* Begins it: what is read next, and the batch that has its rows, need not wait for that. */
-static int send_rows(struct og_exchange *x, uint64_t round, const uint32_t *counts,
-                     struct og_err *err)
+/* Begins it: what is read next, and the batch that has its rows, need not wait for that. sends:
+ * bytes to each. */
+static int send_rows(struct og_exchange *x, uint64_t round, const size_t *sends, struct og_err *err)
 {
     struct og_message send[OG__MOST_RANKS];
     struct og_message receive[OG__MOST_RANKS];
     const struct og_turn *t = turn_of(x, round);
+    const uint64_t *begins = t->by.begins;
+    const size_t unit = x->kinds.unit;
     char *from = x->sent.at;
     char *to = x->received[round % OG__RECEIVED].at;
     for (uint32_t i = 0; i < x->ranks; i++) {
-        send[i] = (struct og_message){from, counts[i] * x->each};
-        receive[i] = (struct og_message){to + t->first[i] * x->each, asks_of(t, i) * x->each};
-        from += i == x->rank ? 0 : counts[i] * x->each;
+        send[i] = (struct og_message){from, sends[i]};
+        receive[i] = (struct og_message){to + begins[i] * unit, (begins[i + 1] - begins[i]) * unit};
+        from += i == x->rank ? 0 : sends[i];
     }
     return og__comm_begin(x->with.comm, send, receive, err);
-}
-
-/* Where the batch has its rows, once they are here. */
-static void show_rows(struct og_exchange *x, uint64_t round)
-{
-    const struct og_dataset *ds = x->path->facts->ds;
-    const struct og_turn *t = turn_of(x, round);
-    const void *received = x->received[round % OG__RECEIVED].at;
-    const void *in_place = x->in_place.base;
-    struct og_work *w = t->work;
-    if (!w)
-        return;
-    w->view = (struct og_rows){.base = received,
-                               .index = t->place.at,
-                               .stride = x->row_bytes,
-                               .n = w->sampled.batch.n_ids,
-                               .dim = ds->dim,
-                               .dtype = ds->kept,
-                               .n_more = in_place ? 1 : 0,
-                               .more = {{.base = in_place, .where = received}}};
-    w->rows = &w->view;
 }
 
 /* ---- a step: rows of one round are sent for, and the next one is begun ---- */
@@ -442,15 +405,15 @@ static int hear_counts(struct og_exchange *x, uint32_t *counts, struct og_err *e
     return rc < 0 ? rc : tell_counts(x, counts, err);
 }
 
-/* All that may fail in one rank alone before messages of a length that others know. sends: rows
- * that go to each. */
+/* All that may fail in one rank alone before messages of a length that others know. sends: bytes
+ * of rows that go to each. */
 static int prepare(struct og_exchange *x, bool hears, bool brings, const uint32_t *counts,
-                   uint32_t *sends, struct og_err *err)
+                   size_t *sends, struct og_err *err)
 {
     int rc = 0;
     if (brings) {
-        memcpy(sends, asked_last(x).counts, x->ranks * sizeof(*sends));
-        OG_TRY(finish_reading(x, x->here, err));
+        const struct og_demanded asked = asked_last(x);
+        OG_TRY(finish_reading(x, x->here, og__kinds_sizes(x, &asked, sends), err));
     }
     if (brings && hears) /* all have met; what was asked for gives way to what is */
         pack_rows(x, x->here);
@@ -463,7 +426,7 @@ out:
 static int step(struct og_exchange *x, bool begins, bool brings, struct og_err *err)
 {
     uint32_t counts[OG__MOST_RANKS] = {0}; /* rows asked for in the round that is begun */
-    uint32_t sends[OG__MOST_RANKS] = {0};
+    size_t sends[OG__MOST_RANKS] = {0};
     const bool hears = begins && !x->known;
     int rc;
     OG_TRY(og__exchange_await(x, err)); /* of the round before: they lie where these are packed */
@@ -474,12 +437,14 @@ static int step(struct og_exchange *x, bool begins, bool brings, struct og_err *
     rc = prepare(x, hears, brings, counts, sends, err);
     OG_TRY(og__exchange_agree(x, rc, err));
     if (hears)
-        OG_TRY(og__exchange_lists(x, turn_of(x, x->begun)->first, counts, err));
+        OG_TRY(og__exchange_lists(x, turn_of(x, x->begun)->by.first, counts, err));
     if (brings && !hears)
         pack_rows(x, x->here);
     if (brings) {
         OG_TRY(send_rows(x, x->here, sends, err));
-        show_rows(x, x->here++);
+        if (turn_of(x, x->here)->work)
+            turn_of(x, x->here)->work->rows = og__kinds_show(x, x->here);
+        x->here++;
     }
     if (begins)
         OG_TRY(begin_reading(x, err));
@@ -531,6 +496,6 @@ uint64_t og__exchange_count(struct og_exchange *x, struct og_epoch_counters *c)
     c->bytes_read += bytes;
     c->feature_bytes_read += t->read.bytes;
     c->trace_bytes_read += t->plan_read.bytes;
-    c->rows_exchanged += t->first[x->ranks] - asks_of(t, x->rank);
+    c->rows_exchanged += t->by.first[x->ranks] - asks_of(t, x->rank);
     return t->sent;
 }

@@ -75,43 +75,55 @@ static uint32_t rounds_until(const struct og_exchange *x, uint64_t item)
     return n;
 }
 
-/* Batches of the rounds, as this rank has them: *ids NULL where it has none. */
+/* Batches of the rounds, as this rank has them: those of its ids that have rows, until the next;
+ * *ids NULL where it has none. */
 struct own_rounds {
     const struct og_trace *trace;
     uint64_t item;
     uint32_t batch;
 };
 
-static uint32_t next_batch(const struct og_exchange *x, struct own_rounds *own,
-                           const uint32_t **ids)
+static int next_batch(struct og_exchange *x, struct own_rounds *own, const uint32_t **ids,
+                      uint32_t *n, struct og_err *err)
 {
     const struct og_round_of round = og__exchange_round(x, own->item);
     own->item = round.after;
     *ids = NULL;
+    *n = 0;
     if (!round.has)
         return 0;
     const uint64_t *ptr = own->trace->ptr + own->batch++;
     *ids = own->trace->ids + ptr[0];
-    return (uint32_t)(ptr[1] - ptr[0]);
+    *n = (uint32_t)(ptr[1] - ptr[0]);
+    return og__kinds_list(x, &x->listed, ids, n, err);
 }
 
-/* Rows of each round, by owner: own[ranks, rounds]. The longest batch. */
-static uint32_t count_rows(const struct og_exchange *x, const struct og_trace *trace,
-                           uint32_t rounds, uint32_t *own)
+static uint32_t longest_of(const struct og_trace *trace)
+{
+    uint64_t longest = 0;
+    for (uint32_t b = 0; b < trace->n_batches; b++)
+        longest = OG_MAX(longest, trace->ptr[b + 1] - trace->ptr[b]);
+    return (uint32_t)longest;
+}
+
+/* Rows of each round, by owner: own[ranks, rounds]. */
+static int count_rows(struct og_exchange *x, const struct og_trace *trace, uint32_t rounds,
+                      uint32_t *own, struct og_err *err)
 {
     struct own_rounds at = {trace, x->item, 0};
-    uint32_t longest = 0;
+    int rc = 0;
     assert(x->ranks > 1);
     for (uint32_t k = 0; k < rounds; k++) {
         const uint32_t *ids;
-        const uint32_t n = next_batch(x, &at, &ids);
-        longest = OG_MAX(longest, n);
+        uint32_t n;
+        OG_TRY(next_batch(x, &at, &ids, &n, err));
         for (uint32_t o = 0; o < x->ranks; o++)
             own[(size_t)o * rounds + k] = 0;
         for (uint32_t i = 0; i < n; i++)
             own[(size_t)og__owner_of(x->ranks, ids[i]) * rounds + k]++;
     }
-    return longest;
+out:
+    return rc;
 }
 
 static int tell_tables(struct og_exchange *x, uint32_t rounds, uint32_t *own, uint32_t *all,
@@ -157,14 +169,15 @@ static int tell_all(struct og_exchange *x, const struct og_trace *trace, uint32_
     struct own_rounds at = {trace, x->item, 0};
     int rc = 0;
     for (uint32_t k = 0; k < rounds; k++) {
-        uint32_t first[OG__MOST_RANKS + 1];
+        struct og_sorted by;
         uint32_t counts[OG__MOST_RANKS];
         const uint32_t *ids;
-        const uint32_t n = next_batch(x, &at, &ids);
+        uint32_t n;
+        OG_TRY(next_batch(x, &at, &ids, &n, err));
         for (uint32_t i = 0; i < x->ranks; i++)
             counts[i] = all[(size_t)i * rounds + k];
-        og__exchange_sort(x, ids, n, first, NULL);
-        OG_TRY(og__exchange_lists(x, first, counts, err));
+        og__exchange_sort(x, ids, n, &by, NULL);
+        OG_TRY(og__exchange_lists(x, by.first, counts, err));
     }
 out:
     return rc;
@@ -180,11 +193,15 @@ int og__exchange_hear(struct og_exchange *x, const struct og_trace *own, uint64_
     const uint32_t n = rounds_until(x, until);
     const size_t table = (size_t)n * x->ranks;
     *rounds = rounds_until(x, x->limit);
+    const uint32_t longest = longest_of(own);
     rc = og__exchange_room(x, &x->asks, 2 * table * sizeof(uint32_t), err);
+    if (rc == 0)
+        rc = og__kinds_reserve(x, &x->listed, longest, err);
+    if (rc == 0)
+        rc = count_rows(x, own, n, x->asks.at, err);
     OG_TRY(og__exchange_agree(x, rc, err));
     uint32_t *of_own = x->asks.at;
     uint32_t *of_all = of_own + table;
-    const uint32_t longest = count_rows(x, own, n, of_own);
     OG_TRY(tell_tables(x, n, of_own, of_all, err));
     rc = room_for_all(x, n, of_all, longest, err);
     OG_TRY(og__exchange_agree(x, rc, err));
@@ -198,7 +215,7 @@ out:
 
 struct og_plan *og__exchange_scratch(struct og_exchange *x)
 {
-    return &x->plan;
+    return &x->served.plan;
 }
 
 void og__exchange_planned(struct og_exchange *x, uint32_t round, uint64_t at)

@@ -20,9 +20,15 @@ static uint32_t first_cached(const struct og_exchange *x, uint32_t owner)
     return x->in_place.cache_at + owner * x->in_place.cached;
 }
 
+/* They are of one width. */
+static size_t row_bytes(const struct og_exchange *x)
+{
+    return x->kinds.kind[0].row_bytes;
+}
+
 static size_t place_of(const struct og_exchange *x, uint32_t row)
 {
-    return row * x->row_bytes;
+    return row * row_bytes(x);
 }
 
 /* As planned for the rows that are copied. */
@@ -31,7 +37,7 @@ static int charge(struct og_exchange *x, struct og_err *err)
     struct og_in_place *p = &x->in_place;
     const struct og_memory_plan *m = x->path->memory;
     const size_t bytes =
-        (m->shown ? m->staging_rows : og__read_rows(x->path->facts)) * x->row_bytes;
+        (m->shown ? m->staging_rows : og__read_rows(x->path->facts)) * row_bytes(x);
     int rc = 0;
     for (int i = 0; rc == 0 && i < OG__RECEIVED; i++) {
         rc = og__budget_charge(x->path->budget, bytes, part, err);
@@ -47,11 +53,10 @@ int og__place_open(struct og_exchange *x, struct og_err *err)
     struct og_in_place *p = &x->in_place;
     uint64_t key;
     int rc;
-    x->each = x->row_bytes;
-    if (!og__exchanges_in_place(d->config, d->facts->n_nodes))
+    if (!og__exchanges_in_place(d->config, d->facts))
         return 0;
     memcpy(&key, name, sizeof(key));
-    x->each = sizeof(uint32_t);
+    x->kinds.unit = sizeof(uint32_t); /* of a message, which has numbers of rows */
     p->rows = (uint32_t)og__owned_nodes(x->ranks, 0, d->facts->n_nodes);
     p->cached = (uint32_t)og__round_up(p->rows, ALIGNED);
     p->cache_at = (uint32_t)og__round_up(first_row(x, x->ranks, 0), ALIGNED) + ALIGNED;
@@ -86,7 +91,7 @@ int og__place_room(struct og_exchange *x, uint64_t round, uint32_t rows, struct 
 {
     struct og_in_place *p = &x->in_place;
     const int i = (int)(round % OG__RECEIVED);
-    const size_t bytes = rows * x->row_bytes;
+    const size_t bytes = rows * row_bytes(x);
     int rc = 0;
     if (!p->area.of)
         return 0;
@@ -106,20 +111,21 @@ out:
 static void copy_rows(const struct og_exchange *x, uint32_t n, char *to)
 {
     const uint32_t skipped = x->in_place.own_slots;
-    struct og_rows copied = x->rows;
+    const size_t bytes = row_bytes(x);
+    struct og_rows copied = *x->served.rows;
     if (skipped == 0) {
         og__rows_copy(&copied, 0, n, to);
         return;
     }
-    for (uint32_t i = 0; i < x->plan.n_misses; i++)
-        memcpy(to + i * x->row_bytes, og__row_at(&copied, skipped + i), x->row_bytes);
+    for (uint32_t i = 0; i < x->served.plan.n_misses; i++)
+        memcpy(to + i * bytes, og__row_at(&copied, skipped + i), bytes);
 }
 
 /* Of a row that a round asked for. */
 static uint32_t number_of(const struct og_exchange *x, uint32_t first, uint32_t row)
 {
     const uint32_t skipped = x->in_place.own_slots;
-    const uint32_t place = skipped > 0 ? x->rows.index[row] : row;
+    const uint32_t place = skipped > 0 ? x->served.rows->index[row] : row;
     return place < skipped ? first_cached(x, x->rank) + place : first + place - skipped;
 }
 
@@ -133,7 +139,7 @@ void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_deman
         for (uint32_t n = asked->counts[i]; n > 0; n--)
             *(*to)++ = number_of(x, first, asked->at[k++]);
     }
-    x->with.comm->sent += (asked->n_at - asked->counts[x->rank]) * x->row_bytes; /* as if it were */
+    x->with.comm->sent += (asked->n_at - asked->counts[x->rank]) * row_bytes(x); /* as if it were */
 }
 
 /* An owner's cache. It has told of it by now. */
@@ -152,13 +158,13 @@ static bool is_row_of(const struct og_exchange *x, uint32_t owner, uint64_t roun
 {
     const struct og_common_piece *cache = &x->in_place.cache[owner];
     return number - first_row(x, owner, round) < x->in_place.rows ||
-           (size_t)(number - first_cached(x, owner)) * x->row_bytes < cache->bytes;
+           place_of(x, number - first_cached(x, owner)) < cache->bytes;
 }
 
 int og__place_check(struct og_exchange *x, uint64_t round, struct og_err *err)
 {
     const uint32_t *number = x->received[round % OG__RECEIVED].at;
-    const uint32_t *first = x->turn[round % OG__TURNS].first;
+    const uint32_t *first = x->turn[round % OG__TURNS].by.first;
     int rc = 0;
     for (uint32_t i = 0; x->in_place.area.of && i < x->ranks; i++) {
         bool fits = true;

@@ -223,10 +223,6 @@ static int open_dataset(struct og_session *s, const char *dataset, struct og_err
                         "--device-memory: a device keeps no rows of typed graphs yet");
     OG_TRY(og__typed_open(dataset, &s->facts.typed, err));
     s->facts.ds = &s->facts.typed->nodes;
-    if (og__exchanges(&s->config))
-        OG_TRY(og__fail(err, -EINVAL, "leave --exchange out",
-                        "--exchange: %s has types of nodes, whose rows workers do not exchange",
-                        dataset));
     OG_TRY(og__session_check_types(s, err));
 out:
     return rc;

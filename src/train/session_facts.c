@@ -185,7 +185,6 @@ static void know_typed_rows(struct og_session *s)
 {
     struct og_facts *f = &s->facts;
     f->bytes.typed_reader = og__typed_reader_bytes(f->typed, s->config.opt.io);
-    f->bytes.typed_staging = og__typed_staging_bytes(f->typed, og__input_rows(f));
     f->bytes.typed_input = f->bytes.typed_widest = 0;
     f->bytes.typed_files = f->typed_rows = 0;
     for (uint32_t t = 0; t < f->types->n_types; t++) {
@@ -226,21 +225,50 @@ static int know_sampling(struct og_session *s, struct og_err *err)
 }
 
 /* Others ask for what this rank's batches ask of it, as many times as there are ranks, or for more:
- * nodes of one kind may be all one rank's. */
-static void know_asked(struct og_session *s, const struct og_pilot *pilot)
+ * nodes of one kind may be all one rank's. Of `rows` of a batch, of nodes from `first` to `end`. */
+static uint64_t asked_of(const struct og_session *s, const struct og_pilot *pilot, uint64_t rows,
+                         uint32_t first, uint64_t end)
 {
     const struct og_share *own = &s->config.share;
-    struct og_facts *f = &s->facts;
+    uint64_t all = 0;
     uint64_t owned = 0;
+    for (uint64_t i = 0; i < pilot->rows; i++) {
+        const bool is_of = pilot->ids[i] >= first && pilot->ids[i] < end;
+        all += is_of;
+        owned += is_of && og__owner_of(own->ranks, pilot->ids[i]) == own->rank;
+    }
+    const double share = (double)owned / (double)OG_MAX(all, (uint64_t)1);
+    const double times = OG_MAX(share * own->ranks, 1.0);
+    return (uint64_t)ceil((double)rows * times);
+}
+
+/* Rows of one width; or of each type by itself, and of those with features also the bytes. */
+static void know_asked(struct og_session *s, const struct og_pilot *pilot)
+{
+    struct og_facts *f = &s->facts;
     f->asked_rows = f->own_nodes = 0;
+    f->bytes.typed_asked = f->bytes.typed_read = 0;
     if (!og__exchanges(&s->config))
         return;
-    for (uint64_t i = 0; i < pilot->rows; i++)
-        owned += og__owner_of(own->ranks, pilot->ids[i]) == own->rank;
-    const double share = (double)owned / (double)OG_MAX(pilot->rows, (uint64_t)1);
-    const double times = OG_MAX(share * own->ranks, 1.0);
-    f->asked_rows = (uint64_t)ceil((double)og__input_rows(f) * times);
     f->own_nodes = og__nodes_known(&s->config, f->n_nodes);
+    if (!f->types) {
+        f->asked_rows = asked_of(s, pilot, og__input_rows(f), 0, f->n_nodes);
+        return;
+    }
+    f->typed_rows = 0;
+    for (uint32_t t = 0; t < f->types->n_types; t++) {
+        const uint32_t first = og__first_id(f->types, t);
+        const uint32_t end = f->types->type[t].end;
+        const uint64_t own = og__nodes_known(&s->config, end) - og__nodes_known(&s->config, first);
+        const uint64_t rows = og__nodes_of(&f->by_type, f->caps.n_hops, t);
+        const uint64_t asked = asked_of(s, pilot, rows, first, end);
+        f->asked_rows += asked;
+        if (!og__has_features(&f->types->type[t]))
+            continue;
+        f->typed_rows += OG_MIN(asked, own);
+        f->bytes.typed_asked += (size_t)asked * og__row_bytes(&f->typed->type[t].view);
+        f->bytes.typed_read += (size_t)OG_MIN(asked, own) * og__row_bytes(&f->typed->type[t].view);
+    }
 }
 
 int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
@@ -262,6 +290,8 @@ int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct 
     f->pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
     f->growth = pilot->growth;
     know_asked(s, pilot);
+    if (f->types)
+        f->bytes.typed_staging = og__typed_staging_bytes(f->typed, og__read_rows(f));
     f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
     f->bytes.sampler = og__sampler_bytes(&f->caps);
     know_place(s, s->way.topology, f);

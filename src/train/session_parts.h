@@ -64,6 +64,8 @@ OG_MUST_CHECK int og__know_batches(struct og_session *s, const struct og_pilot *
  * serve, else as if there were none. */
 OG_MUST_CHECK int og__session_plan(struct og_session *s, struct og_err *err);
 void og__session_drop_hotness(struct og_session *s);
+/* Where rows are exchanged that of own nodes alone, by their own numbers, from now on. */
+void og__session_own_hotness(struct og_session *s);
 
 /* Both policies, of a cache of memory.n_slots rows over which the device's lies; s->hotness is the
  * host's. */

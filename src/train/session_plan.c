@@ -90,6 +90,14 @@ static int size_cache(struct og_session *s, const struct og_pilot *pilot, struct
     return rc < 0 ? rc : og__memory_plan_cache(&s->memory, &s->given, &misses, err);
 }
 
+void og__session_own_hotness(struct og_session *s)
+{
+    const struct og_share *own = &s->config.share;
+    const uint64_t n = og__nodes_known(&s->config, s->facts.n_nodes);
+    for (uint64_t i = 0; og__exchanges(&s->config) && s->hotness && i < n; i++)
+        s->hotness[i] = s->hotness[og__owned_node(own->ranks, own->rank, (uint32_t)i)];
+}
+
 static int open_policy(struct og_session *s, struct og_err *err)
 {
     if (s->way.tiers)
@@ -97,9 +105,6 @@ static int open_policy(struct og_session *s, struct og_err *err)
     struct og_slot_range ranges[OG_MOST_TYPES];
     struct og_policy_setup setup = og__policy_setup(&s->config.opt, s->way.policy,
                                                     og__nodes_known(&s->config, s->facts.n_nodes));
-    for (uint64_t i = 0; og__exchanges(&s->config) && s->hotness && i < setup.n_nodes; i++)
-        s->hotness[i] =
-            s->hotness[og__owned_node(s->config.share.ranks, s->config.share.rank, (uint32_t)i)];
     setup.n_slots = s->memory.n_slots;
     setup.hotness = s->hotness;
     setup.ranges = ranges;
@@ -111,6 +116,7 @@ static int decide_cache(struct og_session *s, const struct og_pilot *pilot, stru
 {
     int rc;
     OG_TRY(size_cache(s, pilot, err));
+    og__session_own_hotness(s);
     OG_TRY(open_policy(s, err));
     OG_TRY(s->way.tiers ? og__session_tell_tiers(s, pilot, err) : 0);
 out:
@@ -224,7 +230,8 @@ static int plan_typed_features(struct og_session *s, const struct og_pilot *pilo
     OG_TRY(open_policy(s, err));
     OG_TRY(og__typed_rules(&s->path, err));
     /* others would go on from where it left them; a superbatch tells for itself */
-    if (og__policy_is_static(s->way.policy) && !og__samples_ahead(&s->way))
+    if (og__policy_is_static(s->way.policy) && !og__samples_ahead(&s->way) &&
+        !og__exchanges(&s->config))
         OG_TRY(og__typed_tell(&s->path, pilot, err));
 out:
     if (rc < 0 || !og__policy_keeps_hotness(s->way.policy))

@@ -198,7 +198,7 @@ static int find_seeds(struct og_session *s, struct og_err *err)
 }
 
 /* Whose rows lie in slots of their own. */
-static int know_ranges(struct og_facts *f, struct og_err *err)
+static int know_ranges(const struct og_config *c, struct og_facts *f, struct og_err *err)
 {
     const struct og_graph_types *g = f->types;
     f->ranges = calloc(g->n_types, sizeof(*f->ranges));
@@ -210,7 +210,8 @@ static int know_ranges(struct og_facts *f, struct og_err *err)
             continue;
         f->range_row_bytes[f->n_ranges] = og__row_bytes(&f->typed->type[t].view);
         f->ranges[f->n_ranges++] =
-            (struct og_slot_range){.first = og__first_id(g, t), .end = g->type[t].end};
+            (struct og_slot_range){.first = og__nodes_known(c, og__first_id(g, t)),
+                                   .end = og__nodes_known(c, g->type[t].end)};
     }
     return 0;
 }
@@ -225,7 +226,7 @@ int og__session_know_types(struct og_session *s, const struct og_model_config *m
     OG_TRY(find_seeds(s, err));
     if (s->config.want & (OG__WANT_FEATURES | OG__WANT_MODEL)) /* else nobody reads any */
         OG_TRY(settle_embeddings(s, model, err));
-    OG_TRY(know_ranges(&s->facts, err));
+    OG_TRY(know_ranges(&s->config, &s->facts, err));
     if (s->config.want & OG__WANT_EVERY)
         OG_TRY(take_every_node(s, err));
 out:

@@ -128,8 +128,8 @@ static void gather_rows(struct og_arena *arena, const struct og_rows *from, stru
                         struct og_pool *pool)
 {
     *to = (struct og_rows){
-        .stride = from->stride, .n = from->n, .dim = from->dim, .dtype = from->dtype};
-    struct copying c = {from, og__arena_take(arena, from->n * from->stride)};
+        .stride = og__row_length(from), .n = from->n, .dim = from->dim, .dtype = from->dtype};
+    struct copying c = {from, og__arena_take(arena, from->n * to->stride)};
     to->base = c.to;
     og__pool_run(pool, (from->n + (size_t)TASK_ROWS - 1) / TASK_ROWS, copy_rows, &c);
 }
@@ -153,9 +153,9 @@ static size_t rows_bytes(const struct og_facts *f, const struct og_work *w)
 {
     size_t sum = 0;
     if (!f->types)
-        return w->rows->comes ? 0 : w->rows->n * w->rows->stride;
+        return w->rows->comes ? 0 : w->rows->n * og__row_length(w->rows);
     for (uint32_t t = 0; t < f->types->n_types; t++)
-        sum += og__arena_room(w->rows[t].n * w->rows[t].stride);
+        sum += og__arena_room(w->rows[t].n * og__row_length(&w->rows[t]));
     return sum;
 }
 

@@ -4,6 +4,7 @@
 #include "plan/widths.h"
 #include "train/hotness.h"
 #include "train/options.h"
+#include "train/session_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,11 +39,21 @@ struct og_width *og__typed_widths(const struct og_typed *g)
     return width;
 }
 
+/* By the policy's numbers of nodes: of own ones alone where rows are exchanged. */
+static struct og_width *known_widths(const struct og_session *s)
+{
+    const struct og_typed *g = s->facts.typed;
+    struct og_width *width = og__typed_widths(g);
+    for (uint32_t t = 0; width && t < g->n_types; t++)
+        width[t].end = og__nodes_known(&s->config, width[t].end);
+    return width;
+}
+
 /* Bytes of the n worthiest rows; how many are of each type, where `slots` is not NULL. */
 static int count_bytes(const struct og_session *s, const uint32_t *worth, uint64_t n, size_t *bytes,
                        uint64_t *slots, struct og_err *err)
 {
-    struct og_width *width = og__typed_widths(s->facts.typed);
+    struct og_width *width = known_widths(s);
     int rc = width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
     if (rc == 0)
         rc = og__widths_count(worth, width, s->facts.typed->n_types, n, s->budget, bytes, slots,
@@ -94,24 +105,25 @@ static int weigh(const struct og_session *s, uint32_t *worth, struct og_err *err
     return og__typed_cache_weigh(s, s->config.opt.policy, &s->config.opt, worth, err);
 }
 
-/* As many of the worthiest as an amount of cache allows. */
-static int count_allowed(const uint32_t *worth, const struct og_amount *cache,
+/* As many of the worthiest as an amount of cache allows, of a graph of n_nodes. */
+static int count_allowed(const uint32_t *worth, const struct og_amount *cache, uint64_t n_nodes,
                          const struct og_width *width, uint32_t n_types, struct og_budget *b,
                          uint64_t *want, struct og_err *err)
 {
     const uint64_t asked = cache->unit == OG_BYTES ? (uint64_t)cache->value : UINT64_MAX;
     int rc = og__widths_fit(worth, width, n_types, asked, b, want, err);
-    *want = OG_MIN(*want, og__cache_rows(cache, width[n_types - 1].end, 0));
+    *want = OG_MIN(*want, og__cache_rows(cache, n_nodes, 0));
     return rc;
 }
 
 static int count_asked(const struct og_session *s, const uint32_t *worth,
                        const struct og_amount *cache, uint64_t *want, struct og_err *err)
 {
-    struct og_width *width = og__typed_widths(s->facts.typed);
+    struct og_width *width = known_widths(s);
     int rc = width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
     if (rc == 0)
-        rc = count_allowed(worth, cache, width, s->facts.typed->n_types, s->budget, want, err);
+        rc = count_allowed(worth, cache, s->facts.n_nodes, width, s->facts.typed->n_types,
+                           s->budget, want, err);
     free(width);
     return rc;
 }
@@ -122,7 +134,7 @@ int og__typed_cache_slots(const uint32_t *worth, const struct og_amount *cache,
 {
     uint64_t n = 0;
     size_t bytes;
-    int rc = count_allowed(worth, cache, width, n_types, b, &n, err);
+    int rc = count_allowed(worth, cache, width[n_types - 1].end, width, n_types, b, &n, err);
     return rc < 0 ? rc : og__widths_count(worth, width, n_types, n, b, &bytes, slots, err);
 }
 
@@ -133,7 +145,7 @@ static int count_fitting(struct og_session *s, const uint32_t *worth, uint64_t b
     const struct og_typed *g = s->facts.typed;
     const struct og_amount *cache = &s->config.opt.cache;
     uint64_t want = 0;
-    struct og_width *width = og__typed_widths(g);
+    struct og_width *width = known_widths(s);
     int rc;
     OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
     OG_TRY(count_asked(s, worth, cache, &want, err));
@@ -258,7 +270,8 @@ static int take_whole(struct og_session *s, size_t room, struct og_err *err)
     size_t bytes;
     uint64_t want;
     int rc = 0;
-    if (!with->common || !og__policy_is_static(s->way.policy) || og__samples_ahead(&s->way))
+    if (!with->common || og__exchanges(&s->config) || !og__policy_is_static(s->way.policy) ||
+        og__samples_ahead(&s->way))
         return 0;
     OG_TRY(count_asked(s, s->hotness, &s->config.opt.cache, &want, err));
     const uint64_t n = slots_for_all(s, &bytes);
@@ -286,6 +299,7 @@ static int size_slots(struct og_session *s, size_t bytes, size_t unstaged, struc
     s->hotness = og__alloc(s->budget, ranks, "hotness", err);
     OG_TRY(s->hotness ? 0 : -ENOMEM);
     OG_TRY(weigh(s, s->hotness, err));
+    og__session_own_hotness(s);
     OG_TRY(take_whole(s, unstaged, err));
     if (m->whole)
         return 0;
@@ -307,17 +321,18 @@ static size_t left_before(const struct og_memory_plan *most, size_t staging)
     return most->limit - OG_MIN(most->limit, before);
 }
 
-/* Every row of a batch may be read: staging is for all of them, twice where there is room. */
+/* Every row of a batch may be read: staging is for all of them, twice where there is room, and
+ * rows do not leave it before the next are read, as those do that are exchanged. */
 static size_t size_staging(struct og_session *s, const struct og_memory_plan *most)
 {
     struct og_memory_plan *m = &s->memory;
-    const size_t input = og__input_bytes(&s->facts);
+    const size_t input = og__staged_bytes(&s->facts);
     const size_t free_bytes = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
     const size_t slack = m->limit / OG__SLACK_SHARE;
-    const bool twice = input <= free_bytes / (2 * OG__MOST_STAGING) &&
+    const bool twice = !og__exchanges(&s->config) && input <= free_bytes / (2 * OG__MOST_STAGING) &&
                        left_before(most, input * OG__MOST_STAGING) >= slack;
     m->n_staging = twice ? OG__MOST_STAGING : 1;
-    m->staging_rows = (uint32_t)og__input_rows(&s->facts);
+    m->staging_rows = (uint32_t)og__read_rows(&s->facts);
     m->staging = input * (size_t)m->n_staging;
     const size_t left = free_bytes - OG_MIN(free_bytes, m->staging);
     m->slack = OG_MIN(slack, OG_MIN(left, left_before(most, m->staging)));
