@@ -30,6 +30,15 @@ static const char *const cases[] = {"typed_sage2",
                                     "typed_gat2_trained",
                                     "typed_gat3_layer",
                                     "typed_gat2_batch",
+                                    "typed_gcn2",
+                                    "typed_gcn3",
+                                    "typed_gcn2_wide",
+                                    "typed_gcn2_bare",
+                                    "typed_gcn2_trained",
+                                    "typed_gcn3_layer",
+                                    "typed_gcn2_batch",
+                                    "typed_link_gcn2",
+                                    "typed_link_gcn2_mlp",
                                     "typed_link_sage2",
                                     "typed_link_sage3",
                                     "typed_link_sage_max2",
@@ -404,15 +413,17 @@ static void one_type_and_one_relation_is_the_untyped_model(void **state)
 {
     (void)state;
     static const char *const untyped[] = {
-        "sage2",       "sage3",       "sage2_wide",         "sage2_multi", "sage_max2",
-        "gin2_wide",   "sage3_layer", "sage_wide_residual", "gin3_batch",  "gat2",
-        "gat2_narrow", "gat3",        "gat3_single",        "link_dot",    "link_mlp_margin"};
+        "sage2",       "sage3",       "sage2_wide",         "sage2_multi",    "sage_max2",
+        "gin2_wide",   "sage3_layer", "sage_wide_residual", "gin3_batch",     "gat2",
+        "gat2_narrow", "gat3",        "gat3_single",        "gcn2",           "gcn3",
+        "gcn2_wide",   "gcn3_batch",  "link_dot",           "link_mlp_margin"};
     for (size_t c = 0; c < OG_COUNT(untyped); c++) {
         struct fixture f;
         fixture_open(&f, untyped[c]);
         struct og_graph_type type = {"node", UINT32_MAX, f.config.in_dim, false};
-        struct og_graph_relation relation = {"edge", 0, 0};
-        const struct og_graph_types types = {1, 1, 0, &type, &relation};
+        struct og_graph_relation relation = {.name = "edge"};
+        const struct og_graph_types types = {
+            .n_types = 1, .n_relations = 1, .type = &type, .relation = &relation};
         fixture_close(&f);
         assert_int_equal(bits_of_untyped(untyped[c], &types), bits_of_untyped(untyped[c], NULL));
     }

@@ -82,6 +82,7 @@ static void hotness_is_the_same_on_disk(void **state)
     size_t bytes = (size_t)g.n * 4;
     uint32_t *degree = calloc(1, bytes);
     uint32_t *guess = calloc(1, bytes);
+    uint32_t *others = calloc(1, bytes); /* in-neighbours, itself aside */
     uint32_t *got = malloc(bytes);
     float *rank = malloc(bytes);
     const uint32_t seeds[3] = {1, 110, 149999};
@@ -89,6 +90,9 @@ static void hotness_is_the_same_on_disk(void **state)
         degree[g.indices[e]]++;
         guess[g.indices[e]] += e % 256 < 16 && e / 256 * 256 + 16 <= g.indptr[g.n];
     }
+    for (int64_t v = 0; v < g.n; v++)
+        for (int64_t e = g.indptr[v]; e < g.indptr[v + 1]; e++)
+            others[v] += g.indices[e] != v;
     pagerank_by_definition(&g, seeds, 3, rank);
     for (int layout = 0; layout < LAYOUTS; layout++) {
         write_graph("hot", &g, (enum layout)layout);
@@ -101,6 +105,10 @@ static void hotness_is_the_same_on_disk(void **state)
                 t = open_disk(ds, NULL, 0, NULL, NULL);
             assert_int_equal(og__topology_out_degrees(&t, got, NULL), 0);
             assert_memory_equal(got, degree, bytes);
+            assert_int_equal(og__topology_count_sources(&t, got, NULL), 0);
+            assert_memory_equal(got, degree, bytes);
+            assert_int_equal(og__topology_count_neighbors(&t, got, NULL), 0);
+            assert_memory_equal(got, others, bytes);
             memset(got, 0, bytes);
             assert_int_equal(og__hotness_degree_guess(&t, got, NULL), 0);
             assert_memory_equal(got, guess, bytes);
@@ -116,6 +124,7 @@ static void hotness_is_the_same_on_disk(void **state)
     }
     free(degree);
     free(guess);
+    free(others);
     free(got);
     free(rank);
     free_graph(&g);

@@ -16,8 +16,11 @@ enum {
 static struct og_graph_type type[] = {
     {"user", USERS, 4, true}, {"thing", USERS + THINGS, 4, true}, {"tag", NODES, 4, true}};
 static struct og_graph_relation relation[RELATIONS] = {
-    {"likes", 0, 1}, {"has", 1, 2}, {"alike", 1, 1}};
-static const struct og_graph_types types = {3, RELATIONS, 0, type, relation};
+    {.name = "likes", .source = 0, .destination = 1},
+    {.name = "has", .source = 1, .destination = 2},
+    {.name = "alike", .source = 1, .destination = 1}};
+static const struct og_graph_types types = {
+    .n_types = 3, .n_relations = RELATIONS, .type = type, .relation = relation};
 
 struct known {
     struct og_triples triples;
@@ -273,8 +276,10 @@ static void a_lonely_relation_fits_in_its_batch(void **state)
     (void)state;
     enum { EACH = 5000, NEGATIVES = 1000, EDGES = 2 };
     struct og_graph_type large[] = {{"left", EACH, 4, true}, {"right", 2 * EACH, 4, true}};
-    struct og_graph_relation within[] = {{"near", 0, 0}, {"far", 1, 1}};
-    const struct og_graph_types both = {2, 2, 0, large, within};
+    struct og_graph_relation within[] = {{.name = "near", .source = 0, .destination = 0},
+                                         {.name = "far", .source = 1, .destination = 1}};
+    const struct og_graph_types both = {
+        .n_types = 2, .n_relations = 2, .type = large, .relation = within};
     const uint32_t ends[] = {1, 2, EACH + 1, EACH + 2}, number[] = {0, 1};
     const uint64_t place[] = {0, 1};
     struct og_triples triples = {.types = &both, .split[OG__TRAIN] = {ends, number, EDGES}};

@@ -64,6 +64,34 @@ static inline void typed_read_relations(struct typed *t)
     }
 }
 
+/* Of those that have any. */
+static inline uint32_t *typed_degrees(const struct fixture *f, const char *what, uint32_t relation)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%s.%u", what, relation);
+    const struct og_tensor *t = og__tensors_find(&f->t, name);
+    return t ? fixture_u32(t) : NULL;
+}
+
+static inline void typed_read_degrees(struct typed *t)
+{
+    const struct og_tensor *fanout = og__tensors_find(&t->f.t, "fanout");
+    t->types.fanout = fanout ? (int *)fixture_u32(fanout) : NULL;
+    for (uint32_t r = 0; r < t->types.n_relations; r++) {
+        t->relation[r].arriving = typed_degrees(&t->f, "arriving", r);
+        t->relation[r].leaving = typed_degrees(&t->f, "leaving", r);
+    }
+}
+
+static inline void typed_free_degrees(struct typed *t)
+{
+    free((void *)t->types.fanout);
+    for (uint32_t r = 0; r < t->types.n_relations; r++) {
+        free((void *)t->relation[r].arriving);
+        free((void *)t->relation[r].leaving);
+    }
+}
+
 static inline uint32_t *typed_numbers(const struct fixture *f, uint32_t batch, uint32_t hop,
                                       const char *what)
 {
@@ -125,6 +153,7 @@ static inline void typed_open(struct typed *t, const char *name)
     t->types.target = (uint32_t)strtoul(fixture_text(&t->f, "target"), NULL, 10);
     typed_read_types(t);
     typed_read_relations(t);
+    typed_read_degrees(t);
     t->f.config = (struct og_model_config){
         .layers = (int)strtol(fixture_text(&t->f, "layers"), NULL, 10),
         .in_dim =
@@ -158,6 +187,7 @@ static inline void typed_close(struct typed *t)
         }
         free(t->index[b]);
     }
+    typed_free_degrees(t);
     free(t->words[0]);
     free(t->words[1]);
     fixture_close(&t->f);

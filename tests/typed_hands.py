@@ -53,6 +53,7 @@ def same_bytes(graph, kind, *model, hands=HANDS):
 def convolutions_of_relations():
     same_bytes("widths", "sage", "--model", "sage", "--norm", "batch", "--residual", "--input-dropout", 0.1)
     same_bytes("widths", "gat", "--model", "gat", "--heads", 2, "--relation-fanout", "cites=5,2", hands={"trainers": HANDS["trainers"], "workers": HANDS["workers"]})
+    same_bytes("widths", "gcn", "--model", "gcn", "--relation-fanout", "cites=5,2", hands={"workers": HANDS["workers"]})
 
 
 def matrices_of_bases():

@@ -14,7 +14,7 @@ import warnings
 try:
     import numpy as np
     import torch
-    from torch_geometric.nn import GATConv, GINConv, HeteroConv, RGCNConv, SAGEConv
+    from torch_geometric.nn import GATConv, GCNConv, GINConv, HeteroConv, RGCNConv, SAGEConv
 except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
@@ -54,9 +54,27 @@ def gat(of, own, out, last, within):
     return GATConv(of, **width) if within else GATConv((of, own), **width, add_self_loops=False)
 
 
+class Between(nn.Module):
+    """GCN from one type to another, under GCNConv's names: what DGL's GraphConv(norm="both") computes."""
+
+    def __init__(self, of, out):
+        super().__init__()
+        self.lin, self.bias = nn.Linear(of, out, bias=False), nn.Parameter(torch.zeros(out))
+
+    def forward(self, x, edges):
+        (of, own), (src, dst) = x, edges
+        scale = (torch.bincount(src, minlength=len(of))[src] * torch.bincount(dst, minlength=len(own))[dst]).float().rsqrt()
+        z = self.lin(of)
+        return torch.zeros(len(own), z.shape[1]).index_add(0, dst, z[src] * scale[:, None]) + self.bias
+
+
+def gcn(of, own, out, last, within):
+    return GCNConv(of, out) if within else Between(of, out)
+
+
 KINDS = {"sage": (sage, ["--model", "sage"]), "sage max": (sage_max, ["--model", "sage", "--aggregator", "max"]),
          "rgcn": (0, ["--model", "rgcn"]), "rgcn of bases": (3, ["--model", "rgcn", "--bases", 3]),
-         "gat": (gat, ["--model", "gat", "--heads", HEADS]), "gin": (gin, ["--model", "gin"])}
+         "gat": (gat, ["--model", "gat", "--heads", HEADS]), "gcn": (gcn, ["--model", "gcn"]), "gin": (gin, ["--model", "gin"])}
 
 
 class Model(nn.Module):
@@ -69,7 +87,7 @@ class Model(nn.Module):
             made = {}
             for source, name, destination in RELATIONS:
                 of, own = (widths[source], widths[destination]) if l == 0 else (HIDDEN, HIDDEN)
-                within = {"within": source == destination} if conv is gat else {}
+                within = {"within": source == destination} if conv in (gat, gcn) else {}
                 made[source, name, destination] = conv(of, own, CLASSES if last else HIDDEN, last, **within)
             self.convs.append(HeteroConv(made, aggr="sum"))
 

@@ -71,6 +71,7 @@ struct og_facts {
         size_t neighbors_least, neighbors_most; /* of a neighbour cache */
         size_t samples;                         /* what tells where batches made beforehand lie */
         size_t seeds, labels;                   /* of all splits */
+        size_t degrees;                         /* of relations, of a model that looks at them */
         size_t scores, targets;                 /* of a split; of a batch */
         size_t sampler, batch;                  /* one */
         size_t sampler_reading; /* what one takes besides that reads from disk by itself */

@@ -141,6 +141,7 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
     m->topology_training = stays ? of->structure : 0;
     m->seeds = of->seeds;
     m->labels = of->labels + of->scores;
+    m->degrees = of->degrees;
     m->sampler = (size_t)og__samplers(p->way) * (of->sampler + of->sampler_reading);
     m->batches = (size_t)og__works(p->way) * of->batch;
     m->record = of->record;
@@ -224,7 +225,7 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
 static size_t while_deciding(const struct og_memory_plan *m, const struct og_premises *p)
 {
     const bool ranks = og__policy_hotness(p->way->policy) == OG__HOTNESS_PAGERANK;
-    return m->process + m->topology + m->seeds + m->labels + m->policy + m->hotness +
+    return m->process + m->topology + m->seeds + m->labels + m->degrees + m->policy + m->hotness +
            (ranks && m->hotness ? og__pagerank_bytes(p->facts->n_nodes) : 0);
 }
 
@@ -271,6 +272,7 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
                  {"exchange", m->exchange},
                  {"samples", m->record},
                  {"seeds and labels", m->seeds + m->labels},
+                 {"degrees", m->degrees},
                  {"read buffers", m->reader},
                  {"rings of victims", m->victims},
                  {"process", m->process}};

@@ -1,10 +1,9 @@
 /* How the budget is shared out, before anything large is taken: a function of what is asked, what
  * is known, and a way.
  *
- *   fixed: process, topology, seeds, labels, samplers, batches, plans, read buffers, model,
- *          activations
- *   ahead: trace of a superbatch, tables of the policy
- *   rest:  staging areas for the misses of batches in flight | feature cache
+ *   fixed: process, topology, seeds, labels, degrees, samplers, batches, plans, read buffers,
+ * model, activations ahead: trace of a superbatch, tables of the policy rest:  staging areas for
+ * the misses of batches in flight | feature cache
  *
  * The more rows the cache holds the fewer miss, so staging and cache are settled together, from
  * the misses of the pilot batches.
@@ -39,6 +38,7 @@ struct og_memory_plan {
     size_t together;                    /* batches that are sampled from it together, the same */
     struct og_together_sizes group;     /* of such batches; none: each is sampled by itself */
     size_t samples;                     /* what tells where batches made beforehand lie */
+    size_t degrees;                     /* of relations, which GCN normalises by */
     size_t seeds, labels, hotness, sampler, batches, plans, reader;
     size_t model, activations;
     uint64_t superbatch;  /* batches sampled ahead together, for policies that look ahead */

@@ -21,8 +21,8 @@
 /* What is there in either phase. */
 static size_t always(const struct og_memory_plan *m)
 {
-    return m->process + m->samples + m->record + m->handed + m->seeds + m->labels + m->sampler +
-           m->batches + m->plans + m->reader + m->model + m->activations + m->victims +
+    return m->process + m->samples + m->record + m->handed + m->seeds + m->labels + m->degrees +
+           m->sampler + m->batches + m->plans + m->reader + m->model + m->activations + m->victims +
            m->exchange + m->staging;
 }
 

@@ -377,5 +377,11 @@ int64_t og__loops_of(const struct og_topology *t, uint32_t v);
 /* How many lists each node is in: count[N], zeroed first. One scan. */
 OG_MUST_CHECK int og__topology_out_degrees(const struct og_topology *t, uint32_t *count,
                                            struct og_err *err);
+/* The same of one relation, whose sources may be of another type: count[og__sources(t)]. */
+OG_MUST_CHECK int og__topology_count_sources(const struct og_topology *t, uint32_t *count,
+                                             struct og_err *err);
+/* In-degrees, without edges of nodes to themselves: count[N]. One scan. */
+OG_MUST_CHECK int og__topology_count_neighbors(const struct og_topology *t, uint32_t *count,
+                                               struct og_err *err);
 
 #endif

@@ -107,6 +107,12 @@ int og__topology_out_degrees(const struct og_topology *t, uint32_t *count, struc
     return rc;
 }
 
+int og__topology_count_sources(const struct og_topology *t, uint32_t *count, struct og_err *err)
+{
+    memset(count, 0, (size_t)og__sources(t) * sizeof(*count));
+    return og__topology_scan(t, count_run, count, err);
+}
+
 /* ---- edges of nodes to themselves ---- */
 
 size_t og__loops_bytes(uint64_t n_nodes)
@@ -130,8 +136,9 @@ static int grow_more(struct og_topology *t, struct og_err *err)
 }
 
 /* Few graphs have any: memory is taken for the first that is met. */
-static int add_loop(struct og_topology *t, uint32_t v, struct og_err *err)
+static int add_loop(void *arg, uint32_t v, struct og_err *err)
 {
+    struct og_topology *t = arg;
     struct og_loops *l = &t->loops;
     if (!l->bits)
         l->bits = og__alloc(t->budget, og__loops_bytes((uint64_t)t->n_nodes), part, err);
@@ -148,8 +155,11 @@ out:
     return rc;
 }
 
+/* found: what is done with one of v's. */
 struct loop_search {
-    struct og_topology *t;
+    const struct og_topology *t;
+    int (*found)(void *arg, uint32_t v, struct og_err *err);
+    void *arg;
     uint64_t v; /* whose list is at hand */
 };
 
@@ -160,7 +170,7 @@ static int search_run(void *arg, int64_t first, const uint32_t *ids, size_t n, s
         int64_t end = og__first_edge(s->t, s->v + 1) - first; /* of its list, in the run */
         int64_t last = OG_MIN(end, (int64_t)n);
         for (; i < last; i++) {
-            int rc = OG_UNLIKELY(ids[i] == s->v) ? add_loop(s->t, ids[i], err) : 0;
+            int rc = OG_UNLIKELY(ids[i] == s->v) ? s->found(s->arg, ids[i], err) : 0;
             if (rc < 0)
                 return rc;
         }
@@ -173,8 +183,24 @@ static int search_run(void *arg, int64_t first, const uint32_t *ids, size_t n, s
 
 int og__loops_find(struct og_topology *t, struct og_err *err)
 {
-    struct loop_search s = {.t = t};
+    struct loop_search s = {.t = t, .found = add_loop, .arg = t};
     og__loops_release(t);
+    return og__topology_scan(t, search_run, &s, err);
+}
+
+static int leave_out(void *arg, uint32_t v, struct og_err *err)
+{
+    uint32_t *count = arg;
+    (void)err;
+    count[v]--;
+    return 0;
+}
+
+int og__topology_count_neighbors(const struct og_topology *t, uint32_t *count, struct og_err *err)
+{
+    struct loop_search s = {.t = t, .found = leave_out, .arg = count};
+    for (uint32_t v = 0; v < t->n_nodes; v++)
+        count[v] = (uint32_t)og__degree(t, v);
     return og__topology_scan(t, search_run, &s, err);
 }
 

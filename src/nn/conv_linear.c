@@ -1,6 +1,7 @@
 /* Convolutions that sum rows along the edges and multiply them.
  *
- *   GCN    y = (A x) W^T + b                              or  A (x W^T) + b
+ *   GCN    y = (A x) W^T + b                              or  A (x W^T) + b; of a relation between
+ *          two types A has no loops, and its scales come with the block (relational.c)
  *   SAGE   y = mean(x) Wl^T + b + x Wr^T                  or  mean(x Wl^T) + b + x Wr^T
  *   GIN    y = relu(sum(x) W0^T + b0) W2^T + b2, where sum(x) has (1 + eps) of the own row;
  *          or relu(sum(x W0^T) + b0) W2^T + b2
@@ -109,7 +110,8 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
                            .y = w->t,
                            .relu = true,
                            .bias = layer->param[OG__BIAS]->value};
-    OG_TRY(m->ops->scale(m->backend, &scale, err));
+    if (scale.kind != OG__BETWEEN)
+        OG_TRY(m->ops->scale(m->backend, &scale, err));
     if (w->transform_first) {
         op.plus_through = &through;
         op.plus = sources;

@@ -1,4 +1,5 @@
-/* GCN (Kipf and Welling 2017): a sum weighed by the degrees of both ends. */
+/* GCN (Kipf and Welling 2017): a sum weighed by the degrees of both ends. From one type of nodes to
+ * another there is no loop, and degrees are those of the relation in the graph (relational.c). */
 #include "nn/model.h"
 
 static void list(struct og_specs *s, const struct og_model_config *c, int l)
@@ -15,6 +16,8 @@ const struct og_conv og__conv_gcn = {
     .aggregate = OG__SYMMETRIC,
     .has_loops = true,
     .wants_degrees = true,
+    .by_relation = true,
+    .sources_alone = true,
     .list = list,
     .names = {marks, "lin.weight", NULL},
 };

@@ -30,7 +30,8 @@ struct og_conv {
     bool has_self;                     /* own rows have a matrix of their own */
     bool has_loops;                    /* a node counts among its own neighbours */
     bool wants_degrees;                /* of sources, too */
-    bool by_relation;                  /* there is one from one type's rows to another's */
+    bool by_relation;                  /* there is one from one type's rows to another's, */
+    bool sources_alone;                /* which does not look at the destinations' own */
     bool joins;                        /* one for the edges of all relations (joined.h) */
     bool perceptron; /* a hidden layer behind the sum, and a weight of the own row */
     bool elu;        /* hidden layers end in it, in the place of ReLU */

@@ -62,6 +62,9 @@ struct og_conv_names {
 /* NULL: there is no such model. Kinds and aggregators count from 0. */
 const struct og_conv_names *og__model_names(const struct og_model_config *config);
 bool og__model_wants_degrees(const struct og_model_config *config); /* og_block.degree */
+/* Of a typed graph: has it a convolution of the relation that looks at degrees in the graph
+ * (og_graph_relation)? */
+bool og__model_counts_relation(const struct og_model_config *config, uint32_t relation);
 bool og__model_weighs(const struct og_model_config *config); /* has it a use for og_block.weight? */
 /* Does this kind of model, this task, look at the option, a parameter of some? */
 bool og__model_takes(int kind, const char *option);

@@ -96,10 +96,12 @@ enum og__aggregate {
     OG__MEAN_AND_SELF, /* mean of x_u and x_v: SAGE's gcn */
     OG__SUM_AND_SELF,  /* sum of x_u, and (1 + eps) x_v: GIN */
     OG__WEIGHTED_MEAN, /* sum of w_uv x_u / sum of w_uv: PinSAGE */
+    OG__BETWEEN,       /* sum of x_u scaled at either end: GCN from one type to another */
 };
 
 /* Scales of a block: [n_dst], [n_src] where sources have degrees (symmetric). Degrees leave out
- * self-edges where a node counts among its own sources.
+ * self-edges where a node counts among its own sources. Not of OG__BETWEEN, whose scales the block
+ * does not tell: those of destinations, and behind them those of sources.
  *
  * Symmetric: a source that is no destination has no in-edges in the block; its degree is what the
  * block says it would have (then full fanout on a symmetric graph gives exactly the convolution on

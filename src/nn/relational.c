@@ -2,6 +2,8 @@
 #include "nn/relational_parts.h"
 #include "nn/tasks.h"
 
+#include <math.h>
+
 /* ==== the batch at hand ==== */
 
 static int check_rows(const struct og_model *m, const struct og_batch *batch,
@@ -39,6 +41,29 @@ static int place_seeds(struct og_model *m, struct og_err *err)
     return rc < 0 ? rc : og__bring_numbers(m, &s->seed, n, err);
 }
 
+/* Which node of its type each number is. */
+static void name_nodes(struct og_relational *d)
+{
+    uint32_t start[OG_MOST_TYPES] = {0};
+    uint32_t next = 0;
+    for (uint32_t t = 0; t < d->types->n_types; t++) {
+        start[t] = next;
+        next += og__type_nodes(&d->at, d->batch->n_hops, t);
+    }
+    for (uint32_t i = 0; i < d->batch->n_ids; i++) {
+        const uint32_t t = og__graph_type(d->types, d->batch->ids[i]);
+        d->node[start[t] + d->local[i]] = d->batch->ids[i] - og__first_id(d->types, t);
+    }
+}
+
+static const uint32_t *nodes_of(const struct og_relational *d, uint32_t type)
+{
+    const uint32_t *first = d->node;
+    for (uint32_t t = 0; t < type; t++)
+        first += og__type_nodes(&d->at, d->batch->n_hops, t);
+    return first;
+}
+
 /* Sizes, memory, and what number each id has. */
 static int begin_batch(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
                        const struct og_pairs *pairs, struct og_err *err)
@@ -50,6 +75,8 @@ static int begin_batch(struct og_model *m, const struct og_batch *batch, const s
     OG_TRY(og__relational_carve(m, pairs, err));
     d->batch = batch;
     og__count_types(d->types, batch, d->local, &d->at);
+    if (d->node)
+        name_nodes(d);
     if (og__of_pairs(&m->config))
         OG_TRY(place_seeds(m, err));
     else
@@ -105,6 +132,60 @@ static struct og_rows input_of(const struct og_relational *d, int l, uint32_t ty
                      og__type_nodes(&d->at, og__hop_of(c, l) + 1, type), c->hidden);
 }
 
+/* Within a type: what a batch without types has of its sources (sampler.c). How many there are. */
+static uint32_t cap_degrees(struct og_relational *d, uint32_t hop, uint32_t relation,
+                            const struct og_block *b)
+{
+    const struct og_graph_relation *of = &d->types->relation[relation];
+    const uint32_t *node = nodes_of(d, of->source);
+    const uint32_t n_hops = d->batch->n_hops;
+    const uint32_t drawing = d->types->once ? OG_MIN(hop + 1, n_hops - 1) : hop;
+    const int fanout = d->types->fanout ? d->types->fanout[relation * n_hops + drawing] : -1;
+    for (uint32_t u = b->n_dst; u < b->n_src; u++) {
+        const uint32_t degree = of->arriving[node[u]];
+        d->degrees.host[u - b->n_dst] = fanout < 0 ? degree : OG_MIN(degree, (uint32_t)fanout);
+    }
+    return b->n_src - b->n_dst;
+}
+
+/* Between two types: of v that drew s of its d neighbours sqrt(d) / s, of u whom o edges leave
+ * 1 / sqrt(o). Where s = d that is 1 / sqrt(o d), and else the mean of what it may draw is. Where
+ * nobody counted, d is s, and o is 1. */
+static uint32_t scale_ends(struct og_relational *d, uint32_t relation, const struct og_block *b)
+{
+    const struct og_graph_relation *of = &d->types->relation[relation];
+    const uint32_t *destination = nodes_of(d, of->destination);
+    const uint32_t *source = nodes_of(d, of->source);
+    float *scale = (float *)(void *)d->degrees.host;
+    for (uint32_t v = 0; v < b->n_dst; v++) {
+        const uint32_t drawn = b->indptr[v + 1] - b->indptr[v];
+        const uint32_t all = of->arriving ? of->arriving[destination[v]] : drawn;
+        scale[v] = drawn > 0 ? sqrtf((float)all) / (float)drawn : 0.0f;
+    }
+    for (uint32_t u = 0; u < b->n_src; u++) {
+        const uint32_t all = of->leaving ? of->leaving[source[u]] : 1;
+        scale[b->n_dst + u] = all > 0 ? 1.0f / sqrtf((float)all) : 0.0f;
+    }
+    return b->n_dst + b->n_src;
+}
+
+/* What GCN normalises by, while the block's lists are the host's. */
+static int bring_degrees(struct og_relational *d, int l, uint32_t relation, struct og_block *b,
+                         struct og_err *err)
+{
+    struct og_model *part = &d->part[relation];
+    const uint32_t hop = og__hop_of(&d->whole->config, l);
+    uint32_t n = 0;
+    if (og__aggregate_of(&part->config) == OG__BETWEEN) {
+        n = scale_ends(d, relation, b);
+        part->at.work[l].scale = (float *)(void *)og__numbers_there(&d->degrees);
+    } else if (d->types->relation[relation].arriving) {
+        n = cap_degrees(d, hop, relation, b);
+        b->degree = og__numbers_there(&d->degrees);
+    }
+    return og__bring_numbers(d->whole, &d->degrees, n, err);
+}
+
 /* The relation's block, and its convolution's rows; 0: none of its destinations are there. */
 struct turn {
     struct og_rows in, own;
@@ -120,6 +201,11 @@ static int begin_turn(struct og_relational *d, int l, uint32_t relation, struct 
         return 0;
     og__relation_block(d->types, d->batch, hop, relation, d->local, &d->at, d->lists.host,
                        d->lists.host + n_dst + 1, b);
+    if (d->node) {
+        const int rc = bring_degrees(d, l, relation, b, err);
+        if (rc < 0)
+            return rc;
+    }
     b->indptr = og__numbers_there(&d->lists);
     b->src = b->indptr + n_dst + 1;
     *turn = (struct turn){input_of(d, l, of->source), input_of(d, l, of->destination)};

@@ -131,20 +131,29 @@ static void carve_batch(const struct carving *k)
     const struct og_model_config *c = k->config;
     size_t n_ids = 0;
     uint64_t most = 0;
+    uint64_t most_ends = 0;
+    const bool counts = og__conv_of(c)->wants_degrees;
     struct og_numbers lists;
+    struct og_numbers degrees = {0};
     for (uint32_t t = 0; t < c->types->n_types; t++)
         n_ids += og__type_nodes(k->n, (uint32_t)c->layers, t);
     for (int l = 0; l < c->layers; l++)
         for (uint32_t r = 0; r < c->types->n_relations; r++) {
             const struct og_block b = block_of(c, k->n, l, r);
             most = OG_MAX(most, b.n_dst + 1 + b.n_edges);
+            most_ends = OG_MAX(most_ends, (uint64_t)b.n_dst + b.n_src);
         }
     uint32_t *local = og__carve(k->numbers, n_ids * sizeof(*local));
+    uint32_t *node = counts ? og__carve(k->numbers, n_ids * sizeof(*node)) : NULL;
     og__carve_numbers(k->ops, most, k->numbers, k->arena, &lists);
+    if (counts)
+        og__carve_numbers(k->ops, most_ends, k->numbers, k->arena, &degrees);
     if (!k->out)
         return;
     k->out->local = local;
+    k->out->node = node;
     k->out->lists = lists;
+    k->out->degrees = degrees;
 }
 
 /* Room for features, these as dropout leaves them, and numbers of trained rows. */

@@ -24,10 +24,12 @@ struct og_relational {
     struct og_type_counts most, at; /* what the workspace was taken for; of the batch at hand */
     /* the batch at hand */
     const struct og_batch *batch;
-    uint32_t *local;         /* [n_ids] the host's, see by_type.h */
-    struct og_numbers lists; /* of the block at hand: its indptr, and behind it its src */
-    struct og_block *block;  /* [n_relations] */
-    struct og_made *made;    /* [layers][n_types] */
+    uint32_t *local; /* [n_ids] the host's, see by_type.h; and where degrees are looked at */
+    uint32_t *node;  /* [n_ids] type by type: which of its type each is. NULL: they are not */
+    struct og_numbers degrees; /* of the block at hand: of its sources, or scales of both ends */
+    struct og_numbers lists;   /* of the block at hand: its indptr, and behind it its src */
+    struct og_block *block;    /* [n_relations] */
+    struct og_made *made;      /* [layers][n_types] */
     struct og_side {
         struct og_rows input;
         void *room;               /* of the host's rows; NULL: none is needed */

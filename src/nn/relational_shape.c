@@ -31,6 +31,13 @@ bool og__makes_logits(const struct og_model_config *c, uint32_t type)
     return og__of_pairs(c) || type == c->types->target;
 }
 
+/* GCN from one type to another is of the sources alone, but for a residual. */
+static bool reads_own(const struct og_model_config *c, uint32_t relation)
+{
+    const struct og_graph_relation *of = &c->types->relation[relation];
+    return of->source == of->destination || c->residual || !og__conv_of(c)->sources_alone;
+}
+
 struct og_live og__live_relations(const struct og_model_config *c)
 {
     const struct og_graph_types *g = c->types;
@@ -44,7 +51,7 @@ struct og_live og__live_relations(const struct og_model_config *c)
             const struct og_graph_relation *of = &g->relation[r];
             live.of[l][r] &= looked_at[l + 1][of->destination];
             looked_at[l][of->source] |= live.of[l][r];
-            looked_at[l][of->destination] |= live.of[l][r];
+            looked_at[l][of->destination] |= live.of[l][r] && reads_own(c, r);
         }
     return live;
 }
@@ -104,7 +111,7 @@ int og__relational_check(const struct og_model_config *c, struct og_err *err)
     const struct og_live live = og__live_relations(c);
     if (!og__conv_of(c)->by_relation)
         return og__fail(
-            err, -ENOTSUP, "use --model sage, with --aggregator mean or max, gat, gin or rgcn",
+            err, -ENOTSUP, "use --model sage, with --aggregator mean or max, gcn, gat, gin or rgcn",
             "--model %s%s: it has no convolution of a relation yet", og__model_words[c->kind],
             c->kind == OG_MODEL_SAGE ? " --aggregator gcn" : "");
     for (uint32_t r = 0; r < g->n_relations; r++)

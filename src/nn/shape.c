@@ -26,7 +26,18 @@ const struct og_conv_names *og__model_names(const struct og_model_config *c)
 
 bool og__model_wants_degrees(const struct og_model_config *c)
 {
-    return og__conv_of(c)->wants_degrees;
+    return og__conv_of(c)->wants_degrees && !c->types;
+}
+
+bool og__model_counts_relation(const struct og_model_config *c, uint32_t relation)
+{
+    if (!c->types || !og__conv_of(c)->wants_degrees)
+        return false;
+    const struct og_live live = og__live_relations(c);
+    for (int l = 0; l < c->layers; l++)
+        if (live.of[l][relation])
+            return true;
+    return false;
 }
 
 bool og__model_weighs(const struct og_model_config *c)
@@ -136,7 +147,8 @@ int og__head_width(const struct og_model_config *c, int layer)
 
 enum og__aggregate og__aggregate_of(const struct og_model_config *c)
 {
-    return og__conv_of(c)->aggregate;
+    const enum og__aggregate kind = og__conv_of(c)->aggregate;
+    return kind == OG__SYMMETRIC && c->apart ? OG__BETWEEN : kind;
 }
 
 bool og__pools(const struct og_model_config *c)

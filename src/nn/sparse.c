@@ -19,6 +19,9 @@ struct og_sparse og__aggregation(const struct og_block *b, enum og__aggregate ki
     if (kind == OG__SYMMETRIC) {
         s.n_right = og__n_scales(b, kind);
         s.right = scale;
+    } else if (kind == OG__BETWEEN) {
+        s.n_right = b->n_src;
+        s.right = scale + b->n_dst;
     }
     return s;
 }
@@ -29,9 +32,10 @@ struct og_sparse og__aggregation_back(const struct og_block *b, enum og__aggrega
 {
     struct og_sparse s = og__aggregation(b, kind, scale);
     s.n_rows = b->n_src;
+    s.n_left = s.n_right; /* ends change places */
+    s.left = s.right;
     s.n_right = b->n_dst;
     s.right = scale;
-    s.n_left = kind == OG__SYMMETRIC ? og__n_scales(b, kind) : 0;
     s.indptr = indptr;
     s.col = col;
     s.edge = edge;

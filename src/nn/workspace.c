@@ -72,7 +72,8 @@ static void carve_linear(const struct og_model_config *c, int l, const struct og
     int in = og__layer_in(c, l), mid = og__layer_mid(c, l);
     const bool adds_own = c->apart && og__conv_of(c)->perceptron; /* before the product */
     w->transform_first = !adds_own && og__transform_first(b, in, mid);
-    w->scale = take_floats(arena, og__conv_of(c)->wants_degrees ? b->n_src : b->n_dst, 1);
+    if (og__aggregate_of(c) != OG__BETWEEN) /* whose scales the host makes */
+        w->scale = take_floats(arena, og__conv_of(c)->wants_degrees ? b->n_src : b->n_dst, 1);
     if (training || og__may_transform_first(c, l))
         w->a = take_floats(arena, b->n_dst, in);
     if (og__conv_of(c)->perceptron)

@@ -24,21 +24,23 @@ static double predicted_seconds(const struct og_session *s)
 
 static json_t *memory_json(const struct og_memory_plan *m)
 {
-    return json_pack(
-        "{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
-        "limit", (json_int_t)m->limit, "smallest", (json_int_t)m->smallest, "process",
-        (json_int_t)m->process, "samples", (json_int_t)m->samples, "topology",
-        (json_int_t)m->topology, "neighbour cache", (json_int_t)m->neighbors, "seeds",
-        (json_int_t)m->seeds, "labels", (json_int_t)m->labels, "policy",
-        (json_int_t)(m->alternates ? m->policy_training + m->policy_training_slots
-                                   : m->policy + m->policy_slots),
-        "trace", (json_int_t)m->trace, "samplers", (json_int_t)(m->sampler + m->together),
-        "batches", (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
-        (json_int_t)m->reader, "model", (json_int_t)m->model, "activations",
-        (json_int_t)m->activations, "batches handed over", (json_int_t)m->handed, "victims",
-        (json_int_t)m->victims, "exchange", (json_int_t)m->exchange, "staging",
-        (json_int_t)m->staging, "feature cache", (json_int_t)m->cache, "slack",
-        (json_int_t)m->slack);
+    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I "
+                     "s:I s:I s:I s:I}",
+                     "limit", (json_int_t)m->limit, "smallest", (json_int_t)m->smallest, "process",
+                     (json_int_t)m->process, "samples", (json_int_t)m->samples, "topology",
+                     (json_int_t)m->topology, "neighbour cache", (json_int_t)m->neighbors, "seeds",
+                     (json_int_t)m->seeds, "labels", (json_int_t)m->labels, "degrees",
+                     (json_int_t)m->degrees, "policy",
+                     (json_int_t)(m->alternates ? m->policy_training + m->policy_training_slots
+                                                : m->policy + m->policy_slots),
+                     "trace", (json_int_t)m->trace, "samplers",
+                     (json_int_t)(m->sampler + m->together), "batches", (json_int_t)m->batches,
+                     "plans", (json_int_t)m->plans, "read buffers", (json_int_t)m->reader, "model",
+                     (json_int_t)m->model, "activations", (json_int_t)m->activations,
+                     "batches handed over", (json_int_t)m->handed, "victims",
+                     (json_int_t)m->victims, "exchange", (json_int_t)m->exchange, "staging",
+                     (json_int_t)m->staging, "feature cache", (json_int_t)m->cache, "slack",
+                     (json_int_t)m->slack);
 }
 
 /* Rows by tier, and bytes over the link. */

@@ -19,6 +19,9 @@ struct og_graph_type {
 struct og_graph_relation {
     const char *name;
     uint32_t source, destination;
+    /* For a model that looks at degrees; NULL: nobody counted. How many edges of it end in each
+     * node, of those within a type none of a node to itself; how many leave each, between types. */
+    const uint32_t *arriving, *leaving; /* [nodes of the destination], [of the source] */
 };
 /* What of a typed graph is looked at. Names are borrowed. */
 struct og_graph_types {
@@ -26,6 +29,10 @@ struct og_graph_types {
     uint32_t target;                    /* the type of all seeds */
     struct og_graph_type *type;         /* [n_types] */
     struct og_graph_relation *relation; /* [n_relations] */
+    /* How many neighbours nodes draw in each hop, which bounds the degrees that count; NULL: all.
+     * `once`: a node draws in the hop behind the one that found it (og_draw_kind). Borrowed. */
+    const int *fanout; /* [n_relations][hops] */
+    bool once;
 };
 
 /* The type that an id is of. */

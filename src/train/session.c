@@ -18,6 +18,8 @@
 static int build_session(struct og_session *s, unsigned want, struct og_err *err)
 {
     int rc;
+    if ((want & OG__WANT_MODEL) && s->facts.types)
+        OG_TRY(og__session_count_degrees(s, err));
     if ((want & OG__WANT_MODEL))
         OG_TRY(og__learner_open(&s->learner, &s->given, s->pool, s->budget, err));
     s->path.learner = &s->learner;

@@ -302,6 +302,7 @@ int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct 
             (want & OG__WANT_TYPED_ROWS ? og__typed_rows_bytes(f->typed, s->config.opt.io) : 0);
     if (s->config.handover.n > 0)
         f->bytes.handed = s->config.handover.bytes(f, want);
+    f->bytes.degrees = want & OG__WANT_MODEL ? og__degrees_bytes(f) : 0;
     if (want & OG__WANT_MODEL)
         og__learner_sizes(&s->learner, f, &s->config);
     return know_sampling(s, err);

@@ -2,6 +2,7 @@
  *
  *   session.c            opens it part by part, and closes it
  *   session_types.c      what there is where nodes have types
+ *   session_degrees.c    degrees of their relations
  *   session_tiers.c      what there is where a device keeps rows
  *   session_task.c       what is learnt from which edges and nodes
  *   session_plan.c       what it will do, and what of it memory holds
@@ -18,6 +19,11 @@ OG_MUST_CHECK int og__session_check_types(struct og_session *s, struct og_err *e
 OG_MUST_CHECK int og__session_know_types(struct og_session *s, const struct og_model_config *model,
                                          struct og_err *err); /* model: a checkpoint's, or NULL */
 void og__session_drop_types(struct og_session *s);
+/* Degrees of relations that the model looks at, from a structure that is there: a pass over each.
+ * Taken of the budget as "degrees"; and how many bytes those are. */
+OG_MUST_CHECK int og__session_count_degrees(struct og_session *s, struct og_err *err);
+size_t og__degrees_bytes(const struct og_facts *f);
+void og__session_drop_degrees(struct og_session *s);
 /* Hold edges of relations out, into the folder: the graph that is left is the dataset from then on.
  */
 OG_MUST_CHECK int og__session_hold_out_types(struct og_session *s, const char *folder,

@@ -223,6 +223,8 @@ int og__session_know_types(struct og_session *s, const struct og_model_config *m
     struct og_graph_types *g = s->facts.types = types_of(s->facts.typed);
     if (!g || !g->type || !g->relation)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", s->facts.ds->path);
+    g->fanout = s->structure.fanouts;
+    g->once = s->config.opt.draw == OG_DRAW_ONCE;
     OG_TRY(find_seeds(s, err));
     if (s->config.want & (OG__WANT_FEATURES | OG__WANT_MODEL)) /* else nobody reads any */
         OG_TRY(settle_embeddings(s, model, err));
@@ -239,6 +241,7 @@ void og__session_drop_types(struct og_session *s)
     og__triples_close(&s->facts.triples);
     og__type_counts_release(&s->facts.by_type);
     if (g) {
+        og__session_drop_degrees(s);
         free(g->type);
         free(g->relation);
     }

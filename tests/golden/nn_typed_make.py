@@ -6,8 +6,10 @@ convolutions of the relations that end there, written out from their definitions
 are of the type. As nn_make.py has it, each case is one file; a parameter that no seed's logits
 depend on is in none.
 
-    cd tests/golden && ./nn_typed_make.py
+    cd tests/golden && ./nn_typed_make.py [WORD of the names of cases]
 """
+import sys
+
 import numpy as np
 import torch
 
@@ -116,6 +118,32 @@ def gat_conv(x, own, src, dst, p, name, last):
     return (y.mean(1) if last else y.reshape(len(own), -1)) + p[name + "bias"]
 
 
+def gcn_conv(x, own, src, dst, p, name, degrees):
+    """Within a type GCNConv: a loop stands for edges on the diagonal, and a node has as many neighbours as the next hop draws of them. Between
+    two types DGL's GraphConv(norm="both"), of the whole graph: what is drawn of a list stands for the rest of it."""
+    z, drawn = x @ p[name + "lin.weight"].T, torch.zeros(len(own)).index_add(0, dst, torch.ones(len(dst)))
+    if len(degrees) == 2:
+        of_source, of_own = degrees
+        y = torch.zeros(len(own), z.shape[1]).index_add(0, dst, z[src] / of_source.clamp(min=1).sqrt()[src][:, None])
+        return y * (of_own.sqrt() / drawn.clamp(min=1))[:, None] + p[name + "bias"]
+    other, loops = src != dst, torch.arange(len(own))
+    drawn = torch.zeros(len(own)).index_add(0, dst[other], torch.ones(int(other.sum())))
+    d = 1 + torch.cat([drawn, degrees[0][len(own):]])
+    src, dst = torch.cat([src[other], loops]), torch.cat([dst[other], loops])
+    return torch.zeros(len(own), z.shape[1]).index_add(0, dst, z[src] / (d[src] * d[dst]).sqrt()[:, None]) + p[name + "bias"]
+
+
+def degrees_of(graph, r, ids, n_dst, fanout):
+    """Within a type: in-degrees of all nodes of it that are in the batch, at most the fanout; else out-degrees of sources and in-degrees of destinations."""
+    source, _, destination = RELATIONS[r]
+    of = lambda name, n: np.array([v - FIRST[name] for v in ids[:n] if type_of(v) == name], np.int64)
+    if source == destination:
+        other = np.array([(near != v).sum() for v, near in enumerate(graph[r])])[of(source, len(ids))]
+        return [torch.tensor(other if fanout < 0 else np.minimum(other, fanout), dtype=torch.float32)]
+    leaving, arriving = np.bincount(np.concatenate(graph[r]), minlength=COUNT[source]), np.array([len(near) for near in graph[r]])
+    return [torch.tensor(leaving[of(source, len(ids))], dtype=torch.float32), torch.tensor(arriving[of(destination, n_dst)], dtype=torch.float32)]
+
+
 CONVS = {"sage": sage_conv, "sage-max": sage_max_conv, "gin": gin_conv}
 
 
@@ -129,6 +157,7 @@ def shapes(kind, i, own, o, hidden, heads, apart, last):
         "sage": {"lin_l.weight": ((o, i), i), "lin_l.bias": ((o,), i), "lin_r.weight": ((o, own), own)},
         "sage-max": {"lin.weight": ((i, i), i), "lin.bias": ((i,), i), "lin_l.weight": ((o, i), i),
                      "lin_l.bias": ((o,), i), "lin_r.weight": ((o, own), own)},
+        "gcn": {"bias": ((o,), 9), "lin.weight": ((o, i), i)},
         "gin": {"eps": ((1,), 4), "nn.0.weight": ((hidden, i), i), "nn.0.bias": ((hidden,), i),
                 "nn.2.weight": ((o, hidden), hidden), "nn.2.bias": ((o,), hidden)},
     }[kind]
@@ -161,12 +190,12 @@ def end(p, stats, norm, act, l, name, y, training):
     return act(y)
 
 
-def forward(kind, layers, p, x, ids, hops, norm="none", residual=False, stats=None, training=True):
-    """x: rows of each type in the order of ids; a type that nothing ends in has none behind a layer."""
+def forward(kind, layers, p, x, ids, hops, norm="none", residual=False, stats=None, training=True, graph=None, fanout=None):
+    """x: rows of each type in the order of ids; a type that nothing ends in has none behind a layer. graph, fanout: where degrees count."""
     act = F.elu if kind == "gat" else F.relu
     number = numbers(ids)
     for l in range(layers):
-        lists, n_dst, _ = hops[layers - 1 - l]
+        lists, n_dst, n_src = hops[layers - 1 - l]
         y = {}
         for r, relation in enumerate(RELATIONS):
             source, _, destination = relation
@@ -176,8 +205,12 @@ def forward(kind, layers, p, x, ids, hops, norm="none", residual=False, stats=No
             dst = torch.tensor([number[v] for q, v, near in lists if q == r for _ in near], dtype=torch.long)
             own = x[destination][:count(ids, n_dst, destination)]
             name = parameter(l, relation, "")
-            made = gat_conv(x[source], own, src, dst, p, name, l == layers - 1) if kind == "gat" \
-                else CONVS[kind](x[source], own, src, dst, p, name)
+            if kind == "gcn":
+                made = gcn_conv(x[source][:count(ids, n_src, source)], own, src, dst, p, name,
+                                degrees_of(graph, r, ids[:n_src], n_dst, fanout[layers - 1 - l]))
+            else:
+                made = gat_conv(x[source], own, src, dst, p, name, l == layers - 1) if kind == "gat" \
+                    else CONVS[kind](x[source], own, src, dst, p, name)
             if residual and destination not in y:
                 skip = p.get(of_type("skips", l, destination, "weight"))
                 made = made + (own if skip is None else own @ skip.T)
@@ -204,6 +237,8 @@ def draw_pairs(rng, seeds, edges, each):
 def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, seeds=12, heads=1, norm="none", residual=False, loss_kind=None,
          decoder="dot", edges=9, each=2):
     """dims: width of each type; those in `trained` are parameters. loss_kind: of links, else nodes of one type are classified."""
+    if not all(word in case for word in sys.argv[1:]):
+        return
     rng, gen = np.random.default_rng(len(case) * 100 + hidden), torch.Generator().manual_seed(hidden)
     graph, layers = make_graph(rng), len(fanout)
     draw = lambda shape, bound: ((torch.rand(*shape, generator=gen) * 2 - 1) * bound).requires_grad_()
@@ -258,6 +293,12 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
             out[f"{b}.{h}.indptr"] = np.cumsum([0] + [len(near) for _, _, near in lists]).astype(np.int64)
             out[f"{b}.{h}.src"] = np.array([u for _, _, near in lists for u in near], np.int64)
             out[f"{b}.{h}.sizes"] = np.array([n_dst, n_src], np.int64)
+    if kind == "gcn":
+        out["fanout"] = np.array(fanout * len(RELATIONS), np.int64)
+        for r, (source, _, destination) in enumerate(RELATIONS):
+            out[f"arriving.{r}"] = np.array([(near != v).sum() if source == destination else len(near) for v, near in enumerate(graph[r])], np.int64)
+            if source != destination:
+                out[f"leaving.{r}"] = np.bincount(np.concatenate(graph[r]), minlength=COUNT[source]).astype(np.int64)
     init = {k: v.detach().numpy().copy() for k, v in p.items()}
     optimizer, losses = torch.optim.Adam(p.values(), lr=LR, weight_decay=WEIGHT_DECAY), []
     for v in p.values() if loss_kind else ():  # of a type without seeds in the first batch too
@@ -273,9 +314,9 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
             elif dims[name]:
                 x[name] = torch.from_numpy(features[name])[own]
         if step == 0 and norm == "batch":
-            of_types = forward(kind, layers, p, x, ids, hops, norm, residual, stats, False)
+            of_types = forward(kind, layers, p, x, ids, hops, norm, residual, stats, False, graph, fanout)
             out["forward"] = rows_of_seeds(of_types, ids, seeds).detach().numpy().copy()
-        logits = rows_of_seeds(forward(kind, layers, p, x, ids, hops, norm, residual, stats), ids, seeds)
+        logits = rows_of_seeds(forward(kind, layers, p, x, ids, hops, norm, residual, stats, True, graph, fanout), ids, seeds)
         if loss_kind:
             loss = link_loss(logits, p, *pairs, edges, decoder, loss_kind)
         else:
@@ -328,6 +369,15 @@ if __name__ == "__main__":
     make("gat2_trained", "gat", [3, 3], WIDTHS, 14, 5, trained=("author", "venue"), heads=1)
     make("gat3_layer", "gat", [2, 2, 2], WIDTHS, 12, 4, heads=2, norm="layer", residual=True)
     make("gat2_batch", "gat", [3, 3], WIDTHS | {"venue": 12}, 12, 4, trained=("venue",), heads=2, norm="batch", residual=True)
+    make("gcn2", "gcn", [3, 3], WIDTHS, 9, 5)
+    make("gcn3", "gcn", [2, 2, 2], WIDTHS, 8, 4)
+    make("gcn2_wide", "gcn", [-1, -1], {"paper": 30, "author": 24, "venue": 40}, 6, 4)
+    make("gcn2_bare", "gcn", [3, 3], {"paper": 10, "author": 6, "venue": 0}, 9, 5)
+    make("gcn2_trained", "gcn", [3, 3], WIDTHS, 7, 5, trained=("author", "venue"))
+    make("gcn3_layer", "gcn", [2, 3, 2], WIDTHS, 8, 4, norm="layer", residual=True)
+    make("gcn2_batch", "gcn", [2, 2], WIDTHS, 8, 5, trained=("venue",), norm="batch", residual=True)
+    make("link_gcn2", "gcn", [3, 3], WIDTHS, 9, 9, trained=("author",), loss_kind="bce", decoder="distmult")
+    make("link_gcn2_mlp", "gcn", [2, 2], WIDTHS, 8, 8, residual=True, loss_kind="margin", decoder="mlp", each=1)
     make("link_sage2", "sage", [3, 3], WIDTHS, 9, 9, trained=("author",), loss_kind="bce", decoder="distmult")
     make("link_sage3", "sage", [2, 2, 2], WIDTHS, 8, 8, norm="layer", residual=True, loss_kind="bce", each=3)
     make("link_sage_max2", "sage-max", [3, 3], WIDTHS, 7, 7, seeds=30, norm="batch", loss_kind="bce", decoder="mlp")
