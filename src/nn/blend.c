@@ -1,4 +1,5 @@
-/* Rows blended along the edges on processors: blocks of 64 destinations, or sources, are tasks.
+/* Rows blended along the edges on processors: blocks of 64 destinations are tasks,
+ * or ranges of sources.
  *
  *   edges of v, four at a time ──> z[v, 0], z[v, 1] ...     a few KiB that stay in cache
  *
@@ -9,20 +10,12 @@
 
 #include <string.h>
 
-/* ==== edges by destination, by source ==== */
+/* ==== edges by destination ==== */
 
-/* Where the next edge of each row goes: first[row + 1], until all are there. */
-static void count_rows(const struct og_blend_sort *op)
+/* From how many there are in first[i + 1] to where the next one goes, until all are there. */
+static void begin_rows(uint32_t *first, uint32_t n_rows)
 {
-    const struct og_block *b = op->block;
-    uint32_t *first = op->out.first;
-    memset(first, 0, ((size_t)op->out.n_rows + 1) * sizeof(*first));
-    for (uint32_t k = 0; k < b->n_lists; k++)
-        if (!op->by_source)
-            first[b->dst[k] + 1] += b->indptr[k + 1] - b->indptr[k];
-    for (uint64_t e = 0; op->by_source && e < b->n_edges; e++)
-        first[b->src[e] + 1]++;
-    for (uint32_t before = 0, r = 0; r < op->out.n_rows; r++) {
+    for (uint32_t before = 0, r = 0; r < n_rows; r++) {
         const uint32_t n = first[r + 1];
         first[r + 1] = before;
         before += n;
@@ -34,15 +27,16 @@ void og__cpu_blend_sort(struct og_nn_backend *be, const struct og_blend_sort *op
     (void)be;
     const struct og_block *b = op->block;
     uint32_t *next = op->out.first + 1;
-    count_rows(op);
+    memset(op->out.first, 0, ((size_t)op->out.n_rows + 1) * sizeof(*op->out.first));
+    for (uint32_t k = 0; k < b->n_lists; k++)
+        next[b->dst[k]] += b->indptr[k + 1] - b->indptr[k];
+    begin_rows(op->out.first, op->out.n_rows);
     for (uint32_t kind = 0; kind < b->n_relations; kind++)
         for (uint32_t k = b->relation[kind]; k < b->relation[kind + 1]; k++) {
             const float scale = 1 / (float)(b->indptr[k + 1] - b->indptr[k]);
-            for (uint32_t e = b->indptr[k]; e < b->indptr[k + 1]; e++) {
-                const uint32_t from = b->src[e], to = b->dst[k];
-                op->out.edge[next[op->by_source ? from : to]++] =
-                    (struct og_blend_edge){op->by_source ? to : from, kind, scale};
-            }
+            for (uint32_t e = b->indptr[k]; e < b->indptr[k + 1]; e++)
+                op->out.edge[next[b->dst[k]]++] =
+                    (struct og_blend_edge){b->src[e], b->dst[k], kind, scale};
         }
 }
 
@@ -159,14 +153,48 @@ void og__cpu_blend_weights(struct og_nn_backend *be, const struct og_blend_weigh
     }
 }
 
-/* ==== back: rows ==== */
+/* ==== back: rows ====
+ *
+ *   destinations ─────────────────────────────────────────> each of their rows once a range
+ *   sources, range 0   edges in the order of destinations    whose gradients stay in cache
+ *            range 1   ...
+ *
+ * Rows of destinations are as wide as all bases: by source, each edge would bring one from memory.
+ */
+
+enum { RANGE_BYTES = 1 << 20 };
+
+static uint32_t rows_of_range(const struct og_blend *f)
+{
+    return (uint32_t)OG_MAX(RANGE_BYTES / ((size_t)f->dim * sizeof(float)), (size_t)OG__BLOCK_ROWS);
+}
+
+static uint32_t n_ranges(const struct og_blend_rows *op)
+{
+    const uint32_t rows = rows_of_range(op->forward);
+    return (op->turned.n_rows + rows - 1) / rows;
+}
+
+/* The edges of each range of sources, in the order of destinations. */
+static void turn_edges(const struct og_blend_rows *op)
+{
+    const struct og_blend_edges *edges = &op->forward->edges;
+    const uint32_t n = edges->first[edges->n_rows], rows = rows_of_range(op->forward);
+    uint32_t *next = op->turned.first + 1;
+    memset(op->turned.first, 0, ((size_t)n_ranges(op) + 1) * sizeof(*op->turned.first));
+    for (uint32_t e = 0; e < n; e++)
+        next[edges->edge[e].row / rows]++;
+    begin_rows(op->turned.first, n_ranges(op));
+    for (uint32_t e = 0; e < n; e++)
+        op->turned.edge[next[edges->edge[e].row / rows]++] = edges->edge[e];
+}
 
 /* What goes back along an edge: the sums of its destination, four at a time. */
-static void add_sums(const struct og_blend_rows *op, const struct og_blend_edge *edge, float *dx)
+static void add_sums(const struct og_blend_rows *op, const struct og_blend_edge *edge)
 {
     const struct og_blend *f = op->forward;
     const size_t dim = (size_t)f->dim;
-    const float *dz = op->dz + edge->row * (f->n_base * dim);
+    const float *dz = op->dz + edge->to * (f->n_base * dim);
     const float *weight = f->weight + (size_t)edge->kind * f->n_base;
     for (uint32_t b = 0; b < f->n_base; b += OG__BUNCH) {
         const float *row[OG__BUNCH] = {0};
@@ -176,29 +204,30 @@ static void add_sums(const struct og_blend_rows *op, const struct og_blend_edge 
             row[i] = dz + (b + (uint32_t)i) * dim;
             by[i] = weight[b + (uint32_t)i] * edge->scale;
         }
-        og__add_bunch(dx, row, by, n, dim);
+        og__add_bunch(op->dx + edge->row * dim, row, by, n, dim);
     }
 }
 
-static void rows_block(void *arg, size_t block, int thread)
+static void rows_range(void *arg, size_t range, int thread)
 {
     (void)thread;
     const struct og_blend_rows *op = arg;
     const struct og_blend *f = op->forward;
-    const struct og_blend_edges *edges = &op->edges;
-    const size_t dim = (size_t)f->dim;
+    const struct og_blend_edge *edge = op->turned.edge;
+    const uint32_t end = op->turned.first[range + 1];
     const struct og_rows dz = og__dense(op->dz, f->edges.n_rows, (int)f->n_base * f->dim);
-    const uint32_t u0 = (uint32_t)block * OG__BLOCK_ROWS;
-    for (uint32_t u = u0; u < u0 + og__rows_in_block(edges->n_rows, block); u++) {
-        memset(op->dx + u * dim, 0, dim * sizeof(float));
-        for (uint32_t e = edges->first[u]; e < edges->first[u + 1]; e++) {
-            fetch_ahead(edges, &dz, e);
-            add_sums(op, &edges->edge[e], op->dx + u * dim);
-        }
+    const uint32_t ahead = og__rows_ahead(&dz), rows = rows_of_range(f);
+    const size_t u0 = range * rows, n = OG_MIN(rows, op->turned.n_rows - u0);
+    memset(op->dx + u0 * (size_t)f->dim, 0, n * (size_t)f->dim * sizeof(float));
+    for (uint32_t e = op->turned.first[range]; e < end; e++) {
+        if (e + ahead < end && edge[e + ahead].to != edge[e + ahead - 1].to)
+            og__fetch_row(&dz, edge[e + ahead].to);
+        add_sums(op, &edge[e]);
     }
 }
 
 void og__cpu_blend_rows(struct og_nn_backend *be, const struct og_blend_rows *op)
 {
-    og__pool_run(be->pool, og__n_blocks(op->edges.n_rows), rows_block, (void *)op);
+    turn_edges(op);
+    og__pool_run(be->pool, n_ranges(op), rows_range, (void *)op);
 }

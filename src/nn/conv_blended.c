@@ -86,13 +86,13 @@ out:
 static int rows_gradient(struct og_model *m, int l, const struct og_blend *forward,
                          struct og_err *err)
 {
-    struct og_blend_sort sort = {
-        .block = m->at.work[l].block, .by_source = true, .out = m->at.mixing.by_source};
-    sort.out.n_rows = sort.block->n_src;
-    const struct og_blend_rows op = {
-        .forward = forward, .edges = sort.out, .dz = forward->z, .dx = m->at.mixing.t};
-    int rc = m->ops->blend_sort(m->backend, &sort, err);
-    return rc < 0 ? rc : m->ops->blend_rows(m->backend, &op, err);
+    struct og_blend_rows op = {.forward = forward,
+                               .block = m->at.work[l].block,
+                               .turned = m->at.mixing.turned,
+                               .dz = forward->z,
+                               .dx = m->at.mixing.t};
+    op.turned.n_rows = op.block->n_src;
+    return m->ops->blend_rows(m->backend, &op, err);
 }
 
 int og__blended_backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,

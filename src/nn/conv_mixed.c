@@ -80,7 +80,7 @@ void og__carve_mixing(const struct og_nn_ops *ops, const struct og_model_config 
     out->list = og__carve(arena, lists * sizeof(*out->list));
     out->packed = og__carve(arena, packed);
     if (blends && training) {
-        out->by_source = carve_edges(arena, src, edges);
+        out->turned = carve_edges(arena, src, edges);
         out->nothing = og__carve(arena, ((size_t)src + 1) * sizeof(*out->nothing));
     }
     if (c->bases == 0)

@@ -66,10 +66,10 @@ struct og_layer_work {
 /* R-GCN: relations have their turns, a few at a time (conv_mixed.c). */
 struct og_mixing {
     float *t; /* [lists, F_out] of the layer at hand; where it blends, [S, F_in] */
-    struct og_blend_edges by_source; /* of the layer at hand, where it may blend; */
-    uint32_t *nothing;               /* [S + 1] lists without edges */
-    uint32_t *number;                /* [lists + 1] 0, 1, 2 ... */
-    uint32_t *first, *list;          /* [D + 1], [lists] the lists of each destination */
+    struct og_blend_edges turned; /* of the layer at hand, where it may blend; */
+    uint32_t *nothing;            /* [S + 1] lists without edges */
+    uint32_t *number;             /* [lists + 1] 0, 1, 2 ... */
+    uint32_t *first, *list;       /* [D + 1], [lists] the lists of each destination */
     float *matrix,
         *dmatrix; /* of the relations at hand, and their gradients; NULL: are parameters */
     float *partial;

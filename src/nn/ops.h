@@ -276,7 +276,7 @@ size_t og__mix_parts(size_t n);
  * the number of edges in its list. Tolerance: 1e-5 of the largest magnitude in z. */
 #define OG__TOLERANCE_BLEND 1e-5
 struct og_blend_edge {
-    uint32_t row, kind; /* its other end, its relation */
+    uint32_t row, to, kind; /* whose row is added, to which, its relation */
     float scale;
 };
 struct og_blend_edges {
@@ -284,11 +284,10 @@ struct og_blend_edges {
     uint32_t *first; /* [n_rows + 1] */
     struct og_blend_edge *edge;
 };
-/* The edges of a block by destination, or by source: those of a row in the order of the block. */
+/* The edges of a block by destination: those of a row in the order of the block. */
 struct og_blend_sort {
     const struct og_block *block;
-    bool by_source;
-    struct og_blend_edges out; /* [n_dst or n_src], [n_edges] */
+    struct og_blend_edges out; /* [n_dst], [n_edges] */
 };
 struct og_blend {
     struct og_blend_edges edges; /* by destination */
@@ -313,7 +312,8 @@ static inline size_t og__blend_columns(size_t n_kinds, int n_base)
 }
 struct og_blend_rows {
     const struct og_blend *forward;
-    struct og_blend_edges edges; /* by source */
+    const struct og_block *block;
+    struct og_blend_edges turned; /* scratch, [n_src], [n_edges]: as the backend wants them */
     const float *dz;
     float *dx; /* out, as x */
 };

@@ -190,10 +190,8 @@ static void ref_blend_sort(struct og_nn_backend *be, const struct og_blend_sort 
             for (uint32_t k = b->relation[kind]; k < b->relation[kind + 1]; k++)
                 for (uint32_t e = b->indptr[k]; e < b->indptr[k + 1]; e++) {
                     const float scale = 1 / (float)(b->indptr[k + 1] - b->indptr[k]);
-                    if (op->by_source && b->src[e] == row)
-                        op->out.edge[n++] = (struct og_blend_edge){b->dst[k], kind, scale};
-                    if (!op->by_source && b->dst[k] == row)
-                        op->out.edge[n++] = (struct og_blend_edge){b->src[e], kind, scale};
+                    if (b->dst[k] == row)
+                        op->out.edge[n++] = (struct og_blend_edge){b->src[e], row, kind, scale};
                 }
     }
     op->out.first[op->out.n_rows] = n;
@@ -244,14 +242,13 @@ static void ref_blend_rows(struct og_nn_backend *be, const struct og_blend_rows 
     (void)be;
     const struct og_blend *f = op->forward;
     const size_t dim = (size_t)f->dim;
-    for (uint32_t u = 0; u < op->edges.n_rows; u++)
+    for (uint32_t u = 0; u < f->n_src; u++)
         for (size_t j = 0; j < dim; j++) {
             double sum = 0;
-            for (uint32_t i = op->edges.first[u]; i < op->edges.first[u + 1]; i++) {
-                const struct og_blend_edge *e = &op->edges.edge[i];
-                for (uint32_t b = 0; b < f->n_base; b++)
-                    sum +=
-                        coefficient(f, e, b) * (double)op->dz[(e->row * f->n_base + b) * dim + j];
+            for (uint32_t i = 0; i < f->edges.first[f->edges.n_rows]; i++) {
+                const struct og_blend_edge *e = &f->edges.edge[i];
+                for (uint32_t b = 0; e->row == u && b < f->n_base; b++)
+                    sum += coefficient(f, e, b) * (double)op->dz[(e->to * f->n_base + b) * dim + j];
             }
             op->dx[u * dim + j] = (float)sum;
         }

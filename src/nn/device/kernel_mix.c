@@ -81,7 +81,8 @@ OG_KERNEL(og__k_blend_edges, og_k_blend_sort)
         return;
     const uint32_t e = op->moved[i], list = og_owner(b->indptr, b->n_lists, e);
     struct og_blend_edge *edge = &op->edge[i];
-    edge->row = op->by_source ? b->dst[list] : b->src[e];
+    edge->row = b->src[e];
+    edge->to = b->dst[list];
     edge->kind = og_owner(b->relation, b->n_relations, list);
     edge->scale = 1 / (float)(b->indptr[list + 1] - b->indptr[list]);
 }
@@ -122,7 +123,7 @@ OG_KERNEL(og__k_blend_rows, og_k_blend)
         float sum = 0;
         for (uint32_t i = op->source.first[u]; i < op->source.first[u + 1]; i++) {
             const struct og_blend_edge *e = &op->source.edge[i];
-            const float *dz = op->dz + (size_t)e->row * f->n_base * dim + j;
+            const float *dz = op->dz + (size_t)e->to * f->n_base * dim + j;
             for (uint32_t b = 0; b < f->n_base; b++)
                 sum += coefficient_of(f, e, b) * dz[(size_t)b * dim];
         }
@@ -152,10 +153,9 @@ OG_KERNEL(og__k_blend_parts, og_k_blend)
     const uint32_t end = first + og_part_start(n, op->n_parts, part + 1);
     float sum = 0;
     for (uint32_t i = first + og_part_start(n, op->n_parts, part); i < end; i++) {
-        const uint32_t at = op->of_kind[i], v = og_owner(f->edges.first, f->edges.n_rows, at);
-        const struct og_blend_edge *e = &f->edges.edge[at];
+        const struct og_blend_edge *e = &f->edges.edge[op->of_kind[i]];
         const float *x = f->x + (size_t)e->row * dim;
-        const float *dz = op->dz + ((size_t)v * f->n_base + b) * dim;
+        const float *dz = op->dz + ((size_t)e->to * f->n_base + b) * dim;
         for (uint32_t j = og_lane(); j < dim; j += OG_LANES)
             sum += e->scale * (x[j] * dz[j]);
     }

@@ -31,26 +31,32 @@ out:
 
 /* ==== edges by their ends ==== */
 
-int og__device_blend_sort(struct og_nn_backend *be, const struct og_blend_sort *op,
-                          struct og_err *err)
+static int sort_edges(struct og_nn_backend *be, const struct og_block *block, bool by_source,
+                      const struct og_blend_edges *out, struct og_err *err)
 {
-    const size_t n = (size_t)op->block->n_edges;
+    const size_t n = (size_t)block->n_edges;
     const size_t key_bytes = og__device_room_of(n * sizeof(uint32_t));
     uint32_t *moved;
     int rc;
     OG_TRY(og__device_room(be, key_bytes + og__device_lists_bytes(be, n), err));
-    struct og_k_blend_sort args = {.block = *op->block,
-                                   .by_source = op->by_source,
+    struct og_k_blend_sort args = {.block = *block,
+                                   .by_source = by_source,
                                    .key = (uint32_t *)(void *)be->room,
-                                   .edge = op->out.edge};
+                                   .edge = out->edge};
     const struct og_listing l = {
-        .n = n, .key = args.key, .bound = op->out.n_rows, .first = op->out.first};
+        .n = n, .key = args.key, .bound = out->n_rows, .first = out->first};
     OG_TRY(OG__EACH_ITEM(be, og__k_blend_keys, n, &args, err));
     OG_TRY(og__device_list(be, &l, be->room + key_bytes, &moved, err));
     args.moved = moved;
     OG_TRY(OG__EACH_ITEM(be, og__k_blend_edges, n, &args, err));
 out:
     return rc;
+}
+
+int og__device_blend_sort(struct og_nn_backend *be, const struct og_blend_sort *op,
+                          struct og_err *err)
+{
+    return sort_edges(be, op->block, false, &op->out, err);
 }
 
 /* ==== rows ==== */
@@ -65,8 +71,9 @@ int og__device_blend_rows(struct og_nn_backend *be, const struct og_blend_rows *
                           struct og_err *err)
 {
     const struct og_k_blend args = {
-        .op = *op->forward, .dz = op->dz, .source = op->edges, .dx = op->dx};
-    return OG__EACH_WARP(be, og__k_blend_rows, op->edges.n_rows, &args, err);
+        .op = *op->forward, .dz = op->dz, .source = op->turned, .dx = op->dx};
+    int rc = sort_edges(be, op->block, true, &op->turned, err);
+    return rc < 0 ? rc : OG__EACH_WARP(be, og__k_blend_rows, op->turned.n_rows, &args, err);
 }
 
 /* | kinds of edges | first of each kind | lists while they are sorted | parts | */
