@@ -15,10 +15,9 @@ import time
 
 import numpy as np
 import workers
-from workers import BASE, KINDS, OUTGROW, assert_same, leftovers, metrics, summary, train, trained
+from workers import BASE, KINDS, OUTGROW, STEP, assert_same, leftovers, metrics, summary, train, trained
 
 EXCHANGE = ["--exchange"]
-STEP = int(os.environ.get("OG_WAYS_STEP", 1))  # of ways that are told one in so many, for builds that are slow and look at something else
 POLICIES = [["--policy", "degree", "--cache", "5%"],
             ["--policy", "belady", "--cache", "5%", "--superbatch", "3"],
             ["--policy", "lru", "--cache", "3%"],

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "device/virtual.h"
+#include "support/runs.h"
 
 #include <dirent.h>
 #include <jansson.h>
@@ -102,7 +103,8 @@ static void traces_are_the_same(void **state)
         g.degree = k ? 24 : 9;
         if (og_generate(dataset, &g, NULL, &err) < 0)
             fail_msg("%s", err.message);
-        for (size_t i = 0; i < OG_COUNT(ways); i++)
+        for (size_t i = (size_t)k % test_ways_step_of(2); i < OG_COUNT(ways);
+             i += test_ways_step_of(2))
             compare(dataset, ways[i]);
     }
 }

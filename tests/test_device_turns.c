@@ -101,7 +101,7 @@ static void what_turns_read_is_told(void **state)
                                        "trace_bytes_read", NULL};
     char memory[32];
     memory_for(200, memory);
-    for (size_t i = 0; i < OG_COUNT(pairs); i++) {
+    for (size_t i = 0; i < OG_COUNT(pairs); i += test_ways_step()) {
         struct pair p = pairs[i];
         p.superbatch = "all";
         const char **way = way_of(&p, memory);
@@ -150,7 +150,7 @@ static void slots_that_were_lent_are_filled_again(void **state)
     char memory[32];
     memory_for(200, memory);
     struct result without = train(plain);
-    for (size_t i = 0; i < OG_COUNT(pairs); i++) {
+    for (size_t i = 0; i < OG_COUNT(pairs); i += test_ways_step_of(3)) {
         char little[32];
         struct pair p = pairs[i];
         p.superbatch = "3";
@@ -232,7 +232,7 @@ static void whoever_trains_takes_turns(void **state)
     long long peers = 0;
     for (size_t i = 0; i < OG_COUNT(hands); i++) {
         struct result without = train_without(&hands[i]);
-        for (size_t k = i; k < OG_COUNT(pairs); k += 6) {
+        for (size_t k = i; k < OG_COUNT(pairs); k += 6 * test_ways_step()) {
             become(i + k);
             peers += train_in_turns(&hands[i], &pairs[k], NULL, &without);
             og__virtual_become(&og__virtual_usual);
@@ -247,7 +247,7 @@ static void whoever_trains_lends_slots(void **state)
 {
     (void)state;
     of_a_virtual_device();
-    for (size_t i = 0; i < OG_COUNT(hands); i++) {
+    for (size_t i = 0; i < OG_COUNT(hands); i += test_ways_step_of(3)) {
         struct result without = train_without(&hands[i]);
         struct pair p = pairs[i % 2 ? i : 0];
         const char *sizes[WORDS] = {NULL};
@@ -286,7 +286,7 @@ static void samples_made_beforehand_take_turns(void **state)
     og_options_release(&opt);
     for (size_t i = 0; i < OG_COUNT(hands); i += 3) {
         struct result without = train_without(&hands[i]);
-        for (size_t k = i / 3; k < OG_COUNT(pairs); k += 6)
+        for (size_t k = i / 3; k < OG_COUNT(pairs); k += 6 * test_ways_step())
             (void)train_in_turns(&hands[i], &pairs[k], samples, &without);
         drop(&without);
     }

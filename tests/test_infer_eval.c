@@ -9,7 +9,7 @@ static void any_memory_and_threads_give_the_same_bytes(void **state)
     (void)state;
     static const char *const threads[] = {"1", "2", "3"};
     make_larger_graph();
-    for (size_t i = 0; i < OG_COUNT(models); i++) {
+    for (size_t i = 0; i < OG_COUNT(models); i += test_ways_step_of(3)) {
         struct og_model_config c = shaped(i, 2, HIDDEN);
         const char *few = threads[i % OG_COUNT(threads)],
                    *other = threads[(i + 1) % OG_COUNT(threads)];
@@ -37,7 +37,7 @@ static void the_memory_that_is_named_is_enough(void **state)
     static const char words[] = "the smallest that would do is --memory ";
     int named = 0;
     make_larger_graph();
-    for (size_t i = 0; i < OG_COUNT(models); i++) {
+    for (size_t i = 0; i < OG_COUNT(models); i += test_ways_step_of(3)) {
         struct og_model_config c = shaped(i, 2, HIDDEN);
         struct og_err err = {0};
         char memory[16];

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "dataset/dataset.h"
 #include "oracles/ops_guarded.h"
+#include "support/runs.h"
 
 #include <jansson.h>
 #include <signal.h>
@@ -213,7 +214,7 @@ static void assert_same(const struct model *m)
     forget("guarded");
 }
 
-/* ---- models x tasks x optimisers ---- */
+/* ---- models x tasks, and each with either optimiser ---- */
 
 static const char *const convolutions[][9] = {
     {"model", "gcn", "norm", "batch", NULL},
@@ -248,11 +249,12 @@ static void append(struct model *m, const char *const *options)
         m->options[n++] = options[i];
 }
 
-static void all_tasks_of(const char *optimizer)
+/* Of a model's tasks one in so many, another one of the next model. */
+static void tasks_of_all(const char *optimizer, size_t first, size_t step)
 {
     const char *const with[] = {"optimizer", optimizer, NULL};
     for (size_t c = 0; c < OG_COUNT(convolutions); c++)
-        for (size_t t = 0; t < OG_COUNT(tasks); t++) {
+        for (size_t t = (c + first) % step; t < OG_COUNT(tasks); t += step) {
             struct model m = {.labels = tasks[t].labels, .link = tasks[t].link};
             append(&m, convolutions[c]);
             append(&m, tasks[t].options);
@@ -264,13 +266,13 @@ static void all_tasks_of(const char *optimizer)
 static void every_model_and_task_is_trained_with_adam(void **state)
 {
     (void)state;
-    all_tasks_of("adam");
+    tasks_of_all("adam", 0, test_ways_step_of(OG_COUNT(tasks)));
 }
 
-static void every_model_and_task_is_trained_with_sgd(void **state)
+static void every_model_and_some_task_is_trained_with_sgd(void **state)
 {
     (void)state;
-    all_tasks_of("sgd");
+    tasks_of_all("sgd", 2, OG_COUNT(tasks));
 }
 
 /* Its own memory was used, for all of it, and is given back. */
@@ -370,7 +372,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_else_touches_its_memory),
         cmocka_unit_test(every_model_and_task_is_trained_with_adam),
-        cmocka_unit_test(every_model_and_task_is_trained_with_sgd),
+        cmocka_unit_test(every_model_and_some_task_is_trained_with_sgd),
         cmocka_unit_test(its_memory_was_used),
     };
     return cmocka_run_group_tests(tests, make_graphs, remove_folder);

@@ -7,6 +7,14 @@ import sys
 OUTGROW = os.path.abspath(sys.argv[1])
 SANITIZED = any(word in pathlib.Path(OUTGROW).read_bytes() for word in (b"__asan_init", b"__tsan_init"))  # which has memory of its own
 
+STEP = int(os.environ.get("OG_WAYS_STEP", 1))
+
+
+def some(ways, turn, n):
+    """Of the ways in which a run is made again: all of them, or one in OG_WAYS_STEP for builds that are slow and look at something else, at most one in n; others another turn."""
+    step = min(STEP, n)
+    return list(ways)[turn % step::step]
+
 
 def outgrow(*args):
     return subprocess.run([OUTGROW, *map(str, args), "--quiet"], capture_output=True, text=True)

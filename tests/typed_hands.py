@@ -14,7 +14,7 @@ import tempfile
 import time
 
 import numpy as np
-from typed_command import OUTGROW, SANITIZED, outgrow, refused, run
+from typed_command import OUTGROW, SANITIZED, outgrow, refused, run, some
 
 TRAIN = ["--epochs", 2, "--batch", 25, "--fanout", "4,3", "--hidden", 12, "--threads", 2, "--lr", 0.01, "--embedding", 20, "--accumulate", 4, "--dropout", 0.3]
 RELATIONS = ["author:writes:paper:3", "paper:cites:paper:4", "paper:written.by:author:2", "venue:has:paper:1", "paper:at:venue:5"]
@@ -36,9 +36,9 @@ def losses(name):
     return [(line.get("loss"), line.get("valid_loss"), line.get("valid_metrics")) for line in lines]
 
 
-def same_bytes(graph, kind, *model, hands=HANDS):
+def same_bytes(graph, kind, turn, *model, hands=HANDS):
     run("train", graph, *TRAIN, *model, *ONE, "--trainers", 1, "--run", f"{kind}-one")
-    for name, way in hands.items():
+    for name, way in some(hands.items(), turn, 3 if hands is HANDS else 1):
         own = f"{kind}-{name}"
         run("train", graph, *TRAIN, *model, *way, "--run", own)
         for file in "best.safetensors", "checkpoint.safetensors":
@@ -51,17 +51,17 @@ def same_bytes(graph, kind, *model, hands=HANDS):
 
 
 def convolutions_of_relations():
-    same_bytes("widths", "sage", "--model", "sage", "--norm", "batch", "--residual", "--input-dropout", 0.1)
-    same_bytes("widths", "gat", "--model", "gat", "--heads", 2, "--relation-fanout", "cites=5,2", hands={"trainers": HANDS["trainers"], "workers": HANDS["workers"]})
-    same_bytes("widths", "gcn", "--model", "gcn", "--relation-fanout", "cites=5,2", hands={"workers": HANDS["workers"]})
+    same_bytes("widths", "sage", 0, "--model", "sage", "--norm", "batch", "--residual", "--input-dropout", 0.1)
+    same_bytes("widths", "gat", 0, "--model", "gat", "--heads", 2, "--relation-fanout", "cites=5,2", hands={"trainers": HANDS["trainers"], "workers": HANDS["workers"]})
+    same_bytes("widths", "gcn", 0, "--model", "gcn", "--relation-fanout", "cites=5,2", hands={"workers": HANDS["workers"]})
 
 
 def matrices_of_bases():
-    same_bytes("alike", "rgcn", "--model", "rgcn", "--bases", 2, "--norm", "batch", "--staleness", 1)
+    same_bytes("alike", "rgcn", 1, "--model", "rgcn", "--bases", 2, "--norm", "batch", "--staleness", 1)
 
 
 def links():
-    same_bytes("alike", "link", "--model", "rgcn", "--task", "link", "--decoder", "distmult", "--eval-every", 2)
+    same_bytes("alike", "link", 2, "--model", "rgcn", "--task", "link", "--decoder", "distmult", "--eval-every", 2)
 
 
 def trainers_are_measured_where_left_open():

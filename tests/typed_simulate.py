@@ -10,7 +10,7 @@ import pathlib
 import shutil
 import tempfile
 
-from typed_command import outgrow, refused, run
+from typed_command import outgrow, refused, run, some
 
 try:
     import numpy as np
@@ -38,12 +38,12 @@ def total(epochs, key):
 
 
 def figures_are_those_of_runs():
-    for kind, more in (("node", []), ("parts", ["--superbatch", 4]), ("disk", ["--topology", "disk"]), ("labor", ["--sampler", "labor"]),
-                       ("link", ["--task", "link", "--relation", "cites"])):
+    for turn, (kind, more) in enumerate((("node", []), ("parts", ["--superbatch", 4]), ("disk", ["--topology", "disk"]), ("labor", ["--sampler", "labor"]),
+                       ("link", ["--task", "link", "--relation", "cites"]))):
         got, _ = simulate("graph", POLICIES, CACHES, *more)
         policies = POLICIES if kind == "node" else ["degree", "pagerank", "lru", "belady", "frequency", "hybrid", "sweep"]
-        for policy in policies:
-            for cache in CACHES[1:3] if kind == "node" else CACHES[1:2]:
+        for i, policy in enumerate(policies if kind == "node" else some(policies, turn, 3)):
+            for cache in some(CACHES[1:3], i, 2) if kind == "node" else CACHES[1:2]:
                 name = f"{kind}-{policy}-{cache}"
                 run("train", "graph", *SAMPLED, "--embedding", 6, "--hidden", 8, "--eval-every", 0, "--policy", policy, "--cache", cache, *more, "--run", name)
                 summary = json.loads(pathlib.Path(name, "summary.json").read_text())

@@ -14,7 +14,7 @@ import struct
 import sys
 import tempfile
 
-from typed_command import SANITIZED, refused, run
+from typed_command import SANITIZED, refused, run, some
 
 try:
     import numpy as np
@@ -342,7 +342,7 @@ def rows_are_those_of_samples():
 def samples_made_beforehand():
     """The batches of the run, read back: the same bits however rows come; what is not what was written is refused."""
     few = [*RUN[:2], *RUN[4:], "--relation-fanout", "cites=3,2", "--embedding", 6, "--dropout", 0.2]
-    for name, more in ("once", []), ("drawn", ["--resample-every", 2]):
+    for turn, (name, more) in enumerate((("once", []), ("drawn", ["--resample-every", 2]))):
         options = [*few, "--batch", 50, *more]
         run("train", "bare", *options, "--run", f"asked-{name}")
         run("sample", "bare", *options, "--out", f"samples-{name}")
@@ -350,10 +350,10 @@ def samples_made_beforehand():
         whole = pathlib.Path(f"asked-{name}/checkpoint.safetensors").read_bytes()
         arrays = ["ids"] + [f"hop{h}_{what}" for h in (1, 2) for what in ("src", "dst", "rel")]
         lists = sum(np.load(f"samples-{name}/{array}.npy").nbytes for array in arrays)
-        for i, way in enumerate(([], ["--topology", "disk", "--policy", "lru", "--cache", "20K"], ["--policy", "belady", "--cache", "20K", "--superbatch", 3],
+        for i, way in some(enumerate(([], ["--topology", "disk", "--policy", "lru", "--cache", "20K"], ["--policy", "belady", "--cache", "20K", "--superbatch", 3],
                                  ["--policy", "frequency", "--cache", "20K", "--layout", "packed"], ["--policy", "none", "--layout", "segmented"],
                                  ["--policy", "degree", "--layout", "packed", "--cache", "10K"], ["--trainers", 2],
-                                 ["--alternate", "--policy", "belady", "--cache", "20K", "--layout", "packed"])):
+                                 ["--alternate", "--policy", "belady", "--cache", "20K", "--layout", "packed"])), turn, 2):
             here = f"read-{name}{i}"
             run("train", "bare", *options, "--samples", f"samples-{name}", *way, "--run", here)
             assert pathlib.Path(here, "checkpoint.safetensors").read_bytes() == whole, (name, way)
@@ -362,7 +362,7 @@ def samples_made_beforehand():
             assert all(e["topology_bytes_read"] == 0 for e in epochs), way
             assert sum(e["trace_bytes_read"] for e in draws) == lists or "--alternate" in way, (way, lists, [e["trace_bytes_read"] for e in epochs])
         plan = json.loads(run("plan", "bare", *options, "--samples", f"samples-{name}", "--policy", "none", "--json"))
-        got = json.loads(pathlib.Path(f"read-{name}0/summary.json").read_text())
+        got = json.loads(pathlib.Path(here, "summary.json").read_text())
         assert plan["predicted"]["rows"] == got["epochs"][0]["rows"], name
     options = [*few, "--batch", 50]
     for file, at in ("hop1_rel", 30), ("hop2_rel", 100), ("hop2_src", 40), ("ids", 60), ("hop1_dst", 20):
@@ -398,11 +398,11 @@ def a_run_goes_on_where_it_stopped():
 
 def relations_share_bases():
     """R-GCN: the same bits however rows come, evaluations and predictions of NumPy, a run that goes on; a matrix each relation, and mixed ones."""
-    for name, more in (("each", []), ("bases", ["--bases", 2, "--residual", "--norm", "batch"])):
+    for turn, (name, more) in enumerate((("each", []), ("bases", ["--bases", 2, "--residual", "--norm", "batch"]))):
         options = ["--model", "rgcn", *more, "--embedding", 20, "--dropout", 0.3, "--input-dropout", 0.1, "--relation-fanout", "cites=5,2"]
         base = train("relations", f"rgcn-{name}", "--policy", "degree", *options)
         whole = pathlib.Path(f"rgcn-{name}/checkpoint.safetensors").read_bytes()
-        for i, way in enumerate(WAYS.values()):
+        for i, way in some(enumerate(WAYS.values()), turn, 2):
             got = train("relations", f"rgcn-{name}{i}", *way, *options)
             assert pathlib.Path(f"rgcn-{name}{i}/checkpoint.safetensors").read_bytes() == whole, way
             assert SANITIZED or got["peak_rss_bytes"] <= 120 << 20, (name, got["peak_rss_bytes"])

@@ -27,6 +27,12 @@ size_t test_ways_step(void)
     return step > 0 ? step : 1;
 }
 
+size_t test_ways_step_of(size_t n)
+{
+    const size_t step = test_ways_step();
+    return step < n ? step : n;
+}
+
 void test_note_message(void *said, int level, const char *text)
 {
     struct test_said *s = said;

@@ -24,6 +24,9 @@ void test_count_batch(void *stopper, const struct og_progress *p);
  * OG_WAYS_STEP, for builds that are slow and look at something else. */
 size_t test_ways_step(void);
 
+/* The same where there are few ways, or what follows one is long: n at most. */
+size_t test_ways_step_of(size_t n);
+
 /* An observer's message: all lines that were said, whatever their level, as far as they fit. */
 struct test_said {
     char text[8192];
