@@ -1,9 +1,10 @@
 /* How the budget is shared out, before anything large is taken: a function of what is asked, what
  * is known, and a way.
  *
- *   fixed: process, topology, seeds, labels, degrees, samplers, batches, plans, read buffers,
- * model, activations ahead: trace of a superbatch, tables of the policy rest:  staging areas for
- * the misses of batches in flight | feature cache
+ *   fixed: process, topology, seeds, labels, degrees, samplers, batches, plans,
+ *          read buffers, model, activations
+ *   ahead: trace of a superbatch, tables of the policy
+ *   rest:  staging areas for the misses of batches in flight | feature cache
  *
  * The more rows the cache holds the fewer miss, so staging and cache are settled together, from
  * the misses of the pilot batches.

@@ -1,4 +1,4 @@
-/* Rows blended along the edges on processors: blocks of 64 destinations are tasks,
+/* Rows blended along the edges on processors: tasks are blocks of 64 destinations,
  * or ranges of sources.
  *
  *   edges of v, four at a time ──> z[v, 0], z[v, 1] ...     a few KiB that stay in cache

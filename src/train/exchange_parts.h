@@ -40,7 +40,6 @@ struct og_rows_kind {
  *
  * A place in it is a number of units, so that rows of any width have one. */
 struct og_kinds {
-    const struct og_kinds_ops *ops;
     uint32_t n;
     uint32_t *end;             /* [n] nodes of the graph */
     struct og_rows_kind *kind; /* [n] */

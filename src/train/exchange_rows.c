@@ -6,95 +6,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what rows of one width and of several differ in ---- */
-
-struct og_kinds_ops {
-    int (*reserve)(const struct og_exchange *x, struct og_planned_ids *room, uint32_t n,
-                   struct og_err *err);
-    int (*list)(const struct og_exchange *x, struct og_planned_ids *room, const uint32_t **ids,
-                uint32_t *n, struct og_err *err);
-    int (*serve)(struct og_exchange *x, const struct og_demanded *asked, struct og_err *err);
-};
-
-/* All ids have rows, and lie as they are listed. */
-static int reserve_none(const struct og_exchange *x, struct og_planned_ids *room, uint32_t n,
-                        struct og_err *err)
-{
-    (void)x;
-    (void)room;
-    (void)n;
-    (void)err;
-    return 0;
-}
-
-static int list_all(const struct og_exchange *x, struct og_planned_ids *room, const uint32_t **ids,
-                    uint32_t *n, struct og_err *err)
-{
-    (void)x;
-    (void)room;
-    (void)ids;
-    (void)n;
-    (void)err;
-    return 0;
-}
-
-static int serve_all(struct og_exchange *x, const struct og_demanded *asked, struct og_err *err)
-{
-    (void)asked;
-    (void)x;
-    (void)err;
-    return 0;
-}
-
-static const struct og_kinds_ops of_one = {reserve_none, list_all, serve_all};
-
-static int reserve_typed(const struct og_exchange *x, struct og_planned_ids *room, uint32_t n,
-                         struct og_err *err)
-{
-    (void)x;
-    return og__planned_ids_reserve(room, n, err);
-}
-
-static int list_typed(const struct og_exchange *x, struct og_planned_ids *room,
-                      const uint32_t **ids, uint32_t *n, struct og_err *err)
-{
-    const int rc = og__planned_ids_list(room, x->path->facts->types, *ids, *n, err);
-    *ids = room->ids;
-    *n = room->n;
-    return rc;
-}
-
-/* Whoever gathers them looks at their types. */
-static int serve_typed(struct og_exchange *x, const struct og_demanded *asked, struct og_err *err)
-{
-    struct og_planned_ids *p = &x->served.planned;
-    const int rc = og__planned_ids_reserve(p, asked->n, err);
-    if (rc < 0)
-        return rc;
-    for (uint32_t i = 0; i < asked->n; i++)
-        p->ids[i] = asked->ids[i];
-    p->n = asked->n;
-    og__rows_of_own(x->path->config, p->ids, p->n);
-    return 0;
-}
-
-static const struct og_kinds_ops of_types = {reserve_typed, list_typed, serve_typed};
+/* ---- which ids have rows: of a graph of one type all ---- */
 
 int og__kinds_reserve(const struct og_exchange *x, struct og_planned_ids *room, uint32_t n,
                       struct og_err *err)
 {
-    return x->kinds.ops->reserve(x, room, n, err);
+    return x->path->facts->types ? og__planned_ids_reserve(room, n, err) : 0;
 }
 
 int og__kinds_list(const struct og_exchange *x, struct og_planned_ids *room, const uint32_t **ids,
                    uint32_t *n, struct og_err *err)
 {
-    return x->kinds.ops->list(x, room, ids, n, err);
+    const struct og_graph_types *types = x->path->facts->types;
+    if (!types)
+        return 0;
+    const int rc = og__planned_ids_list(room, types, *ids, *n, err);
+    *ids = room->ids;
+    *n = room->n;
+    return rc;
 }
 
+/* Whoever gathers rows of types looks at the types of the list. */
 int og__kinds_serve(struct og_exchange *x, const struct og_demanded *asked, struct og_err *err)
 {
-    return x->kinds.ops->serve(x, asked, err);
+    struct og_planned_ids *p = &x->served.planned;
+    const int rc = og__kinds_reserve(x, p, asked->n, err);
+    if (rc < 0 || !x->path->facts->types)
+        return rc;
+    if (asked->n > 0)
+        memcpy(p->ids, asked->ids, asked->n * sizeof(*p->ids));
+    p->n = asked->n;
+    og__rows_of_own(x->path->config, p->ids, p->n);
+    return 0;
 }
 
 /* ---- open and close ---- */
@@ -126,7 +69,6 @@ int og__kinds_open(struct og_exchange *x, struct og_err *err)
     const struct og_facts *f = x->path->facts;
     const uint32_t n = f->types ? f->types->n_types : 1;
     struct og_kinds *k = &x->kinds;
-    k->ops = f->types ? &of_types : &of_one;
     k->end = calloc(n, sizeof(*k->end));
     k->kind = calloc(n, sizeof(*k->kind));
     k->views = calloc((size_t)OG__RECEIVED * n, sizeof(*k->views));
