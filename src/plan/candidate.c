@@ -6,8 +6,9 @@
  *
  *   trace ──> policy ──> misses, batch by batch ──> a superbatch's packing ──> packed
  *                            └──> raw                                     └──> segmented */
-#include "plan/candidate.h"
+#include "plan/candidate_parts.h"
 
+#include "plan/lanes.h"
 #include "plan/policy_ops.h"
 #include "plan/segments.h"
 
@@ -28,18 +29,7 @@ void og__candidate_refuse(struct og_estimate *e, const char *fmt, ...)
     va_end(args);
 }
 
-static void add_io(struct og_io_counts *sum, struct og_io_counts more)
-{
-    sum->reads += more.reads;
-    sum->bytes += more.bytes;
-}
-
 /* ---- what cannot be ---- */
-
-static bool writes(const struct og_candidate *c)
-{
-    return c->layout == OG__PACKED || c->layout == OG__SEGMENTED;
-}
 
 /* Does a pack stay right when its batches come in another order? */
 static bool cache_stays(const struct og_candidate *c)
@@ -50,7 +40,7 @@ static bool cache_stays(const struct og_candidate *c)
 /* Why it makes no sense, or NULL. */
 static const char *unsound(const struct og_choice *given, const struct og_candidate *c)
 {
-    bool reuses = writes(c) && c->resample_every > 1;
+    bool reuses = og__candidate_writes(c) && c->resample_every > 1;
     if (c->resample_every == 0)
         return "each sample is trained at least once";
     if (c->superbatch == 0 && og__policy_looks_ahead(c->policy.kind))
@@ -363,7 +353,7 @@ static int add_sweep(const struct pass *p, const struct og_candidate *c, struct 
     OG_TRY(og__sweep_share(&p->packing, c->sweep_memory, &sweep, err));
     OG_TRY(og__packing_predict(&p->packing, &sweep, &p->given->rule, cost, err));
 out:
-    add_io(&e->counts.sweep, cost->sweep);
+    og__add_io(&e->counts.sweep, cost->sweep);
     return rc;
 }
 
@@ -372,7 +362,7 @@ static int add_packed(const struct pass *p, const struct og_candidate *c, struct
 {
     struct og_packing_cost cost;
     int rc = add_sweep(p, c, e, &cost, err);
-    add_io(&e->counts.batches, cost.back);
+    og__add_io(&e->counts.batches, cost.back);
     note_container(cost.bytes_written, &e->counts);
     return rc;
 }
@@ -386,7 +376,7 @@ static int count_segments(const struct pass *p, struct og_segments *s, uint32_t 
     int rc;
     OG_TRY(io ? og__count_segments(s, size, &p->given->rule, io, err) : -ENOMEM);
     for (uint32_t b = 0; b < n; b++)
-        add_io(sum, io[b]);
+        og__add_io(sum, io[b]);
 out:
     og__release(p->given->budget, io, n * sizeof(*io), part);
     return rc;
@@ -570,22 +560,9 @@ out:
     return rc;
 }
 
-static void check_memory(const struct og_choice *given, const struct og_candidate *c,
-                         struct og_estimate *e)
+int og__candidates_count_width(const struct og_choice *given, const struct og_candidate *c,
+                               uint32_t n, struct og_estimate *out, struct og_err *err)
 {
-    char asked[32];
-    char there[32];
-    if (c->memory > given->memory_limit)
-        og__candidate_refuse(e, "asks for %s of memory, %s are there",
-                             og__human_bytes(asked, (double)c->memory),
-                             og__human_bytes(there, (double)given->memory_limit));
-}
-
-int og__candidates_count(const struct og_choice *given, const struct og_candidate *c, uint32_t n,
-                         struct og_estimate *out, struct og_err *err)
-{
-    if (n > OG__MOST_SIZES)
-        return og__fail(err, -EINVAL, NULL, "%u candidates: at most %d at once", n, OG__MOST_SIZES);
     for (uint32_t i = 0; i < n; i++) {
         const char *reason = unsound(given, &c[i]);
         out[i] = (struct og_estimate){.candidate = i, .possible = true, .memory = c[i].memory};
@@ -602,9 +579,7 @@ int og__candidates_count(const struct og_choice *given, const struct og_candidat
     OG_TRY(run_passes(given, pass, form_passes(given, &condensed, c, n, out, members, pass), err));
     for (uint32_t i = 0; i < n; i++) {
         out[i].counted &= out[i].possible;
-        if (out[i].counted)
-            check_memory(given, &c[i], &out[i]);
-        else
+        if (!out[i].counted)
             out[i].counts = (struct og_candidate_counts){0};
     }
 out:

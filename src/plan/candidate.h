@@ -2,7 +2,8 @@
  *
  *   trace, facts, capacities ──> counts      rows, reads, bytes: exact, by running the policies and
  *                                            layouts over the trace without reading anything
- *   counts, disk, times ───────> seconds     a model of the flow, a dozen lines
+ *   counts, epochs ────────────> io          what an epoch reads and writes of rows
+ *   io, disk, times ───────────> seconds     a model of the flow, a dozen lines
  *   seconds ───────────────────> ranking     the fastest that memory and disk allow, and why
  *
  * Pure: no I/O, no clock; the same arguments give the same answer. */
@@ -17,6 +18,7 @@
 /* A way to do it. */
 struct og_candidate {
     struct og_policy_setup policy; /* with its cache: n_slots */
+    const uint64_t *slots; /* [n_widths] of which so many are for rows of each width. Borrowed */
     /* a device's cache over that one, whose policy is then `host` of these; NULL: none. Borrowed */
     const struct og_tiers_setup *tiers;
     enum og__layout layout;
@@ -61,6 +63,17 @@ struct og_flow_times {
     int threads;        /* cores */
 };
 
+/* Rows of one width among those of several: those of a type of nodes, which follow each other, and
+ * have slots of their own. All of it is meant as in og_choice. */
+struct og_choice_width {
+    uint32_t first;        /* node; in the trace it is 0 */
+    struct og_trace trace; /* of its nodes, in as many batches */
+    uint64_t n_nodes;
+    double distinct, growth, slowing;
+    struct og_read_rule rule;
+    size_t row_bytes;
+};
+
 /* What all candidates are judged by. */
 struct og_choice {
     struct og_trace trace; /* training batches, in order: best an epoch or several */
@@ -93,6 +106,11 @@ struct og_choice {
     struct og_pool *pool;
     struct og_budget *budget;
     const volatile sig_atomic_t *stop; /* may be NULL */
+    /* [n_widths], in the order of their nodes, where rows are of several: what they have of
+     * their own holds in place of the above, and of the trace only n_batches is looked at. 0 =
+     * all rows are of one. */
+    const struct og_choice_width *width;
+    uint32_t n_widths;
 };
 
 /* Over the trace, once: exact. */
@@ -114,6 +132,17 @@ struct og_candidate_counts {
     struct og_tiers_cost tiers; /* with a device's cache */
 };
 
+/* What a steady epoch reads and writes of rows, as counts tell it. */
+struct og_candidate_io {
+    struct og_io_expected first_fill; /* not of an epoch: what the cache begins with */
+    struct og_io_expected fill, sweep, batches;
+    double written;             /* bytes of containers */
+    double copied;              /* bytes, into chunks or from staging into the cache */
+    double linked, linked_back; /* bytes of rows to a device, and from it */
+    double collected;           /* bytes, on the device */
+    double disk;                /* bytes of containers at the same time */
+};
+
 /* What an epoch is made of, each by itself, in seconds. */
 enum og__term {
     OG__SAMPLING,
@@ -133,10 +162,11 @@ enum og__term {
 };
 
 struct og_estimate {
-    uint32_t candidate; /* its number */
-    bool possible;      /* within memory and disk, and sound */
-    bool counted;       /* else everything below is 0 */
-    struct og_candidate_counts counts;
+    uint32_t candidate;                /* its number */
+    bool possible;                     /* within memory and disk, and sound */
+    bool counted;                      /* else everything below is 0 */
+    struct og_candidate_counts counts; /* of all widths together */
+    struct og_candidate_io io;
     double term[OG__TERMS]; /* of a steady epoch */
     double epoch;           /* seconds of a steady epoch, its share of all preparation included */
     double prepare;         /* seconds before the first epoch, once */
@@ -159,8 +189,8 @@ static inline size_t og__kept_row_bytes(const struct og_choice *given)
     return given->row_bytes ? given->row_bytes : given->rule.row_bytes;
 }
 
-/* The two halves. count: candidate i into out[i]. seconds: from counts to the rest of an estimate,
- * again as often as times become known better. */
+/* The two halves. count: candidate i into out[i], counts and io. seconds: from these to the rest of
+ * an estimate, again as often as times become known better. */
 OG_MUST_CHECK int og__candidates_count(const struct og_choice *given, const struct og_candidate *c,
                                        uint32_t n, struct og_estimate *out, struct og_err *err);
 void og__candidate_seconds(const struct og_choice *given, const struct og_candidate *c,

@@ -1,0 +1,58 @@
+/* What the files of the model share that makes estimates of candidates:
+ *
+ *   candidate.c          counts of rows of one width, over the trace
+ *   candidate_rows.c     what an epoch reads and writes of such rows
+ *   candidate_widths.c   both of all widths, and their sum
+ *   candidate_seconds.c  how long it takes, structure and samples included */
+#ifndef OG_CANDIDATE_PARTS_H
+#define OG_CANDIDATE_PARTS_H
+
+#include "plan/candidate.h"
+
+/* How counts over a trace stand to a steady epoch. */
+struct og__scale {
+    double longer;       /* than the trace is a superbatch, or 1 */
+    double own;          /* as longer, but for batches that are another's again */
+    double wider;        /* distinct nodes of such a superbatch, for one of the trace */
+    double traces;       /* of an epoch: counts of one trace times this are an epoch's */
+    double prepared;     /* preparations an epoch: 1, or fewer where samples are reused */
+    double superbatches; /* an epoch */
+    double batches;      /* an epoch */
+};
+struct og__scale og__scale_of(const struct og_choice *given, const struct og_candidate *c,
+                              const struct og_candidate_counts *counts);
+
+/* Rows of one width: candidate i into out[i].counts. */
+OG_MUST_CHECK int og__candidates_count_width(const struct og_choice *given,
+                                             const struct og_candidate *c, uint32_t n,
+                                             struct og_estimate *out, struct og_err *err);
+/* What of such rows an epoch reads and writes, as those counts tell. */
+struct og_candidate_io og__candidate_io(const struct og_choice *given, const struct og_candidate *c,
+                                        const struct og_candidate_counts *counts);
+
+static inline double og__or_else(double rate, double otherwise)
+{
+    return rate > 0 ? rate : otherwise;
+}
+
+static inline bool og__candidate_writes(const struct og_candidate *c)
+{
+    return c->layout == OG__PACKED || c->layout == OG__SEGMENTED;
+}
+
+static inline struct og_io_expected og__io_times(struct og_io_counts io, double by)
+{
+    return (struct og_io_expected){(double)io.reads * by, (double)io.bytes * by};
+}
+
+static inline struct og_io_expected og__io_scaled(struct og_io_expected io, double by)
+{
+    return (struct og_io_expected){io.reads * by, io.bytes * by};
+}
+
+static inline struct og_io_expected og__io_sum(struct og_io_expected a, struct og_io_expected b)
+{
+    return (struct og_io_expected){a.reads + b.reads, a.bytes + b.bytes};
+}
+
+#endif

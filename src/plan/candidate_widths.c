@@ -1,0 +1,182 @@
+/* Candidates whose rows are of several widths: each width is counted by itself, as if the others
+ * were not there, since its rows have slots of their own; what is read and written is their sum. */
+#include "plan/candidate_parts.h"
+#include "plan/lanes.h"
+
+#include <stdlib.h>
+
+/* ---- one of them ---- */
+
+static double chunk_bytes(const struct og_choice_width *w)
+{
+    return (double)w->trace.ptr[w->trace.n_batches] * (double)w->row_bytes;
+}
+
+/* Of the disk each width has a part, as chunks of all its rows would. */
+static double part_of(const struct og_choice *given, uint32_t width)
+{
+    double all = 0;
+    for (uint32_t w = 0; w < given->n_widths; w++)
+        all += chunk_bytes(&given->width[w]);
+    return all > 0 ? chunk_bytes(&given->width[width]) / all : 0;
+}
+
+/* What is judged by, were there rows of this width alone. */
+static struct og_choice choice_of(const struct og_choice *given, uint32_t width)
+{
+    const struct og_choice_width *w = &given->width[width];
+    struct og_choice one = *given;
+    if (given->disk_limit < UINT64_MAX)
+        one.disk_limit = (uint64_t)((double)given->disk_limit * part_of(given, width));
+    one.trace = w->trace;
+    one.n_nodes = w->n_nodes;
+    one.most_wanted = w->n_nodes;
+    one.distinct = w->distinct;
+    one.growth = w->growth;
+    one.slowing = w->slowing;
+    one.rule = w->rule;
+    one.row_bytes = w->row_bytes;
+    one.width = NULL;
+    one.n_widths = 0;
+    return one;
+}
+
+/* Slots of the widths follow one another, and the last ones of all are those that yield. */
+static uint32_t yielded_of(const struct og_candidate *c, uint32_t width)
+{
+    uint64_t kept = c->policy.n_slots - OG_MIN(c->n_yielded, c->policy.n_slots);
+    for (uint32_t w = 0; w < width; w++)
+        kept -= OG_MIN(kept, c->slots[w]);
+    return (uint32_t)(c->slots[width] - OG_MIN(kept, c->slots[width]));
+}
+
+static struct og_candidate candidate_of(const struct og_choice *given, const struct og_candidate *c,
+                                        uint32_t width)
+{
+    struct og_candidate one = *c;
+    one.policy.n_nodes = given->width[width].n_nodes;
+    one.policy.n_slots = (uint32_t)c->slots[width];
+    if (c->policy.hotness)
+        one.policy.hotness = c->policy.hotness + given->width[width].first;
+    one.n_yielded = yielded_of(c, width);
+    one.spilled_bytes = (uint64_t)((double)c->spilled_bytes * part_of(given, width));
+    one.slots = NULL;
+    return one;
+}
+
+/* ---- their sum ---- */
+
+static void add_counts(struct og_candidate_counts *sum, const struct og_candidate_counts *of)
+{
+    sum->rows += of->rows;
+    sum->hits += of->hits;
+    sum->misses += of->misses;
+    sum->held_out += of->held_out;
+    sum->prefill += of->prefill;
+    og__add_io(&sum->fill, of->fill);
+    og__add_io(&sum->first_fill, of->first_fill);
+    og__add_io(&sum->open, of->open);
+    sum->open_batches = OG_MAX(sum->open_batches, of->open_batches);
+    sum->windows = OG_MAX(sum->windows, of->windows);
+    og__add_io(&sum->sweep, of->sweep);
+    og__add_io(&sum->batches, of->batches);
+    sum->written += of->written;
+    sum->disk += of->disk;
+    sum->superbatches = OG_MAX(sum->superbatches, of->superbatches);
+    sum->segment = OG_MAX(sum->segment, of->segment);
+}
+
+static void add_io(struct og_candidate_io *sum, const struct og_candidate_io *of)
+{
+    sum->first_fill = og__io_sum(sum->first_fill, of->first_fill);
+    sum->fill = og__io_sum(sum->fill, of->fill);
+    sum->sweep = og__io_sum(sum->sweep, of->sweep);
+    sum->batches = og__io_sum(sum->batches, of->batches);
+    sum->written += of->written;
+    sum->copied += of->copied;
+    sum->linked += of->linked;
+    sum->linked_back += of->linked_back;
+    sum->collected += of->collected;
+    sum->disk += of->disk;
+}
+
+/* What one width refuses, all do. */
+static void add_width(struct og_estimate *sum, const struct og_estimate *of,
+                      const struct og_candidate_io *io)
+{
+    if (!of->possible)
+        og__candidate_refuse(sum, "%s", of->why);
+    sum->counted &= of->counted;
+    add_counts(&sum->counts, &of->counts);
+    add_io(&sum->io, io);
+}
+
+/* ---- all of them ---- */
+
+static int count_one(const struct og_choice *given, const struct og_candidate *c, uint32_t n,
+                     struct og_estimate *out, struct og_err *err)
+{
+    const int rc = og__candidates_count_width(given, c, n, out, err);
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        if (out[i].counted)
+            out[i].io = og__candidate_io(given, &c[i], &out[i].counts);
+    return rc;
+}
+
+static int count_width(const struct og_choice *given, const struct og_candidate *c, uint32_t n,
+                       uint32_t width, struct og_estimate *of, struct og_estimate *out,
+                       struct og_err *err)
+{
+    const struct og_choice own = choice_of(given, width);
+    struct og_candidate *these = malloc(OG_MAX(n, 1u) * sizeof(*these));
+    int rc;
+    OG_TRY(these ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
+    for (uint32_t i = 0; i < n; i++)
+        these[i] = candidate_of(given, &c[i], width);
+    OG_TRY(count_one(&own, these, n, of, err));
+    for (uint32_t i = 0; i < n; i++)
+        add_width(&out[i], &of[i], &of[i].io);
+out:
+    free(these);
+    return rc;
+}
+
+static int count_widths(const struct og_choice *given, const struct og_candidate *c, uint32_t n,
+                        struct og_estimate *out, struct og_err *err)
+{
+    struct og_estimate *of = calloc(OG_MAX(n, 1u), sizeof(*of));
+    int rc = of ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates");
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = (struct og_estimate){
+            .candidate = i, .possible = true, .counted = true, .memory = c[i].memory};
+    for (uint32_t w = 0; rc == 0 && w < given->n_widths; w++)
+        rc = count_width(given, c, n, w, of, out, err);
+    free(of);
+    return rc;
+}
+
+static void check_memory(const struct og_choice *given, const struct og_candidate *c,
+                         struct og_estimate *e)
+{
+    char asked[32];
+    char there[32];
+    if (c->memory > given->memory_limit)
+        og__candidate_refuse(e, "asks for %s of memory, %s are there",
+                             og__human_bytes(asked, (double)c->memory),
+                             og__human_bytes(there, (double)given->memory_limit));
+}
+
+int og__candidates_count(const struct og_choice *given, const struct og_candidate *c, uint32_t n,
+                         struct og_estimate *out, struct og_err *err)
+{
+    if (n > OG__MOST_SIZES)
+        return og__fail(err, -EINVAL, NULL, "%u candidates: at most %d at once", n, OG__MOST_SIZES);
+    int rc;
+    OG_TRY(given->n_widths > 0 ? count_widths(given, c, n, out, err)
+                               : count_one(given, c, n, out, err));
+    for (uint32_t i = 0; i < n; i++)
+        if (out[i].counted)
+            check_memory(given, &c[i], &out[i]);
+out:
+    return rc;
+}
