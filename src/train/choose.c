@@ -13,7 +13,9 @@
 #include "train/hotness.h"
 #include "train/measure.h"
 #include "train/options.h"
+#include "train/pilot_widths.h"
 #include "train/session_parts.h"
+#include "train/typed_cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +123,7 @@ struct trial {
     struct og_memory_plan memory;
     bool fits;
     struct og_tiers_setup tiers; /* with a device's cache */
+    uint64_t *slots;             /* [widths] where rows are of several */
     struct og_err refused;       /* why not */
 };
 
@@ -192,6 +195,7 @@ static struct og_candidate candidate_of(const struct og_session *s, struct trial
         superbatch = epoch;
     return (struct og_candidate){
         .policy = policy,
+        .slots = t->slots,
         .tiers = tiers_of(s, t, hotness),
         .layout = og__layout_of(t->way.layout),
         .resample_every = (uint32_t)s->config.opt.resample_every,
@@ -216,7 +220,9 @@ static struct og_candidate candidate_of(const struct og_session *s, struct trial
 
 struct chooser {
     struct og_session *s;
-    struct og_pilot pilot; /* the session's, and what it tells of places */
+    struct og_pilot pilot;         /* the session's, and what it tells of places */
+    struct og_pilot_widths widths; /* the same by widths of rows */
+    uint64_t *slots;               /* [MOST_WAYS][widths] of the trials */
     double began;
     uint32_t *hotness; /* [N] places by a guess at degrees. Not by visits: what is counted over the
                           pilot's batches must not have learnt from them */
@@ -233,11 +239,26 @@ struct chooser {
     struct og_estimate out[MOST_WAYS]; /* of these, ranked */
 };
 
+/* What rows of several widths are worth, by their degrees; the batches by widths. */
+static int weigh_widths(struct chooser *c, struct og_err *err)
+{
+    struct og_session *s = c->s;
+    int rc;
+    OG_TRY(og__typed_cache_weigh(s, OG_POLICY_DEGREE, &s->config.opt, c->hotness, err));
+    OG_TRY(og__pilot_widths(&c->widths, &c->pilot, &s->structure, s->budget, err));
+    c->slots = calloc((size_t)MOST_WAYS * OG_MAX(c->widths.n, 1u), sizeof(*c->slots));
+    OG_TRY(c->slots ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
+out:
+    return rc;
+}
+
 static int guess_hotness(struct chooser *c, struct og_err *err)
 {
     struct og_session *s = c->s;
     struct og_pilot *p = &c->pilot;
     c->hotness = og__alloc(s->budget, (size_t)s->facts.ds->n_nodes * 4, "hotness", err);
+    if (c->hotness && s->facts.types)
+        return weigh_widths(c, err);
     int rc =
         c->hotness ? og__hotness_degree_guess(&s->structure.topology, c->hotness, err) : -ENOMEM;
     if (rc < 0)
@@ -265,16 +286,34 @@ static bool is_for_it(const struct chooser *c, const struct trial *t,
                       const struct og_options *asked)
 {
     const uint64_t rows = c->pilot.rows / OG_MAX(c->pilot.n, 1u);
-    const double chunks =
-        (double)(t->memory.superbatch * rows) * (double)og__row_bytes(c->s->facts.ds);
+    const double chunks = (double)(t->memory.superbatch * rows) * og__mean_row(&c->s->facts);
     return t->way.layout != OG_LAYOUT_SEGMENTED || asked->layout == OG_LAYOUT_SEGMENTED ||
            chunks > asked->disk.value;
+}
+
+/* The same of rows of several widths; slots of those that types have, which follow each other. */
+static int plan_widths(const struct chooser *c, const struct og_premises *p, struct trial *t)
+{
+    const struct og_graph_types *types = c->s->facts.types;
+    struct og_memory_plan *m = &t->memory;
+    uint64_t slots[OG_MOST_TYPES];
+    uint32_t n = 0;
+    int rc;
+    og__memory_plan_fixed(m, p);
+    OG_TRY(og__memory_plan_check(m, &t->refused));
+    OG_TRY(og__memory_plan_ahead(m, p, &t->refused));
+    OG_TRY(og__typed_cache_plan(m, p, c->hotness, slots, c->s->budget, &t->refused));
+    for (uint32_t i = 0; i < types->n_types; i++)
+        if (og__has_features(&types->type[i]))
+            t->slots[n++] = slots[i];
+out:
+    return rc;
 }
 
 static void plan_memory(const struct chooser *c, const struct og_way *way, struct trial *t)
 {
     const struct og_session *s = c->s;
-    *t = (struct trial){.way = *way};
+    *t = (struct trial){.way = *way, .slots = c->slots + (size_t)c->n * c->widths.n};
     const struct og_pilot_cache cache = {.pilot = &c->pilot,
                                          .policy = way->policy,
                                          .n_nodes = s->facts.n_nodes,
@@ -283,7 +322,8 @@ static void plan_memory(const struct chooser *c, const struct og_way *way, struc
     const struct og_misses misses = og__pilot_misses(&cache);
     const bool moves = way->topology != s->way.topology;
     const struct og_premises premises = {&s->config, moves ? &c->on_disk : &s->facts, &t->way};
-    t->fits = og__memory_plan(&t->memory, &premises, &misses, &t->refused) == 0;
+    t->fits = (s->facts.types ? plan_widths(c, &premises, t)
+                              : og__memory_plan(&t->memory, &premises, &misses, &t->refused)) == 0;
 }
 
 static void add_trial(struct chooser *c, const struct trial *t)
@@ -347,7 +387,8 @@ static struct og_disk_profile structure_disk(const struct og_facts *f,
 }
 
 /* What ways are judged by, over the batches of a pilot. */
-static struct og_choice judged_by(const struct chooser *c, const struct og_pilot *batches)
+static struct og_choice judged_by(const struct chooser *c, const struct og_pilot *batches,
+                                  const struct og_pilot_widths *widths)
 {
     struct og_session *s = c->s;
     const double n = OG_MAX(batches->n, 1u);
@@ -376,7 +417,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         .topology = {(uint64_t)((double)batches->reads.io.reads * epoch / n),
                      (uint64_t)((double)batches->reads.io.bytes * epoch / n)},
         .rule = s->facts.read_rule,
-        .row_bytes = og__row_bytes(s->facts.ds),
+        .row_bytes = s->facts.row_bytes,
         .fill_rows = OG__FILL_ROWS,
         .disk = disk,
         .structure_disk = structure_disk(&s->facts, &disk),
@@ -406,6 +447,8 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         .pool = s->pool,
         .budget = s->budget,
         .stop = og__stop_flag(&s->config),
+        .width = widths->width,
+        .n_widths = widths->n,
     };
 }
 
@@ -421,11 +464,12 @@ static void note_batches(const struct chooser *c, const struct og_pilot *batches
 }
 
 /* The first n of those in c->out, which they are in again, ranked, by other batches. */
-static int rank(struct chooser *c, const struct og_pilot *batches, uint32_t n, struct og_err *err)
+static int rank(struct chooser *c, const struct og_pilot *batches,
+                const struct og_pilot_widths *widths, uint32_t n, struct og_err *err)
 {
     struct og_candidate these[MOST_WAYS];
     uint32_t number[MOST_WAYS];
-    const struct og_choice given = judged_by(c, batches);
+    const struct og_choice given = judged_by(c, batches, widths);
     for (uint32_t i = 0; i < n; i++) {
         number[i] = c->out[i].candidate;
         these[i] = c->candidate[number[i]];
@@ -443,12 +487,12 @@ out:
 }
 
 /* The same counts with better known rates. */
-static void rank_again(struct chooser *c, const struct og_pilot *batches)
+static void rank_again(struct chooser *c)
 {
-    const struct og_choice given = judged_by(c, batches);
+    const struct og_choice given = judged_by(c, &c->pilot, &c->widths);
     for (uint32_t i = 0; i < c->n_fit; i++) {
         og__candidate_seconds(&given, &c->candidate[c->out[i].candidate], &c->out[i]);
-        note_batches(c, batches, &c->out[i]);
+        note_batches(c, &c->pilot, &c->out[i]);
     }
     og__candidates_sort(c->out, c->n_fit);
 }
@@ -484,6 +528,7 @@ static int count_more(struct chooser *c, double seconds, struct og_err *err)
     enum { MEMORY_SHARE = 8 };
     struct og_session *s = c->s;
     struct og_pilot more;
+    struct og_pilot_widths widths = {0};
     const uint32_t n = contenders(c);
     const uint32_t ranks = og__exchanges(&s->config) ? s->config.share.ranks : 1; /* of a round */
     const double each = c->pilot.seconds / OG_MAX(c->pilot.n, 1u) + c->counting;
@@ -494,16 +539,18 @@ static int count_more(struct chooser *c, double seconds, struct og_err *err)
                                            .batches = (uint32_t)OG_MIN(most * ranks, all),
                                            .bytes = og__budget_left(s->budget) / MEMORY_SHARE};
     if (n < 2 || most < 2.0 * c->pilot.n) {
-        rank_again(c, &c->pilot);
+        rank_again(c);
         return 0;
     }
     int rc;
     OG_TRY(og__pilot_sample(&more, &s->structure, &limits, s->budget, err));
     OG_TRY(see_rounds(c, &more, err));
     OG_TRY(og__pilot_growth(&more, s->facts.n_nodes, s->budget, err));
-    rank_again(c, &c->pilot);
-    OG_TRY(rank(c, &more, n, err));
+    OG_TRY(og__pilot_widths(&widths, &more, &s->structure, s->budget, err));
+    rank_again(c);
+    OG_TRY(rank(c, &more, &widths, n, err));
 out:
+    og__pilot_widths_release(&widths, s->budget);
     og__pilot_release(&more, s->budget);
     return rc;
 }
@@ -518,7 +565,7 @@ static int compare_all(struct chooser *c, struct og_err *err)
     OG_TRY(og__probe_disk(&c->probe, &c->s->facts.profile, 0, err));
     for (uint32_t i = 0; i < c->n_fit; i++)
         c->out[i].candidate = i;
-    OG_TRY(rank(c, &c->pilot, c->n_fit, err));
+    OG_TRY(rank(c, &c->pilot, &c->widths, c->n_fit, err));
     const double run = c->out[0].seconds * OG_MAX(c->s->config.opt.epochs, 1);
     const double left = OG_MIN(CHOOSING_SHARE * run, most) - (og__now() - c->began);
     if (left < least)
@@ -598,7 +645,19 @@ out:
 static void close_chooser(struct chooser *c)
 {
     og__pilot_unrank(&c->pilot, c->s->budget);
+    og__pilot_widths_release(&c->widths, c->s->budget);
+    free(c->slots);
     og__release(c->s->budget, c->hotness, (size_t)c->s->facts.n_nodes * 4, "hotness");
+}
+
+/* Nodes that have rows. */
+static uint64_t rows_known(const struct og_session *s)
+{
+    const struct og_facts *f = &s->facts;
+    uint64_t n = f->types ? 0 : og__nodes_known(&s->config, f->n_nodes);
+    for (uint32_t k = 0; k < f->n_ranges; k++)
+        n += f->ranges[k].end - f->ranges[k].first;
+    return n;
 }
 
 /* With the plainest way in *way, and nothing to choose where that has room for all rows. */
@@ -617,8 +676,7 @@ static int choose(struct chooser *c, struct og_way *way, struct og_err *err)
     try_all(c, ways, n_ways);
     if (c->n > 0)
         *way = c->trial[0].way;
-    if (c->n_fit > 0 && c->trial[0].fits &&
-        c->trial[0].memory.n_slots >= og__nodes_known(&s->config, s->facts.n_nodes))
+    if (c->n_fit > 0 && c->trial[0].fits && c->trial[0].memory.n_slots >= rows_known(s))
         c->n_fit = 1;
     if (c->n_fit > 0)
         OG_TRY(compare(c, err));
@@ -632,12 +690,13 @@ out:
     return rc;
 }
 
-/* Batches of types and of packs that are there come in ways that candidates do not know; and nobody
- * asks how long an evaluation takes. */
+/* Packs that are there come in ways that candidates do not know, and so do rows of types that are
+ * exchanged; and nobody asks how long an evaluation takes. */
 static bool is_told(const struct og_session *s)
 {
     const bool trains = s->config.want & OG__WANT_TRAINING || !(s->config.want & OG__WANT_MODEL);
-    return trains && s->config.want & OG__WANT_FEATURES && !s->facts.typed && !s->path.stores.packs;
+    const bool known = !s->path.stores.packs && !(s->facts.types && og__exchanges(&s->config));
+    return trains && s->config.want & OG__WANT_FEATURES && known;
 }
 
 /* How long the way takes that was given. What that would need is not worth a refusal. */

@@ -23,12 +23,40 @@ void og__probe_close(struct og_probe *p, struct og_budget *b)
     og__release(b, p->rows, p->n * sizeof(*p->rows), "probe");
 }
 
+/* The features; of types those that are most. */
+static const struct og_dataset *probed(const struct og_facts *f)
+{
+    const struct og_dataset *most = f->typed ? NULL : f->ds;
+    size_t bytes = 0;
+    for (uint32_t t = 0; f->typed && t < f->typed->n_types; t++) {
+        const struct og_dataset *ds = &f->typed->type[t].view;
+        const size_t own = ds->dim > 0 ? (size_t)ds->n_nodes * og__file_row_bytes(ds) : 0;
+        most = own > bytes ? ds : most;
+        bytes = OG_MAX(bytes, own);
+    }
+    return most;
+}
+
+/* How rows of one width are read is known from then on. */
+static int learn_rule(struct og_probe *p, struct og_facts *f, const struct og_config *config,
+                      struct og_budget *b, struct og_err *err)
+{
+    const bool as_stored = p->reader && f->ds->kept == f->ds->dtype;
+    if (f->typed)
+        return 0;
+    if (!as_stored) /* not read, or rounded on the way */
+        return og__learn_rule(f, config, b, err);
+    f->read_rule = og__reader_rule(p->reader);
+    return 0;
+}
+
 int og__probe_open(struct og_probe *p, struct og_facts *f, const struct og_config *config,
                    struct og_budget *b, struct og_err *err)
 {
     const struct og_reader_options opt = og__reader_setup(config, &f->profile);
-    const size_t row = og__file_row_bytes(f->ds);
-    const uint64_t n_nodes = (uint64_t)f->ds->n_nodes;
+    const struct og_dataset *ds = probed(f);
+    const size_t row = ds ? og__file_row_bytes(ds) : 1;
+    const uint64_t n_nodes = ds ? (uint64_t)ds->n_nodes : 0;
     *p = (struct og_probe){.row_bytes = row, .n_nodes = n_nodes};
     const uint32_t disks = (uint32_t)OG_MAX(f->profile.disks, 1); /* each has as much to do */
     p->run = (uint32_t)OG_MIN((uint64_t)disks * PROBE_RUN / row + 1, n_nodes / 16);
@@ -38,19 +66,14 @@ int og__probe_open(struct og_probe *p, struct og_facts *f, const struct og_confi
     const bool small = n_nodes * row < LEAST_BYTES || n_nodes < (uint64_t)16 * p->scattered;
     const bool costs = p->out_bytes > og__budget_left(b) / 16;
     if (small || costs || config->opt.io == OG_IO_MMAP)
-        return og__learn_rule(f, config, b, err);
+        return learn_rule(p, f, config, b, err);
     p->rows = og__alloc(b, p->n * sizeof(*p->rows), "probe", err);
     p->out = p->rows ? og__alloc(b, p->out_bytes, "probe", err) : NULL;
     if (!p->out)
         return -ENOMEM;
     memset(p->out, 0, p->out_bytes);
-    int rc = og__features_open_stored(&p->reader, f->ds, &opt, b, err);
-    if (rc < 0)
-        return rc;
-    if (f->ds->kept != f->ds->dtype) /* rows are rounded on their way */
-        return og__learn_rule(f, config, b, err);
-    f->read_rule = og__reader_rule(p->reader);
-    return 0;
+    int rc = og__features_open_stored(&p->reader, ds, &opt, b, err);
+    return rc < 0 ? rc : learn_rule(p, f, config, b, err);
 }
 
 /* Rows a second: a few jobs at a time, so that the disk has always work. */

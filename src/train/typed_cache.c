@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { READ_BLOCK = 512 }; /* whole ones are read */
 
@@ -40,49 +41,15 @@ struct og_width *og__typed_widths(const struct og_typed *g)
 }
 
 /* By the policy's numbers of nodes: of own ones alone where rows are exchanged. */
-static struct og_width *known_widths(const struct og_session *s)
+static struct og_width *known_widths(const struct og_config *config, const struct og_typed *g)
 {
-    const struct og_typed *g = s->facts.typed;
     struct og_width *width = og__typed_widths(g);
     for (uint32_t t = 0; width && t < g->n_types; t++)
-        width[t].end = og__nodes_known(&s->config, width[t].end);
+        width[t].end = og__nodes_known(config, width[t].end);
     return width;
 }
 
-/* Bytes of the n worthiest rows; how many are of each type, where `slots` is not NULL. */
-static int count_bytes(const struct og_session *s, const uint32_t *worth, uint64_t n, size_t *bytes,
-                       uint64_t *slots, struct og_err *err)
-{
-    struct og_width *width = known_widths(s);
-    int rc = width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
-    if (rc == 0)
-        rc = og__widths_count(worth, width, s->facts.typed->n_types, n, s->budget, bytes, slots,
-                              err);
-    free(width);
-    return rc;
-}
-
-/* ---- what --cache asks for ---- */
-
-/* A limit that would do, short_of bytes above this one. */
-static void suggest(const struct og_session *s, uint64_t short_of, char *hint, size_t size)
-{
-    snprintf(hint, size, "give --memory %zuM, or a smaller --cache",
-             og__memory_plan_all(&s->memory, s->memory.limit + (size_t)short_of) / OG_MIB + 1);
-}
-
-static int refuse_cache(struct og_session *s, const uint32_t *worth, uint64_t want, uint64_t have,
-                        uint64_t bytes, struct og_err *err)
-{
-    char hint[128];
-    size_t need = 0;
-    int rc = count_bytes(s, worth, want, &need, NULL, err);
-    if (rc < 0)
-        return rc;
-    suggest(s, need - OG_MIN(need, bytes), hint, sizeof(hint));
-    return og__fail(err, -ENOMEM, hint, "--cache: %llu rows asked for, --memory has room for %llu",
-                    (unsigned long long)want, (unsigned long long)have);
-}
+/* ---- what rows are worth ---- */
 
 int og__typed_cache_weigh(const struct og_session *s, int policy, const struct og_options *opt,
                           uint32_t *worth, struct og_err *err)
@@ -100,11 +67,6 @@ out:
     return rc;
 }
 
-static int weigh(const struct og_session *s, uint32_t *worth, struct og_err *err)
-{
-    return og__typed_cache_weigh(s, s->config.opt.policy, &s->config.opt, worth, err);
-}
-
 /* As many of the worthiest as an amount of cache allows, of a graph of n_nodes. */
 static int count_allowed(const uint32_t *worth, const struct og_amount *cache, uint64_t n_nodes,
                          const struct og_width *width, uint32_t n_types, struct og_budget *b,
@@ -113,18 +75,6 @@ static int count_allowed(const uint32_t *worth, const struct og_amount *cache, u
     const uint64_t asked = cache->unit == OG_BYTES ? (uint64_t)cache->value : UINT64_MAX;
     int rc = og__widths_fit(worth, width, n_types, asked, b, want, err);
     *want = OG_MIN(*want, og__cache_rows(cache, n_nodes, 0));
-    return rc;
-}
-
-static int count_asked(const struct og_session *s, const uint32_t *worth,
-                       const struct og_amount *cache, uint64_t *want, struct og_err *err)
-{
-    struct og_width *width = known_widths(s);
-    int rc = width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
-    if (rc == 0)
-        rc = count_allowed(worth, cache, s->facts.n_nodes, width, s->facts.typed->n_types,
-                           s->budget, want, err);
-    free(width);
     return rc;
 }
 
@@ -138,23 +88,81 @@ int og__typed_cache_slots(const uint32_t *worth, const struct og_amount *cache,
     return rc < 0 ? rc : og__widths_count(worth, width, n_types, n, b, &bytes, slots, err);
 }
 
-/* Of those as many as fit, which are all of them where --cache is given. */
-static int count_fitting(struct og_session *s, const uint32_t *worth, uint64_t bytes, uint64_t *fit,
-                         struct og_err *err)
+/* ---- a cache of some memory ---- */
+
+/* What it follows from. */
+struct sizing {
+    const struct og_premises *given;
+    const struct og_memory_plan *memory; /* as far as it goes */
+    const uint32_t *worth;               /* of nodes by the policy's numbers */
+    struct og_width *width;              /* [types] of the same; malloc'ed */
+    struct og_budget *budget;
+};
+
+static int open_sizing(struct sizing *z, const struct og_premises *given,
+                       const struct og_memory_plan *memory, const uint32_t *worth,
+                       struct og_budget *b, struct og_err *err)
 {
-    const struct og_typed *g = s->facts.typed;
-    const struct og_amount *cache = &s->config.opt.cache;
+    *z = (struct sizing){given, memory, worth, known_widths(given->config, given->facts->typed), b};
+    return z->width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
+}
+
+static uint32_t types_of(const struct sizing *z)
+{
+    return z->given->facts->typed->n_types;
+}
+
+/* Bytes of the n worthiest rows; how many are of each type, where `slots` is not NULL. */
+static int count_bytes(const struct sizing *z, uint64_t n, size_t *bytes, uint64_t *slots,
+                       struct og_err *err)
+{
+    return og__widths_count(z->worth, z->width, types_of(z), n, z->budget, bytes, slots, err);
+}
+
+/* A limit that would do, short_of bytes above this one. */
+static void suggest(const struct og_memory_plan *m, uint64_t short_of, char *hint, size_t size)
+{
+    snprintf(hint, size, "give --memory %zuM, or a smaller --cache",
+             og__memory_plan_all(m, m->limit + (size_t)short_of) / OG_MIB + 1);
+}
+
+static int refuse_cache(const struct sizing *z, uint64_t want, uint64_t have, uint64_t bytes,
+                        struct og_err *err)
+{
+    char hint[128];
+    size_t need = 0;
+    int rc = count_bytes(z, want, &need, NULL, err);
+    if (rc < 0)
+        return rc;
+    suggest(z->memory, need - OG_MIN(need, bytes), hint, sizeof(hint));
+    return og__fail(err, -ENOMEM, hint, "--cache: %llu rows asked for, --memory has room for %llu",
+                    (unsigned long long)want, (unsigned long long)have);
+}
+
+/* Rows that --cache asks for: all, unless it is given. */
+static int count_asked(const struct sizing *z, uint64_t *want, struct og_err *err)
+{
+    const struct og_amount *cache = &z->given->config->opt.cache;
+    if (cache->unit != OG_UNSET)
+        return count_allowed(z->worth, cache, z->given->facts->n_nodes, z->width, types_of(z),
+                             z->budget, want, err);
+    *want = 0;
+    for (uint32_t t = 0; t < types_of(z); t++)
+        *want += z->width[t].row_bytes > 0 ? z->width[t].end - (t ? z->width[t - 1].end : 0) : 0;
+    return 0;
+}
+
+/* Of those as many as fit, which are all of them where --cache is given. */
+static int count_fitting(const struct sizing *z, uint64_t bytes, uint64_t *fit, struct og_err *err)
+{
     uint64_t want = 0;
-    struct og_width *width = known_widths(s);
     int rc;
-    OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
-    OG_TRY(count_asked(s, worth, cache, &want, err));
-    OG_TRY(og__widths_fit(worth, width, g->n_types, bytes, s->budget, fit, err));
+    OG_TRY(count_asked(z, &want, err));
+    OG_TRY(og__widths_fit(z->worth, z->width, types_of(z), bytes, z->budget, fit, err));
     *fit = OG_MIN(*fit, want);
-    if (cache->unit != OG_UNSET && *fit < want)
-        OG_TRY(refuse_cache(s, worth, want, *fit, bytes, err));
+    if (z->given->config->opt.cache.unit != OG_UNSET && *fit < want)
+        OG_TRY(refuse_cache(z, want, *fit, bytes, err));
 out:
-    free(width);
     return rc;
 }
 
@@ -177,7 +185,7 @@ static size_t ranking_bytes(const struct og_session *s)
 static int keep_none(const struct og_session *s, size_t short_of, struct og_err *err)
 {
     char hint[128];
-    suggest(s, short_of, hint, sizeof(hint));
+    suggest(&s->memory, short_of, hint, sizeof(hint));
     return s->config.opt.cache.unit == OG_UNSET || s->facts.cache_rows == 0
                ? 0
                : og__fail(err, -ENOMEM, hint,
@@ -197,85 +205,100 @@ int og__typed_cache_place(struct og_session *s, struct og_placement *out, struct
     if (free_bytes < need)
         return keep_none(s, need - free_bytes, err);
     uint64_t fit = 0;
+    struct sizing z = {0};
     uint32_t *hotness = og__alloc(s->budget, ranks, "hotness", err);
     if (!hotness)
         return -ENOMEM;
     int rc;
-    OG_TRY(weigh(s, hotness, err));
-    OG_TRY(count_fitting(s, hotness, free_bytes - fixed, &fit, err));
+    OG_TRY(og__typed_cache_weigh(s, s->config.opt.policy, &s->config.opt, hotness, err));
+    OG_TRY(open_sizing(&z, &s->given, &s->memory, hotness, s->budget, err));
+    OG_TRY(count_fitting(&z, free_bytes - fixed, &fit, err));
     OG_TRY(og__placement_build(out, hotness, s->facts.n_nodes, fit, s->budget, err));
 out:
+    free(z.width);
     og__release(s->budget, hotness, ranks, "hotness");
     return rc;
 }
 
 /* ---- of a session that gathers them ---- */
 
-uint32_t og__typed_cache_ranges(const struct og_session *s,
-                                struct og_slot_range ranges[OG_MOST_TYPES])
+static uint32_t ranges_of(const struct og_facts *f, const uint64_t *slots,
+                          struct og_slot_range ranges[OG_MOST_TYPES])
 {
     uint32_t n = 0;
-    for (uint32_t t = 0; n < s->facts.n_ranges; t++) {
-        if (s->told[t].row_bytes == 0)
+    for (uint32_t t = 0; n < f->n_ranges; t++) {
+        if (f->typed->type[t].view.dim == 0)
             continue;
-        ranges[n] = s->facts.ranges[n];
-        ranges[n++].n_slots = (uint32_t)s->told[t].slots;
+        ranges[n] = f->ranges[n];
+        ranges[n++].n_slots = (uint32_t)slots[t];
     }
     return n;
 }
 
+uint32_t og__typed_cache_ranges(const struct og_session *s,
+                                struct og_slot_range ranges[OG_MOST_TYPES])
+{
+    uint64_t slots[OG_MOST_TYPES];
+    for (uint32_t t = 0; s->facts.n_ranges > 0 && t < s->facts.typed->n_types; t++)
+        slots[t] = s->told[t].slots;
+    return ranges_of(&s->facts, slots, ranges);
+}
+
+/* Their tables. */
+static void plan_ranges(struct og_memory_plan *m, const struct og_premises *p,
+                        const uint64_t *slots)
+{
+    struct og_slot_range ranges[OG_MOST_TYPES];
+    (void)ranges_of(p->facts, slots, ranges);
+    og__memory_plan_ranges(m, p, ranges);
+}
+
 /* As many slots of each type as it has rows among those that a byte saves most by, whoever is to
  * lie in them. */
-static int share_out(struct og_session *s, uint64_t bytes, struct og_err *err)
+static int share_out(const struct sizing *z, struct og_memory_plan *m, uint64_t bytes,
+                     uint64_t *slots, struct og_err *err)
 {
-    struct og_memory_plan *m = &s->memory;
-    struct og_slot_range ranges[OG_MOST_TYPES];
-    uint64_t slots[OG_MOST_TYPES];
     uint64_t fit = 0;
     int rc;
-    OG_TRY(count_fitting(s, s->hotness, bytes, &fit, err));
-    OG_TRY(count_bytes(s, s->hotness, fit, &m->cache, slots, err));
-    for (uint32_t t = 0; t < s->facts.typed->n_types; t++)
-        s->told[t].slots = slots[t];
+    OG_TRY(count_fitting(z, bytes, &fit, err));
+    OG_TRY(count_bytes(z, fit, &m->cache, slots, err));
     m->n_slots = (uint32_t)fit;
-    (void)og__typed_cache_ranges(s, ranges);
-    og__memory_plan_ranges(m, &s->given, ranges);
+    plan_ranges(m, z->given, slots);
 out:
     return rc;
 }
 
 /* Slots for all rows there are; returns how many, whose bytes are *bytes. */
-static uint64_t slots_for_all(struct og_session *s, size_t *bytes)
+static uint64_t slots_for_all(const struct og_typed *g, uint64_t *slots, size_t *bytes)
 {
-    struct og_slot_range ranges[OG_MOST_TYPES];
     uint64_t n = 0;
     *bytes = 0;
-    for (uint32_t t = 0; t < s->facts.typed->n_types; t++) {
-        struct og_typed_told *of = &s->told[t];
-        of->slots = of->row_bytes > 0 ? (uint64_t)s->facts.typed->type[t].view.n_nodes : 0;
-        *bytes += (size_t)of->slots * of->row_bytes;
-        n += of->slots;
+    for (uint32_t t = 0; t < g->n_types; t++) {
+        const bool has_rows = g->type[t].view.dim > 0;
+        slots[t] = has_rows ? (uint64_t)g->type[t].view.n_nodes : 0;
+        *bytes += has_rows ? (size_t)slots[t] * og__row_bytes(&g->type[t].view) : 0;
+        n += slots[t];
     }
-    (void)og__typed_cache_ranges(s, ranges);
-    og__memory_plan_ranges(&s->memory, &s->given, ranges);
     return n;
 }
 
 /* Rows that nobody changes, all of them, are the same for all who share memory: nothing is missed,
  * and nothing staged. */
-static int take_whole(struct og_session *s, size_t room, struct og_err *err)
+static int take_whole(const struct sizing *z, struct og_memory_plan *m, size_t room,
+                      uint64_t *slots, struct og_err *err)
 {
-    const struct og_sharers *with = &s->config.sharers;
-    struct og_memory_plan *m = &s->memory;
+    const struct og_premises *p = z->given;
+    const struct og_sharers *with = &p->config->sharers;
     size_t bytes;
     uint64_t want;
     int rc = 0;
-    if (!with->common || og__exchanges(&s->config) || !og__policy_is_static(s->way.policy) ||
-        og__samples_ahead(&s->way))
+    if (!with->common || og__exchanges(p->config) || !og__policy_is_static(p->way->policy) ||
+        og__samples_ahead(p->way))
         return 0;
-    OG_TRY(count_asked(s, s->hotness, &s->config.opt.cache, &want, err));
-    const uint64_t n = slots_for_all(s, &bytes);
+    OG_TRY(count_asked(z, &want, err));
+    const uint64_t n = slots_for_all(p->facts->typed, slots, &bytes);
     const size_t own = (bytes + (size_t)with->n - 1) / (size_t)with->n;
+    plan_ranges(m, p, slots);
     m->whole = want >= n && n > 0 && n <= UINT32_MAX && own + m->policy_slots <= room;
     if (!m->whole)
         return 0; /* slots are counted anew */
@@ -290,23 +313,18 @@ out:
 
 /* Of `bytes`, or of what there is before anything is staged. What fewer rows leave is enough for
  * their tables. */
-static int size_slots(struct og_session *s, size_t bytes, size_t unstaged, struct og_err *err)
+static int size_slots(const struct sizing *z, struct og_memory_plan *m, size_t bytes,
+                      size_t unstaged, uint64_t *slots, struct og_err *err)
 {
-    const size_t ranks = (size_t)s->facts.n_nodes * sizeof(uint32_t);
-    const struct og_memory_plan *m = &s->memory;
     int rc;
-    s->memory.hotness = ranks;
-    s->hotness = og__alloc(s->budget, ranks, "hotness", err);
-    OG_TRY(s->hotness ? 0 : -ENOMEM);
-    OG_TRY(weigh(s, s->hotness, err));
-    og__session_own_hotness(s);
-    OG_TRY(take_whole(s, unstaged, err));
+    m->hotness = (size_t)z->given->facts->n_nodes * sizeof(uint32_t);
+    OG_TRY(take_whole(z, m, unstaged, slots, err));
     if (m->whole)
         return 0;
-    OG_TRY(share_out(s, bytes, err));
+    OG_TRY(share_out(z, m, bytes, slots, err));
     const size_t tables = m->alternates ? m->policy_training_slots : m->policy_slots;
     if (m->cache + tables > bytes)
-        OG_TRY(share_out(s, bytes - OG_MIN(bytes, tables), err));
+        OG_TRY(share_out(z, m, bytes - OG_MIN(bytes, tables), slots, err));
 out:
     return rc;
 }
@@ -323,16 +341,16 @@ static size_t left_before(const struct og_memory_plan *most, size_t staging)
 
 /* Every row of a batch may be read: staging is for all of them, twice where there is room, and
  * rows do not leave it before the next are read, as those do that are exchanged. */
-static size_t size_staging(struct og_session *s, const struct og_memory_plan *most)
+static size_t size_staging(struct og_memory_plan *m, const struct og_premises *p,
+                           const struct og_memory_plan *most)
 {
-    struct og_memory_plan *m = &s->memory;
-    const size_t input = og__staged_bytes(&s->facts);
+    const size_t input = og__staged_bytes(p->facts);
     const size_t free_bytes = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
     const size_t slack = m->limit / OG__SLACK_SHARE;
-    const bool twice = !og__exchanges(&s->config) && input <= free_bytes / (2 * OG__MOST_STAGING) &&
+    const bool twice = !og__exchanges(p->config) && input <= free_bytes / (2 * OG__MOST_STAGING) &&
                        left_before(most, input * OG__MOST_STAGING) >= slack;
     m->n_staging = twice ? OG__MOST_STAGING : 1;
-    m->staging_rows = (uint32_t)og__read_rows(&s->facts);
+    m->staging_rows = (uint32_t)og__read_rows(p->facts);
     m->staging = input * (size_t)m->n_staging;
     const size_t left = free_bytes - OG_MIN(free_bytes, m->staging);
     m->slack = OG_MIN(slack, OG_MIN(left, left_before(most, m->staging)));
@@ -340,44 +358,75 @@ static size_t size_staging(struct og_session *s, const struct og_memory_plan *mo
 }
 
 /* Slots, from the first, that so many bytes have room for. */
-static uint32_t slots_within(const struct og_session *s, size_t bytes)
+static uint32_t slots_within(const struct og_typed *g, const uint64_t *slots, size_t bytes)
 {
     uint64_t n = 0;
-    for (uint32_t t = 0; t < s->facts.typed->n_types; t++) {
-        const struct og_typed_told *of = &s->told[t];
-        const uint64_t fit = of->slots > 0 ? OG_MIN(of->slots, bytes / of->row_bytes) : 0;
+    for (uint32_t t = 0; t < g->n_types; t++) {
+        const size_t row = g->type[t].view.dim > 0 ? og__row_bytes(&g->type[t].view) : 0;
+        const uint64_t fit = row > 0 ? OG_MIN(slots[t], bytes / row) : 0;
         n += fit;
-        if (fit < of->slots)
+        if (fit < slots[t])
             break;
-        bytes -= (size_t)fit * of->row_bytes;
+        bytes -= (size_t)fit * row;
     }
     return (uint32_t)n;
 }
 
 /* The last ones give way to structure, trace and tables while batches are sampled ahead. */
-static int settle_yielded(struct og_session *s, struct og_err *err)
+static int settle_yielded(struct og_memory_plan *m, const struct og_premises *p,
+                          const uint64_t *slots, struct og_err *err)
 {
-    struct og_memory_plan *m = &s->memory;
     const size_t before = og__memory_plan_before_training(m) + m->slack;
     if (before > m->limit)
-        return og__memory_plan_refuse_superbatch(m, &s->way, before, err);
-    m->n_yielded = m->n_slots - slots_within(s, m->limit - before);
+        return og__memory_plan_refuse_superbatch(m, p->way, before, err);
+    m->n_yielded = m->n_slots - slots_within(p->facts->typed, slots, m->limit - before);
     return 0;
+}
+
+int og__typed_cache_plan(struct og_memory_plan *m, const struct og_premises *p,
+                         const uint32_t *worth, uint64_t *slots, struct og_budget *b,
+                         struct og_err *err)
+{
+    const struct og_memory_plan most = *m;
+    struct sizing z = {0};
+    int rc = 0;
+    memset(slots, 0, p->facts->typed->n_types * sizeof(*slots));
+    og__memory_plan_slots(m, p, 0); /* known below */
+    const size_t taken = og__memory_plan_sum(m) + RADIX_BYTES;
+    const size_t room = size_staging(m, p, &most);
+    if (og__policy_caches(p->way->policy)) {
+        OG_TRY(open_sizing(&z, p, m, worth, b, err));
+        OG_TRY(size_slots(&z, m, room - OG_MIN(room, (size_t)RADIX_BYTES),
+                          m->limit - OG_MIN(m->limit, taken), slots, err));
+    }
+    if (m->alternates)
+        OG_TRY(settle_yielded(m, p, slots, err));
+out:
+    free(z.width);
+    return rc;
+}
+
+/* What rows are worth, of own ones alone where they are exchanged. */
+static int weigh(struct og_session *s, struct og_err *err)
+{
+    const size_t ranks = (size_t)s->facts.n_nodes * sizeof(uint32_t);
+    int rc;
+    s->hotness = og__alloc(s->budget, ranks, "hotness", err);
+    OG_TRY(s->hotness ? 0 : -ENOMEM);
+    OG_TRY(og__typed_cache_weigh(s, s->way.policy, &s->config.opt, s->hotness, err));
+    og__session_own_hotness(s);
+out:
+    return rc;
 }
 
 int og__typed_cache_size(struct og_session *s, struct og_err *err)
 {
-    struct og_memory_plan *m = &s->memory;
-    const struct og_memory_plan most = *m;
-    int rc = 0;
-    og__memory_plan_slots(m, &s->given, 0); /* known below */
-    const size_t taken = og__memory_plan_sum(m) + RADIX_BYTES;
-    const size_t room = size_staging(s, &most);
-    if (og__policy_caches(s->way.policy))
-        OG_TRY(size_slots(s, room - OG_MIN(room, (size_t)RADIX_BYTES),
-                          m->limit - OG_MIN(m->limit, taken), err));
-    if (m->alternates)
-        OG_TRY(settle_yielded(s, err));
+    uint64_t slots[OG_MOST_TYPES];
+    int rc;
+    OG_TRY(og__policy_caches(s->way.policy) ? weigh(s, err) : 0);
+    OG_TRY(og__typed_cache_plan(&s->memory, &s->given, s->hotness, slots, s->budget, err));
+    for (uint32_t t = 0; t < s->facts.typed->n_types; t++)
+        s->told[t].slots = slots[t];
 out:
     return rc;
 }

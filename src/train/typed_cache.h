@@ -25,6 +25,12 @@ struct og_width og__typed_width(uint64_t end, size_t row_bytes, size_t file_row_
 OG_MUST_CHECK int og__typed_cache_place(struct og_session *s, struct og_placement *out,
                                         struct og_err *err);
 
+/* Staging areas and the cache of a way whose plan is made but for these, and how many of its slots
+ * are for each type, into slots[types]. worth: of nodes, by the policy's numbers; NULL where it
+ * keeps none. Looks at nothing but numbers. */
+OG_MUST_CHECK int og__typed_cache_plan(struct og_memory_plan *m, const struct og_premises *p,
+                                       const uint32_t *worth, uint64_t *slots, struct og_budget *b,
+                                       struct og_err *err);
 /* For a session that gathers them: staging areas and the cache are sized, into s->memory and
  * s->told, and s->hotness is what rows are worth, to be dropped by the caller. */
 OG_MUST_CHECK int og__typed_cache_size(struct og_session *s, struct og_err *err);

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""--policy auto on typed graphs: ways are compared by what each reads of rows of all widths, and the bytes are those of any other way.
+
+An epoch has no more batches than a pilot, so that what is told of each way is what it reads.
+
+    typed_choice.py OUTGROW
+"""
+import itertools
+import json
+import os
+import pathlib
+import tempfile
+
+from typed_command import run
+
+TRAIN = ["--epochs", 2, "--batch", 64, "--fanout", "4,4", "--hidden", 8, "--threads", 2, "--lr", 0.01, "--embedding", 6, "--eval-every", 0]
+TYPES = ["paper:2400:500", "author:1500:300", "venue:300", "lab:900:40"]
+RELATIONS = ["author:writes:paper:60", "paper:cites:paper:120", "paper:by:author:60", "venue:has:paper:40", "lab:of:author:40", "author:in:lab:60"]
+count = itertools.count()
+
+
+def plan(*way):
+    return json.loads(run("plan", "graph", *TRAIN, *way, "--json"))
+
+
+def train(*way):
+    name = f"run{next(count)}"
+    run("train", "graph", *TRAIN, *way, "--run", name)
+    return json.loads(pathlib.Path(name, "summary.json").read_text()), pathlib.Path(name, "checkpoint.safetensors").read_bytes()
+
+
+def memory(more):
+    return ["--memory", plan("--memory", "200M", "--policy", "belady")["memory"]["smallest"] + more]
+
+
+def ways_are_compared():
+    """Any of them may be the fastest. Each has as much memory as it would have by itself, and those that it is too little for say so."""
+    global ways
+    ways = plan(*little)["candidates"]
+    known = {(w["policy"], w["layout"], w["alternates"]) for w in ways}
+    assert {("degree", "raw", False), ("frequency", "packed", True), ("belady", "packed", True), ("belady", "raw", False), ("sweep", "raw", False)} <= known, known
+    possible = [w for w in ways if w["possible"]]
+    assert len(possible) == 5 and ways[:5] == possible, ways
+    assert all(w["terms"]["training"] > 0 and w["memory"] <= little[1] for w in possible)
+    assert all("too little" in w["why"] and w["memory"] > little[1] for w in ways[5:]), ways
+    more = plan("--memory", "90M", "--cache", "10%")["candidates"]
+    assert len(more) == len(ways) and all(w["possible"] for w in more), more
+
+
+def told_of(policy):
+    return next(w for w in ways if (w["policy"], w["layout"], w["alternates"]) == (policy, "raw", False))
+
+
+def what_is_told_of_a_way_is_what_it_reads():
+    """To the byte of a cache that stays; of others so much that no other way is meant."""
+    degree, predicted = told_of("degree"), plan(*little, "--policy", "degree", "--layout", "raw")["predicted"]
+    s, own = train(*little, "--policy", "degree", "--layout", "raw")
+    first = s["epochs"][0]
+    assert own == whole and "batches" not in degree["why"] and 0 < degree["cache_rows"] == s["plan"]["cache_rows"]
+    assert (degree["reads"], degree["bytes_read"]) == (first["reads"], first["bytes_read"]) == (predicted["reads"], predicted["bytes_read"]), (degree, first, predicted)
+    for policy in "belady", "frequency":
+        w, (s, own) = told_of(policy), train(*little, "--policy", policy, "--layout", "raw")
+        read = sum(e["bytes_read"] + e["prepare_bytes_read"] for e in s["epochs"]) / len(s["epochs"])
+        assert own == whole and w["cache_rows"] == s["plan"]["cache_rows"] and 0.7 * read < w["bytes_read"] < 1.4 * read, (w, s["epochs"])
+
+
+def auto_ends_with_the_same_bytes():
+    s, own = train(*little)
+    assert own == whole
+    first = next(w for w in ways)
+    assert s["plan"]["policy"] in {w["policy"] for w in ways} and first["possible"]
+    s, own = train("--memory", "200M")
+    assert own == whole and (s["plan"]["policy"], s["plan"]["layout"]) == ("degree", "raw")  # all rows are there: nothing to choose
+
+
+def what_is_given_holds():
+    for given in (["--policy", "belady"], ["--policy", "lru"], ["--layout", "packed"], ["--alternate"], ["--topology", "disk"]):
+        p = plan("--memory", "90M", "--cache", "10%", *given)
+        if given[0] == "--policy":
+            assert p["policy"] == given[1]
+        if given[0] == "--layout":
+            assert {w["layout"] for w in p["candidates"]} == {"packed"}
+        if given[0] == "--alternate":
+            assert all(w["alternates"] for w in p["candidates"])
+        if given[0] == "--topology":
+            assert {w["topology"] for w in p["candidates"]} == {"disk"}
+
+
+def main():
+    global little, whole
+    with tempfile.TemporaryDirectory() as home:
+        os.chdir(home)
+        run("generate", "graph", "--types", ",".join(TYPES), "--relations", ",".join(RELATIONS), "--classes", 4, "--train-fraction", 0.15, "--seed", 3)
+        little = memory(3 << 20)
+        whole = train("--memory", "200M", "--policy", "none")[1]
+        ways_are_compared()
+        what_is_told_of_a_way_is_what_it_reads()
+        auto_ends_with_the_same_bytes()
+        what_is_given_holds()
+
+
+if __name__ == "__main__":
+    main()
