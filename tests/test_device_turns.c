@@ -304,7 +304,7 @@ static void batches_drawn_there_take_turns(void **state)
                                   "sample-on",  "device", NULL};
         char little[32];
         if (i % 2 == 1)
-            append(way, "device-memory", "64M");
+            append(way, "device-memory", "128M");
         if (i % 2 == 1)
             append(way, "device-policy", "none");
         tight(way, 256 << 10, little);
