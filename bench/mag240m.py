@@ -35,7 +35,7 @@ PAPERS, AUTHORS, INSTITUTIONS = 121_751_666, 122_383_112, 25_721
 EDGES = {("author", "writes", "paper"): 386_022_720, ("paper", "cites", "paper"): 1_297_748_926, ("author", "affiliated_with", "institution"): 44_592_586}
 ITSELF, LOOKED_AT = 512 << 10, 256 * 4096
 TRAINED, VALID, CLASSES, WIDTH = 1_112_392, 138_949, 153, 768
-WAYS = {"none": ["--policy", "none"], "random": ["--policy", "random"], "degree": ["--policy", "degree"], "presc": ["--policy", "presc"],
+WAYS = {"auto": [], "none": ["--policy", "none"], "random": ["--policy", "random"], "degree": ["--policy", "degree"], "presc": ["--policy", "presc"],
         **{policy: ["--policy", policy] for policy in ("lru", "rr", "sieve", "s3fifo", "clock", "belady", "frequency")},
         "degree, packed": ["--policy", "degree", "--layout", "packed"], "frequency, packed": ["--policy", "frequency", "--layout", "packed"],
         "belady, packed": ["--policy", "belady", "--layout", "packed"], "none, packed": ["--policy", "none", "--layout", "packed"],
