@@ -63,8 +63,8 @@ static inline struct tiers_tally run_tiers_and(const struct og_tiers_setup *setu
     og__planner_init(&r.planner, budget);
     og__tiers_plan_init(&r.plan, budget);
     assert_int_equal(og__tiers_open(&r.tiers, setup, budget, NULL), 0);
-    assert_int_equal(og__tiers_verifier_open(&r.v, trace, setup, og__tiers_places(r.tiers), NULL),
-                     0);
+    assert_int_equal(
+        og__tiers_verifier_open(&r.v, trace, setup, og__tiers_places(r.tiers, 0), NULL), 0);
     for (uint32_t first = 0; first < trace->n_batches; first += s) {
         const uint32_t n = OG_MIN(s, trace->n_batches - first);
         const uint32_t seen = OG_MIN(n + og__tiers_tail(setup), trace->n_batches - first);

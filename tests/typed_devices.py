@@ -105,9 +105,8 @@ def killed_and_gone_on_with():
 
 
 def what_there_is_not_says_so():
-    for words, said in (["--device-memory", "2M"], "--device-memory"), (["--sample-on", "device"], "--sample-on"):
-        assert said in refused("train", "widths", *TRAIN, *VIRTUAL, *words, "--run", "no")
-        assert not os.path.exists("no")
+    assert "--sample-on" in refused("train", "widths", *TRAIN, *VIRTUAL, "--sample-on", "device", "--run", "no")
+    assert not os.path.exists("no")
 
 
 def main():

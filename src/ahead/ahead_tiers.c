@@ -24,6 +24,16 @@ static void note_plan(struct og_ahead *a, uint32_t b, const struct og_tiers_plan
     a->trace.bytes += asks.bytes;
 }
 
+/* As nodes of all parts; once the plan is read back they are numbers of each again. */
+static void name_misses(const struct og_data_path *d, struct og_tiers_plan *plan)
+{
+    for (uint32_t k = 0; k < plan->n_parts; k++) {
+        const struct og_tiers_plan part = og__tiers_plan_part(plan, k);
+        for (uint32_t i = 0; i < part.plan.n_misses; i++)
+            part.plan.misses[i] += og__tiers_first(d->tiers, k);
+    }
+}
+
 int og__ahead_plan_tiers(struct og_ahead *a, uint32_t b, const uint32_t *ids, uint32_t n,
                          const struct og_tiers_plan **out, struct og_err *err)
 {
@@ -31,14 +41,13 @@ int og__ahead_plan_tiers(struct og_ahead *a, uint32_t b, const uint32_t *ids, ui
     struct og_tiers_plan *plan = &d->works[0].tiers;
     int rc;
     OG_TRY(og__tiers_plan(d->tiers, &d->planner, ids, n, plan, err));
-    if (og__ahead_predicts(a, b)) {
-        og__predict_batch(&a->prediction, d, &plan->plan, &a->sampled[b].from);
-        og__tiers_cost_add(&a->prediction.sum.tiers, og__tiers_setup(d->tiers), plan,
-                           descriptor_of(a, b).batch);
-    }
+    if (og__ahead_predicts(a, b))
+        og__predict_tiers(&a->prediction, d, plan, descriptor_of(a, b).batch, &a->sampled[b].from);
     note_plan(a, b, plan);
-    if (og__packs(d->way))
+    if (og__packs(d->way)) {
+        name_misses(d, plan);
         OG_TRY(og__ahead_add_misses(a, plan->plan.misses, NULL, plan->plan.n_misses, err));
+    }
     *out = plan;
 out:
     return rc;
@@ -50,6 +59,7 @@ static int put_plan(struct og_ahead *a, uint32_t b, const uint32_t *ids, uint32_
     struct og_spill *to = a->path->stores.codes;
     const struct og_tiers_plan *plan;
     int rc;
+    OG_TRY(og__ahead_planned(a->path, &ids, &n, err));
     a->sampled[b].codes_at = og__spill_size(to);
     OG_TRY(og__ahead_plan_tiers(a, b, ids, n, &plan, err));
     OG_TRY(og__tiers_put(to, plan, err));

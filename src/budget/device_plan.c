@@ -6,9 +6,30 @@
 
 enum { SLACK_SHARE = 32 };
 
+/* Of all widths. */
 static size_t room_bytes(const struct og_facts *f)
 {
-    return og__round_up((size_t)og__input_rows(f) * f->row_bytes, 256);
+    size_t sum = 0;
+    if (!f->types)
+        return og__round_up((size_t)og__input_rows(f) * f->row_bytes, 256);
+    for (uint32_t k = 0; k < f->n_ranges; k++)
+        sum += og__round_up((size_t)f->range_rows[k] * f->range_row_bytes[k], 256);
+    return sum;
+}
+
+/* Of `left` bytes of each of n devices; of several, each width's slots may leave one empty. */
+static void share_slots(struct og_device_plan *d, const struct og_facts *f, size_t left, size_t n)
+{
+    size_t spare = 0;
+    if (!f->types) {
+        d->rows.n_slots =
+            (uint32_t)OG_MIN(left / f->row_bytes * n, (size_t)OG_MIN(f->n_nodes, UINT32_MAX));
+        d->cache = (d->rows.n_slots + n - 1) / n * f->row_bytes;
+        return;
+    }
+    for (uint32_t k = 0; n > 1 && k < f->n_ranges; k++)
+        spare += f->range_row_bytes[k];
+    d->slots = (left - OG_MIN(left, spare)) * n;
 }
 
 /* As many as let reading, gathering and training go on side by side, of half of what is left. */
@@ -53,9 +74,7 @@ struct og_device_plan og__device_plan(const struct og_premises *p)
     d.slack = OG_MIN(left, d.limit / SLACK_SHARE);
     left -= d.slack;
     if (og__policy_caches(p->way->device_policy) && !d.is_short)
-        d.rows.n_slots =
-            (uint32_t)OG_MIN(left / f->row_bytes * n, (size_t)OG_MIN(f->n_nodes, UINT32_MAX));
-    d.cache = (d.rows.n_slots + n - 1) / n * f->row_bytes;
+        share_slots(&d, f, left, n);
     d.of_trainer = f->bytes.there_trainer + d.slack / (trainers + 1);
     d.of_rows = d.limit - OG_MIN(d.limit, trainers * d.of_trainer);
     return d;
@@ -106,6 +125,8 @@ struct og_tiers_setup og__premised_tiers(const struct og_premises *p, uint64_t n
         .host = og__premised_policy(p),
         .victim = og__victim_setup(&c->victim, &c->above)};
     s.keepers = (uint32_t)p->facts->keepers;
+    s.device.ranges = s.host.ranges;
+    s.device.n_ranges = s.host.n_ranges;
     s.device.n_slots = og__device_plan(p).rows.n_slots;
     s.host.n_slots = (uint32_t)n_slots;
     return s;

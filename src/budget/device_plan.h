@@ -23,7 +23,9 @@ struct og_device_plan {
     int n_devices; /* that keep rows */
     size_t model, activations, sampling;
     struct og_rows_setup rows;  /* slots of all devices, and rooms for the rows of batches */
-    size_t rooms, cache;        /* of each device */
+    size_t rooms, cache;        /* of each device; */
+    size_t slots;               /* of several widths bytes that all devices have for slots, whoever
+                                   is to lie in them (rows.n_slots is 0, and so is cache) */
     size_t slack;               /* left for batches larger than planned */
     size_t smallest;            /* the least --device-memory that would do */
     size_t of_trainer, of_rows; /* bounds: of each trainer, and of rows with the model */

@@ -43,6 +43,7 @@ struct og_facts {
     struct og_slot_range *ranges;  /* [n_ranges] of types with features, without slots, by the
                                       policy's numbers of nodes */
     size_t *range_row_bytes;       /* [n_ranges] */
+    uint64_t *range_rows;          /* [n_ranges] of the largest batch */
     uint32_t n_ranges;
     struct og_triples triples; /* of links: the edges of all splits */
     struct og_split split[OG__SPLITS];

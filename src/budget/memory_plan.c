@@ -20,11 +20,50 @@ struct og_policy_setup og__premised_policy(const struct og_premises *p)
     return setup;
 }
 
+/* The narrowest range that has no slots yet, or n_ranges. */
+static uint32_t narrowest(const struct og_facts *f, const struct og_slot_range *ranges)
+{
+    uint32_t best = f->n_ranges;
+    for (uint32_t k = 0; k < f->n_ranges; k++)
+        if (ranges[k].n_slots == 0 && ranges[k].end > ranges[k].first &&
+            (best == f->n_ranges || f->range_row_bytes[k] < f->range_row_bytes[best]))
+            best = k;
+    return best;
+}
+
+/* Of several widths narrow rows make most slots of so much memory. */
+static void most_of_ranges(const struct og_facts *f, size_t memory, struct og_slot_range *ranges)
+{
+    for (uint32_t k = 0; k < f->n_ranges; k++)
+        ranges[k] = f->ranges[k];
+    for (uint32_t k; (k = narrowest(f, ranges)) < f->n_ranges;) {
+        const size_t row = f->range_row_bytes[k];
+        const uint64_t most = OG_MIN(memory / row, (size_t)(ranges[k].end - ranges[k].first));
+        if (most == 0)
+            break;
+        ranges[k].n_slots = (uint32_t)most;
+        memory -= (size_t)most * row;
+    }
+}
+
+/* A device's slots are as many as there can be; room[n_ranges]. */
+static struct og_tiers_setup most_tiers(const struct og_premises *p, uint64_t n_slots,
+                                        struct og_slot_range *room)
+{
+    struct og_tiers_setup tiers = og__premised_tiers(p, n_slots);
+    if (tiers.device.n_ranges > 0) {
+        most_of_ranges(p->facts, og__device_plan(p).slots, room);
+        tiers.device.ranges = room;
+    }
+    return tiers;
+}
+
 size_t og__premised_tables(const struct og_premises *p, uint64_t n_slots,
                            const struct og_planned_size *of)
 {
     if (p->way->tiers) {
-        const struct og_tiers_setup tiers = og__premised_tiers(p, n_slots);
+        struct og_slot_range room[OG_MOST_TYPES];
+        const struct og_tiers_setup tiers = most_tiers(p, n_slots, room);
         const uint64_t longest = OG_MIN(of->rows, og__input_rows(p->facts));
         return og__tiers_bytes(&tiers, of->rows, longest, of->batches, of->distinct);
     }
@@ -36,7 +75,8 @@ size_t og__premised_tables(const struct og_premises *p, uint64_t n_slots,
 /* And once they have planned. */
 static size_t trimmed_tables(const struct og_premises *p, uint64_t n_slots)
 {
-    const struct og_tiers_setup tiers = og__premised_tiers(p, n_slots);
+    struct og_slot_range room[OG_MOST_TYPES];
+    const struct og_tiers_setup tiers = most_tiers(p, n_slots, room);
     struct og_policy_setup setup = og__premised_policy(p);
     setup.n_slots = (uint32_t)n_slots;
     return p->way->tiers ? og__tiers_trimmed_bytes(&tiers) : og__policy_trimmed_bytes(&setup);
@@ -62,28 +102,31 @@ uint32_t og__most_slots(const struct og_facts *f, size_t memory)
     return (uint32_t)OG_MIN(memory / f->row_bytes, (size_t)f->n_nodes);
 }
 
+/* Of a device's cache over the host's. */
+static void plan_ranges_beneath(struct og_memory_plan *m, const struct og_premises *p,
+                                const struct og_slot_range *ranges)
+{
+    const struct og_tiers_setup none = og__premised_tiers(p, 0);
+    struct og_tiers_setup tiers = none;
+    tiers.host.ranges = ranges;
+    m->policy_slots = og__tiers_bytes(&tiers, 0, 0, 0, 0) - og__tiers_bytes(&none, 0, 0, 0, 0);
+    m->policy_training_slots = og__tiers_trimmed_bytes(&tiers) - og__tiers_trimmed_bytes(&none);
+}
+
 void og__memory_plan_ranges(struct og_memory_plan *m, const struct og_premises *p,
                             const struct og_slot_range *ranges)
 {
     const struct og_policy_setup none = og__premised_policy(p);
     struct og_policy_setup setup = none;
+    if (p->way->tiers) {
+        plan_ranges_beneath(m, p, ranges);
+        return;
+    }
     setup.ranges = ranges;
     m->policy_slots = og__policy_bytes(&setup, 0, 0, 0) - og__policy_bytes(&none, 0, 0, 0);
     m->policy_training_slots = og__policy_trimmed_bytes(&setup) - og__policy_trimmed_bytes(&none);
 }
 
-/* The narrowest range that has no slots yet, or n_ranges. */
-static uint32_t narrowest(const struct og_facts *f, const struct og_slot_range *ranges)
-{
-    uint32_t best = f->n_ranges;
-    for (uint32_t k = 0; k < f->n_ranges; k++)
-        if (ranges[k].n_slots == 0 && ranges[k].end > ranges[k].first &&
-            (best == f->n_ranges || f->range_row_bytes[k] < f->range_row_bytes[best]))
-            best = k;
-    return best;
-}
-
-/* Of several widths narrow rows make most slots. */
 void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_premises *p,
                                 size_t memory)
 {
@@ -93,17 +136,26 @@ void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_premis
         og__memory_plan_slots(m, p, og__most_slots(f, memory));
         return;
     }
-    for (uint32_t k = 0; k < f->n_ranges; k++)
-        ranges[k] = f->ranges[k];
-    for (uint32_t k; (k = narrowest(f, ranges)) < f->n_ranges;) {
-        const size_t row = f->range_row_bytes[k];
-        const uint64_t most = OG_MIN(memory / row, (size_t)(ranges[k].end - ranges[k].first));
-        if (most == 0)
-            break;
-        ranges[k].n_slots = (uint32_t)most;
-        memory -= (size_t)most * row;
-    }
+    most_of_ranges(f, memory, ranges);
     og__memory_plan_ranges(m, p, ranges);
+}
+
+/* Rings of victims, of each width. */
+static size_t victim_bytes(const struct og_premises *p, const struct og_victim_setup *rings)
+{
+    const struct og_facts *f = p->facts;
+    size_t all = f->types ? 0 : f->row_bytes + OG__VICTIM_META_BYTES;
+    for (uint32_t k = 0; f->types && k < f->n_ranges; k++)
+        all += f->range_row_bytes[k] + OG__VICTIM_META_BYTES;
+    return (size_t)og__victim_places(rings) * all;
+}
+
+/* Must nodes be ranked for the device's policy, or to share its slots out among widths? */
+static bool ranks_there(const struct og_premises *p)
+{
+    const int policy = p->way->device_policy;
+    return p->way->tiers &&
+           (og__policy_wants_hotness(policy) || (p->facts->types && og__policy_caches(policy)));
 }
 
 /* Tables of the policy for an empty superbatch, without slots yet. */
@@ -120,7 +172,7 @@ static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
     bool shares = p->facts->types && og__policy_caches(policy); /* slots among widths */
     if (og__policy_wants_hotness(policy) || prepares || shares) /* or to guess at misses */
         m->hotness = ranks;
-    if (p->way->tiers && og__policy_wants_hotness(p->way->device_policy))
+    if (ranks_there(p))
         m->hotness += ranks;
     if (p->way->tiers && og__policy_keeps_hotness(p->way->device_policy)) {
         m->policy += ranks;
@@ -197,8 +249,7 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
         const struct og_tiers_setup tiers = og__premised_tiers(p, 1);
         m->plans = (size_t)og__works(p->way) * og__tiers_plan_bytes(&tiers, rows) +
                    og__planner_bytes(rows) + rows * OG__ENTERING_BYTES;
-        m->victims =
-            (size_t)og__victim_places(&tiers.victim) * (f->row_bytes + OG__VICTIM_META_BYTES);
+        m->victims = victim_bytes(p, &tiers.victim);
     }
     if (f->types) /* plans are of ids with rows */
         m->plans += (size_t)og__works(p->way) * og__input_rows(f) * sizeof(uint32_t) +

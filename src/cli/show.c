@@ -331,6 +331,15 @@ static void tier_line(const char *tier, double rows, double of, const char *read
            bytes);
 }
 
+/* Of rows of several widths on a device it is not known which they were. */
+static void held_text(char out[32], double rows, double row_bytes)
+{
+    if (rows > 0 && row_bytes == 0)
+        snprintf(out, 32, "-");
+    else
+        bytes_text(out, 32, rows * row_bytes, "");
+}
+
 /* Where the rows of all epochs came from; several devices have those of one another. */
 static void show_tiers(const json_t *epochs, double row_bytes, bool several)
 {
@@ -343,15 +352,14 @@ static void show_tiers(const json_t *epochs, double row_bytes, bool several)
     const double in_host = sum_over(epochs, "hits") - sum_over(epochs, "device_hits");
     count_text(reads, sizeof(reads), (long long)sum_over(epochs, "reads"));
     bytes_text(from_disk, sizeof(from_disk), sum_over(epochs, "feature_bytes_read"), "");
-    bytes_text(from_host, sizeof(from_host), in_host * row_bytes, "");
+    held_text(from_host, in_host, row_bytes);
     printf("  %-12s %15s %10s %15s %14s\n", "rows from", "rows", "share", "reads", "bytes");
     if (on_device) {
-        bytes_text(from_device, sizeof(from_device), sum_over(epochs, "device_hits") * row_bytes,
-                   "");
+        held_text(from_device, sum_over(epochs, "device_hits"), row_bytes);
         tier_line("device", sum_over(epochs, "device_hits"), rows, "0", from_device);
     }
     if (several) {
-        bytes_text(from_device, sizeof(from_device), sum_over(epochs, "peer_hits") * row_bytes, "");
+        held_text(from_device, sum_over(epochs, "peer_hits"), row_bytes);
         tier_line("  another's", sum_over(epochs, "peer_hits"), rows, "0", from_device);
     }
     tier_line("host cache", in_host, rows, "0", from_host);

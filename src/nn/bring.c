@@ -102,12 +102,11 @@ int og__bring_rows(struct og_model *m, const struct og_rows *x, uint32_t n, void
 {
     struct og_rows wanted = *x;
     *there = *x;
-    if (x->comes) {
+    const int rc = og__model_await(m, x, err);
+    if (x->comes)
         there->n = n;
-        return og__model_await(m, x, err);
-    }
-    if (!room)
-        return 0;
+    if (rc < 0 || x->comes || !room)
+        return rc;
     wanted.n = n;
     *there = (struct og_rows){
         .base = room, .stride = og__row_length(x), .n = n, .dim = x->dim, .dtype = x->dtype};

@@ -71,7 +71,7 @@ OG_MUST_CHECK int og__bring_block(struct og_model *m, const struct og_block *b,
 OG_MUST_CHECK int og__bring_pairs(struct og_model *m, const struct og_pairs *p,
                                   const struct og_rooms *room, struct og_pairs *there,
                                   struct og_err *err);
-/* The first n rows of x. */
+/* The first n rows of x, which have come already where the model has no room for them. */
 OG_MUST_CHECK int og__bring_rows(struct og_model *m, const struct og_rows *x, uint32_t n,
                                  void *room, struct og_rows *there, struct og_err *err);
 /* What operators made in the room goes to the host. */

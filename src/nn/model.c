@@ -590,6 +590,8 @@ int og__model_push(struct og_model *m, void *there, const void *host, size_t byt
 
 int og__model_await(struct og_model *m, const struct og_rows *x, struct og_err *err)
 {
+    if (m->caps.rows_come && !x->comes)
+        return og__fail(err, -EINVAL, NULL, "model: rows of the host, and no room for them");
     return x->comes ? m->ops->await(m->backend, x->comes, err) : 0;
 }
 

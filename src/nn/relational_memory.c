@@ -112,7 +112,7 @@ struct carving {
     const struct og_live *live;
     const struct og_type_counts *n;
     struct og_pair_counts pairs;
-    bool training;
+    bool training, rows_come;
     struct og_arena *numbers; /* what the host makes */
     struct og_arena *arena;
     struct og_relational *out;
@@ -167,7 +167,7 @@ static void carve_side(const struct carving *k, uint32_t type)
     struct og_rooms room = {0};
     if (of->trained)
         og__carve_numbers(k->ops, n, k->numbers, k->arena, &s.number);
-    else
+    else if (!k->rows_come)
         og__carve_rooms(k->ops, &(struct og_room_sizes){.rows = n * (uint64_t)of->dim}, k->arena,
                         &room);
     s.room = room.rows;
@@ -337,6 +337,7 @@ static struct sizes sizes_of(const struct og_nn_ops *ops, const struct og_model_
                               .n = most->types,
                               .pairs = {most->n_pairs, most->n_scores},
                               .training = training,
+                              .rows_come = most->rows_come,
                               .numbers = &numbers,
                               .arena = &counter};
     carve(&k, threads, &at);
@@ -369,6 +370,7 @@ static int grow(struct og_model *m, const struct og_batch_caps *now, struct og_e
     struct og_batch_caps most = *now;
     og__type_counts_include(&d->most, now->types);
     most.types = &d->most;
+    most.rows_come = m->caps.rows_come;
     most.n_pairs = OG_MAX(now->n_pairs, m->caps.n_pairs);
     most.n_scores = OG_MAX(now->n_scores, m->caps.n_scores);
     return og__relational_reserve(m, &most, m->training, err);
@@ -378,7 +380,10 @@ int og__relational_carve(struct og_model *m, const struct og_pairs *pairs, struc
 {
     struct og_relational *d = m->relational;
     const struct og_pair_counts n = og__count_pairs(pairs);
-    const struct og_batch_caps now = {.types = &d->at, .n_pairs = n.trained, .n_scores = n.scored};
+    const struct og_batch_caps now = {.types = &d->at,
+                                      .n_pairs = n.trained,
+                                      .n_scores = n.scored,
+                                      .rows_come = m->caps.rows_come};
     int rc = 0;
     const struct sizes need = sizes_of(m->ops, &m->config, &now, m->training, m->threads);
     if (!m->workspace.base || need.there > m->workspace.cap ||
@@ -392,6 +397,7 @@ int og__relational_carve(struct og_model *m, const struct og_pairs *pairs, struc
                               .n = &d->at,
                               .pairs = n,
                               .training = m->training,
+                              .rows_come = m->caps.rows_come,
                               .numbers = &m->numbers,
                               .arena = &m->workspace,
                               .out = d};

@@ -124,8 +124,6 @@ static int take_input(struct og_model *m, const struct og_batch *batch, const st
                       const struct og_step *step, struct og_err *err)
 {
     uint32_t n = m->at.work[0].block->n_src;
-    if (m->caps.rows_come && !x->comes)
-        return og__fail(err, -EINVAL, NULL, "model: rows of the host, and no room for them");
     if (m->config.types)
         return og__join_rows(m, batch, x, step, err);
     int rc = og__bring_rows(m, x, n, m->at.room.rows, &m->at.input, err);

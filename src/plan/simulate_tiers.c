@@ -30,7 +30,7 @@ static struct og_io_counts read_fill(const struct counting *c, uint32_t n)
 static void take_prefill(struct counting *c)
 {
     const uint32_t most = og__lot_rows(c->sim);
-    const uint32_t host = og__tiers_places(c->tiers).host;
+    const uint32_t host = og__tiers_places(c->tiers, 0).host;
     uint32_t *places = c->list + most;
     for (uint32_t n; (n = og__tiers_prefill(c->tiers, c->list, places, most)) > 0;) {
         c->out->prefill += n;

@@ -64,6 +64,23 @@ static json_t *with_tiers(json_t *told, const struct og_tiers_cost *c, uint64_t 
     return told;
 }
 
+/* Bytes of rows of several widths. */
+static json_t *with_typed_links(json_t *told, const struct og_session *s)
+{
+    uint64_t to = 0;
+    uint64_t back = 0;
+    uint64_t peers = 0;
+    for (uint32_t t = 0; t < s->facts.types->n_types; t++) {
+        const struct og_typed_told *of = &s->told[t];
+        to += og__tiers_linked(&of->epoch_tiers, of->epoch.rows) * of->row_bytes;
+        back += og__tiers_linked_back(&of->epoch_tiers) * of->row_bytes;
+        peers += og__tiers_to_peers(&of->epoch_tiers) * of->row_bytes;
+    }
+    told = og__json_with(told, "link_bytes", json_integer((json_int_t)to));
+    told = og__json_with(told, "link_bytes_back", json_integer((json_int_t)back));
+    return og__json_with(told, "peer_bytes", json_integer((json_int_t)peers));
+}
+
 static json_t *predicted_json(const struct og_session *s)
 {
     const struct og_predicted *p = &s->predicted;
@@ -77,7 +94,9 @@ static json_t *predicted_json(const struct og_session *s)
                   "feature_bytes_read", (json_int_t)p->plan.bytes, "topology_bytes_read",
                   (json_int_t)p->topology_bytes, "topology_passes", (json_int_t)p->topology_passes,
                   "trace_bytes_read", (json_int_t)p->trace.bytes, "seconds", predicted_seconds(s));
-    return s->way.tiers ? with_tiers(told, &p->tiers, p->plan.rows, s->facts.row_bytes) : told;
+    if (s->way.tiers)
+        told = with_tiers(told, &p->tiers, p->plan.rows, s->facts.row_bytes);
+    return s->way.tiers && s->told ? with_typed_links(told, s) : told;
 }
 
 /* Seconds an epoch of each thing by itself. */
@@ -206,21 +225,41 @@ static json_t *devices_json(const struct og_session *s)
     return list;
 }
 
+/* Rows that devices have slots for, and what those of each device take. */
+static void count_slots(const struct og_session *s, const struct og_device_plan *d, uint64_t *slots,
+                        size_t *bytes)
+{
+    const size_t n = (size_t)OG_MAX(d->n_devices, 1);
+    *slots = d->rows.n_slots;
+    *bytes = d->cache;
+    for (uint32_t t = 0; s->told && t < s->facts.types->n_types; t++) {
+        const struct og_typed_told *of = &s->told[t];
+        *slots += of->there;
+        *bytes += (size_t)(of->there + n - 1) / n * of->row_bytes;
+    }
+}
+
 /* What --device-memory is shared out to; null where a device keeps no rows. */
 static json_t *device_json(const struct og_session *s)
 {
     const struct og_device_plan d = og__device_plan(&s->given);
     const struct og_tiers_setup tiers = og__premised_tiers(&s->given, s->memory.n_slots);
+    const uint64_t rings =
+        og__victim_places(&tiers.victim) * (s->facts.types ? s->facts.n_ranges : 1);
+    uint64_t slots;
+    size_t cache;
     if (!s->way.tiers)
         return json_null();
-    return json_pack(
-        "{s:s s:i s:I s:I s:I s:i s:{s:I s:I s:I s:I s:I s:I s:I s:I}}", "policy",
-        og__policy_word(s->way.device_policy), "devices", d.n_devices, "cache_rows",
-        (json_int_t)d.rows.n_slots, "victim_rows", (json_int_t)og__victim_places(&tiers.victim),
-        "row_bytes", (json_int_t)s->facts.row_bytes, "batches", d.rows.n_rooms, "memory", "limit",
-        (json_int_t)d.limit, "smallest", (json_int_t)d.smallest, "model", (json_int_t)d.model,
-        "activations", (json_int_t)d.activations, "sampling", (json_int_t)d.sampling, "batches",
-        (json_int_t)d.rooms, "feature cache", (json_int_t)d.cache, "slack", (json_int_t)d.slack);
+    count_slots(s, &d, &slots, &cache);
+    return json_pack("{s:s s:i s:I s:I s:o s:i s:{s:I s:I s:I s:I s:I s:I s:I s:I}}", "policy",
+                     og__policy_word(s->way.device_policy), "devices", d.n_devices, "cache_rows",
+                     (json_int_t)slots, "victim_rows", (json_int_t)rings, "row_bytes",
+                     s->facts.types ? json_null() : json_integer((json_int_t)s->facts.row_bytes),
+                     "batches", d.rows.n_rooms, "memory", "limit", (json_int_t)d.limit, "smallest",
+                     (json_int_t)d.smallest, "model", (json_int_t)d.model, "activations",
+                     (json_int_t)d.activations, "sampling", (json_int_t)d.sampling, "batches",
+                     (json_int_t)d.rooms, "feature cache", (json_int_t)cache, "slack",
+                     (json_int_t)d.slack);
 }
 
 static json_t *counted_json(bool known, uint64_t n)
@@ -234,7 +273,7 @@ static json_t *type_json(const struct og_session *s, uint32_t t)
     const struct og_typed_told *told = &s->told[t];
     const struct og_graph_type *of = &s->facts.types->type[t];
     const bool known = s->predicted.known;
-    return json_pack(
+    json_t *row = json_pack(
         "{s:s s:I s:i s:b s:I s:I s:I s:o s:o s:o s:o s:o}", "name", of->name, "nodes",
         (json_int_t)(of->end - og__first_id(s->facts.types, t)), "width", of->dim, "learnt",
         of->trained, "row_bytes", (json_int_t)told->row_bytes, "cache_rows",
@@ -243,6 +282,12 @@ static json_t *type_json(const struct og_session *s, uint32_t t)
         "misses", counted_json(known, told->epoch.misses), "reads",
         counted_json(known, told->epoch.reads), "bytes_read",
         counted_json(known, told->epoch.bytes));
+    if (!s->way.tiers)
+        return row;
+    row = og__json_with(row, "device_rows", json_integer((json_int_t)told->there));
+    row = og__json_with(row, "device_bytes",
+                        json_integer((json_int_t)(told->there * told->row_bytes)));
+    return og__json_with(row, "device_hits", counted_json(known, told->epoch_tiers.device_hits));
 }
 
 static json_t *types_json(const struct og_session *s)

@@ -32,8 +32,9 @@ static size_t row_bytes_of(const struct simulator *m, uint32_t t)
 
 static int refuse_device(const struct simulator *m, struct og_err *err)
 {
-    return m->device ? og__fail(err, -ENOTSUP, "leave --device-memory out",
-                                "--device-memory: a device keeps no rows of typed graphs yet")
+    return m->device ? og__fail(err, -ENOTSUP,
+                                "leave --device-memory out; plan tells what a run with it does",
+                                "--device-memory: simulate counts no rows of types on devices yet")
                      : 0;
 }
 

@@ -295,6 +295,7 @@ static bool is_for_it(const struct chooser *c, const struct trial *t,
 static int plan_widths(const struct chooser *c, const struct og_premises *p, struct trial *t)
 {
     const struct og_graph_types *types = c->s->facts.types;
+    const struct og_typed_above nothing = {0};
     struct og_memory_plan *m = &t->memory;
     uint64_t slots[OG_MOST_TYPES];
     uint32_t n = 0;
@@ -302,7 +303,7 @@ static int plan_widths(const struct chooser *c, const struct og_premises *p, str
     og__memory_plan_fixed(m, p);
     OG_TRY(og__memory_plan_check(m, &t->refused));
     OG_TRY(og__memory_plan_ahead(m, p, &t->refused));
-    OG_TRY(og__typed_cache_plan(m, p, c->hotness, slots, c->s->budget, &t->refused));
+    OG_TRY(og__typed_cache_plan(m, p, c->hotness, &nothing, slots, c->s->budget, &t->refused));
     for (uint32_t i = 0; i < types->n_types; i++)
         if (og__has_features(&types->type[i]))
             t->slots[n++] = slots[i];

@@ -1,7 +1,9 @@
 #include "train/data_path.h"
 
 #include "base/scratch.h"
+#include "dataset/features.h"
 #include "train/exchange.h"
+#include "train/typed_told.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -247,27 +249,73 @@ static int fill_first(struct og_data_path *d, uint64_t *prefill, struct og_err *
     return rc < 0 ? rc : og__data_path_fill_tiers(d, prefill, &counted, err);
 }
 
-static int open_device_features(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
+/* Rows of part k of plans, of the type that is told; of a graph without types all there are. */
+static struct og_device_width_setup width_of(const struct og_data_path *d, uint32_t k,
+                                             const struct og_dataset *ds,
+                                             const struct og_rows_setup *rows)
 {
-    const struct og_premises given = {d->config, d->facts, d->way};
-    const struct og_tiers_places at = og__tiers_places(d->tiers);
-    const struct og_device_plan device = og__device_plan(&given);
-    const struct og_device_rows_setup setup = {
-        .ops = d->learner->ops,
-        .backend = og__model_backend(d->learner->model),
-        .devices = d->learner->devices,
-        .bound = device.of_rows,
-        .rows = device.rows,
+    const struct og_tiers_places at = og__tiers_places(d->tiers, k);
+    const uint32_t slots = at.victim - at.host;
+    const uint32_t first = og__tiers_first(d->tiers, k);
+    struct og_device_width_setup w = {
+        .ds = ds,
+        .first = first,
+        .end = first + (uint32_t)og__tiers_part_setup(d->tiers, k)->host.n_nodes,
+        .rows = *rows,
         .at = at,
         .n_victims = at.misses - at.victim,
-        .most = (uint32_t)og__input_rows(d->facts),
-        .gather = {.n_slots = at.victim - at.host,
-                   .n_yielded = d->memory->n_yielded,
-                   .staging_rows = d->memory->staging_rows,
+        .most = (uint32_t)rows->room_rows,
+        .gather = {.n_slots = slots,
+                   .n_yielded = d->memory->n_yielded > 0 ? slots : 0,
+                   .staging_rows =
+                       (uint32_t)OG_MIN((uint64_t)d->memory->staging_rows, rows->room_rows),
                    .n_staging = d->memory->n_staging,
-                   .reader = og__reader_setup(d->config, &d->facts->profile)},
-        .timeline = &d->timeline};
-    int rc = og__device_rows_open(&d->device_rows, d->facts->ds, &setup, d->budget, err);
+                   .reader = og__reader_setup(d->config, &d->facts->profile)}};
+    if (d->facts->types)
+        og__features_profile(ds, &w.gather.reader.profile);
+    return w;
+}
+
+/* Each type with features, by its part of plans. */
+static uint32_t typed_widths(const struct og_data_path *d, const struct og_device_plan *device,
+                             struct og_device_width_setup *width)
+{
+    const struct og_facts *f = d->facts;
+    uint32_t k = 0;
+    for (uint32_t t = 0; k < f->n_ranges; t++) {
+        if (d->told[t].row_bytes == 0)
+            continue;
+        const struct og_rows_setup rows = {.n_slots = og__tiers_places(d->tiers, k).host,
+                                           .n_rooms = device->rows.n_rooms,
+                                           .room_rows = f->range_rows[k],
+                                           .row_bytes = d->told[t].row_bytes};
+        width[k] = width_of(d, k, &f->typed->type[t].view, &rows);
+        width[k++].view = t;
+    }
+    return k;
+}
+
+static int open_device_features(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
+{
+    const struct og_facts *f = d->facts;
+    const struct og_premises given = {d->config, f, d->way};
+    const struct og_device_plan device = og__device_plan(&given);
+    struct og_device_width_setup *width = calloc(og__tiers_parts(d->tiers), sizeof(*width));
+    if (!width)
+        return og__fail_errno(err, -ENOMEM, NULL, "device cache");
+    if (!f->types)
+        width[0] = width_of(d, 0, f->ds, &device.rows);
+    const struct og_device_rows_setup setup = {.ops = d->learner->ops,
+                                               .backend = og__model_backend(d->learner->model),
+                                               .devices = d->learner->devices,
+                                               .bound = device.of_rows,
+                                               .width = width,
+                                               .n_widths =
+                                                   f->types ? typed_widths(d, &device, width) : 1,
+                                               .n_views = f->types ? f->types->n_types : 1,
+                                               .timeline = &d->timeline};
+    int rc = og__device_rows_open(&d->device_rows, &setup, d->budget, err);
+    free(width);
     if (rc < 0)
         return rc;
     d->rows = og__rows_on_device(d->device_rows);
@@ -300,7 +348,7 @@ static int open_typed_features(struct og_data_path *d, uint64_t *prefill, struct
 void og__data_path_from_packs(struct og_data_path *d, struct og_pack *const *packs)
 {
     if (d->device_rows)
-        og__device_rows_from_pack(d->device_rows, packs ? packs[0] : NULL);
+        og__device_rows_from_packs(d->device_rows, packs);
     else if (d->gather)
         og__gather_from_pack(d->gather, packs ? packs[0] : NULL);
     else

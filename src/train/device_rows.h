@@ -6,6 +6,9 @@
  *   (collected: its area is free, and what of it enters the host's slots is copied there)
  *   train batch i - 1    <── room                the consumer's thread, or a trainer's
  *
+ * Rows of several widths are brought side by side, each width's by itself (device_width.h): a batch
+ * has the same area and the same room of each.
+ *
  * A staging area is free as soon as the device has read it, whatever becomes of the batch. Of
  * several devices, whose slots are one cache, training batch b of an epoch goes to device b modulo
  * them, any other one to the first. */
@@ -13,7 +16,7 @@
 #define OG_DEVICE_ROWS_H
 
 #include "budget/devices.h"
-#include "nn/ops.h"
+#include "train/device_width.h"
 #include "train/flow.h"
 
 struct og_device_rows;
@@ -23,24 +26,23 @@ struct og_device_rows_setup {
     struct og_nn_backend *backend; /* of the first device; the others get some of their own, */
     struct og_devices devices;
     size_t bound; /* of so much of a device's memory */
-    struct og_rows_setup rows;
-    struct og_tiers_places at;
-    uint32_t n_victims;                  /* places of rings */
-    uint32_t most;                       /* rows of a batch */
-    struct og_gather_options gather;     /* n_slots: of the host; pinned is set by the call */
+    /* [n_widths] in the order of the parts of plans; with as many areas and rooms each. Borrowed by
+     * the call */
+    const struct og_device_width_setup *width;
+    uint32_t n_widths, n_views;          /* views of a batch, some of which may be of no width */
     struct og_timeline *const *timeline; /* where it will be, if there is one */
 };
-OG_MUST_CHECK int og__device_rows_open(struct og_device_rows **out, const struct og_dataset *ds,
+OG_MUST_CHECK int og__device_rows_open(struct og_device_rows **out,
                                        const struct og_device_rows_setup *setup,
                                        struct og_budget *b, struct og_err *err);
 void og__device_rows_close(struct og_device_rows *d); /* before the model whose backend it is */
 const char *og__device_rows_engine(const struct og_device_rows *d);
 
-/* Rows into places of one tier, of the device or of the host, nodes ascending. Between batches;
- * after the last call, or a failed one, comes og__device_rows_fill_end. */
-OG_MUST_CHECK int og__device_rows_fill(struct og_device_rows *d, const uint32_t *nodes,
-                                       uint32_t *places, uint32_t n, struct og_io_counts *counts,
-                                       struct og_err *err);
+/* Rows of one width into places of one tier, of the device or of the host, nodes ascending; both
+ * lists are changed. Between batches; after the last call, or a failed one, comes
+ * og__device_rows_fill_end. */
+OG_MUST_CHECK int og__device_rows_fill(struct og_device_rows *d, uint32_t *nodes, uint32_t *places,
+                                       uint32_t n, struct og_io_counts *counts, struct og_err *err);
 
 /* The host's slots give their memory back, if n > 0, and all of them lose their rows; and take it
  * again. No batch is in flight. */
@@ -49,8 +51,8 @@ OG_MUST_CHECK int og__device_rows_reclaim(struct og_device_rows *d, struct og_er
 OG_MUST_CHECK int og__device_rows_fill_end(struct og_device_rows *d, struct og_io_counts *counts,
                                            struct og_err *err);
 
-/* As og__gather_from_pack. */
-void og__device_rows_from_pack(struct og_device_rows *d, struct og_pack *pack);
+/* As og__gather_from_pack, a pack of each width; or NULL. */
+void og__device_rows_from_packs(struct og_device_rows *d, struct og_pack *const *packs);
 /* A flow begins: so many of its batches may be between their reads and the consumer's end. */
 int og__device_rows_start(struct og_device_rows *d);
 struct og_row_source og__rows_on_device(struct og_device_rows *d);

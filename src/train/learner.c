@@ -167,7 +167,8 @@ static void set_apart(const struct og_learner *l, struct og_facts *f,
         f->bytes.model -= t.model;
         f->bytes.activations -= t.activations - t.library;
     }
-    f->bytes.activations += (size_t)n * l->ops->rows->host_bytes() +
+    const size_t widths = f->types ? f->n_ranges : 1;
+    f->bytes.activations += (size_t)n * widths * l->ops->rows->host_bytes() +
                             (size_t)(n - 1) * l->ops->own_bytes(config->opt.threads);
     f->bytes.there_model = first.model;
     f->bytes.there_activations = first.activations;

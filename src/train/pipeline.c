@@ -109,7 +109,8 @@ void og__pipeline_train(struct og_pipeline *p, struct og_data_path *d, struct og
 {
     og__pipeline_sample(p, d, items, false);
     if (d->tiers) {
-        p->plans.of_tiers = (struct og_tiered_plans){.tiers = d->tiers, .planner = &d->planner};
+        p->plans.of_tiers = (struct og_tiered_plans){
+            .tiers = d->tiers, .planner = &d->planner, .types = d->facts->types};
         p->flow.plans = og__plans_of_tiers(&p->plans.of_tiers);
         load_tiers(p, d);
         return;
@@ -141,8 +142,10 @@ void og__pipeline_replay(struct og_pipeline *p, struct og_data_path *d,
     p->batches.replayed = *batches;
     p->flow.batches = og__source_replayed(&p->batches.replayed);
     if (d->tiers) {
-        p->plans.of_tiers_stored = (struct og_stored_tiered_plans){
-            .plans = d->stores.codes, .ahead = batches->ahead, .tiers = d->tiers};
+        p->plans.of_tiers_stored = (struct og_stored_tiered_plans){.plans = d->stores.codes,
+                                                                   .ahead = batches->ahead,
+                                                                   .tiers = d->tiers,
+                                                                   .types = d->facts->types};
         p->flow.plans = og__plans_of_tiers_stored(&p->plans.of_tiers_stored);
         load_tiers(p, d);
         return;

@@ -21,14 +21,34 @@ static void add_plan(struct og_plan_cost *sum, const struct og_data_path *d,
     og__count_batch(&how, plan->n, plan->misses, plan->n_misses, sum);
 }
 
-void og__predict_batch(struct og_prediction *p, const struct og_data_path *d,
-                       const struct og_plan *plan, const struct og_sample_reads *from)
+static void add_structure(struct og_prediction *p, const struct og_sample_reads *from)
 {
-    add_plan(&p->sum.plan, d, plan);
     p->sum.topology_reads += from->io.reads;
     p->sum.topology_bytes += from->io.bytes;
     p->sum.topology_passes += from->passes;
     p->batches++;
+}
+
+void og__predict_batch(struct og_prediction *p, const struct og_data_path *d,
+                       const struct og_plan *plan, const struct og_sample_reads *from)
+{
+    add_plan(&p->sum.plan, d, plan);
+    add_structure(p, from);
+}
+
+void og__predict_tiers(struct og_prediction *p, const struct og_data_path *d,
+                       const struct og_tiers_plan *plan, uint32_t batch,
+                       const struct og_sample_reads *from)
+{
+    for (uint32_t k = 0; k < plan->n_parts; k++) {
+        const struct og_tiers_plan part = og__tiers_plan_part(plan, k);
+        if (d->told)
+            og__typed_count_part(d, k, &part, batch, &p->sum.plan);
+        else
+            add_plan(&p->sum.plan, d, &part.plan);
+        og__tiers_cost_add(&p->sum.tiers, og__tiers_part_setup(d->tiers, k), &part, batch);
+    }
+    add_structure(p, from);
 }
 
 static uint64_t scaled(uint64_t x, double scale)
@@ -64,10 +84,11 @@ static void scale_to_epoch(const struct og_data_path *d, const struct og_predict
 {
     scale_costs(d->predicted, sum, by);
     for (uint32_t t = 0; d->told && t < d->facts->types->n_types; t++) {
-        const struct og_predicted seen = {.plan = d->told[t].seen};
+        const struct og_predicted seen = {.plan = d->told[t].seen, .tiers = d->told[t].seen_tiers};
         struct og_predicted epoch = {0};
         scale_costs(&epoch, &seen, by);
         d->told[t].epoch = epoch.plan;
+        d->told[t].epoch_tiers = epoch.tiers;
     }
 }
 

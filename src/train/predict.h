@@ -35,6 +35,10 @@ struct og_prediction {
 /* The plan's misses are numbered; `from` is what sampling the batch read. */
 void og__predict_batch(struct og_prediction *p, const struct og_data_path *d,
                        const struct og_plan *plan, const struct og_sample_reads *from);
+/* And with a device's cache; batch: its number in the epoch. */
+void og__predict_tiers(struct og_prediction *p, const struct og_data_path *d,
+                       const struct og_tiers_plan *plan, uint32_t batch,
+                       const struct og_sample_reads *from);
 /* d->predicted by these. */
 void og__predict_epoch(const struct og_prediction *p, const struct og_data_path *d);
 

@@ -220,9 +220,6 @@ static int open_dataset(struct og_session *s, const char *dataset, struct og_err
     if (!typed)
         return og__exchanges(&s->config) ? open_share(s, dataset, err)
                                          : og__dataset_open(dataset, &s->facts.ds, err);
-    if (og__has_tiers(&s->config))
-        return og__fail(err, -ENOTSUP, "leave --device-memory out",
-                        "--device-memory: a device keeps no rows of typed graphs yet");
     OG_TRY(og__typed_open(dataset, &s->facts.typed, err));
     s->facts.ds = &s->facts.typed->nodes;
     OG_TRY(og__session_check_types(s, err));

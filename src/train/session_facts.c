@@ -187,11 +187,13 @@ static void know_typed_rows(struct og_session *s)
     f->bytes.typed_reader = og__typed_reader_bytes(f->typed, s->config.opt.io);
     f->bytes.typed_input = f->bytes.typed_widest = 0;
     f->bytes.typed_files = f->typed_rows = 0;
-    for (uint32_t t = 0; t < f->types->n_types; t++) {
+    for (uint32_t t = 0, k = 0; t < f->types->n_types; t++) {
         const struct og_dataset *view = &f->typed->type[t].view;
         const uint64_t rows = og__nodes_of(&f->by_type, f->caps.n_hops, t);
         if (!og__has_features(&f->types->type[t]))
             continue;
+        if (k < f->n_ranges)
+            f->range_rows[k++] = rows;
         f->typed_rows += rows;
         f->bytes.typed_input += (size_t)rows * og__row_bytes(view);
         f->bytes.typed_widest = OG_MAX(f->bytes.typed_widest, og__row_bytes(view));
@@ -313,6 +315,6 @@ int og__know_link(struct og_session *s, struct og_err *err)
     struct og_facts *f = &s->facts;
     const size_t limit = (size_t)s->config.opt.device_memory.value;
     return f->links.n > 0 ? 0
-                          : og__time_links(&s->learner, f->keepers, f->row_bytes, limit, s->budget,
-                                           &f->links, err);
+                          : og__time_links(&s->learner, f->keepers, og__widest_row(f), limit,
+                                           s->budget, &f->links, err);
 }

@@ -40,6 +40,10 @@ void og__session_say_device(const struct og_session *s);
  * options. */
 OG_MUST_CHECK int og__session_settle_tiers(struct og_config *c, struct og_err *err);
 
+/* Of a typed graph, for which no pairs of policies are compared: the device's where it was left
+ * open with the host's. */
+OG_MUST_CHECK int og__session_settle_typed_tiers(struct og_config *c, struct og_err *err);
+
 /* What the dataset's labels are decides between classes, labels and values; the task between them
  * and edges. */
 OG_MUST_CHECK int og__session_settle_task(struct og_session *s, struct og_err *err);

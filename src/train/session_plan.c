@@ -112,6 +112,16 @@ static int open_policy(struct og_session *s, struct og_err *err)
     return og__policy_open(&s->path.policy, &setup, s->budget, err);
 }
 
+static void drop_spent_hotness(struct og_session *s, int rc)
+{
+    if (rc < 0 || !og__policy_keeps_hotness(s->way.policy)) {
+        og__release(s->budget, s->hotness, hotness_bytes(s), "hotness");
+        s->hotness = NULL;
+    }
+    if (rc < 0 || !s->way.tiers || !og__policy_keeps_hotness(s->way.device_policy))
+        drop_device_hotness(s);
+}
+
 static int decide_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
     int rc;
@@ -120,12 +130,7 @@ static int decide_cache(struct og_session *s, const struct og_pilot *pilot, stru
     OG_TRY(open_policy(s, err));
     OG_TRY(s->way.tiers ? og__session_tell_tiers(s, pilot, err) : 0);
 out:
-    if (rc < 0 || !og__policy_keeps_hotness(s->way.policy)) {
-        og__release(s->budget, s->hotness, hotness_bytes(s), "hotness");
-        s->hotness = NULL;
-    }
-    if (rc < 0 || !og__policy_keeps_hotness(s->way.device_policy))
-        drop_device_hotness(s);
+    drop_spent_hotness(s, rc);
     return rc;
 }
 
@@ -229,13 +234,14 @@ static int plan_typed_features(struct og_session *s, const struct og_pilot *pilo
     OG_TRY(og__typed_cache_size(s, err));
     OG_TRY(open_policy(s, err));
     OG_TRY(og__typed_rules(&s->path, err));
+    if (s->way.tiers)
+        OG_TRY(og__session_tell_tiers(s, pilot, err));
     /* others would go on from where it left them; a superbatch tells for itself */
-    if (og__policy_is_static(s->way.policy) && !og__samples_ahead(&s->way) &&
+    if (!s->way.tiers && og__policy_is_static(s->way.policy) && !og__samples_ahead(&s->way) &&
         !og__exchanges(&s->config))
         OG_TRY(og__typed_tell(&s->path, pilot, err));
 out:
-    if (rc < 0 || !og__policy_keeps_hotness(s->way.policy))
-        og__session_drop_hotness(s);
+    drop_spent_hotness(s, rc);
     return rc;
 }
 

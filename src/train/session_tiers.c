@@ -6,6 +6,8 @@
 #include "train/options.h"
 #include "train/packs.h"
 #include "train/predict.h"
+#include "train/typed_cache.h"
+#include "train/typed_tiers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -136,14 +138,25 @@ out:
     return rc;
 }
 
+int og__session_settle_typed_tiers(struct og_config *c, struct og_err *err)
+{
+    int rc = 0;
+    if (c->above.policy == OG_POLICY_AUTO)
+        OG_TRY(og_options_set(&c->above, "policy", og__policy_word(c->opt.policy), err));
+    OG_TRY(read_victims(c, err));
+out:
+    return rc;
+}
+
 /* ---- the policies ---- */
 
+/* Of several widths it was done when slots were shared out. */
 static int rank_device(struct og_session *s, struct og_err *err)
 {
     const int kind = s->way.device_policy;
     const size_t bytes = s->facts.n_nodes * sizeof(*s->device_hotness);
     const bool same = kind == s->way.policy && !s->config.opt.device_policy;
-    if (!og__policy_wants_hotness(kind) || same)
+    if (!og__policy_wants_hotness(kind) || same || s->facts.typed)
         return 0;
     s->device_hotness = og__alloc(s->budget, bytes, "hotness", err);
     return s->device_hotness ? og__hotness_of(&s->structure, s->pool, kind, &s->config.above,
@@ -151,13 +164,31 @@ static int rank_device(struct og_session *s, struct og_err *err)
                              : -ENOMEM;
 }
 
-int og__session_open_tiers(struct og_session *s, struct og_err *err)
+/* Slots of each range. */
+struct slots {
+    struct og_slot_range device[OG_MOST_TYPES], host[OG_MOST_TYPES];
+};
+
+static struct og_tiers_setup setup_of(const struct og_session *s, struct slots *slots)
 {
     struct og_tiers_setup setup = og__premised_tiers(&s->given, s->memory.n_slots);
-    int rc;
-    OG_TRY(rank_device(s, err));
     setup.host.hotness = s->hotness;
     setup.device.hotness = s->device_hotness ? s->device_hotness : s->hotness;
+    if (s->facts.typed) {
+        (void)og__typed_cache_ranges(s, slots->host);
+        og__typed_tiers_ranges(s, slots->device);
+        setup.host.ranges = slots->host;
+        setup.device.ranges = slots->device;
+    }
+    return setup;
+}
+
+int og__session_open_tiers(struct og_session *s, struct og_err *err)
+{
+    struct slots slots;
+    int rc;
+    OG_TRY(rank_device(s, err));
+    const struct og_tiers_setup setup = setup_of(s, &slots);
     OG_TRY(og__tiers_open(&s->path.tiers, &setup, s->budget, err));
 out:
     return rc;
@@ -165,7 +196,8 @@ out:
 
 int og__session_tell_tiers(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
-    struct og_tiers_setup setup = og__premised_tiers(&s->given, s->memory.n_slots);
+    struct slots slots;
+    const struct og_tiers_setup setup = setup_of(s, &slots);
     const bool still =
         og__policy_is_static(setup.device.kind) && og__policy_is_static(setup.host.kind);
     const bool plans = s->config.want & OG__WANT_PLAN_ONLY && !(s->config.want & OG__WANT_QUICK);
@@ -177,12 +209,12 @@ int og__session_tell_tiers(struct og_session *s, const struct og_pilot *pilot, s
     struct og_simulated_tiers counted;
     int rc;
     OG_TRY(og__know_link(s, err));
-    setup.host.hotness = s->hotness;
-    setup.device.hotness = s->device_hotness ? s->device_hotness : s->hotness;
     if (!still || plans || og__samples_ahead(&s->way) ||
         og__simulate_tiers_bytes(&sim, &setup, pilot->rows, og__input_rows(&s->facts)) >
             og__budget_left(s->budget))
         return 0;
+    if (s->facts.typed)
+        return og__typed_tiers_tell(s, pilot, &setup, err);
     OG_TRY(og__simulate_tiers(&sim, &setup, NULL, NULL, &counted, err));
     OG_TRY(og__predict_from(&s->path, pilot, &counted.cost, &counted.tiers, err));
 out:

@@ -28,13 +28,14 @@ static bool of_pairs(const struct og_session *s)
     return og__task(s->config.opt.task)->targets == OG__OF_PAIRS;
 }
 
-/* Are ways compared? Not of rows that workers exchange, which candidates do not count, and not to
- * evaluate or predict. */
+/* Are ways compared? Not of rows that workers exchange or devices keep, which candidates do not
+ * count, and not to evaluate or predict. */
 static bool compares(const struct og_session *s)
 {
     const unsigned want = s->config.want;
     const bool trains = want & OG__WANT_TRAINING || !(want & OG__WANT_MODEL);
-    return trains && want & OG__WANT_FEATURES && !og__exchanges(&s->config);
+    return trains && want & OG__WANT_FEATURES && !og__exchanges(&s->config) &&
+           !og__has_tiers(&s->config);
 }
 
 /* Where ways are not compared, what was left open is the plainest. */
@@ -46,9 +47,12 @@ int og__session_check_types(struct og_session *s, struct og_err *err)
         return rc;
     if (opt->policy == OG_POLICY_AUTO)
         opt->policy = OG_POLICY_DEGREE;
+    if (og__has_tiers(&s->config))
+        OG_TRY(og__session_settle_typed_tiers(&s->config, err));
     if (opt->layout == OG_LAYOUT_AUTO)
         opt->layout = OG_LAYOUT_RAW;
-    return 0;
+out:
+    return rc;
 }
 
 /* ---- links ---- */
@@ -212,7 +216,8 @@ static int know_ranges(const struct og_config *c, struct og_facts *f, struct og_
     const struct og_graph_types *g = f->types;
     f->ranges = calloc(g->n_types, sizeof(*f->ranges));
     f->range_row_bytes = calloc(g->n_types, sizeof(*f->range_row_bytes));
-    if (!f->ranges || !f->range_row_bytes)
+    f->range_rows = calloc(g->n_types, sizeof(*f->range_rows));
+    if (!f->ranges || !f->range_row_bytes || !f->range_rows)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", f->ds->path);
     for (uint32_t t = 0; t < g->n_types; t++) {
         if (!og__has_features(&g->type[t]))
@@ -257,8 +262,10 @@ void og__session_drop_types(struct og_session *s)
     free(g);
     free(s->facts.ranges);
     free(s->facts.range_row_bytes);
+    free(s->facts.range_rows);
     s->facts.types = NULL;
     s->facts.ranges = NULL;
     s->facts.range_row_bytes = NULL;
+    s->facts.range_rows = NULL;
     s->facts.n_ranges = 0;
 }

@@ -12,8 +12,8 @@
  *             tiers      of a device's cache over the host's, made batch by batch
  *                        or with the superbatch, and spilled
  *   rows      gathered   of one width
- *             device     the same, to a device (device_rows.h)
- *             types      of several */
+ *             types      of several
+ *             device     of either, to a device (device_rows.h) */
 #ifndef OG_SOURCE_H
 #define OG_SOURCE_H
 
@@ -130,6 +130,7 @@ struct og_plan_source og__plans_stored(struct og_stored_plans *p);
 struct og_tiered_plans {
     struct og_tiers *tiers; /* whose policies do not look ahead */
     struct og_planner *planner;
+    const struct og_graph_types *types; /* NULL: plans are of all ids */
 };
 struct og_plan_source og__plans_of_tiers(struct og_tiered_plans *p);
 
@@ -137,6 +138,7 @@ struct og_stored_tiered_plans {
     struct og_spill *plans;
     const struct og_sampled_ahead *ahead; /* by number of the batch */
     const struct og_tiers *tiers;         /* which they are for */
+    const struct og_graph_types *types;   /* NULL: they are of all ids */
 };
 struct og_plan_source og__plans_of_tiers_stored(struct og_stored_tiered_plans *p);
 

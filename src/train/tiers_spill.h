@@ -2,8 +2,8 @@
  *
  *   | head | a place for each row | changes: rows, places | moves: from, to |
  *
- * Misses are not written: they are the rows whose places lie behind all others, in the order of
- * these. */
+ * of each part, one behind the other. Misses are not written: they are the rows whose places lie
+ * behind all others, in the order of these. */
 #ifndef OG_TIERS_SPILL_H
 #define OG_TIERS_SPILL_H
 

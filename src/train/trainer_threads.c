@@ -139,10 +139,8 @@ static const struct og_rows *gather_all(struct group *to, const struct og_work *
                                         struct og_pool *pool)
 {
     const uint32_t n = types_of(to->facts);
-    if (to->rows) {
-        to->work.view = *w->rows;
-        return &to->work.view;
-    }
+    if (to->rows)
+        return w->rows;
     struct og_rows *rows = n > 0 ? og__arena_take(&to->copy, n * sizeof(*rows)) : &to->work.view;
     for (uint32_t t = 0; t < OG_MAX(n, 1u); t++)
         gather_rows(&to->copy, &w->rows[t], &rows[t], pool);
@@ -154,7 +152,7 @@ static size_t rows_bytes(const struct og_facts *f, const struct og_work *w)
     size_t sum = 0;
     if (!f->types)
         return w->rows->comes ? 0 : w->rows->n * og__row_length(w->rows);
-    for (uint32_t t = 0; t < f->types->n_types; t++)
+    for (uint32_t t = 0; !f->caps.rows_come && t < f->types->n_types; t++)
         sum += og__arena_room(w->rows[t].n * og__row_length(&w->rows[t]));
     return sum;
 }

@@ -5,6 +5,7 @@
 #include "train/hotness.h"
 #include "train/options.h"
 #include "train/session_parts.h"
+#include "train/typed_tiers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,7 @@ struct sizing {
     const struct og_memory_plan *memory; /* as far as it goes */
     const uint32_t *worth;               /* of nodes by the policy's numbers */
     struct og_width *width;              /* [types] of the same; malloc'ed */
+    struct og_typed_above above;
     struct og_budget *budget;
 };
 
@@ -103,7 +105,11 @@ static int open_sizing(struct sizing *z, const struct og_premises *given,
                        const struct og_memory_plan *memory, const uint32_t *worth,
                        struct og_budget *b, struct og_err *err)
 {
-    *z = (struct sizing){given, memory, worth, known_widths(given->config, given->facts->typed), b};
+    *z = (struct sizing){.given = given,
+                         .memory = memory,
+                         .worth = worth,
+                         .width = known_widths(given->config, given->facts->typed),
+                         .budget = b};
     return z->width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
 }
 
@@ -140,9 +146,9 @@ static int refuse_cache(const struct sizing *z, uint64_t want, uint64_t have, ui
 }
 
 /* Rows that --cache asks for: all, unless it is given. */
-static int count_asked(const struct sizing *z, uint64_t *want, struct og_err *err)
+static int count_asked(const struct sizing *z, const struct og_amount *cache, uint64_t *want,
+                       struct og_err *err)
 {
-    const struct og_amount *cache = &z->given->config->opt.cache;
     if (cache->unit != OG_UNSET)
         return count_allowed(z->worth, cache, z->given->facts->n_nodes, z->width, types_of(z),
                              z->budget, want, err);
@@ -152,16 +158,35 @@ static int count_asked(const struct sizing *z, uint64_t *want, struct og_err *er
     return 0;
 }
 
-/* Of those as many as fit, which are all of them where --cache is given. */
+/* The same with those above, where these come first in the same ranking. */
+static int count_asked_with(const struct sizing *z, uint64_t *want, struct og_err *err)
+{
+    const struct og_amount no_limit = {0};
+    struct og_amount cache = z->given->config->opt.cache;
+    uint64_t all = 0;
+    int rc;
+    if (z->above.first && cache.unit == OG_BYTES)
+        cache.value += (double)z->above.bytes;
+    OG_TRY(count_asked(z, &cache, want, err));
+    OG_TRY(count_asked(z, &no_limit, &all, err));
+    if (z->above.first && cache.unit != OG_BYTES)
+        *want = OG_MIN(*want + z->above.rows, all);
+out:
+    return rc;
+}
+
+/* Of those as many as fit, which are all of them where --cache is given. Of those above, which lie
+ * in other memory, all do. */
 static int count_fitting(const struct sizing *z, uint64_t bytes, uint64_t *fit, struct og_err *err)
 {
+    const uint64_t room = bytes + (z->above.first ? z->above.bytes : 0);
     uint64_t want = 0;
     int rc;
-    OG_TRY(count_asked(z, &want, err));
-    OG_TRY(og__widths_fit(z->worth, z->width, types_of(z), bytes, z->budget, fit, err));
+    OG_TRY(count_asked_with(z, &want, err));
+    OG_TRY(og__widths_fit(z->worth, z->width, types_of(z), room, z->budget, fit, err));
     *fit = OG_MIN(*fit, want);
     if (z->given->config->opt.cache.unit != OG_UNSET && *fit < want)
-        OG_TRY(refuse_cache(z, want, *fit, bytes, err));
+        OG_TRY(refuse_cache(z, want, *fit, room, err));
 out:
     return rc;
 }
@@ -253,6 +278,22 @@ static void plan_ranges(struct og_memory_plan *m, const struct og_premises *p,
     og__memory_plan_ranges(m, p, ranges);
 }
 
+/* Those above are not the host's; where others stay there, slots for what is left of each type. */
+static void leave_above(const struct sizing *z, struct og_memory_plan *m, uint64_t *slots)
+{
+    const struct og_typed *g = z->given->facts->typed;
+    m->cache = 0;
+    m->n_slots = 0;
+    for (uint32_t t = 0; t < g->n_types; t++) {
+        if (z->above.first)
+            slots[t] -= z->above.slots[t];
+        else if (z->above.stay)
+            slots[t] = OG_MIN(slots[t], (uint64_t)g->type[t].view.n_nodes - z->above.slots[t]);
+        m->cache += (size_t)slots[t] * z->width[t].row_bytes;
+        m->n_slots += (uint32_t)slots[t];
+    }
+}
+
 /* As many slots of each type as it has rows among those that a byte saves most by, whoever is to
  * lie in them. */
 static int share_out(const struct sizing *z, struct og_memory_plan *m, uint64_t bytes,
@@ -262,7 +303,7 @@ static int share_out(const struct sizing *z, struct og_memory_plan *m, uint64_t 
     int rc;
     OG_TRY(count_fitting(z, bytes, &fit, err));
     OG_TRY(count_bytes(z, fit, &m->cache, slots, err));
-    m->n_slots = (uint32_t)fit;
+    leave_above(z, m, slots);
     plan_ranges(m, z->given, slots);
 out:
     return rc;
@@ -293,9 +334,9 @@ static int take_whole(const struct sizing *z, struct og_memory_plan *m, size_t r
     uint64_t want;
     int rc = 0;
     if (!with->common || og__exchanges(p->config) || !og__policy_is_static(p->way->policy) ||
-        og__samples_ahead(p->way))
+        og__samples_ahead(p->way) || p->way->tiers)
         return 0;
-    OG_TRY(count_asked(z, &want, err));
+    OG_TRY(count_asked(z, &p->config->opt.cache, &want, err));
     const uint64_t n = slots_for_all(p->facts->typed, slots, &bytes);
     const size_t own = (bytes + (size_t)with->n - 1) / (size_t)with->n;
     plan_ranges(m, p, slots);
@@ -372,20 +413,22 @@ static uint32_t slots_within(const struct og_typed *g, const uint64_t *slots, si
     return (uint32_t)n;
 }
 
-/* The last ones give way to structure, trace and tables while batches are sampled ahead. */
+/* The last ones give way to structure, trace and tables while batches are sampled ahead: all, where
+ * they are pinned, for that is given back as a whole. */
 static int settle_yielded(struct og_memory_plan *m, const struct og_premises *p,
                           const uint64_t *slots, struct og_err *err)
 {
     const size_t before = og__memory_plan_before_training(m) + m->slack;
     if (before > m->limit)
         return og__memory_plan_refuse_superbatch(m, p->way, before, err);
-    m->n_yielded = m->n_slots - slots_within(p->facts->typed, slots, m->limit - before);
+    const uint32_t kept = slots_within(p->facts->typed, slots, m->limit - before);
+    m->n_yielded = p->way->tiers && kept < m->n_slots ? m->n_slots : m->n_slots - kept;
     return 0;
 }
 
 int og__typed_cache_plan(struct og_memory_plan *m, const struct og_premises *p,
-                         const uint32_t *worth, uint64_t *slots, struct og_budget *b,
-                         struct og_err *err)
+                         const uint32_t *worth, const struct og_typed_above *above, uint64_t *slots,
+                         struct og_budget *b, struct og_err *err)
 {
     const struct og_memory_plan most = *m;
     struct sizing z = {0};
@@ -396,6 +439,7 @@ int og__typed_cache_plan(struct og_memory_plan *m, const struct og_premises *p,
     const size_t room = size_staging(m, p, &most);
     if (og__policy_caches(p->way->policy)) {
         OG_TRY(open_sizing(&z, p, m, worth, b, err));
+        z.above = *above;
         OG_TRY(size_slots(&z, m, room - OG_MIN(room, (size_t)RADIX_BYTES),
                           m->limit - OG_MIN(m->limit, taken), slots, err));
     }
@@ -421,10 +465,12 @@ out:
 
 int og__typed_cache_size(struct og_session *s, struct og_err *err)
 {
+    struct og_typed_above above;
     uint64_t slots[OG_MOST_TYPES];
     int rc;
     OG_TRY(og__policy_caches(s->way.policy) ? weigh(s, err) : 0);
-    OG_TRY(og__typed_cache_plan(&s->memory, &s->given, s->hotness, slots, s->budget, err));
+    OG_TRY(og__typed_tiers_size(s, &above, err));
+    OG_TRY(og__typed_cache_plan(&s->memory, &s->given, s->hotness, &above, slots, s->budget, err));
     for (uint32_t t = 0; t < s->facts.typed->n_types; t++)
         s->told[t].slots = slots[t];
 out:

@@ -25,12 +25,20 @@ struct og_width og__typed_width(uint64_t end, size_t row_bytes, size_t file_row_
 OG_MUST_CHECK int og__typed_cache_place(struct og_session *s, struct og_placement *out,
                                         struct og_err *err);
 
+/* What of a device's cache over it the host's has to know. */
+struct og_typed_above {
+    uint64_t rows;                 /* slots, */
+    uint64_t slots[OG_MOST_TYPES]; /* of each type */
+    size_t bytes;
+    bool stay;  /* its rows stay, as the host's do, which are others then; */
+    bool first; /* and they are those that come before the host's in one ranking */
+};
 /* Staging areas and the cache of a way whose plan is made but for these, and how many of its slots
  * are for each type, into slots[types]. worth: of nodes, by the policy's numbers; NULL where it
  * keeps none. Looks at nothing but numbers. */
 OG_MUST_CHECK int og__typed_cache_plan(struct og_memory_plan *m, const struct og_premises *p,
-                                       const uint32_t *worth, uint64_t *slots, struct og_budget *b,
-                                       struct og_err *err);
+                                       const uint32_t *worth, const struct og_typed_above *above,
+                                       uint64_t *slots, struct og_budget *b, struct og_err *err);
 /* For a session that gathers them: staging areas and the cache are sized, into s->memory and
  * s->told, and s->hotness is what rows are worth, to be dropped by the caller. */
 OG_MUST_CHECK int og__typed_cache_size(struct og_session *s, struct og_err *err);

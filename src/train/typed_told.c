@@ -38,6 +38,13 @@ static void count_hits(const struct og_typed_told *told, uint32_t n_types,
     }
 }
 
+static struct og_counting counting_of(const struct og_data_path *d,
+                                      const struct og_typed_told *told)
+{
+    return (struct og_counting){
+        .layout = og__layout_of(d->way->layout), .rule = &told->rule, .row_bytes = told->row_bytes};
+}
+
 /* Misses ascend, so those of a type follow each other; each is read by its number in the type,
  * which they are for the time being. */
 void og__typed_count(const struct og_data_path *d, const struct og_plan *plan,
@@ -48,9 +55,7 @@ void og__typed_count(const struct og_data_path *d, const struct og_plan *plan,
     uint32_t i = 0;
     count_hits(d->told, types->n_types, plan, hits);
     for (uint32_t t = 0; t < types->n_types; t++) {
-        const struct og_counting how = {.layout = og__layout_of(d->way->layout),
-                                        .rule = &d->told[t].rule,
-                                        .row_bytes = d->told[t].row_bytes};
+        const struct og_counting how = counting_of(d, &d->told[t]);
         const uint32_t first = og__first_id(types, t), begin = i;
         struct og_plan_cost cost = {0};
         for (; i < plan->n_misses && plan->misses[i] < types->type[t].end; i++)
@@ -62,6 +67,21 @@ void og__typed_count(const struct og_data_path *d, const struct og_plan *plan,
         og__plan_cost_add(&d->told[t].seen, &cost);
         og__plan_cost_add(sum, &cost);
     }
+}
+
+void og__typed_count_part(const struct og_data_path *d, uint32_t k, const struct og_tiers_plan *of,
+                          uint32_t batch, struct og_plan_cost *sum)
+{
+    struct og_typed_told *told = d->told;
+    struct og_plan_cost cost = {0};
+    for (uint32_t left = k; told->row_bytes == 0 || left > 0; told++)
+        left -= told->row_bytes > 0;
+    const struct og_counting how = counting_of(d, told);
+    if (of->plan.n > 0)
+        og__count_batch(&how, of->plan.n, of->plan.misses, of->plan.n_misses, &cost);
+    og__plan_cost_add(&told->seen, &cost);
+    og__plan_cost_add(sum, &cost);
+    og__tiers_cost_add(&told->seen_tiers, og__tiers_part_setup(d->tiers, k), of, batch);
 }
 
 /* ---- the pilot's ---- */
