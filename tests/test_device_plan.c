@@ -393,6 +393,33 @@ static void little_that_is_free_is_the_model_s(void **state)
     drop(&without);
 }
 
+static int take_types(void **state)
+{
+    struct og_generate g;
+    (void)state;
+    og_generate_init(&g);
+    snprintf(dataset, sizeof(dataset), "%s/types", folder);
+    g.memory = (struct og_amount){OG_BYTES, 64 << 20};
+    g.types = "paper:2400:40,author:1500:12";
+    g.relations = "author:writes:paper:4,paper:cites:paper:5,paper:by:author:4";
+    g.train_fraction = 0.12;
+    return og_generate(dataset, &g, NULL, NULL);
+}
+
+static int take_one_type(void **state)
+{
+    (void)state;
+    og__remove_tree(dataset);
+    snprintf(dataset, sizeof(dataset), "%s/graph", folder);
+    return 0;
+}
+
+static void rows_of_types_are_offered_what_is_free(void **state)
+{
+    rows_are_offered_what_is_free(state);
+    little_that_is_free_is_the_model_s(state);
+}
+
 /* What a library takes of the device when it is opened is within --device-memory: the least that
  * would do is as much more, and is enough. */
 static void a_library_s_memory_is_in_the_bound(void **state)
@@ -494,6 +521,8 @@ int main(void)
         cmocka_unit_test(staging_of_sampling_is_in_the_plan),
         cmocka_unit_test(rows_are_offered_what_is_free),
         cmocka_unit_test(little_that_is_free_is_the_model_s),
+        cmocka_unit_test_setup_teardown(rows_of_types_are_offered_what_is_free, take_types,
+                                        take_one_type),
         cmocka_unit_test(a_library_s_memory_is_in_the_bound),
         cmocka_unit_test(a_chosen_pair_is_in_the_configuration),
         cmocka_unit_test(the_smallest_memory_is_enough_for_the_link),

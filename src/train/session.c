@@ -153,11 +153,10 @@ static int settle_exchange(struct og_config *c, struct og_err *err)
 }
 
 /* The model of a checkpoint comes with its options settled. */
-static int settle_options(struct og_session *s, const char *dataset, const struct og_options *opt,
+static int settle_options(struct og_session *s, const struct og_options *opt,
                           const struct og_model_config *model, struct og_err *err)
 {
     struct og_config *c = &s->config;
-    bool typed;
     int rc;
     OG_TRY(og__options_copy(&c->opt, opt, err));
     if (!model)
@@ -166,9 +165,7 @@ static int settle_options(struct og_session *s, const char *dataset, const struc
     share_machine(c);
     const struct og_option_set given = c->opt.given;
     c->asked = og__options_set_apart(opt);
-    OG_TRY(og__is_typed(dataset, &typed, err));
-    if (!typed) /* no device keeps their rows yet */
-        og__session_offer_device(c);
+    og__session_offer_device(c);
     OG_TRY(og__options_resolve(&c->opt, &c->log, err));
     OG_TRY(settle_exchange(c, err));
     tell_devices(c);
@@ -246,7 +243,7 @@ static int start_session(struct og_session *s, const char *dataset, const struct
     if (s->config.seen)
         s->config.log = (struct og_log){s->config.seen->message, s->config.seen->arg};
     int rc;
-    OG_TRY(settle_options(s, dataset, opt, model, err));
+    OG_TRY(settle_options(s, opt, model, err));
     OG_TRY(name_stores(s, err));
     OG_TRY(open_dataset(s, dataset, err));
     OG_TRY(check_timeline(s, err));
