@@ -46,6 +46,12 @@ struct og_policy_setup {
     uint32_t n_ranges;
 };
 
+/* The policy of range k alone, as if its nodes were all there are, numbered from 0; and the batches
+ * of nodes [first, end) so numbered, into ptr[n_batches + 1] and ids: how many these are. */
+struct og_policy_setup og__policy_of_range(const struct og_policy_setup *all, uint32_t k);
+uint64_t og__trace_of_range(const struct og_trace *t, uint64_t first, uint64_t end, uint64_t *ptr,
+                            uint32_t *ids);
+
 struct og_policy;
 
 /* ---- traits: all that others ask of a kind of policy, answered by its row ---- */

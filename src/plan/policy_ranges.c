@@ -30,9 +30,23 @@ size_t og__policy_ids_bytes(uint64_t rows)
     return (size_t)rows * sizeof(uint32_t);
 }
 
-/* ---- open and close ---- */
+/* ---- one range ---- */
 
-static struct og_policy_setup setup_of(const struct og_policy_setup *all, uint32_t k)
+uint64_t og__trace_of_range(const struct og_trace *t, uint64_t first, uint64_t end, uint64_t *ptr,
+                            uint32_t *ids)
+{
+    uint64_t n = 0;
+    ptr[0] = 0;
+    for (uint32_t b = 0; b < t->n_batches; b++) {
+        for (uint64_t i = t->ptr[b]; i < t->ptr[b + 1]; i++)
+            if (t->ids[i] >= first && t->ids[i] < end)
+                ids[n++] = t->ids[i] - (uint32_t)first;
+        ptr[b + 1] = n;
+    }
+    return n;
+}
+
+struct og_policy_setup og__policy_of_range(const struct og_policy_setup *all, uint32_t k)
 {
     const struct og_slot_range *range = &all->ranges[k];
     struct og_policy_setup of = *all;
@@ -43,6 +57,8 @@ static struct og_policy_setup setup_of(const struct og_policy_setup *all, uint32
     of.hotness = all->hotness ? all->hotness + range->first : NULL;
     return of;
 }
+
+/* ---- open and close ---- */
 
 static void release_ahead(struct og_policy *p)
 {
@@ -68,7 +84,7 @@ static int open_ranges(struct og_policy *p, struct og_err *err)
         return og__fail_errno(err, -ENOMEM, NULL, "policy");
     p->setup.n_slots = 0;
     for (; s->n < n; s->n++) {
-        const struct og_policy_setup of = setup_of(&p->setup, s->n);
+        const struct og_policy_setup of = og__policy_of_range(&p->setup, s->n);
         OG_TRY(og__policy_open(&s->of[s->n], &of, p->budget, err));
         s->range[s->n] = p->setup.ranges[s->n];
         s->range[s->n].n_slots = s->of[s->n]->setup.n_slots;
@@ -101,7 +117,7 @@ static size_t bytes_ranges(const struct og_policy_setup *setup, uint64_t rows, u
                              (size_t)(batches + 1) * setup->n_ranges * sizeof(uint64_t)
                        : 0;
     for (uint32_t k = 0; k < setup->n_ranges; k++) { /* any may have nearly all rows */
-        const struct og_policy_setup of = setup_of(setup, k);
+        const struct og_policy_setup of = og__policy_of_range(setup, k);
         sum += og__policy_bytes(&of, rows, batches, OG_MIN(distinct, of.n_nodes));
     }
     return sum;
@@ -111,27 +127,13 @@ static size_t planned_ranges(const struct og_policy_setup *setup)
 {
     size_t sum = 0;
     for (uint32_t k = 0; k < setup->n_ranges; k++) {
-        const struct og_policy_setup of = setup_of(setup, k);
+        const struct og_policy_setup of = og__policy_of_range(setup, k);
         sum += og__policy_trimmed_bytes(&of);
     }
     return sum;
 }
 
 /* ---- the coming batches of each ---- */
-
-/* That the node is of, or s->n. */
-static uint32_t range_of(const struct ranges *s, uint32_t node)
-{
-    uint32_t low = 0;
-    for (uint32_t high = s->n; low < high;) {
-        const uint32_t middle = (low + high) / 2;
-        if (node < s->range[middle].end)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low < s->n && node >= s->range[low].first ? low : s->n;
-}
 
 static int reserve_ahead(struct og_policy *p, size_t n_ptr, size_t n_ahead, struct og_err *err)
 {
@@ -146,21 +148,6 @@ static int reserve_ahead(struct og_policy *p, size_t n_ptr, size_t n_ahead, stru
     return s->ahead ? 0 : -ENOMEM;
 }
 
-/* Ids of range k, batch by batch, to `to`. Returns how many. */
-static uint64_t take_range(const struct ranges *s, uint32_t k, const struct og_trace *t,
-                           uint64_t *ptr, uint32_t *to)
-{
-    uint64_t n = 0;
-    ptr[0] = 0;
-    for (uint32_t b = 0; b < t->n_batches; b++) {
-        for (uint64_t i = t->ptr[b]; i < t->ptr[b + 1]; i++)
-            if (range_of(s, t->ids[i]) == k)
-                to[n++] = t->ids[i] - (uint32_t)s->range[k].first;
-        ptr[b + 1] = n;
-    }
-    return n;
-}
-
 static int prepare_ahead(struct og_policy *p, const struct og_trace *t, uint32_t *n_prefill,
                          struct og_err *err)
 {
@@ -172,7 +159,8 @@ static int prepare_ahead(struct og_policy *p, const struct og_trace *t, uint32_t
     for (uint32_t k = 0; k < s->n; k++) {
         const struct og_trace own = {t->n_batches, s->ptr + k * n_ptr, s->ahead + at};
         uint32_t n = 0;
-        at += take_range(s, k, t, s->ptr + k * n_ptr, s->ahead + at);
+        at += og__trace_of_range(t, s->range[k].first, s->range[k].end, s->ptr + k * n_ptr,
+                                 s->ahead + at);
         OG_TRY(og__policy_prepare(s->of[k], &own, &n, err));
         *n_prefill += n;
     }

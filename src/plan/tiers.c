@@ -24,25 +24,13 @@ static uint32_t ranges_of(const struct og_tiers_setup *s)
     return OG_MAX(s->host.n_ranges, 1u);
 }
 
-static struct og_policy_setup cache_of(const struct og_policy_setup *all, uint32_t k)
-{
-    struct og_policy_setup of = *all;
-    if (all->n_ranges == 0)
-        return of;
-    const struct og_slot_range *range = &all->ranges[k];
-    of.ranges = NULL;
-    of.n_ranges = 0;
-    of.n_nodes = range->end - range->first;
-    of.n_slots = range->n_slots;
-    of.hotness = all->hotness ? all->hotness + range->first : NULL;
-    return of;
-}
-
 struct og_tiers_setup og__tiers_of_range(const struct og_tiers_setup *all, uint32_t k)
 {
     struct og_tiers_setup of = *all;
-    of.device = cache_of(&all->device, k);
-    of.host = cache_of(&all->host, k);
+    if (all->host.n_ranges == 0)
+        return of;
+    of.device = og__policy_of_range(&all->device, k);
+    of.host = og__policy_of_range(&all->host, k);
     return of;
 }
 
@@ -145,21 +133,6 @@ uint32_t og__tiers_first(const struct og_tiers *t, uint32_t k)
 
 /* ---- the coming batches ---- */
 
-/* Those of range k, by its numbers. */
-static void take_range(const struct og_tiers *t, uint32_t k, const struct og_trace *all,
-                       uint64_t *ptr, uint32_t *ids)
-{
-    const struct og_slot_range *range = &t->range[k];
-    uint64_t n = 0;
-    ptr[0] = 0;
-    for (uint32_t b = 0; b < all->n_batches; b++) {
-        for (uint64_t i = all->ptr[b]; i < all->ptr[b + 1]; i++)
-            if (all->ids[i] >= range->first && all->ids[i] < range->end)
-                ids[n++] = all->ids[i] - (uint32_t)range->first;
-        ptr[b + 1] = n;
-    }
-}
-
 static size_t ptr_bytes(uint64_t batches)
 {
     return (size_t)(batches + 1) * sizeof(uint64_t);
@@ -182,7 +155,7 @@ int og__tiers_prepare(struct og_tiers *t, const struct og_trace *trace, uint32_t
     const struct og_trace own = {trace->n_batches, ptr, ids};
     int rc = ids ? 0 : -ENOMEM;
     for (uint32_t k = 0; rc == 0 && k < t->n; k++) {
-        take_range(t, k, trace, ptr, ids);
+        (void)og__trace_of_range(trace, t->range[k].first, t->range[k].end, ptr, ids);
         rc = og__pair_prepare(t->of[k], &own, n, err);
     }
     if (ids)

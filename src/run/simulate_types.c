@@ -240,22 +240,6 @@ static int weigh(const struct simulator *m, const struct asked_policy *p, uint32
 
 /* ---- a type's batches ---- */
 
-/* Ids of the type, numbered from its first, to ids[]; ptr[n_batches + 1]. */
-static void take_type(const struct simulator *m, uint32_t t, uint64_t *ptr, uint32_t *ids)
-{
-    const struct og_trace *all = &m->sim.trace;
-    const uint32_t first = og__first_id(types_of(m), t);
-    const uint32_t end = types_of(m)->type[t].end;
-    uint64_t n = 0;
-    ptr[0] = 0;
-    for (uint32_t b = 0; b < all->n_batches; b++) {
-        for (uint64_t i = all->ptr[b]; i < all->ptr[b + 1]; i++)
-            if (all->ids[i] >= first && all->ids[i] < end)
-                ids[n++] = all->ids[i] - first;
-        ptr[b + 1] = n;
-    }
-}
-
 static struct og_simulation simulation_of_type(const struct simulator *m,
                                                const struct asked_policy *p, uint32_t t,
                                                const uint32_t *size)
@@ -300,7 +284,7 @@ static int count_types(const struct simulator *m, const struct asked_policy *p,
         if (!og__has_features(&g->type[t]))
             continue;
         const struct og_trace own = {all->n_batches, ptr, ids};
-        take_type(m, t, ptr, ids);
+        (void)og__trace_of_range(all, og__first_id(g, t), g->type[t].end, ptr, ids);
         rc = count_type(m, p, t, worth, &own, o, err);
     }
     og__release(m->sim.budget, ptr, ptr_bytes, part);

@@ -4,21 +4,6 @@
 
 #include <stdlib.h>
 
-/* The ids of nodes [first, end), from 0, to ids[]; ptr[n_batches + 1]. Returns how many. */
-static uint64_t take_ids(const struct og_pilot *p, uint32_t first, uint32_t end, uint32_t *ids,
-                         uint64_t *ptr)
-{
-    uint64_t n = 0;
-    ptr[0] = 0;
-    for (uint32_t b = 0; b < p->n; b++) {
-        for (uint64_t i = p->ptr[b]; i < p->ptr[b + 1]; i++)
-            if (p->ids[i] >= first && p->ids[i] < end)
-                ids[n++] = p->ids[i] - first;
-        ptr[b + 1] = n;
-    }
-    return n;
-}
-
 static int know_growth(struct og_choice_width *w, struct og_budget *b, struct og_err *err)
 {
     struct og_pilot own = {
@@ -37,6 +22,7 @@ static int add_width(struct og_pilot_widths *out, const struct og_pilot *p,
 {
     const struct og_facts *f = g->given.facts;
     const struct og_node_type *type = &f->typed->type[t];
+    const struct og_trace all = {p->n, p->ptr, p->ids};
     const uint32_t end = f->types->type[t].end;
     struct og_choice_width *w = &out->width[out->n];
     uint64_t *ptr = out->ptr + (size_t)out->n * (p->n + 1);
@@ -45,7 +31,7 @@ static int add_width(struct og_pilot_widths *out, const struct og_pilot *p,
                                   .trace = {p->n, ptr, out->ids + *used},
                                   .n_nodes = (uint64_t)type->view.n_nodes,
                                   .row_bytes = og__row_bytes(&type->view)};
-    *used += take_ids(p, w->first, end, out->ids + *used, ptr);
+    *used += og__trace_of_range(&all, w->first, end, ptr, out->ids + *used);
     OG_TRY(know_growth(w, b, err));
     OG_TRY(og__typed_reader_rule(type, g->given.config->opt.io, b, &w->rule, err));
     out->n++;

@@ -81,25 +81,14 @@ struct telling {
     struct og_simulated_tiers sum;
 };
 
-static void take_type(const struct og_pilot *pilot, const struct og_slot_range *range,
-                      struct telling *t)
-{
-    uint64_t n = 0;
-    t->ptr[0] = 0;
-    for (uint32_t b = 0; b < pilot->n; b++) {
-        for (uint64_t i = pilot->ptr[b]; i < pilot->ptr[b + 1]; i++)
-            if (pilot->ids[i] >= range->first && pilot->ids[i] < range->end)
-                t->ids[n++] = pilot->ids[i] - (uint32_t)range->first;
-        t->ptr[b + 1] = n;
-    }
-}
-
 /* Part k, whose rows are of the type that is told. */
 static int tell_part(struct telling *t, const struct og_pilot *pilot, uint32_t k,
                      const struct og_tiers_setup *setup, struct og_typed_told *told,
                      struct og_err *err)
 {
     struct og_session *s = t->s;
+    const struct og_slot_range *range = &s->facts.ranges[k];
+    const struct og_trace all = {pilot->n, pilot->ptr, pilot->ids};
     const struct og_simulation sim = {.trace = {pilot->n, t->ptr, t->ids},
                                       .n_nodes = setup->host.n_nodes,
                                       .superbatch = OG_MAX(pilot->n, 1u),
@@ -107,7 +96,7 @@ static int tell_part(struct telling *t, const struct og_pilot *pilot, uint32_t k
                                       .budget = s->budget};
     struct og_simulated_tiers counted;
     int rc;
-    take_type(pilot, &s->facts.ranges[k], t);
+    (void)og__trace_of_range(&all, range->first, range->end, t->ptr, t->ids);
     OG_TRY(og__simulate_tiers(&sim, setup, NULL, NULL, &counted, err));
     told->seen = counted.cost;
     told->seen_tiers = counted.tiers;
