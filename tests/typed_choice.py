@@ -86,6 +86,12 @@ def what_is_given_holds():
             assert {w["topology"] for w in p["candidates"]} == {"disk"}
 
 
+def without_rows_there_is_nothing_to_compare():
+    run("generate", "bare", "--types", "drug:400,gene:300", "--classes", 4, "--relations", "drug:binds:gene:4,gene:by:drug:4", "--train-fraction", 0.2)
+    p = json.loads(run("plan", "bare", *TRAIN, "--memory", "200M", "--json"))
+    assert (p["policy"], p["layout"], p["candidates"], p["predicted"]["bytes_read"]) == ("degree", "raw", [], 0), p
+
+
 def main():
     global little, whole
     with tempfile.TemporaryDirectory() as home:
@@ -97,6 +103,7 @@ def main():
         what_is_told_of_a_way_is_what_it_reads()
         auto_ends_with_the_same_bytes()
         what_is_given_holds()
+        without_rows_there_is_nothing_to_compare()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 /* Choosing a way, in the order of this file:
  *
- *   ways       a policy, a layout, in turns or not, as far as the user left that open
+ *   ways       those there are (ways.h)
  *   memory     what each would have, with the structure there and with what that takes as well;
  *              candidates are those that fit
  *   comparing  all by the pilot's batches; then, if the run is long enough for that to pay, those
@@ -16,6 +16,7 @@
 #include "train/pilot_widths.h"
 #include "train/session_parts.h"
 #include "train/typed_cache.h"
+#include "train/ways.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,84 +38,6 @@
 #define TOGETHER 3.0
 /* And of one whose lists lie in a cache, for one that reads them. */
 #define CACHED (1.0 / 3)
-
-/* ---- the ways there are ---- */
-
-enum { MOST_WAYS = 32 };
-
-/* Does --policy auto compare it, with each batch straight from the feature file? */
-static bool reads_straight(int policy)
-{
-    int n;
-    const struct og_policy_way *its = og__policy_ways(policy, &n);
-    while (n > 0 && (its[n - 1].layout != OG_LAYOUT_RAW || its[n - 1].alternate))
-        n--;
-    return n > 0 && !og__policy_fills_beside(policy);
-}
-
-/* What is learnt of the coming batches is learnt of both tiers' rows, or of none. */
-static bool is_pair(int device, int host)
-{
-    const bool learnt = (og__policy_looks_ahead(device) && og__policy_is_steady(device)) ||
-                        (og__policy_looks_ahead(host) && og__policy_is_steady(host));
-    return device == host || (reads_straight(device) && !learnt);
-}
-
-/* A device's cache over the host's: the same policy twice, or one over another; where the device's
- * was named, that over each. */
-static int list_pairs(const struct og_way *asked, struct og_way out[MOST_WAYS])
-{
-    const bool open = asked->device_policy == OG_POLICY_AUTO;
-    int n_all = 0;
-    for (int host = 0; host < OG_POLICY_AUTO; host++)
-        for (int device = 0; device < OG_POLICY_AUTO && reads_straight(host); device++) {
-            const bool fits = open ? is_pair(device, host) : device == asked->device_policy;
-            if (!fits || n_all == MOST_WAYS || (asked->has_rings && !og__policy_admits(device)))
-                continue;
-            out[n_all] = *asked;
-            out[n_all].policy = host;
-            out[n_all++].device_policy = device;
-        }
-    return n_all;
-}
-
-/* What the table of policies has, in its order, in place of what was left open; how many. */
-static int list_ways(const struct og_way *asked, struct og_way out[MOST_WAYS])
-{
-    if (asked->tiers)
-        return list_pairs(asked, out);
-    int n_all = 0;
-    for (int policy = 0; policy < OG_POLICY_AUTO; policy++) {
-        int n;
-        const struct og_policy_way *its = og__policy_ways(policy, &n);
-        for (int i = 0; i < n && n_all < MOST_WAYS; i++) {
-            struct og_way *way = &out[n_all++];
-            *way = *asked;
-            way->policy = policy;
-            way->layout = its[i].layout;
-            way->alternate = its[i].alternate;
-        }
-    }
-    return n_all;
-}
-
-void og__plainest_way(struct og_way *way)
-{
-    struct og_way ways[MOST_WAYS];
-    if (way->policy == OG_POLICY_AUTO && list_ways(way, ways) > 0)
-        *way = ways[0];
-}
-
-/* What the user said holds. */
-static bool allowed(const struct og_config *config, const struct og_way *way)
-{
-    const struct og_options *opt = &config->opt;
-    if (og__exchanges(config) && way->alternate) /* as session.c refuses it */
-        return false;
-    if (og__options_given(opt, "alternate") && opt->alternate != way->alternate)
-        return false;
-    return opt->layout == OG_LAYOUT_AUTO || opt->layout == way->layout;
-}
 
 /* ---- each with its memory ---- */
 
@@ -222,7 +145,7 @@ struct chooser {
     struct og_session *s;
     struct og_pilot pilot;         /* the session's, and what it tells of places */
     struct og_pilot_widths widths; /* the same by widths of rows */
-    uint64_t *slots;               /* [MOST_WAYS][widths] of the trials */
+    uint64_t *slots;               /* [OG__MOST_WAYS][widths] of the trials */
     double began;
     uint32_t *hotness; /* [N] places by a guess at degrees. Not by visits: what is counted over the
                           pilot's batches must not have learnt from them */
@@ -231,12 +154,12 @@ struct chooser {
     double copy;     /* bytes a second */
     double counting; /* seconds a batch of the trace */
     struct og_probe probe;
-    struct trial trial[MOST_WAYS];
+    struct trial trial[OG__MOST_WAYS];
     uint32_t n;
-    struct og_candidate candidate[MOST_WAYS]; /* trials that fit */
-    uint32_t number[MOST_WAYS];               /* which they are */
+    struct og_candidate candidate[OG__MOST_WAYS]; /* trials that fit */
+    uint32_t number[OG__MOST_WAYS];               /* which they are */
     uint32_t n_fit;
-    struct og_estimate out[MOST_WAYS]; /* of these, ranked */
+    struct og_estimate out[OG__MOST_WAYS]; /* of these, ranked */
 };
 
 /* What rows of several widths are worth, by their degrees; the batches by widths. */
@@ -246,7 +169,7 @@ static int weigh_widths(struct chooser *c, struct og_err *err)
     int rc;
     OG_TRY(og__typed_cache_weigh(s, OG_POLICY_DEGREE, &s->config.opt, c->hotness, err));
     OG_TRY(og__pilot_widths(&c->widths, &c->pilot, &s->structure, s->budget, err));
-    c->slots = calloc((size_t)MOST_WAYS * OG_MAX(c->widths.n, 1u), sizeof(*c->slots));
+    c->slots = calloc((size_t)OG__MOST_WAYS * OG_MAX(c->widths.n, 1u), sizeof(*c->slots));
     OG_TRY(c->slots ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
 out:
     return rc;
@@ -366,10 +289,10 @@ static void try_moved(struct chooser *c, const struct og_way *way)
 static void try_all(struct chooser *c, const struct og_way *ways, int n_ways)
 {
     for (int i = 0; i < n_ways; i++)
-        if (allowed(&c->s->config, &ways[i]))
+        if (og__way_allowed(&c->s->config, &ways[i]))
             try_way(c, &ways[i]);
     for (int i = 0; i < n_ways && may_move(c->s); i++)
-        if (allowed(&c->s->config, &ways[i]))
+        if (og__way_allowed(&c->s->config, &ways[i]))
             try_moved(c, &ways[i]);
     for (uint32_t i = 1; i < c->n_fit; i++)
         for (uint32_t k = 0; k < i; k++)
@@ -468,8 +391,8 @@ static void note_batches(const struct chooser *c, const struct og_pilot *batches
 static int rank(struct chooser *c, const struct og_pilot *batches,
                 const struct og_pilot_widths *widths, uint32_t n, struct og_err *err)
 {
-    struct og_candidate these[MOST_WAYS];
-    uint32_t number[MOST_WAYS];
+    struct og_candidate these[OG__MOST_WAYS];
+    uint32_t number[OG__MOST_WAYS];
     const struct og_choice given = judged_by(c, batches, widths);
     for (uint32_t i = 0; i < n; i++) {
         number[i] = c->out[i].candidate;
@@ -665,8 +588,8 @@ static uint64_t rows_known(const struct og_session *s)
 static int choose(struct chooser *c, struct og_way *way, struct og_err *err)
 {
     struct og_session *s = c->s;
-    struct og_way ways[MOST_WAYS];
-    const int n_ways = list_ways(way, ways);
+    struct og_way ways[OG__MOST_WAYS];
+    const int n_ways = og__ways_list(way, ways);
     int rc = 0;
     og__plainest_way(way);
     if (!(s->config.want & OG__WANT_FEATURES))
@@ -691,20 +614,23 @@ out:
     return rc;
 }
 
-/* Packs that are there come in ways that candidates do not know, and so do rows of types that are
- * exchanged; and nobody asks how long an evaluation takes. */
-static bool is_told(const struct og_session *s)
+bool og__ways_are_counted(const struct og_session *s)
 {
-    const bool trains = s->config.want & OG__WANT_TRAINING || !(s->config.want & OG__WANT_MODEL);
-    const bool known = !s->path.stores.packs && !(s->facts.types && og__exchanges(&s->config));
-    return trains && s->config.want & OG__WANT_FEATURES && known;
+    const unsigned want = s->config.want;
+    const struct og_typed *g = s->facts.typed;
+    const bool trains = want & OG__WANT_TRAINING || !(want & OG__WANT_MODEL);
+    bool known = !g;
+    for (uint32_t t = 0; g && t < g->n_types; t++)
+        known |= g->type[t].view.dim > 0;
+    known &= !g || !(og__exchanges(&s->config) || og__has_tiers(&s->config));
+    return trains && want & OG__WANT_FEATURES && known;
 }
 
 /* How long the way takes that was given. What that would need is not worth a refusal. */
 static int tell_given(struct chooser *c, const struct og_way *way, struct og_err *err)
 {
     int rc;
-    if (!is_told(c->s))
+    if (!og__ways_are_counted(c->s) || c->s->path.stores.packs) /* which no candidate reads */
         return 0;
     OG_TRY(guess_hotness(c, err));
     try_way(c, way);

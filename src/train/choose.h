@@ -10,8 +10,10 @@
 #include "train/pilot.h"
 #include "train/session.h"
 
-/* What is left open becomes the plainest way there is. */
-void og__plainest_way(struct og_way *way);
+/* Do candidates count what this session reads? Nobody asks how long an evaluation takes; of types
+ * they count no rows that workers exchange or devices keep, and where none has rows nothing. The
+ * dataset is open. */
+bool og__ways_are_counted(const struct og_session *s);
 
 /* Settles what *way leaves open of policy, layout and turns; s->choice says what was compared. With
  * topology, and batches known; nothing else of the session changes. Where the options leave open

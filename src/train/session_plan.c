@@ -10,6 +10,7 @@
 #include "train/options.h"
 #include "train/predict.h"
 #include "train/typed_cache.h"
+#include "train/ways.h"
 
 #include <inttypes.h>
 

@@ -3,6 +3,7 @@
 #include "dataset/typed_split.h"
 #include "nn/tasks.h"
 #include "sample/sample.h"
+#include "train/choose.h"
 #include "train/fanouts.h"
 #include "train/options.h"
 #include "train/session_parts.h"
@@ -28,22 +29,12 @@ static bool of_pairs(const struct og_session *s)
     return og__task(s->config.opt.task)->targets == OG__OF_PAIRS;
 }
 
-/* Are ways compared? Not of rows that workers exchange or devices keep, which candidates do not
- * count, and not to evaluate or predict. */
-static bool compares(const struct og_session *s)
-{
-    const unsigned want = s->config.want;
-    const bool trains = want & OG__WANT_TRAINING || !(want & OG__WANT_MODEL);
-    return trains && want & OG__WANT_FEATURES && !og__exchanges(&s->config) &&
-           !og__has_tiers(&s->config);
-}
-
 /* Where ways are not compared, what was left open is the plainest. */
 int og__session_check_types(struct og_session *s, struct og_err *err)
 {
     struct og_options *opt = &s->config.opt;
     int rc = check_sampling(s, err);
-    if (rc < 0 || !(s->config.want & OG__WANT_TYPES) || compares(s))
+    if (rc < 0 || !(s->config.want & OG__WANT_TYPES) || og__ways_are_counted(s))
         return rc;
     if (opt->policy == OG_POLICY_AUTO)
         opt->policy = OG_POLICY_DEGREE;
