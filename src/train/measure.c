@@ -37,14 +37,13 @@ static const struct og_dataset *probed(const struct og_facts *f)
     return most;
 }
 
-/* How rows of one width are read is known from then on. */
+/* How rows of one width are read is known from then on; types learn it one by one, elsewhere. */
 static int learn_rule(struct og_probe *p, struct og_facts *f, const struct og_config *config,
                       struct og_budget *b, struct og_err *err)
 {
-    const bool as_stored = p->reader && f->ds->kept == f->ds->dtype;
     if (f->typed)
         return 0;
-    if (!as_stored) /* not read, or rounded on the way */
+    if (!p->reader || f->ds->kept != f->ds->dtype) /* not read, or rounded on the way */
         return og__learn_rule(f, config, b, err);
     f->read_rule = og__reader_rule(p->reader);
     return 0;
@@ -55,8 +54,11 @@ int og__probe_open(struct og_probe *p, struct og_facts *f, const struct og_confi
 {
     const struct og_reader_options opt = og__reader_setup(config, &f->profile);
     const struct og_dataset *ds = probed(f);
-    const size_t row = ds ? og__file_row_bytes(ds) : 1;
-    const uint64_t n_nodes = ds ? (uint64_t)ds->n_nodes : 0;
+    *p = (struct og_probe){0};
+    if (!ds) /* no type has features */
+        return 0;
+    const size_t row = og__file_row_bytes(ds);
+    const uint64_t n_nodes = (uint64_t)ds->n_nodes;
     *p = (struct og_probe){.row_bytes = row, .n_nodes = n_nodes};
     const uint32_t disks = (uint32_t)OG_MAX(f->profile.disks, 1); /* each has as much to do */
     p->run = (uint32_t)OG_MIN((uint64_t)disks * PROBE_RUN / row + 1, n_nodes / 16);
