@@ -79,9 +79,7 @@ def of_other_models():
 
 
 def shared_out_by_types():
-    """What a device has is the head of one ranking, and the host has what follows it; nothing is compared for it."""
-    plan = summary("default")["plan"] if os.path.exists("default") else json.loads(run("plan", "graph", *TRAIN, *THERE, "--json"))
-    assert (plan["policy"], plan["device"]["policy"], plan["candidates"]) == ("degree", "degree", [])
+    """What a device has is the head of one ranking, and the host has what follows it."""
     run("train", "graph", *TRAIN, *THERE, "--policy", "degree", "--cache", "20%", "--run", "shares")
     plan = summary("shares")["plan"]
     types = {t["name"]: t for t in plan["types"]}
@@ -111,6 +109,25 @@ def what_is_told_is_counted():
         assert link == counted["link_bytes"], (name, link, counted["link_bytes"])
 
 
+def pairs_are_compared():
+    """Without --policy, by what each pair's caches of all widths miss: of one that stays that is what a run reads, to the byte."""
+    way = [*TRAIN, "--eval-every", 0, *THERE, "--cache", "10%", "--memory", "60M"]
+    plan = json.loads(run("plan", "graph", *way, "--json"))
+    told = {(c["policy"], c["device_policy"]): c for c in plan["candidates"]}
+    assert all(c["possible"] for c in told.values()), told
+    assert {("degree", "degree"), ("belady", "belady"), ("frequency", "frequency"), ("degree", "belady"), ("belady", "degree")} <= set(told), set(told)
+    assert (plan["policy"], plan["device"]["policy"]) in told
+    run("train", "graph", *way, "--policy", "degree", "--run", "steady")
+    first, c = summary("steady")["epochs"][0], told["degree", "degree"]
+    for key in "reads", "bytes_read", "device_hits", "host_hits", "link_bytes":
+        assert first[key] == c[key] > 0, (key, first[key], c[key])
+    assert len({c["device_hits"] for c in told.values()}) > 1 and len({c["host_hits"] for c in told.values()}) > 2
+    run("train", "graph", *way, "--run", "chosen")
+    assert pathlib.Path("chosen/checkpoint.safetensors").read_bytes() == pathlib.Path("steady/checkpoint.safetensors").read_bytes()
+    named = json.loads(run("plan", "graph", *way, "--device-policy", "lru", "--json"))["candidates"]
+    assert len(named) > 2 and {c["device_policy"] for c in named} == {"lru"}, named
+
+
 def stopped_and_gone_on_with():
     """With rows there, which begin anew, or without any."""
     way = ["train", "graph", *TRAIN]
@@ -136,7 +153,7 @@ def main():
         for name, widths in ("graph", (40, 12, 5)), ("alike", (6, 6, 6)):
             types = f"paper:2000:{widths[0]},author:1200:{widths[1]},group:60,venue:200:{widths[2]}"
             run("generate", name, "--types", types, "--relations", ",".join(RELATIONS), "--classes", 4, "--train-fraction", 0.1)
-        for test in (the_same_bytes_whatever_is_there, of_other_models, shared_out_by_types, what_is_told_is_counted, stopped_and_gone_on_with,
+        for test in (the_same_bytes_whatever_is_there, of_other_models, shared_out_by_types, what_is_told_is_counted, pairs_are_compared, stopped_and_gone_on_with,
                      what_does_not_go_says_so):
             start = time.monotonic()
             test()

@@ -17,9 +17,10 @@
 
 /* A way to do it. */
 struct og_candidate {
-    struct og_policy_setup policy; /* with its cache: n_slots */
-    const uint64_t *slots; /* [n_widths] of which so many are for rows of each width. Borrowed */
-    /* a device's cache over that one, whose policy is then `host` of these; NULL: none. Borrowed */
+    /* with its cache: n_slots; where rows are of several widths, a range for each. Borrowed */
+    struct og_policy_setup policy;
+    /* a device's cache over that one, whose policy is then `host` of these, ranges as there; NULL:
+     * none. Borrowed */
     const struct og_tiers_setup *tiers;
     enum og__layout layout;
     uint32_t resample_every; /* epochs that train on the same batches, in another order; >= 1 */
@@ -66,8 +67,7 @@ struct og_flow_times {
 /* Rows of one width among those of several: those of a type of nodes, which follow each other, and
  * have slots of their own. All of it is meant as in og_choice. */
 struct og_choice_width {
-    uint32_t first;        /* node; in the trace it is 0 */
-    struct og_trace trace; /* of its nodes, in as many batches */
+    struct og_trace trace; /* of its nodes, the first of which is 0, in as many batches */
     uint64_t n_nodes;
     double distinct, growth, slowing;
     struct og_read_rule rule;

@@ -45,22 +45,24 @@ static struct og_choice choice_of(const struct og_choice *given, uint32_t width)
 static uint32_t yielded_of(const struct og_candidate *c, uint32_t width)
 {
     uint64_t kept = c->policy.n_slots - OG_MIN(c->n_yielded, c->policy.n_slots);
+    const struct og_slot_range *range = c->policy.ranges;
     for (uint32_t w = 0; w < width; w++)
-        kept -= OG_MIN(kept, c->slots[w]);
-    return (uint32_t)(c->slots[width] - OG_MIN(kept, c->slots[width]));
+        kept -= OG_MIN(kept, (uint64_t)range[w].n_slots);
+    return range[width].n_slots - (uint32_t)OG_MIN(kept, (uint64_t)range[width].n_slots);
 }
 
+/* *tiers: where its caches go, if it has two. */
 static struct og_candidate candidate_of(const struct og_choice *given, const struct og_candidate *c,
-                                        uint32_t width)
+                                        uint32_t width, struct og_tiers_setup *tiers)
 {
     struct og_candidate one = *c;
-    one.policy.n_nodes = given->width[width].n_nodes;
-    one.policy.n_slots = (uint32_t)c->slots[width];
-    if (c->policy.hotness)
-        one.policy.hotness = c->policy.hotness + given->width[width].first;
+    one.policy = og__policy_of_range(&c->policy, width);
+    if (c->tiers) {
+        *tiers = og__tiers_of_range(c->tiers, width);
+        one.tiers = tiers;
+    }
     one.n_yielded = yielded_of(c, width);
     one.spilled_bytes = (uint64_t)((double)c->spilled_bytes * part_of(given, width));
-    one.slots = NULL;
     return one;
 }
 
@@ -84,6 +86,7 @@ static void add_counts(struct og_candidate_counts *sum, const struct og_candidat
     sum->disk += of->disk;
     sum->superbatches = OG_MAX(sum->superbatches, of->superbatches);
     sum->segment = OG_MAX(sum->segment, of->segment);
+    og__tiers_cost_sum(&sum->tiers, &of->tiers);
 }
 
 static void add_io(struct og_candidate_io *sum, const struct og_candidate_io *of)
@@ -129,15 +132,17 @@ static int count_width(const struct og_choice *given, const struct og_candidate 
 {
     const struct og_choice own = choice_of(given, width);
     struct og_candidate *these = malloc(OG_MAX(n, 1u) * sizeof(*these));
+    struct og_tiers_setup *tiers = malloc(OG_MAX(n, 1u) * sizeof(*tiers));
     int rc;
-    OG_TRY(these ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
+    OG_TRY(these && tiers ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
     for (uint32_t i = 0; i < n; i++)
-        these[i] = candidate_of(given, &c[i], width);
+        these[i] = candidate_of(given, &c[i], width, &tiers[i]);
     OG_TRY(count_one(&own, these, n, of, err));
     for (uint32_t i = 0; i < n; i++)
         add_width(&out[i], &of[i], &of[i].io);
 out:
     free(these);
+    free(tiers);
     return rc;
 }
 

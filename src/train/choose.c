@@ -15,7 +15,7 @@
 #include "train/options.h"
 #include "train/pilot_widths.h"
 #include "train/session_parts.h"
-#include "train/typed_cache.h"
+#include "train/typed_tiers.h"
 #include "train/ways.h"
 
 #include <stdio.h>
@@ -45,9 +45,9 @@ struct trial {
     struct og_way way;
     struct og_memory_plan memory;
     bool fits;
-    struct og_tiers_setup tiers; /* with a device's cache */
-    uint64_t *slots;             /* [widths] where rows are of several */
-    struct og_err refused;       /* why not */
+    struct og_tiers_setup tiers;        /* with a device's cache */
+    struct og_slot_range *host, *there; /* [widths] of both, where rows are of several */
+    struct og_err refused;              /* why not */
 };
 
 /* Is the structure in memory, where it was left open whether it stays? Where workers share it, each
@@ -79,6 +79,8 @@ static const struct og_tiers_setup *tiers_of(const struct og_session *s, struct 
         return NULL;
     t->tiers = og__premised_tiers(&premises, t->memory.n_slots);
     t->tiers.device.hotness = t->tiers.host.hotness = hotness;
+    t->tiers.device.ranges = t->there;
+    t->tiers.host.ranges = t->host;
     return &t->tiers;
 }
 
@@ -108,6 +110,8 @@ static struct og_candidate candidate_of(const struct og_session *s, struct trial
         og__policy_setup(&s->config.opt, t->way.policy, s->facts.n_nodes);
     policy.n_slots = m->n_slots;
     policy.hotness = hotness;
+    policy.ranges = t->host;
+    policy.n_ranges = s->facts.n_ranges;
     uint64_t epoch = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     uint64_t run = epoch * (uint64_t)OG_MAX(s->config.opt.epochs, 1);
     const uint64_t spilled = ahead && !m->trace_blocks ? og__spilled_batch_bytes(&s->facts) : 0;
@@ -118,7 +122,6 @@ static struct og_candidate candidate_of(const struct og_session *s, struct trial
         superbatch = epoch;
     return (struct og_candidate){
         .policy = policy,
-        .slots = t->slots,
         .tiers = tiers_of(s, t, hotness),
         .layout = og__layout_of(t->way.layout),
         .resample_every = (uint32_t)s->config.opt.resample_every,
@@ -145,7 +148,7 @@ struct chooser {
     struct og_session *s;
     struct og_pilot pilot;         /* the session's, and what it tells of places */
     struct og_pilot_widths widths; /* the same by widths of rows */
-    uint64_t *slots;               /* [OG__MOST_WAYS][widths] of the trials */
+    struct og_slot_range *ranges;  /* [OG__MOST_WAYS][2][widths] of the trials */
     double began;
     uint32_t *hotness; /* [N] places by a guess at degrees. Not by visits: what is counted over the
                           pilot's batches must not have learnt from them */
@@ -169,8 +172,8 @@ static int weigh_widths(struct chooser *c, struct og_err *err)
     int rc;
     OG_TRY(og__typed_cache_weigh(s, OG_POLICY_DEGREE, &s->config.opt, c->hotness, err));
     OG_TRY(og__pilot_widths(&c->widths, &c->pilot, &s->structure, s->budget, err));
-    c->slots = calloc((size_t)OG__MOST_WAYS * OG_MAX(c->widths.n, 1u), sizeof(*c->slots));
-    OG_TRY(c->slots ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
+    c->ranges = calloc((size_t)OG__MOST_WAYS * 2 * OG_MAX(c->widths.n, 1u), sizeof(*c->ranges));
+    OG_TRY(c->ranges ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
 out:
     return rc;
 }
@@ -217,19 +220,19 @@ static bool is_for_it(const struct chooser *c, const struct trial *t,
 /* The same of rows of several widths; slots of those that types have, which follow each other. */
 static int plan_widths(const struct chooser *c, const struct og_premises *p, struct trial *t)
 {
-    const struct og_graph_types *types = c->s->facts.types;
-    const struct og_typed_above nothing = {0};
     struct og_memory_plan *m = &t->memory;
+    struct og_typed_above above;
     uint64_t slots[OG_MOST_TYPES];
-    uint32_t n = 0;
     int rc;
+    t->host = c->ranges + (size_t)c->n * 2 * c->widths.n;
+    t->there = t->host + c->widths.n;
     og__memory_plan_fixed(m, p);
     OG_TRY(og__memory_plan_check(m, &t->refused));
     OG_TRY(og__memory_plan_ahead(m, p, &t->refused));
-    OG_TRY(og__typed_cache_plan(m, p, c->hotness, &nothing, slots, c->s->budget, &t->refused));
-    for (uint32_t i = 0; i < types->n_types; i++)
-        if (og__has_features(&types->type[i]))
-            t->slots[n++] = slots[i];
+    OG_TRY(og__typed_tiers_plan(p, c->hotness, c->s->budget, &above, &t->refused));
+    OG_TRY(og__typed_cache_plan(m, p, c->hotness, &above, slots, c->s->budget, &t->refused));
+    (void)og__typed_ranges(p->facts, slots, t->host);
+    (void)og__typed_ranges(p->facts, above.slots, t->there);
 out:
     return rc;
 }
@@ -237,7 +240,7 @@ out:
 static void plan_memory(const struct chooser *c, const struct og_way *way, struct trial *t)
 {
     const struct og_session *s = c->s;
-    *t = (struct trial){.way = *way, .slots = c->slots + (size_t)c->n * c->widths.n};
+    *t = (struct trial){.way = *way};
     const struct og_pilot_cache cache = {.pilot = &c->pilot,
                                          .policy = way->policy,
                                          .n_nodes = s->facts.n_nodes,
@@ -570,7 +573,7 @@ static void close_chooser(struct chooser *c)
 {
     og__pilot_unrank(&c->pilot, c->s->budget);
     og__pilot_widths_release(&c->widths, c->s->budget);
-    free(c->slots);
+    free(c->ranges);
     og__release(c->s->budget, c->hotness, (size_t)c->s->facts.n_nodes * 4, "hotness");
 }
 
@@ -622,7 +625,7 @@ bool og__ways_are_counted(const struct og_session *s)
     bool known = !g;
     for (uint32_t t = 0; g && t < g->n_types; t++)
         known |= g->type[t].view.dim > 0;
-    known &= !g || !(og__exchanges(&s->config) || og__has_tiers(&s->config));
+    known &= !g || !og__exchanges(&s->config);
     return trains && want & OG__WANT_FEATURES && known;
 }
 

@@ -11,8 +11,8 @@
 #include "train/session.h"
 
 /* Do candidates count what this session reads? Nobody asks how long an evaluation takes; of types
- * they count no rows that workers exchange or devices keep, and where none has rows nothing. The
- * dataset is open. */
+ * they count no rows that workers exchange, and where none has rows nothing. The dataset is open.
+ */
 bool og__ways_are_counted(const struct og_session *s);
 
 /* Settles what *way leaves open of policy, layout and turns; s->choice says what was compared. With

@@ -247,8 +247,8 @@ out:
 
 /* ---- of a session that gathers them ---- */
 
-static uint32_t ranges_of(const struct og_facts *f, const uint64_t *slots,
-                          struct og_slot_range ranges[OG_MOST_TYPES])
+uint32_t og__typed_ranges(const struct og_facts *f, const uint64_t *slots,
+                          struct og_slot_range *ranges)
 {
     uint32_t n = 0;
     for (uint32_t t = 0; n < f->n_ranges; t++) {
@@ -266,7 +266,7 @@ uint32_t og__typed_cache_ranges(const struct og_session *s,
     uint64_t slots[OG_MOST_TYPES];
     for (uint32_t t = 0; s->facts.n_ranges > 0 && t < s->facts.typed->n_types; t++)
         slots[t] = s->told[t].slots;
-    return ranges_of(&s->facts, slots, ranges);
+    return og__typed_ranges(&s->facts, slots, ranges);
 }
 
 /* Their tables. */
@@ -274,7 +274,7 @@ static void plan_ranges(struct og_memory_plan *m, const struct og_premises *p,
                         const uint64_t *slots)
 {
     struct og_slot_range ranges[OG_MOST_TYPES];
-    (void)ranges_of(p->facts, slots, ranges);
+    (void)og__typed_ranges(p->facts, slots, ranges);
     og__memory_plan_ranges(m, p, ranges);
 }
 

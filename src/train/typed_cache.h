@@ -42,8 +42,11 @@ OG_MUST_CHECK int og__typed_cache_plan(struct og_memory_plan *m, const struct og
 /* For a session that gathers them: staging areas and the cache are sized, into s->memory and
  * s->told, and s->hotness is what rows are worth, to be dropped by the caller. */
 OG_MUST_CHECK int og__typed_cache_size(struct og_session *s, struct og_err *err);
-/* The slots of each type that has features, then; returns how many there are. None of a graph
- * without types. */
+/* Ranges of the types that have features, with slots[types] of each; returns how many there are,
+ * none of a graph without types. */
+uint32_t og__typed_ranges(const struct og_facts *f, const uint64_t *slots,
+                          struct og_slot_range *ranges);
+/* With the slots that the session's have. */
 uint32_t og__typed_cache_ranges(const struct og_session *s,
                                 struct og_slot_range ranges[OG_MOST_TYPES]);
 

@@ -13,16 +13,16 @@ static const char pilot_part[] = "pilot";
 /* ---- slots ---- */
 
 /* Are both caches thresholds of one ranking? */
-static bool ranks_alike(const struct og_session *s)
+static bool ranks_alike(const struct og_premises *p)
 {
-    return s->way.device_policy == s->way.policy && !s->config.opt.device_policy;
+    return p->way->device_policy == p->way->policy && !p->config->opt.device_policy;
 }
 
 static int weigh_there(struct og_session *s, const uint32_t **worth, struct og_err *err)
 {
     int rc = 0;
     *worth = s->hotness;
-    if (ranks_alike(s))
+    if (ranks_alike(&s->given))
         return 0;
     s->device_hotness =
         og__alloc(s->budget, s->facts.n_nodes * sizeof(*s->device_hotness), "hotness", err);
@@ -34,30 +34,42 @@ out:
     return rc;
 }
 
-int og__typed_tiers_size(struct og_session *s, struct og_typed_above *above, struct og_err *err)
+static bool caches_there(const struct og_way *way)
 {
-    const struct og_typed *g = s->facts.typed;
-    const size_t bytes = og__device_plan(&s->given).slots;
+    return way->tiers && og__policy_caches(way->device_policy);
+}
+
+int og__typed_tiers_plan(const struct og_premises *p, const uint32_t *worth, struct og_budget *b,
+                         struct og_typed_above *above, struct og_err *err)
+{
+    const uint32_t n_types = p->facts->typed->n_types;
     struct og_width *width = NULL;
-    const uint32_t *worth = NULL;
-    uint64_t fit = 0;
     int rc = 0;
     *above = (struct og_typed_above){0};
-    if (!s->way.tiers || !og__policy_caches(s->way.device_policy))
+    if (!caches_there(p->way))
         return 0;
-    OG_TRY(weigh_there(s, &worth, err));
-    width = og__typed_widths(g);
+    width = og__typed_widths(p->facts->typed);
     OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
-    OG_TRY(og__widths_fit(worth, width, g->n_types, bytes, s->budget, &fit, err));
-    OG_TRY(og__widths_count(worth, width, g->n_types, fit, s->budget, &above->bytes, above->slots,
-                            err));
-    for (uint32_t t = 0; t < g->n_types; t++)
-        s->told[t].there = above->slots[t];
-    above->rows = fit;
-    above->stay = og__policy_is_static(s->way.device_policy) && og__policy_is_static(s->way.policy);
-    above->first = above->stay && ranks_alike(s);
+    OG_TRY(og__widths_fit(worth, width, n_types, og__device_plan(p).slots, b, &above->rows, err));
+    OG_TRY(
+        og__widths_count(worth, width, n_types, above->rows, b, &above->bytes, above->slots, err));
+    above->stay =
+        og__policy_is_static(p->way->device_policy) && og__policy_is_static(p->way->policy);
+    above->first = above->stay && ranks_alike(p);
 out:
     free(width);
+    return rc;
+}
+
+int og__typed_tiers_size(struct og_session *s, struct og_typed_above *above, struct og_err *err)
+{
+    const uint32_t *worth = NULL;
+    int rc;
+    OG_TRY(caches_there(&s->way) ? weigh_there(s, &worth, err) : 0);
+    OG_TRY(og__typed_tiers_plan(&s->given, worth, s->budget, above, err));
+    for (uint32_t t = 0; t < s->facts.typed->n_types; t++)
+        s->told[t].there = above->slots[t];
+out:
     return rc;
 }
 

@@ -6,9 +6,14 @@
 #include "train/session.h"
 #include "train/typed_cache.h"
 
-/* Its slots of each type, into s->told. s->hotness is what rows are worth to the host's policy, and
- * s->device_hotness becomes what they are worth to the device's, where that is another ranking.
- * Without a device's cache there is nothing above. */
+/* Its slots of each type, by what rows are worth[N] to its policy. Without a device's cache there
+ * is nothing above. Looks at nothing but numbers. */
+OG_MUST_CHECK int og__typed_tiers_plan(const struct og_premises *p, const uint32_t *worth,
+                                       struct og_budget *b, struct og_typed_above *above,
+                                       struct og_err *err);
+/* The same for a session that gathers them, into s->told. s->hotness is what rows are worth to the
+ * host's policy, and s->device_hotness becomes what they are worth to the device's, where that is
+ * another ranking. */
 OG_MUST_CHECK int og__typed_tiers_size(struct og_session *s, struct og_typed_above *above,
                                        struct og_err *err);
 /* Ranges with these slots. */
