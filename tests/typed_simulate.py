@@ -56,6 +56,57 @@ def figures_are_those_of_runs():
                     assert told[key] == sum(t[key] for t in told["types"]), (name, key)
 
 
+PAIRS = {  # what is asked of a run, beside sizes
+    "static": ["--policy", "degree"],
+    "random-over-degree": ["--device-policy", "random", "--policy", "degree"],
+    "named": ["--device-policy", "degree", "--policy", "degree"],
+    "presc-over-lru": ["--device-policy", "presc", "--policy", "lru"],
+    "lru-over-degree": ["--device-policy", "lru", "--policy", "degree"],
+    "only-there": ["--device-policy", "lru", "--policy", "none"],
+    "none-there": ["--device-policy", "none", "--policy", "degree"],
+    "belady-over-belady": ["--superbatch", 4, "--device-policy", "belady", "--policy", "belady"],
+    "frequency": ["--superbatch", 4, "--policy", "frequency"],
+    "rings": ["--superbatch", 4, "--device-policy", "hybrid:window=8,update=2", "--policy", "belady", "--victim", "pvp:depth=20"],
+    "turns": ["--superbatch", 4, "--alternate", "--device-policy", "lru", "--policy", "belady"],
+}
+COUNTERS = {"rows": "rows", "hits": "hits", "misses": "misses", "device_hits": "device_hits", "host_hits": "host_hits", "victim_hits": "victim_hits",
+            "bytes_read": "feature_bytes_read", "link_bytes": "link_bytes", "link_bytes_back": "link_bytes_back", "demoted": "demoted",
+            "victim_pushed": "victim_pushed", "victim_dropped": "victim_dropped"}
+
+
+def pairs_are_those_of_runs():
+    """A device's cache over the host's: as large as a run's, whose figures are told, of all types and of each."""
+    train = ["train", "graph", *SAMPLED, "--embedding", 6, "--hidden", 8, "--eval-every", 0, "--cache", "10%", "--device", "virtual"]
+    for name, words in some(PAIRS.items(), 2, 3):
+        run(*train, "--device-memory", "1300K", *words, "--run", f"pair-{name}")
+        summary = json.loads(pathlib.Path(f"pair-{name}/summary.json").read_text())
+        plan, epochs = summary["plan"], summary["epochs"]
+        there = plan["device"]["memory"]["feature cache"]
+        own = list(map(str, words))
+        policy = own.pop(own.index("--policy") + 1)
+        own.remove("--policy")
+        got, _ = simulate("graph", [policy], ["10%"], "--device-memory", there, *own)
+        told, = got["results"]
+        assert name == "none-there" or told["device_rows"] == plan["device"]["cache_rows"] > 0, (name, told["device_rows"], plan["device"]["cache_rows"])
+        assert told["cache_rows"] == plan["cache_rows"], (name, told["cache_rows"], plan["cache_rows"])
+        wide = [t for t in plan["types"] if t["row_bytes"]]
+        assert [(t["name"], t["cache_rows"], t["device_rows"]) for t in told["types"]] == [(t["name"], t["cache_rows"], t["device_rows"]) for t in wide], name
+        for key, of_run in COUNTERS.items():
+            assert told[key] == total(epochs, of_run), (name, key, told[key], total(epochs, of_run))
+            assert told[key] == sum(t[key] for t in told["types"]), (name, key)
+        if name in ("only-there", "belady-over-belady"):  # whose rows a trace ranks as well
+            assert simulate("trace", [policy], ["10%"], "--device-memory", there, *own)[0]["results"] == got["results"], name
+
+
+def workers_have_devices_of_their_own():
+    way = ["--device-memory", "4K", "--device-policy", "lru"]
+    alone, _ = simulate("graph", ["degree"], ["10%", "5%"], *way)
+    both, _ = simulate("graph", ["degree"], ["10%", "5%"], *way, "--workers", 2)
+    for a, b in zip(alone["results"], both["results"]):
+        assert (a["rows"], a["cache_rows"], a["device_rows"]) == (b["rows"], b["cache_rows"], b["device_rows"]) and a["device_hits"] != b["device_hits"] > 0
+    assert both["workers"] == 2
+
+
 def edges():
     """Of each relation sources, destinations and how many edges the destination has by it, in the order of the files."""
     meta = json.loads(pathlib.Path("graph/meta.json").read_text())
@@ -196,7 +247,6 @@ def workers_have_caches_of_their_own():
 
 
 def what_there_is_not_says_so():
-    assert "--device-memory" in refused("simulate", "graph", *SAMPLED, "--cache", "10%", "--device-memory", "5%", "--policy", "degree")
     assert "--memory" in refused("simulate", "graph", *SAMPLED[:-1], "12M", "--policy", "lru", "--cache", "10%")
 
 
@@ -211,7 +261,7 @@ def main():
         rng = np.random.default_rng(1)
         np.save("scores.npy", rng.normal(-1, 1, NODES).astype(np.float32))  # most of them below 0
         np.save("counts.npy", rng.integers(2, 40, NODES))
-        for test in (figures_are_those_of_runs, figures_are_those_of_python, batches_of_a_trace_are_counted, a_trace_alone_counts_the_same, workers_have_caches_of_their_own, what_there_is_not_says_so):
+        for test in (figures_are_those_of_runs, figures_are_those_of_python, batches_of_a_trace_are_counted, a_trace_alone_counts_the_same, workers_have_caches_of_their_own, pairs_are_those_of_runs, workers_have_devices_of_their_own, what_there_is_not_says_so):
             test()
             print("ok", test.__name__)
 

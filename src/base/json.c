@@ -20,6 +20,16 @@ json_t *og__json_append(json_t *list, json_t *value)
     return NULL;
 }
 
+json_t *og__json_joined(json_t *object, json_t *more)
+{
+    const bool whole = object && more && json_object_update(object, more) == 0;
+    json_decref(more);
+    if (whole)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
 json_t *og__json_real(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();

@@ -13,6 +13,8 @@
 /* `object` with `key` set to `value`, `list` with `value` at its end. Both references are taken. */
 OG_MUST_CHECK json_t *og__json_with(json_t *object, const char *key, json_t *value);
 OG_MUST_CHECK json_t *og__json_append(json_t *list, json_t *value);
+/* `object` with all that `more` has. */
+OG_MUST_CHECK json_t *og__json_joined(json_t *object, json_t *more);
 
 /* As json_real, but null for what JSON has no number for: infinity, NaN. */
 json_t *og__json_real(double x);

@@ -6,6 +6,7 @@
  */
 #include "base/file.h"
 #include "budget/memory_plan.h"
+#include "run/simulate_pairs.h"
 #include "run/simulate_types.h"
 #include "train/hotness.h"
 #include "train/json.h"
@@ -52,15 +53,14 @@ uint32_t og__simulator_superbatch(const struct simulator *m)
     return og__superbatch_of(m->opt.superbatch, (m->epoch + workers - 1) / workers);
 }
 
-/* Batches that epochs reuse are kept, and so prepared, as a whole, as og__keeps_batches says. */
-static bool is_kept(const struct simulator *m, int policy)
+bool og__simulator_keeps(const struct simulator *m, int policy)
 {
     return m->opt.resample_every > 1 && og__policy_is_steady(policy);
 }
 
 static uint32_t superbatch_of(const struct simulator *m, int policy)
 {
-    return is_kept(m, policy) ? m->epoch : og__simulator_superbatch(m);
+    return og__simulator_keeps(m, policy) ? m->epoch : og__simulator_superbatch(m);
 }
 
 /* ---- a policy ---- */
@@ -77,13 +77,13 @@ struct og_simulation og__simulation_of(const struct simulator *m, const struct a
     return sim;
 }
 
-static size_t hotness_bytes(const struct simulator *m, const struct asked_policy *p)
+size_t og__simulator_hotness_bytes(const struct simulator *m, const struct asked_policy *p)
 {
     return og__policy_wants_hotness(p->kind) ? m->sim.n_nodes * sizeof(uint32_t) : 0;
 }
 
-static int find_hotness(struct simulator *m, const struct asked_policy *p, uint32_t *hotness,
-                        struct og_err *err)
+int og__simulator_find_hotness(struct simulator *m, const struct asked_policy *p, uint32_t *hotness,
+                               struct og_err *err)
 {
     return m->s ? og__hotness_of(&m->s->structure, m->s->pool, p->kind, &p->opt, hotness, err)
                 : og__hotness_without_graph(p->kind, &p->opt, m->sim.n_nodes, hotness, err);
@@ -187,74 +187,6 @@ static void settle_device(struct simulator *m)
     }
 }
 
-/* Is device policy number k simulated over the host's number i? */
-static bool is_pair(const struct simulator *m, int i, int k)
-{
-    return !m->device_is_paired || i == k;
-}
-
-int og__simulator_keepers(const struct simulator *m)
-{
-    return m->workers > 1 ? 1 : og__trainers_keepers(m->s ? &m->s->config.opt : &m->opt);
-}
-
-static struct og_tiers_setup pair_of(const struct simulator *m, const struct asked_policy *host,
-                                     const struct asked_policy *device)
-{
-    return (struct og_tiers_setup){.device = setup_of(m, device),
-                                   .host = setup_of(m, host),
-                                   .victim = og__victim_setup(&m->victim, &device->opt),
-                                   .keepers = (uint32_t)og__simulator_keepers(m)};
-}
-
-/* The shorter of what each would have by itself. */
-static struct og_simulation simulation_of_pair(const struct simulator *m,
-                                               const struct asked_policy *host,
-                                               const struct asked_policy *device)
-{
-    struct og_simulation sim = og__simulation_of(m, host);
-    sim.superbatch = OG_MIN(sim.superbatch, superbatch_of(m, device->kind));
-    sim.epoch = m->epoch;
-    return sim;
-}
-
-/* Of several workers each prepares its own batches, as many as one process would. */
-static struct og_dealt dealt_of_pair(const struct simulator *m, const struct asked_policy *host,
-                                     const struct asked_policy *device)
-{
-    struct og_dealt dealt = og__simulator_dealt(m, false);
-    if (is_kept(m, host->kind) && is_kept(m, device->kind))
-        dealt.superbatch = 0;
-    return dealt;
-}
-
-static size_t running_bytes_of_pair(const struct simulator *m, const struct asked_policy *host,
-                                    const struct asked_policy *device,
-                                    const struct og_tiers_setup *setup)
-{
-    const struct og_simulation sim = simulation_of_pair(m, host, device);
-    const struct og_dealt dealt = dealt_of_pair(m, host, device);
-    return m->workers <= 1 ? og__simulate_tiers_bytes(&sim, setup, m->most_rows, m->longest)
-                           : og__simulate_tiers_dealt_bytes(&sim, setup, &dealt, m->most_batches,
-                                                            m->most_rows, m->longest);
-}
-
-static size_t most_for_a_pair(const struct simulator *m, const struct asked_policy *host,
-                              const struct asked_policy *device)
-{
-    struct og_tiers_setup s = pair_of(m, host, device);
-    size_t ranking = 0;
-    for (int i = 0; i < m->n_caches; i++)
-        s.host.n_slots = OG_MAX(s.host.n_slots, m->size[i]);
-    for (int i = 0; i < m->device->n_caches; i++)
-        s.device.n_slots = OG_MAX(s.device.n_slots, m->device->size[i]);
-    if (m->s)
-        ranking = OG_MAX(og__hotness_bytes(&m->s->facts, host->kind),
-                         og__hotness_bytes(&m->s->facts, device->kind));
-    const size_t running = running_bytes_of_pair(m, host, device, &s);
-    return hotness_bytes(m, host) + hotness_bytes(m, device) + OG_MAX(ranking, running);
-}
-
 /* ---- memory ---- */
 
 static size_t running_bytes(const struct simulator *m, const struct og_simulation *sim,
@@ -276,17 +208,16 @@ static size_t most_for_a_policy(const struct simulator *m)
     for (int i = 0; i < m->n_policies; i++) {
         const struct asked_policy *p = &m->policy[i];
         if (og__simulates_types(m)) {
-            most = OG_MAX(most, og__simulate_types_bytes(m, p));
+            most = OG_MAX(most, m->device ? og__simulate_pairs_bytes(m, i)
+                                          : og__simulate_types_bytes(m, p));
             continue;
         }
         const struct og_policy_setup setup = setup_of(m, p);
         const struct og_simulation sim = og__simulation_of(m, p);
         size_t ranking = m->s ? og__hotness_bytes(&m->s->facts, p->kind) : 0;
         size_t running = running_bytes(m, &sim, &setup);
-        most = OG_MAX(most, hotness_bytes(m, p) + OG_MAX(ranking, running));
-        for (int k = 0; m->device && k < m->device->n_policies; k++)
-            if (is_pair(m, i, k))
-                most = OG_MAX(most, most_for_a_pair(m, p, &m->device->policy[k]));
+        most = OG_MAX(most, og__simulator_hotness_bytes(m, p) + OG_MAX(ranking, running));
+        most = OG_MAX(most, og__simulate_pairs_bytes(m, i));
     }
     return most;
 }
@@ -339,9 +270,10 @@ static int open_simulator(struct simulator *m, const char *source, const char *p
     OG_TRY(check_policies(m, m, err));
     OG_TRY(check_workers(m, err));
     OG_TRY(m->device ? check_policies(m, m->device, err) : 0);
-    if (!og__simulates_types(m)) /* each policy shares them out for itself */
+    if (!og__simulates_types(m)) { /* each policy shares them out for itself */
         settle_sizes(m);
-    settle_device(m);
+        settle_device(m);
+    }
     m->sim.stop = m->seen ? m->seen->stop : NULL;
     OG_TRY(check_memory(m, err));
     OG_TRY(m->s ? og__simulator_sample(m, err) : og__simulator_read(m, source, err));
@@ -396,12 +328,12 @@ static int simulate_policy(struct simulator *m, const struct asked_policy *p, js
 {
     struct og_counted counted;
     struct og_policy_setup setup = setup_of(m, p);
-    const size_t bytes = hotness_bytes(m, p);
+    const size_t bytes = og__simulator_hotness_bytes(m, p);
     uint32_t *hotness = NULL;
     int rc;
     if (bytes) {
         hotness = og__alloc(m->sim.budget, bytes, "hotness", err);
-        OG_TRY(hotness ? find_hotness(m, p, hotness, err) : -ENOMEM);
+        OG_TRY(hotness ? og__simulator_find_hotness(m, p, hotness, err) : -ENOMEM);
     }
     setup.hotness = hotness;
     OG_TRY(count_policy(m, p, &setup, &counted, err));
@@ -415,89 +347,12 @@ out:
     return rc;
 }
 
-/* Both rankings, which may be the same one: *hotness of the host's, *above of the device's. */
-static int find_both(struct simulator *m, const struct asked_policy *host,
-                     const struct asked_policy *device, uint32_t **hotness, uint32_t **above,
-                     struct og_err *err)
-{
-    int rc = 0;
-    if (hotness_bytes(m, host) > 0) {
-        *hotness = og__alloc(m->sim.budget, hotness_bytes(m, host), "hotness", err);
-        OG_TRY(*hotness ? find_hotness(m, host, *hotness, err) : -ENOMEM);
-    }
-    if (hotness_bytes(m, device) == 0)
-        goto out;
-    if (strcmp(host->name, device->name) == 0) {
-        *above = *hotness;
-        goto out;
-    }
-    *above = og__alloc(m->sim.budget, hotness_bytes(m, device), "hotness", err);
-    OG_TRY(*above ? find_hotness(m, device, *above, err) : -ENOMEM);
-out:
-    return rc;
-}
-
-/* One device cache and one of the host's. */
-static int simulate_sizes(struct simulator *m, const struct og_simulation *sim,
-                          const struct og_tiers_setup *setup, const struct og_dealt *dealt,
-                          struct og_tiers_names names, json_t *results, struct og_err *err)
-{
-    struct og_simulated_tiers out;
-    const int rc = m->workers > 1 ? og__simulate_tiers_dealt(sim, setup, dealt, &out, err)
-                                  : og__simulate_tiers(sim, setup, NULL, NULL, &out, err);
-    if (rc < 0)
-        return rc;
-    names.victim = m->victim.name;
-    json_t *row = og__tiers_json(&names, setup, og__simulator_row_bytes(m), &out);
-    return json_array_append_new(results, row) < 0 ? og__fail_errno(err, -ENOMEM, NULL, "simulate")
-                                                   : 0;
-}
-
-static int simulate_pair(struct simulator *m, const struct asked_policy *host,
-                         const struct asked_policy *device, json_t *results, struct og_err *err)
-{
-    const struct og_simulation sim = simulation_of_pair(m, host, device);
-    const struct og_dealt dealt = dealt_of_pair(m, host, device);
-    struct og_tiers_setup setup = pair_of(m, host, device);
-    uint32_t *hotness = NULL;
-    uint32_t *above = NULL;
-    int rc;
-    OG_TRY(find_both(m, host, device, &hotness, &above, err));
-    setup.host.hotness = hotness;
-    setup.device.hotness = above;
-    for (int k = 0; k < m->device->n_caches; k++) {
-        for (int i = 0; i < m->n_caches; i++) {
-            const struct og_tiers_names names = {host->name, m->cache[i].name, device->name,
-                                                 m->device->cache[k].name, NULL};
-            setup.device.n_slots = m->device->size[k];
-            setup.host.n_slots = m->size[m->cache[i].place];
-            OG_TRY(simulate_sizes(m, &sim, &setup, &dealt, names, results, err));
-        }
-    }
-out:
-    if (above != hotness)
-        og__release(m->sim.budget, above, hotness_bytes(m, device), "hotness");
-    og__release(m->sim.budget, hotness, hotness_bytes(m, host), "hotness");
-    return rc;
-}
-
-static int simulate_pairs(struct simulator *m, const struct asked_policy *host, int number,
-                          json_t *results, struct og_err *err)
-{
-    int rc = 0;
-    for (int k = 0; k < m->device->n_policies; k++)
-        if (is_pair(m, number, k))
-            OG_TRY(simulate_pair(m, host, &m->device->policy[k], results, err));
-out:
-    return rc;
-}
-
 static int simulate_all(struct simulator *m, json_t *results, struct og_err *err)
 {
     int rc = 0;
     for (int i = 0; i < m->n_policies; i++) {
         const struct asked_policy *of = &m->policy[i];
-        OG_TRY(m->device                ? simulate_pairs(m, of, i, results, err)
+        OG_TRY(m->device                ? og__simulate_pairs(m, i, results, err)
                : og__simulates_types(m) ? og__simulate_types(m, of, results, err)
                                         : simulate_policy(m, of, results, err));
         struct og_progress p = {

@@ -18,7 +18,7 @@ static const struct og_graph_types *types_of(const struct simulator *m)
     return m->types;
 }
 
-static uint64_t nodes_of(const struct simulator *m, uint32_t t)
+uint64_t og__simulated_nodes(const struct simulator *m, uint32_t t)
 {
     return types_of(m)->type[t].end - og__first_id(types_of(m), t);
 }
@@ -30,19 +30,10 @@ static size_t row_bytes_of(const struct simulator *m, uint32_t t)
 
 /* ---- what there is ---- */
 
-static int refuse_device(const struct simulator *m, struct og_err *err)
-{
-    return m->device ? og__fail(err, -ENOTSUP,
-                                "leave --device-memory out; plan tells what a run with it does",
-                                "--device-memory: simulate counts no rows of types on devices yet")
-                     : 0;
-}
-
 int og__simulator_know_types(struct simulator *m, struct og_err *err)
 {
     const struct og_graph_types *g = m->types = m->s->facts.types;
-    int rc;
-    OG_TRY(refuse_device(m, err));
+    int rc = 0;
     m->width = og__typed_widths(m->s->facts.typed);
     m->rule_of = calloc(g->n_types, sizeof(*m->rule_of));
     if (!m->rule_of || !m->width)
@@ -79,8 +70,7 @@ static int know_width(struct simulator *m, uint32_t t, struct og_err *err)
 int og__simulator_know_trace_types(struct simulator *m, struct og_err *err)
 {
     const struct og_trace_description *said = &m->folder.said;
-    int rc;
-    OG_TRY(refuse_device(m, err));
+    int rc = 0;
     if (said->n_types == 0)
         OG_TRY(og__fail(err, -ENOTSUP,
                         "give the dataset, the trace with --samples, and the options it was "
@@ -151,8 +141,8 @@ json_t *og__simulated_types_json(const struct simulator *m)
     for (uint32_t t = 0; t < g->n_types; t++)
         if (og__has_features(&g->type[t]))
             list = og__json_append(list, json_pack("{s:s s:I s:I}", "name", g->type[t].name,
-                                                   "nodes", (json_int_t)nodes_of(m, t), "row_bytes",
-                                                   (json_int_t)row_bytes_of(m, t)));
+                                                   "nodes", (json_int_t)og__simulated_nodes(m, t),
+                                                   "row_bytes", (json_int_t)row_bytes_of(m, t)));
     return list;
 }
 
@@ -206,11 +196,12 @@ static void sort_sizes(struct simulator *m, const uint64_t (*slots)[OG_MOST_TYPE
 static int settle_slots(struct simulator *m, const uint32_t *worth, struct shared_out *o,
                         struct og_err *err)
 {
+    const struct og_typed_above nothing = {0};
     uint64_t(*slots)[OG_MOST_TYPES] = calloc((size_t)m->n_caches, sizeof(*slots));
     int rc = slots ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation");
     for (int i = 0; rc == 0 && i < m->n_caches; i++)
         rc = og__typed_cache_slots(worth, &m->cache[i].amount, m->width, m->types->n_types,
-                                   m->sim.budget, slots[i], err);
+                                   &nothing, m->sim.budget, slots[i], err);
     if (rc == 0)
         sort_sizes(m, (const uint64_t(*)[OG_MOST_TYPES])slots, o);
     free(slots);
@@ -231,8 +222,8 @@ static int weigh_trace(const struct simulator *m, const struct asked_policy *p, 
     return rc;
 }
 
-static int weigh(const struct simulator *m, const struct asked_policy *p, uint32_t *worth,
-                 struct og_err *err)
+int og__simulated_worth(const struct simulator *m, const struct asked_policy *p, uint32_t *worth,
+                        struct og_err *err)
 {
     return m->s ? og__typed_cache_weigh(m->s, p->kind, &p->opt, worth, err)
                 : weigh_trace(m, p, worth, err);
@@ -245,7 +236,7 @@ static struct og_simulation simulation_of_type(const struct simulator *m,
                                                const uint32_t *size)
 {
     struct og_simulation sim = og__simulation_of(m, p);
-    sim.n_nodes = nodes_of(m, t);
+    sim.n_nodes = og__simulated_nodes(m, t);
     sim.rule = m->rule_of[t];
     sim.size = size;
     sim.n_sizes = (uint32_t)m->n_caches;
@@ -258,7 +249,7 @@ static int count_type(const struct simulator *m, const struct asked_policy *p, u
                       struct og_err *err)
 {
     uint32_t size[OG__MOST_SIZES] = {0};
-    struct og_policy_setup setup = og__policy_setup(&p->opt, p->kind, nodes_of(m, t));
+    struct og_policy_setup setup = og__policy_setup(&p->opt, p->kind, og__simulated_nodes(m, t));
     struct og_simulation sim = simulation_of_type(m, p, t, size);
     const struct og_dealt own = og__simulator_dealt(m, false);
     struct og_simulated *out = o->of + (size_t)t * (size_t)m->n_caches;
@@ -306,13 +297,7 @@ static json_t *type_json(const struct simulator *m, uint32_t t, uint64_t slots,
     json_t *row =
         json_pack("{s:s s:I s:I}", "name", types_of(m)->type[t].name, "cache_rows",
                   (json_int_t)slots, "cache_bytes", (json_int_t)(slots * row_bytes_of(m, t)));
-    json_t *counts = og__simulated_counts_json(of);
-    if (!row || !counts || json_object_update(row, counts) < 0) {
-        json_decref(row);
-        row = NULL;
-    }
-    json_decref(counts);
-    return row;
+    return og__json_joined(row, og__simulated_counts_json(of));
 }
 
 static json_t *result_json(const struct simulator *m, const struct asked_policy *p,
@@ -341,7 +326,7 @@ int og__simulate_types(struct simulator *m, const struct asked_policy *p, json_t
     uint32_t *worth = og__alloc(m->sim.budget, bytes, "hotness", err);
     int rc;
     OG_TRY(worth ? open_shares(m, &o, err) : -ENOMEM);
-    OG_TRY(weigh(m, p, worth, err));
+    OG_TRY(og__simulated_worth(m, p, worth, err));
     OG_TRY(settle_slots(m, worth, &o, err));
     OG_TRY(count_types(m, p, worth, &o, err));
     for (int i = 0; i < m->n_caches; i++)
@@ -355,14 +340,13 @@ out:
 
 /* ---- memory ---- */
 
-/* Slots of the type in the largest cache, at most. */
-static uint32_t most_slots(const struct simulator *m, uint32_t t)
+uint32_t og__simulated_slots(const struct simulator *m, const struct simulator *lists, uint32_t t)
 {
     uint64_t most = 0;
-    for (int i = 0; i < m->n_caches; i++)
-        most =
-            OG_MAX(most, og__cache_rows(&m->cache[i].amount, m->sim.n_nodes, row_bytes_of(m, t)));
-    return (uint32_t)OG_MIN(most, nodes_of(m, t));
+    for (int i = 0; i < lists->n_caches; i++)
+        most = OG_MAX(most,
+                      og__cache_rows(&lists->cache[i].amount, m->sim.n_nodes, row_bytes_of(m, t)));
+    return (uint32_t)OG_MIN(most, og__simulated_nodes(m, t));
 }
 
 static size_t running_bytes(const struct simulator *m, const struct asked_policy *p, uint32_t t)
@@ -373,22 +357,31 @@ static size_t running_bytes(const struct simulator *m, const struct asked_policy
     const struct og_dealt own = og__simulator_dealt(m, false);
     const uint64_t longest = OG_MIN(m->longest, sim.n_nodes);
     for (int i = 0; i < m->n_caches; i++)
-        size[i] = most_slots(m, t);
+        size[i] = og__simulated_slots(m, m, t);
     return m->workers > 1 ? og__simulate_dealt_bytes(&sim, &setup, &own, m->most_batches,
                                                      m->most_rows, longest)
                           : og__simulate_bytes(&sim, &setup, m->most_rows, longest);
 }
 
-size_t og__simulate_types_bytes(const struct simulator *m, const struct asked_policy *p)
+size_t og__simulated_ranking_bytes(const struct simulator *m, const struct asked_policy *p)
 {
-    const size_t copied =
-        m->most_rows * sizeof(uint32_t) + ((size_t)m->most_batches + 1) * sizeof(uint64_t);
     const int by = og__policy_ranked_like(p->kind);
     const size_t ranking = m->s ? og__hotness_bytes(&m->s->facts, by) : 0;
-    const size_t placing = og__placement_bytes(m->sim.n_nodes) + PLACING_BYTES;
+    return OG_MAX(ranking, og__placement_bytes(m->sim.n_nodes) + PLACING_BYTES);
+}
+
+size_t og__simulated_batches_bytes(const struct simulator *m)
+{
+    return m->most_rows * sizeof(uint32_t) + ((size_t)m->most_batches + 1) * sizeof(uint64_t);
+}
+
+size_t og__simulate_types_bytes(const struct simulator *m, const struct asked_policy *p)
+{
+    const size_t copied = og__simulated_batches_bytes(m);
     size_t running = 0;
     for (uint32_t t = 0; t < types_of(m)->n_types; t++)
         if (og__has_features(&types_of(m)->type[t]))
             running = OG_MAX(running, running_bytes(m, p, t));
-    return m->sim.n_nodes * sizeof(uint32_t) + OG_MAX(OG_MAX(ranking, placing), copied + running);
+    return m->sim.n_nodes * sizeof(uint32_t) +
+           OG_MAX(og__simulated_ranking_bytes(m, p), copied + running);
 }

@@ -25,4 +25,16 @@ OG_MUST_CHECK int og__simulate_types(struct simulator *m, const struct asked_pol
 /* What that takes of the budget, beside the batches. */
 size_t og__simulate_types_bytes(const struct simulator *m, const struct asked_policy *p);
 
+/* ---- what its files share ---- */
+
+uint64_t og__simulated_nodes(const struct simulator *m, uint32_t t); /* of type t */
+/* What rows are worth[N] to the policy; and what of the budget ranking them takes. */
+OG_MUST_CHECK int og__simulated_worth(const struct simulator *m, const struct asked_policy *p,
+                                      uint32_t *worth, struct og_err *err);
+size_t og__simulated_ranking_bytes(const struct simulator *m, const struct asked_policy *p);
+/* A type's part of all batches, at most. */
+size_t og__simulated_batches_bytes(const struct simulator *m);
+/* Slots of type t in the largest cache of the lists, at most. */
+uint32_t og__simulated_slots(const struct simulator *m, const struct simulator *lists, uint32_t t);
+
 #endif

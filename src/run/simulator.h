@@ -70,6 +70,12 @@ OG_MUST_CHECK int og__simulator_add_caches(struct simulator *m, const char *list
 /* ---- what follows from them ---- */
 
 size_t og__simulator_row_bytes(const struct simulator *m); /* of a row in the cache */
+/* Are batches that epochs reuse kept, and so prepared as a whole, as og__keeps_batches says? */
+bool og__simulator_keeps(const struct simulator *m, int policy);
+/* Nodes as a policy of one width ranks them, in so many bytes. */
+size_t og__simulator_hotness_bytes(const struct simulator *m, const struct asked_policy *p);
+OG_MUST_CHECK int og__simulator_find_hotness(struct simulator *m, const struct asked_policy *p,
+                                             uint32_t *hotness, struct og_err *err);
 /* Batches of a superbatch; of several workers each one's. */
 uint32_t og__simulator_superbatch(const struct simulator *m);
 /* What a policy is simulated over. */

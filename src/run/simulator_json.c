@@ -23,16 +23,11 @@ json_t *og__simulated_json(const struct simulator *m, const struct asked_policy 
 {
     json_t *row = json_pack("{s:s s:s s:I}", "policy", p->name, "cache", c->name, "cache_rows",
                             (json_int_t)m->size[c->place]);
-    json_t *counts = og__simulated_counts_json(&counted->own[c->place]);
-    bool whole = row && counts && json_object_update(row, counts) == 0;
-    json_decref(counts);
-    if (whole && og__simulates_exchange(m))
-        whole = json_object_set_new(row, "exchanged",
-                                    og__simulated_counts_json(&counted->exchanged[c->place])) == 0;
-    if (whole)
-        return row;
-    json_decref(row);
-    return NULL;
+    row = og__json_joined(row, og__simulated_counts_json(&counted->own[c->place]));
+    if (og__simulates_exchange(m))
+        row = og__json_with(row, "exchanged",
+                            og__simulated_counts_json(&counted->exchanged[c->place]));
+    return row;
 }
 
 static json_t *names_json(const struct simulator *m, bool policies)

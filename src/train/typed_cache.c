@@ -68,25 +68,48 @@ out:
     return rc;
 }
 
-/* As many of the worthiest as an amount of cache allows, of a graph of n_nodes. */
+/* As many of the worthiest as an amount of cache allows, of a graph of n_nodes, and those above
+ * where these come first in the same ranking. */
 static int count_allowed(const uint32_t *worth, const struct og_amount *cache, uint64_t n_nodes,
-                         const struct og_width *width, uint32_t n_types, struct og_budget *b,
-                         uint64_t *want, struct og_err *err)
+                         const struct og_width *width, uint32_t n_types,
+                         const struct og_typed_above *above, struct og_budget *b, uint64_t *want,
+                         struct og_err *err)
 {
-    const uint64_t asked = cache->unit == OG_BYTES ? (uint64_t)cache->value : UINT64_MAX;
+    const size_t bytes = above->first ? above->bytes : 0;
+    const uint64_t rows = above->first ? above->rows : 0;
+    const uint64_t asked = cache->unit == OG_BYTES ? (uint64_t)cache->value + bytes : UINT64_MAX;
     int rc = og__widths_fit(worth, width, n_types, asked, b, want, err);
-    *want = OG_MIN(*want, og__cache_rows(cache, n_nodes, 0));
+    *want = OG_MIN(*want, og__cache_rows(cache, n_nodes, 0) + rows);
     return rc;
 }
 
-int og__typed_cache_slots(const uint32_t *worth, const struct og_amount *cache,
-                          const struct og_width *width, uint32_t n_types, struct og_budget *b,
-                          uint64_t *slots, struct og_err *err)
+/* Those above are not the host's; where others stay there, slots for what is left of each type. */
+static void leave_above(const struct og_typed_above *above, const struct og_width *width,
+                        uint32_t n_types, uint64_t *slots)
 {
+    for (uint32_t t = 0; t < n_types; t++) {
+        const uint64_t n_nodes = width[t].end - (t > 0 ? width[t - 1].end : 0);
+        if (above->first)
+            slots[t] -= above->slots[t];
+        else if (above->stay)
+            slots[t] = OG_MIN(slots[t], n_nodes - above->slots[t]);
+    }
+}
+
+int og__typed_cache_slots(const uint32_t *worth, const struct og_amount *cache,
+                          const struct og_width *width, uint32_t n_types,
+                          const struct og_typed_above *above, struct og_budget *b, uint64_t *slots,
+                          struct og_err *err)
+{
+    const uint64_t n_nodes = width[n_types - 1].end;
     uint64_t n = 0;
     size_t bytes;
-    int rc = count_allowed(worth, cache, width[n_types - 1].end, width, n_types, b, &n, err);
-    return rc < 0 ? rc : og__widths_count(worth, width, n_types, n, b, &bytes, slots, err);
+    int rc;
+    OG_TRY(count_allowed(worth, cache, n_nodes, width, n_types, above, b, &n, err));
+    OG_TRY(og__widths_count(worth, width, n_types, n, b, &bytes, slots, err));
+    leave_above(above, width, n_types, slots);
+out:
+    return rc;
 }
 
 /* ---- a cache of some memory ---- */
@@ -146,33 +169,16 @@ static int refuse_cache(const struct sizing *z, uint64_t want, uint64_t have, ui
 }
 
 /* Rows that --cache asks for: all, unless it is given. */
-static int count_asked(const struct sizing *z, const struct og_amount *cache, uint64_t *want,
-                       struct og_err *err)
+static int count_asked(const struct sizing *z, uint64_t *want, struct og_err *err)
 {
+    const struct og_amount *cache = &z->given->config->opt.cache;
     if (cache->unit != OG_UNSET)
         return count_allowed(z->worth, cache, z->given->facts->n_nodes, z->width, types_of(z),
-                             z->budget, want, err);
+                             &z->above, z->budget, want, err);
     *want = 0;
     for (uint32_t t = 0; t < types_of(z); t++)
         *want += z->width[t].row_bytes > 0 ? z->width[t].end - (t ? z->width[t - 1].end : 0) : 0;
     return 0;
-}
-
-/* The same with those above, where these come first in the same ranking. */
-static int count_asked_with(const struct sizing *z, uint64_t *want, struct og_err *err)
-{
-    const struct og_amount no_limit = {0};
-    struct og_amount cache = z->given->config->opt.cache;
-    uint64_t all = 0;
-    int rc;
-    if (z->above.first && cache.unit == OG_BYTES)
-        cache.value += (double)z->above.bytes;
-    OG_TRY(count_asked(z, &cache, want, err));
-    OG_TRY(count_asked(z, &no_limit, &all, err));
-    if (z->above.first && cache.unit != OG_BYTES)
-        *want = OG_MIN(*want + z->above.rows, all);
-out:
-    return rc;
 }
 
 /* Of those as many as fit, which are all of them where --cache is given. Of those above, which lie
@@ -182,7 +188,7 @@ static int count_fitting(const struct sizing *z, uint64_t bytes, uint64_t *fit, 
     const uint64_t room = bytes + (z->above.first ? z->above.bytes : 0);
     uint64_t want = 0;
     int rc;
-    OG_TRY(count_asked_with(z, &want, err));
+    OG_TRY(count_asked(z, &want, err));
     OG_TRY(og__widths_fit(z->worth, z->width, types_of(z), room, z->budget, fit, err));
     *fit = OG_MIN(*fit, want);
     if (z->given->config->opt.cache.unit != OG_UNSET && *fit < want)
@@ -278,22 +284,6 @@ static void plan_ranges(struct og_memory_plan *m, const struct og_premises *p,
     og__memory_plan_ranges(m, p, ranges);
 }
 
-/* Those above are not the host's; where others stay there, slots for what is left of each type. */
-static void leave_above(const struct sizing *z, struct og_memory_plan *m, uint64_t *slots)
-{
-    const struct og_typed *g = z->given->facts->typed;
-    m->cache = 0;
-    m->n_slots = 0;
-    for (uint32_t t = 0; t < g->n_types; t++) {
-        if (z->above.first)
-            slots[t] -= z->above.slots[t];
-        else if (z->above.stay)
-            slots[t] = OG_MIN(slots[t], (uint64_t)g->type[t].view.n_nodes - z->above.slots[t]);
-        m->cache += (size_t)slots[t] * z->width[t].row_bytes;
-        m->n_slots += (uint32_t)slots[t];
-    }
-}
-
 /* As many slots of each type as it has rows among those that a byte saves most by, whoever is to
  * lie in them. */
 static int share_out(const struct sizing *z, struct og_memory_plan *m, uint64_t bytes,
@@ -303,7 +293,13 @@ static int share_out(const struct sizing *z, struct og_memory_plan *m, uint64_t 
     int rc;
     OG_TRY(count_fitting(z, bytes, &fit, err));
     OG_TRY(count_bytes(z, fit, &m->cache, slots, err));
-    leave_above(z, m, slots);
+    leave_above(&z->above, z->width, types_of(z), slots);
+    m->cache = 0;
+    m->n_slots = 0;
+    for (uint32_t t = 0; t < types_of(z); t++) {
+        m->cache += (size_t)slots[t] * z->width[t].row_bytes;
+        m->n_slots += (uint32_t)slots[t];
+    }
     plan_ranges(m, z->given, slots);
 out:
     return rc;
@@ -336,7 +332,7 @@ static int take_whole(const struct sizing *z, struct og_memory_plan *m, size_t r
     if (!with->common || og__exchanges(p->config) || !og__policy_is_static(p->way->policy) ||
         og__samples_ahead(p->way) || p->way->tiers)
         return 0;
-    OG_TRY(count_asked(z, &p->config->opt.cache, &want, err));
+    OG_TRY(count_asked(z, &want, err));
     const uint64_t n = slots_for_all(p->facts->typed, slots, &bytes);
     const size_t own = (bytes + (size_t)with->n - 1) / (size_t)with->n;
     plan_ranges(m, p, slots);

@@ -13,18 +13,6 @@ OG_MUST_CHECK int og__typed_cache_check(int policy, struct og_err *err);
 OG_MUST_CHECK int og__typed_cache_weigh(const struct og_session *s, int policy,
                                         const struct og_options *opt, uint32_t *worth,
                                         struct og_err *err);
-/* By that the rows of each type in a cache so large, into slots[types]. */
-OG_MUST_CHECK int og__typed_cache_slots(const uint32_t *worth, const struct og_amount *cache,
-                                        const struct og_width *width, uint32_t n_types,
-                                        struct og_budget *b, uint64_t *slots, struct og_err *err);
-/* How wide rows of each type are, malloc'ed; NULL without memory. */
-struct og_width *og__typed_widths(const struct og_typed *g);
-/* Of a type whose file has such rows, kept so wide. */
-struct og_width og__typed_width(uint64_t end, size_t row_bytes, size_t file_row_bytes);
-/* *out is to be released; without slots where nothing is kept. */
-OG_MUST_CHECK int og__typed_cache_place(struct og_session *s, struct og_placement *out,
-                                        struct og_err *err);
-
 /* What of a device's cache over it the host's has to know. */
 struct og_typed_above {
     uint64_t rows;                 /* slots, */
@@ -33,6 +21,19 @@ struct og_typed_above {
     bool stay;  /* its rows stay, as the host's do, which are others then; */
     bool first; /* and they are those that come before the host's in one ranking */
 };
+/* By that the rows of each type in a cache so large, into slots[types]. */
+OG_MUST_CHECK int og__typed_cache_slots(const uint32_t *worth, const struct og_amount *cache,
+                                        const struct og_width *width, uint32_t n_types,
+                                        const struct og_typed_above *above, struct og_budget *b,
+                                        uint64_t *slots, struct og_err *err);
+/* How wide rows of each type are, malloc'ed; NULL without memory. */
+struct og_width *og__typed_widths(const struct og_typed *g);
+/* Of a type whose file has such rows, kept so wide. */
+struct og_width og__typed_width(uint64_t end, size_t row_bytes, size_t file_row_bytes);
+/* *out is to be released; without slots where nothing is kept. */
+OG_MUST_CHECK int og__typed_cache_place(struct og_session *s, struct og_placement *out,
+                                        struct og_err *err);
+
 /* Staging areas and the cache of a way whose plan is made but for these, and how many of its slots
  * are for each type, into slots[types]. worth: of nodes, by the policy's numbers; NULL where it
  * keeps none. Looks at nothing but numbers. */
