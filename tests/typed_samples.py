@@ -18,7 +18,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 from typed_command import OUTGROW, SANITIZED, outgrow, run
 
@@ -26,24 +25,17 @@ try:
     import numpy as np
 except ImportError:
     sys.exit(77)
+from typed_trace import Graph, Trace as AnyTrace, make_many, neutral, refused, watched
 
 SOURCE = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
 MEMORY = ["--memory", "400M" if SOURCE else "200M", "--threads", "2"]
 
 
-def refused(*args):
-    done = outgrow(*args)
-    assert done.returncode == 1, (args, done.returncode, done.stderr)
-    return done.stderr + done.stdout  # a check says on the latter what it found
+def Trace(graph, *options):
+    return AnyTrace(graph, *MEMORY, *options)
 
 
 # ---- graphs ----
-
-def neutral(folder, **arrays):
-    pathlib.Path(folder).mkdir()
-    for name, array in arrays.items():
-        np.save(f"{folder}/{name}.npy", array)
-
 
 def make_typed():
     """Three types in any order. To "cites" belong loops, a hub and nodes without edges; no relation leads to authors."""
@@ -65,56 +57,6 @@ def make_typed():
     meta = {"node_types": [{"type": t, "name": n} for t, n in enumerate(("paper", "author", "venue"))],
             "edge_types": [{"edge_type": k, "name": n} for k, n in enumerate(("cites", "writes", "holds", "in"))]}
     pathlib.Path("typed/meta.json").write_text(json.dumps(meta))
-
-
-class Graph:
-    def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
-        meta = json.loads((self.folder / "meta.json").read_text())
-        counts = [t["count"] for t in meta["node_types"]]
-        self.first = dict(zip([t["name"] for t in meta["node_types"]], np.cumsum([0, *counts])))
-        self.count = dict(zip(self.first, counts))
-        self.nodes = sum(counts)
-        self.relations = meta["relations"]
-        for i, r in enumerate(self.relations):
-            indptr, indices = (np.load(self.folder / f"rel{i}_{a}.npy") for a in ("indptr", "indices"))
-            weights = self.folder / f"rel{i}_weights.npy"
-            r["degree"] = np.zeros(self.nodes, np.int64)
-            at = slice(self.first[r["destination"]], self.first[r["destination"]] + self.count[r["destination"]])
-            r["degree"][at] = np.diff(indptr)
-            r["dst"] = np.repeat(np.arange(self.nodes), r["degree"])
-            r["src"] = indices.astype(np.int64) + self.first[r["source"]]
-            r["key"] = r["src"] * self.nodes + r["dst"]
-            r["weight"] = np.load(weights) if weights.exists() else None
-
-
-class Trace:
-    count = 0
-
-    def __init__(self, graph, *options):
-        Trace.count += 1
-        self.folder = pathlib.Path(f"trace{Trace.count}")
-        run("sample", graph, "--out", self.folder, *MEMORY, *options)
-        self.arrays = {p.stem: np.load(p) for p in sorted(self.folder.glob("*.npy"))}
-        self.hops = max(int(name[3]) for name in self.arrays if name.startswith("hop"))
-
-    def part(self, name, i):
-        prefix = name.split("_")[0] if name.startswith("hop") else name
-        start = self.arrays[prefix + "_ptr"]
-        return self.arrays[name][start[i]:start[i + 1]]
-
-    def batches(self):
-        """Each: ids, numbers of nodes known before and behind each hop, edges of each hop [n, 3] with their relation."""
-        for i in range(len(self.arrays["ids_ptr"]) - 1):
-            known = [len(self.part("seeds", i))] + [int(self.arrays[f"hop{h}_nodes"][i]) for h in range(1, self.hops + 1)]
-            edges = [np.stack([self.part(f"hop{h}_{a}", i).astype(np.int64) for a in ("src", "dst", "rel")], 1)
-                     for h in range(1, self.hops + 1)]
-            yield self.part("ids", i), known, edges
-
-    def same(self, other):
-        assert self.arrays.keys() == other.arrays.keys()
-        for name, array in self.arrays.items():
-            assert array.dtype == other.arrays[name].dtype and np.array_equal(array, other.arrays[name]), name
 
 
 # ---- what holds of every batch ----
@@ -291,10 +233,11 @@ def check_plain():
     pathlib.Path("one/meta.json").write_text(json.dumps({
         "format": 2, "node_types": [{"name": "node", "count": 300}], "num_classes": 2,
         "relations": [{"source": "node", "name": "to", "destination": "node"}]}))
-    for sampler in "uniform", "weighted", "labor":
-        for draw in "each", "once":
+    for sampler in "uniform", "weighted", "labor", "ladies":
+        for draw in ["each"] if sampler == "ladies" else ["each", "once"]:
             options = ["--sampler", sampler, "--fanout", "4,3,-1", "--batch", 25, "--epochs", 2, "--draw", draw]
             typed, plain = Trace("one", *options), Trace("none", *options)
+            assert ("hop3_weight" in plain.arrays) == (sampler == "ladies")
             same = [name for name in typed.arrays if not name.endswith("_rel") and name not in ("check", "degree_counts")]
             assert len(same) == len(plain.arrays) - 1
             for name in same:
@@ -307,12 +250,6 @@ def check_plain():
 
 
 # ---- many relations ----
-
-def make_many(folder, relations, types=20):
-    ends = [f"t{i % types}:r{i}:t{(7 * i + i // types) % types}:2" for i in range(relations)]
-    names = [f"t{i}:500" + (":8" if i == 0 else "") for i in range(types)]
-    run("generate", folder, "--types", ",".join(names), "--relations", ",".join(ends))
-
 
 def limited(soft, hard, *args):
     """The command with so many files open at a time, at first and at most."""
@@ -338,18 +275,6 @@ def check_descriptors():
     assert none.returncode == 1 and needs, none.stderr
     assert limited(int(needs[2]), int(needs[2]), "info", "many").returncode == 0
     print("as many files are open as the machine allows, and what needs more says so")
-
-
-def watched(*args):
-    """Most threads of the command, and KiB that were in memory."""
-    with subprocess.Popen([OUTGROW, *map(str, args), "--quiet"], stdout=subprocess.DEVNULL) as p:
-        most = {"Threads": 0, "VmHWM": 0}
-        while p.poll() is None:
-            for name, n in re.findall(r"(Threads|VmHWM):\s*(\d+)", pathlib.Path(f"/proc/{p.pid}/status").read_text()):
-                most[name] = max(most[name], int(n))
-            time.sleep(0.002)
-        assert p.returncode == 0
-    return most
 
 
 def check_many():
@@ -454,7 +379,7 @@ def check_words(graph):
     assert "no relation 'sites'" in refused("sample", "graph", "--out", "x", "--fanout", "3,2;sites=1,1")
     assert "1 numbers for 'cites', 2 hops" in refused("sample", "graph", "--out", "x", "--fanout", "3,2;cites=1")
     assert "relation-fanout: 'cites='" in refused("sample", "graph", "--out", "x", "--fanout", "3,2;cites=")
-    assert "--sampler ladies" in refused("sample", "graph", "--out", "x", "--sampler", "ladies")
+    assert "--sampler walk" in refused("sample", "graph", "--out", "x", "--sampler", "walk")
     assert "two types to learn from" in refused("plan", "graph")
     assert "give the dataset" in refused("simulate", said.folder, "--policy", "degree", "--cache", "10%")
     for topology in "memory", "disk":

@@ -16,9 +16,7 @@ int og__id_table_open(struct og_id_table *t, size_t size, size_t stride, struct 
     *t = (struct og_id_table){.entry = og__alloc(b, size * stride, part, err)};
     if (!t->entry)
         return -ENOMEM;
-    t->size = size;
-    t->shift = 64 - (unsigned)__builtin_ctzll(size);
-    og__id_table_clear(t, stride);
+    og__id_table_use(t, size, stride);
     return 0;
 }
 

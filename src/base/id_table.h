@@ -39,6 +39,14 @@ OG_MUST_CHECK int og__id_table_open(struct og_id_table *t, size_t size, size_t s
 void og__id_table_close(struct og_id_table *t, size_t stride, struct og_budget *b,
                         const char *part);
 
+/* So many of the entries there is memory for from now on, a power of two; and all of them free. */
+static inline void og__id_table_use(struct og_id_table *t, size_t size, size_t stride)
+{
+    t->size = size;
+    t->shift = 64 - (unsigned)__builtin_ctzll(size);
+    memset(t->entry, 0xff, size * stride);
+}
+
 /* Twice the entries; the old ones are there until the new ones are filled. After -ENOMEM it is as
  * it was. */
 OG_MUST_CHECK int og__id_table_grow(struct og_id_table *t, size_t stride, struct og_budget *b,

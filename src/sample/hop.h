@@ -175,6 +175,8 @@ OG_MUST_CHECK int og__take_seeds(struct og_sampler *s, const uint32_t *seeds, ui
 
 /* Room for what n nodes from h->first on can draw; where that is not known, for a beginning. */
 OG_MUST_CHECK int og__reserve_edges(struct og_hop *h, uint32_t n, struct og_err *err);
+/* Where the block's edges lie then, and how many have room where it is not known how many come. */
+void og__find_room(struct og_hop *h);
 
 /* ---- the window ---- */
 

@@ -18,6 +18,7 @@
 struct og_sampler_ops {
     /* traits: sample.h says what each means */
     bool weighs, reads_weights, by_visits, edges_unknown, by_relation;
+    bool one_state;                /* s->state is of no relation: all have the same */
     const char *const *parameters; /* options, ends with NULL; NULL: none */
     /* functions; all but hop may be NULL: nothing to do, or nothing held */
     OG_MUST_CHECK int (*open)(struct og_sampler *s, struct og_err *err); /* into s->state */

@@ -30,7 +30,8 @@ struct seen {
 };
 
 struct og_layer {
-    struct og_id_table table;  /* of struct seen */
+    struct og_id_table table;  /* of struct seen; what of its memory a hop needs */
+    size_t size;               /* entries that there is memory for */
     uint64_t n;                /* in it */
     double limit;              /* those with a time up to here are drawn */
     struct og_candidate *heap; /* [capacity] */
@@ -57,8 +58,10 @@ static int open_kind(struct og_sampler *s, struct og_err *err)
     if (!y)
         return og__fail_errno(err, -ENOMEM, NULL, part);
     s->state = y;
-    return og__id_table_open(&y->table, og__id_table_size(0), sizeof(struct seen), s->budget, part,
-                             err);
+    int rc = og__id_table_open(&y->table, og__id_table_size(0), sizeof(struct seen), s->budget,
+                               part, err);
+    y->size = y->table.size;
+    return rc;
 }
 
 static void close_kind(struct og_sampler *s)
@@ -66,6 +69,7 @@ static void close_kind(struct og_sampler *s)
     struct og_layer *y = s->state;
     if (!y)
         return;
+    y->table.size = y->size;
     og__id_table_close(&y->table, sizeof(struct seen), s->budget, part);
     og__release(s->budget, y->heap, y->capacity * sizeof(*y->heap), part);
     free(y);
@@ -88,6 +92,31 @@ static void prefetch_entry(const struct og_layer *y, const struct og_list *list,
 
 /* ---- the first pass: who feeds whom ---- */
 
+/* Empty, and no larger than `most` ids want it: of hundreds of relations few have many. Then it
+ * grows only where all of its memory is in use. */
+static void begin_table(struct og_layer *y, uint64_t most)
+{
+    y->n = 0;
+    og__id_table_use(&y->table, OG_MIN(og__id_table_size(most), y->size), sizeof(struct seen));
+}
+
+static int grow_table(struct og_sampler *s, struct og_err *err)
+{
+    struct og_layer *y = s->state;
+    int rc = og__id_table_grow(&y->table, sizeof(struct seen), s->budget, part, err);
+    y->size = y->table.size;
+    return rc;
+}
+
+/* In all lists together. */
+static uint64_t count_listed(const struct og_hop *h)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < h->block->n_dst; i++)
+        n += (uint64_t)og__degree(h->s->topology, h->nodes[i]);
+    return n;
+}
+
 static int add_list(struct og_sampler *s, const struct og_list *list, struct og_err *err)
 {
     struct og_layer *y = s->state;
@@ -103,7 +132,7 @@ static int add_list(struct og_sampler *s, const struct og_list *list, struct og_
         }
         *e = (struct seen){.p = share, .id = u};
         if (++y->n > og__id_table_room(&y->table))
-            OG_TRY(og__id_table_grow(&y->table, sizeof(*e), s->budget, part, err));
+            OG_TRY(grow_table(s, err));
     }
 out:
     return rc;
@@ -111,16 +140,15 @@ out:
 
 static int see_all(struct og_hop *h, struct og_err *err)
 {
-    struct og_layer *y = h->s->state;
+    const uint64_t sources = (uint64_t)og__sources(h->s->topology);
     uint32_t n = 0;
     int rc = 0;
-    y->n = 0;
-    og__id_table_clear(&y->table, sizeof(struct seen));
+    h->block->n_listed = count_listed(h);
+    begin_table(h->s->state, OG_MIN(h->block->n_listed, sources));
     for (uint32_t first = 0; first < h->block->n_dst; first += n) {
         OG_TRY(og__hop_lists(h, first, &n, err));
         for (uint32_t i = 0; i < n; i++) {
             struct og_list list = og__hop_list(h, first, i);
-            h->block->n_listed += (uint64_t)list.n;
             OG_TRY(add_list(h->s, &list, err));
         }
     }
@@ -245,6 +273,8 @@ out:
 
 const struct og_sampler_ops og__sampler_ladies = {
     .weighs = true,
+    .by_relation = true,
+    .one_state = true,
     .edges_unknown = true, /* as many as happen to be between the nodes drawn */
     .open = open_kind,
     .close = close_kind,

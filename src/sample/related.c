@@ -23,7 +23,7 @@ struct turn {
     uint32_t group;
     struct og_disk_sampler *disk;
     struct og_lists *lists;
-    void *state;
+    void *state; /* where relations have states of their own */
 };
 
 struct og_related {
@@ -39,22 +39,30 @@ struct og_related {
 
 /* ---- turns ---- */
 
+static bool has_one_state(const struct og_sampler *s)
+{
+    return og__sampler_ops(s->how.kind)->one_state;
+}
+
 static void begin_turn(struct og_sampler *s, const struct turn *t)
 {
     s->topology = &t->of->lists;
     s->disk = t->disk;
     s->lists = t->lists;
-    s->state = t->state;
+    if (!has_one_state(s))
+        s->state = t->state;
 }
 
 static void end_turn(struct og_sampler *s, struct turn *t)
 {
     t->disk = s->disk;
     t->lists = s->lists;
-    t->state = s->state;
     s->topology = s->related->whole;
     s->disk = NULL;
     s->lists = NULL;
+    if (has_one_state(s))
+        return;
+    t->state = s->state;
     s->state = NULL;
 }
 
@@ -125,7 +133,7 @@ int og__related_choose(struct og_sampler *s, struct og_err *err)
     if (!kind->by_relation)
         return og__fail(err, -ENOTSUP, NULL, "it does not draw a relation at a time");
     for (uint32_t r = 0; rc == 0 && kind->open && r < d->whole->n_relations; r++) {
-        if (d->turn[r].of->lists.n_edges == 0)
+        if (d->turn[r].of->lists.n_edges == 0 || s->state)
             continue;
         begin_turn(s, &d->turn[r]);
         rc = kind->open(s, err);
@@ -236,23 +244,27 @@ static int copy_lists(struct og_hop *h, const struct og_block *before, uint32_t 
     const uint32_t edge = before->indptr[first];
     const uint64_t n_edges = before->indptr[first + n] - edge;
     const uint32_t moved = (uint32_t)k->n_edges - edge; /* modulo 2^32 */
-    struct og_growing *src = &h->out->src[h->array];
+    struct og_growing *src = &h->out->src[h->array], *weight = &h->out->weight[h->array];
     if (k->n_edges + n_edges > UINT32_MAX)
         return og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with more than %llu edges",
                         (unsigned long long)UINT32_MAX);
-    int rc = og__batch_grow(h->out, src, (size_t)(k->n_edges + n_edges) * 4, (size_t)k->n_edges * 4,
-                            err);
-    if (rc < 0)
-        return rc;
+    const size_t now = (size_t)k->n_edges * 4, more = (size_t)n_edges * 4;
+    int rc;
+    OG_TRY(og__batch_grow(h->out, src, now + more, now, err));
+    if (before->weight)
+        OG_TRY(og__batch_grow(h->out, weight, now + more, now, err));
     k->src = src->data;
-    if (n_edges > 0)
-        memcpy(k->src + k->n_edges, before->src + edge, (size_t)n_edges * sizeof(*k->src));
+    if (more > 0)
+        memcpy(k->src + k->n_edges, before->src + edge, more);
+    if (more > 0 && before->weight)
+        memcpy((float *)weight->data + k->n_edges, before->weight + edge, more);
     for (uint32_t i = 0; i < n; i++) {
         k->indptr[k->n_lists] = before->indptr[first + i] + moved;
         k->dst[k->n_lists++] = before->dst[first + i];
     }
     k->n_edges += n_edges;
-    return 0;
+out:
+    return rc;
 }
 
 /* Room for so many lists more. */
@@ -301,9 +313,7 @@ static int draw_lists(struct og_hop *h, const struct turn *turn, const struct gr
     h->block = &own;
     h->nodes = d->listed;
     OG_TRY(og__reserve_edges(h, n, err));
-    own.src = h->out->src[h->array].data;
-    if (og__sampling_edges_unknown(h->s->how.kind))
-        h->n_edges = h->out->src[h->array].bytes / sizeof(*own.src);
+    og__find_room(h);
     OG_TRY(og__sampler_ops(h->s->how.kind)->hop(h, err));
     own.indptr[n] = (uint32_t)own.n_edges;
     for (uint32_t i = 0; i < n; i++) {
@@ -316,6 +326,8 @@ out:
     h->block = k;
     k->src = own.src;
     k->n_edges = own.n_edges;
+    k->n_seen = OG_MAX(k->n_seen, own.n_seen);
+    k->n_listed += own.n_listed;
     return rc;
 }
 
@@ -370,6 +382,8 @@ int og__related_hop(struct og_sampler *s, const struct og_sample_key *key, int i
             return rc;
     }
     block->relation[n] = block->n_lists;
+    if (og__sampling_weighs(s->how.kind))
+        block->weight = out->weight[i].data;
     block->indptr[block->n_lists] = (uint32_t)block->n_edges;
     block->n_src = b->n_ids;
     b->n_hops = (uint32_t)i + 1;

@@ -236,13 +236,10 @@ out:
     return rc;
 }
 
-/* Arrays of the hop, as they lie now. */
-static void place_hop(struct og_hop *h)
+void og__find_room(struct og_hop *h)
 {
     const struct og_batch_memory *out = h->out;
     size_t room = out->src[h->array].bytes;
-    h->block->n_dst = out->batch.n_ids;
-    h->block->indptr = out->indptr[h->array].data;
     h->block->src = out->src[h->array].data;
     if (og__sampling_weighs(h->s->how.kind)) {
         room = OG_MIN(room, out->weight[h->array].bytes);
@@ -250,6 +247,14 @@ static void place_hop(struct og_hop *h)
     }
     if (og__sampling_edges_unknown(h->s->how.kind))
         h->n_edges = room / sizeof(*h->block->src);
+}
+
+/* Arrays of the hop, as they lie now. */
+static void place_hop(struct og_hop *h)
+{
+    h->block->n_dst = h->out->batch.n_ids;
+    h->block->indptr = h->out->indptr[h->array].data;
+    og__find_room(h);
 }
 
 /* Blocks that lie in the arrays of this one moved with them. */

@@ -87,11 +87,11 @@ int og__know_whole(struct og_config *c, struct og_err *err)
 
 static unsigned extras_of(const struct og_facts *f, const struct og_options *opt)
 {
+    const unsigned weights =
+        og__sampling_weighs((enum og_sampler_kind)opt->sampler) ? OG__WITH_WEIGHTS : 0u;
     if (f->typed)
-        return OG__WITH_RELATIONS;
-    return og__learner_extras(f) |
-           (og__sampling_weighs((enum og_sampler_kind)opt->sampler) ? OG__WITH_WEIGHTS : 0u) |
-           (opt->draw == OG_DRAW_ONCE ? OG__NESTED : 0u);
+        return OG__WITH_RELATIONS | weights;
+    return og__learner_extras(f) | weights | (opt->draw == OG_DRAW_ONCE ? OG__NESTED : 0u);
 }
 
 static uint64_t list_bytes(const struct og_facts *f)

@@ -18,7 +18,7 @@ static int check_sampling(const struct og_session *s, struct og_err *err)
     const enum og_sampler_kind kind = (enum og_sampler_kind)s->config.opt.sampler;
     const char *path = s->facts.ds->path;
     if (!og__sampling_by_relation(kind))
-        return og__fail(err, -ENOTSUP, "use uniform, weighted or labor",
+        return og__fail(err, -ENOTSUP, "use uniform, weighted, labor or ladies",
                         "--sampler %s: it does not draw from the relations of %s one by one",
                         og__sampler_words[kind], path);
     return 0;
