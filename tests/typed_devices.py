@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 
-from typed_command import OUTGROW, refused, run
+from typed_command import OUTGROW, refused, run, some
 
 TRAIN = ["--epochs", 2, "--batch", 12, "--fanout", "3,2", "--hidden", 8, "--threads", 2, "--lr", 0.05, "--optimizer", "sgd", "--embedding", 12, "--memory", "160M"]
 RELATIONS = ["author:writes:paper:3", "paper:cites:paper:4", "paper:written.by:author:2", "venue:has:paper:1", "paper:at:venue:5"]
@@ -104,8 +104,31 @@ def killed_and_gone_on_with():
     assert pathlib.Path("part/checkpoint.safetensors").read_bytes() == pathlib.Path("whole/checkpoint.safetensors").read_bytes()
 
 
+def drawn_there():
+    """Hops of a relation after another, to the samples of processors, byte for byte; lists there, or lent by the host."""
+    ways = {"few": ["--fanout", "3,2", "--batch", 40], "all": ["--fanout", "-1,2", "--batch", 25], "once": ["--fanout", "2,3,2", "--draw", "once", "--batch", 30],
+            "named": ["--fanout", "4,3;cites=0,2", "--batch", 50], "link": ["--fanout", "3,3", "--task", "link", "--relation", "cites", "--batch", 60]}
+    for turn, (name, words) in enumerate(ways.items()):
+        own = ["sample", "widths", *words, "--epochs", 2, "--threads", 3, "--memory", "120M"]
+        run(*own, "--out", f"drawn-{name}")
+        for place in some(("device", "pinned"), turn, 2):
+            run(*own, *VIRTUAL, "--sample-on", place, "--out", f"drawn-{name}-{place}")
+            arrays = sorted(p.name for p in pathlib.Path(f"drawn-{name}").glob("*.npy"))
+            assert len(arrays) > 6 and arrays == sorted(p.name for p in pathlib.Path(f"drawn-{name}-{place}").glob("*.npy"))
+            for array in arrays:
+                assert pathlib.Path(f"drawn-{name}", array).read_bytes() == pathlib.Path(f"drawn-{name}-{place}", array).read_bytes(), (name, place, array)
+    way = ["train", "widths", *TRAIN, *VIRTUAL, "--device-memory", "24M", "--policy", "degree"]
+    for place in "host", "device", "pinned":
+        run(*way, "--sample-on", place, "--run", f"on-{place}")
+        assert pathlib.Path(f"on-{place}/checkpoint.safetensors").read_bytes() == pathlib.Path("on-host/checkpoint.safetensors").read_bytes(), place
+    there = {place: json.loads(run("plan", *way[1:], "--sample-on", place, "--json"))["device"]["memory"]["sampling"] for place in ("host", "device", "pinned")}
+    lists = sum(os.path.getsize(p) - 4096 for p in pathlib.Path("widths").rglob("*_indices.npy"))
+    assert there["host"] == 0 < there["pinned"] and there["device"] - there["pinned"] == lists > 0, (there, lists)
+
+
 def what_there_is_not_says_so():
-    assert "--sample-on" in refused("train", "widths", *TRAIN, *VIRTUAL, "--sample-on", "device", "--run", "no")
+    assert "--topology memory" in refused("train", "widths", *TRAIN, *VIRTUAL, "--sample-on", "device", "--topology", "disk", "--run", "no")
+    assert "uniform" in refused("train", "widths", *TRAIN, *VIRTUAL, "--sample-on", "device", "--sampler", "labor", "--run", "no")
     assert not os.path.exists("no")
 
 
@@ -116,7 +139,7 @@ def main():
         for name, papers, types in (("widths", 150, "author:100,venue:12:5"), ("alike", 150, "author:100,venue:12:12"), ("few", 60, "author:50,venue:20:12")):
             width = 20 if name == "widths" else 12
             run("generate", name, "--types", f"paper:{papers}:{width},{types}", "--relations", ",".join(RELATIONS), "--classes", 4, "--train-fraction", 0.3)
-        for test in as_processors_make_it, links, the_same_bytes_by_any_hands, killed_and_gone_on_with, what_there_is_not_says_so:
+        for test in as_processors_make_it, links, the_same_bytes_by_any_hands, killed_and_gone_on_with, drawn_there, what_there_is_not_says_so:
             start = time.monotonic()
             test()
             print("ok", test.__name__, round(time.monotonic() - start, 1), flush=True)

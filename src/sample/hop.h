@@ -63,6 +63,7 @@ struct og_hop {
     struct og_block *block;
     uint32_t *ids;         /* the batch's */
     const uint32_t *nodes; /* [n_dst] who draws: ids; of a relation, numbers within their type */
+    uint32_t relation;     /* whose lists they are; 0 of a graph without types */
     uint32_t base;         /* what lists hold are ids less this */
     uint64_t most_ids;     /* of a batch */
     uint32_t first;        /* destinations before it have their lists, from hops before */
@@ -164,6 +165,9 @@ static inline void og__ids_moved(struct og_hop *h)
     if (!h->s->related)
         h->nodes = h->ids;
 }
+
+/* Here or elsewhere, in the way of its kind: into its block. */
+OG_MUST_CHECK int og__draw_hop(struct og_hop *h, struct og_err *err);
 
 /* Room for `ids` nodes; those of known[0 .. n) are put anew. */
 OG_MUST_CHECK int og__fit_table(struct og_sampler *s, uint64_t ids, const uint32_t *known,

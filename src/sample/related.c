@@ -314,7 +314,7 @@ static int draw_lists(struct og_hop *h, const struct turn *turn, const struct gr
     h->nodes = d->listed;
     OG_TRY(og__reserve_edges(h, n, err));
     og__find_room(h);
-    OG_TRY(og__sampler_ops(h->s->how.kind)->hop(h, err));
+    OG_TRY(og__draw_hop(h, err));
     own.indptr[n] = (uint32_t)own.n_edges;
     for (uint32_t i = 0; i < n; i++) {
         if (own.indptr[i] == own.indptr[i + 1])
@@ -365,6 +365,7 @@ int og__related_hop(struct og_sampler *s, const struct og_sample_key *key, int i
                              .out = out,
                              .block = block,
                              .ids = b->ids,
+                             .relation = r,
                              .base = d->turn[r].of->first_source,
                              .most_ids = (uint64_t)d->whole->n_nodes,
                              .array = (uint32_t)i,

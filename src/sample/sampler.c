@@ -287,6 +287,12 @@ void og__sampler_elsewhere(struct og_sampler *s, const struct og_elsewhere *e)
     s->elsewhere = e;
 }
 
+int og__draw_hop(struct og_hop *h, struct og_err *err)
+{
+    const struct og_elsewhere *e = h->s->elsewhere;
+    return e ? e->hop(e->self, h, err) : kinds[h->s->how.kind]->hop(h, err);
+}
+
 int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
                    struct og_batch_memory *out, struct og_err *err)
 {
@@ -314,9 +320,7 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
     OG_TRY(reserve_hop(&hop, err));
     place_hop(&hop);
     b->n_hops = (uint32_t)i + 1;
-    OG_TRY(s->runs        ? kinds[s->how.kind]->pass->join(&hop, err)
-           : s->elsewhere ? s->elsewhere->hop(s->elsewhere->self, &hop, err)
-                          : kinds[s->how.kind]->hop(&hop, err));
+    OG_TRY(s->runs ? kinds[s->how.kind]->pass->join(&hop, err) : og__draw_hop(&hop, err));
     block->indptr[block->n_dst] = (uint32_t)block->n_edges;
     block->n_src = b->n_ids;
     block->weight = hop.weight;

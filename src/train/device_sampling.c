@@ -32,9 +32,9 @@ int og__device_sampling_open(struct og_device_sampling *d, const struct og_premi
                              struct og_budget *b, struct og_err *err)
 {
     int rc;
-    if (t->disk || t->relation)
+    if (t->disk)
         return og__fail(err, -ENOTSUP, "leave --sample-on at host",
-                        "--sample-on device: not of graphs with types, and not from disk");
+                        "--sample-on device: not from disk");
     OG_TRY(og__nn_find(&d->ops, p->config->opt.device, err));
     OG_TRY(d->ops->open(&d->backend, og__devices(p->config).number[0], NULL, b, err));
     OG_TRY(d->ops->bound(d->backend, p->facts->bytes.there_sampling, err));

@@ -61,7 +61,7 @@ OG_KERNEL(og__k_hop_counts, og_k_hop)
 {
     if (og_item() >= op->n_dst)
         return;
-    const uint32_t degree = og_degree_of(op, op->ids[og_item()]);
+    const uint32_t degree = og_degree_of(op, op->nodes[og_item()]);
     op->count[og_item()] =
         op->fanout < 0 || degree <= (uint32_t)op->fanout ? degree : (uint32_t)op->fanout;
 }
@@ -79,7 +79,7 @@ OG_KERNEL(og__k_hop_draw, og_k_hop)
 {
     if (og_item() >= op->n_dst)
         return;
-    const uint32_t node = op->ids[og_item()], degree = og_degree_of(op, node);
+    const uint32_t node = op->nodes[og_item()], degree = og_degree_of(op, node);
     const uint32_t k =
         op->fanout < 0 || degree <= (uint32_t)op->fanout ? degree : (uint32_t)op->fanout;
     uint32_t *pick = op->node + op->start[og_item()];
@@ -91,7 +91,8 @@ OG_KERNEL(og__k_hop_draw, og_k_hop)
     }
     for (uint32_t n = 0; n < k; n++) {
         const uint64_t e = op->first_edge[node] + pick[n];
-        pick[n] = op->indices32 ? (uint32_t)op->indices32[e] : (uint32_t)op->indices64[e];
+        pick[n] =
+            op->base + (op->indices32 ? (uint32_t)op->indices32[e] : (uint32_t)op->indices64[e]);
     }
 }
 

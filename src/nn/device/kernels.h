@@ -348,10 +348,11 @@ struct og_k_places {
 /* ---- sampling ---- */
 
 struct og_k_hop {
-    const uint64_t *first_edge; /* [N + 1] */
+    const uint64_t *first_edge; /* of lists */
     const int32_t *indices32;   /* of edges; or */
     const int64_t *indices64;
-    const uint32_t *ids; /* [n_dst] who draws */
+    const uint32_t *nodes; /* [n_dst] who draws: numbers of lists */
+    uint32_t base;         /* what lists hold are ids less this */
     uint32_t n_dst;
     int fanout; /* -1: all */
     /* where random numbers are taken from: a counter, but for the node, and the key */

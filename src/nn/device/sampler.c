@@ -1,5 +1,6 @@
 #include "nn/device/sampler.h"
 
+#include "dataset/relations.h"
 #include "nn/device/backend.h"
 #include "sample/hop.h"
 
@@ -22,15 +23,23 @@ struct room {
     uint64_t n_ids;
 };
 
+/* Of all nodes, or of a relation's destinations. */
+struct lists {
+    uint64_t *first_edge;
+    const void *indices;
+    uint64_t n_nodes, n_edges;
+    bool wide; /* 64 bits an index */
+};
+
 struct og_device_sampler {
     struct og_nn_backend *be;
     struct og_stream *stream;
     struct og_elsewhere elsewhere;
-    uint64_t *first_edge;
-    const void *indices;
-    bool pinned; /* they are the host's, lent; else its own, there */
-    uint64_t n_nodes, n_edges;
-    bool wide; /* 64 bits an index */
+    struct lists *lists; /* [n_lists] of relations, or one */
+    uint32_t n_lists;
+    bool pinned;      /* their indices are the host's, lent; else its own, there */
+    bool by_relation; /* who draws is told by numbers within a type */
+    uint64_t n_nodes;
     pthread_mutex_t lock;
     struct room room; /* guarded by lock; */
     uint32_t n_ids;   /* as well: a copy that a failure leaves under way ends here */
@@ -38,14 +47,32 @@ struct og_device_sampler {
 
 /* ---- memory ---- */
 
-static size_t index_bytes(const struct og_device_sampler *d)
+static size_t index_bytes(const struct lists *l)
 {
-    return (size_t)d->n_edges * (d->wide ? sizeof(int64_t) : sizeof(int32_t));
+    return (size_t)l->n_edges * (l->wide ? sizeof(int64_t) : sizeof(int32_t));
 }
 
-static size_t offsets_bytes(const struct og_device_sampler *d)
+static size_t offsets_bytes(const struct lists *l)
 {
-    return ((size_t)d->n_nodes + 1) * sizeof(*d->first_edge);
+    return ((size_t)l->n_nodes + 1) * sizeof(*l->first_edge);
+}
+
+static uint32_t lists_in(const struct og_topology *t)
+{
+    return t->relation ? t->n_relations : 1;
+}
+
+static const struct og_topology *host_lists(const struct og_topology *t, uint32_t i)
+{
+    return t->relation ? &t->relation[i].lists : t;
+}
+
+/* As they will be. */
+static struct lists lists_of(const struct og_topology *t, uint32_t i)
+{
+    const struct og_topology *of = host_lists(t, i);
+    return (struct lists){
+        .n_nodes = (uint64_t)of->n_nodes, .n_edges = (uint64_t)of->n_edges, .wide = of->indices64};
 }
 
 static int push(struct og_device_sampler *d, void *there, const void *host, size_t bytes,
@@ -59,51 +86,70 @@ out:
 }
 
 /* Offsets as numbers, whatever form the host has them in. */
-static int push_offsets(struct og_device_sampler *d, const struct og_topology *t,
-                        struct og_err *err)
+static int push_offsets(struct og_device_sampler *d, const struct lists *l,
+                        const struct og_topology *t, struct og_err *err)
 {
     uint64_t *piece = malloc(PIECE * sizeof(*piece));
     int rc = piece ? 0 : og__fail_errno(err, -ENOMEM, NULL, "sampling on a device");
-    for (uint64_t v = 0, n; rc == 0 && v <= d->n_nodes; v += n) {
-        n = OG_MIN(d->n_nodes + 1 - v, (uint64_t)PIECE);
+    for (uint64_t v = 0, n; rc == 0 && v <= l->n_nodes; v += n) {
+        n = OG_MIN(l->n_nodes + 1 - v, (uint64_t)PIECE);
         for (uint64_t i = 0; i < n; i++)
             piece[i] = (uint64_t)og__first_edge(t, v + i);
-        rc = push(d, d->first_edge + v, piece, n * sizeof(*piece), err);
+        rc = push(d, l->first_edge + v, piece, n * sizeof(*piece), err);
     }
     free(piece);
     return rc;
 }
 
 /* Where the host has them, or a copy there. */
-static int open_indices(struct og_device_sampler *d, const void *indices, struct og_err *err)
+static int open_indices(struct og_device_sampler *d, struct lists *l, const void *indices,
+                        struct og_err *err)
 {
     if (d->pinned) {
-        const int rc = d->be->ops->lend(d->be->device, indices, index_bytes(d), err);
-        d->indices = rc < 0 ? NULL : indices;
+        const int rc = d->be->ops->lend(d->be->device, indices, index_bytes(l), err);
+        l->indices = rc < 0 ? NULL : indices;
         return rc;
     }
-    void *own = og__device_take(d->be, index_bytes(d), STRUCTURE, err);
-    d->indices = own;
-    return own ? push(d, own, indices, index_bytes(d), err) : -ENOMEM;
+    void *own = og__device_take(d->be, index_bytes(l), STRUCTURE, err);
+    l->indices = own;
+    return own ? push(d, own, indices, index_bytes(l), err) : -ENOMEM;
 }
 
-static void close_indices(struct og_device_sampler *d)
+static void close_lists(struct og_device_sampler *d, struct lists *l)
 {
-    if (d->pinned && d->indices)
-        d->be->ops->end_lending(d->be->device, d->indices, index_bytes(d));
+    if (d->pinned && l->indices)
+        d->be->ops->end_lending(d->be->device, l->indices, index_bytes(l));
     else
-        og__device_give(d->be, (void *)d->indices, index_bytes(d), STRUCTURE);
+        og__device_give(d->be, (void *)l->indices, index_bytes(l), STRUCTURE);
+    og__device_give(d->be, l->first_edge, offsets_bytes(l), STRUCTURE);
+}
+
+/* Nobody draws from a relation without edges. */
+static int open_lists(struct og_device_sampler *d, const struct og_topology *t, uint32_t i,
+                      struct og_err *err)
+{
+    const struct og_topology *host = host_lists(t, i);
+    struct lists *l = &d->lists[i];
+    int rc;
+    *l = lists_of(t, i);
+    if (l->n_edges == 0 && d->by_relation)
+        return 0;
+    l->first_edge = og__device_take(d->be, offsets_bytes(l), STRUCTURE, err);
+    OG_TRY(l->first_edge ? 0 : -ENOMEM);
+    OG_TRY(push_offsets(d, l, host, err));
+    OG_TRY(open_indices(d, l, l->wide ? (const void *)host->indices64 : host->indices32, err));
+out:
+    return rc;
 }
 
 static int open_all(struct og_device_sampler *d, const struct og_topology *t, struct og_err *err)
 {
-    const void *indices = d->wide ? (const void *)t->indices64 : t->indices32;
     int rc;
     OG_TRY(d->be->ops->stream(d->be->device, &d->stream, err));
-    d->first_edge = og__device_take(d->be, offsets_bytes(d), STRUCTURE, err);
-    OG_TRY(d->first_edge ? 0 : -ENOMEM);
-    OG_TRY(push_offsets(d, t, err));
-    OG_TRY(open_indices(d, indices, err));
+    d->lists = calloc(d->n_lists, sizeof(*d->lists));
+    OG_TRY(d->lists ? 0 : og__fail_errno(err, -ENOMEM, NULL, "sampling on a device"));
+    for (uint32_t i = 0; i < d->n_lists; i++)
+        OG_TRY(open_lists(d, t, i, err));
 out:
     return rc;
 }
@@ -150,9 +196,12 @@ static uint64_t with_more(uint64_t n)
 size_t og__device_sampler_bytes(const struct og_topology *t, bool pinned, uint64_t ids,
                                 uint64_t edges)
 {
-    const size_t indices = (size_t)t->n_edges * (t->indices64 ? sizeof(int64_t) : sizeof(int32_t));
-    const size_t structure = ((size_t)t->n_nodes + 1) * sizeof(uint64_t) + (pinned ? 0 : indices);
     const uint64_t n = with_more(ids + edges); /* nodes so far, and edges */
+    size_t structure = 0;
+    for (uint32_t i = 0; i < lists_in(t); i++) {
+        const struct lists l = lists_of(t, i);
+        structure += offsets_bytes(&l) + (pinned ? 0 : index_bytes(&l));
+    }
     return structure + (size_t)n * 6 * sizeof(uint32_t) + 2 * (part_bytes(n) + OG_MIB) +
            ((size_t)n * 2 + 65536) * sizeof(uint32_t);
 }
@@ -231,17 +280,31 @@ out:
 
 /* ---- a hop ---- */
 
-/* Its edges' nodes, and how many each destination has in front of it: in room.value and
+/* Who draws: of the batch's nodes, or told by their numbers. */
+static int place_drawing(struct og_device_sampler *d, const struct og_hop *h, uint32_t n,
+                         const uint32_t **nodes, struct og_err *err)
+{
+    struct room *r = &d->room;
+    *nodes = d->by_relation ? r->value : r->ids + h->first; /* nothing else is there yet */
+    return d->by_relation ? push(d, r->value, h->nodes, n * sizeof(uint32_t), err) : 0;
+}
+
+/* Its edges' nodes, and how many each destination has in front of it: in room.moved and
  * room.start. */
 static int draw(struct og_device_sampler *d, const struct og_hop *h, uint32_t n, uint64_t n_edges,
                 struct og_err *err)
 {
     struct room *r = &d->room;
-    const size_t drawn = (size_t)n_edges * (d->wide ? sizeof(int64_t) : sizeof(int32_t));
-    const struct og_k_hop args = {.first_edge = d->first_edge,
-                                  .indices32 = d->wide ? NULL : d->indices,
-                                  .indices64 = d->wide ? d->indices : NULL,
-                                  .ids = r->ids + h->first,
+    const struct lists *l = &d->lists[h->relation];
+    const size_t drawn = (size_t)n_edges * (l->wide ? sizeof(int64_t) : sizeof(int32_t));
+    const uint32_t *nodes;
+    int rc;
+    OG_TRY(place_drawing(d, h, n, &nodes, err));
+    const struct og_k_hop args = {.first_edge = l->first_edge,
+                                  .indices32 = l->wide ? NULL : l->indices,
+                                  .indices64 = l->wide ? l->indices : NULL,
+                                  .nodes = nodes,
+                                  .base = h->base,
                                   .n_dst = n,
                                   .fanout = h->fanout,
                                   .batch = h->batch,
@@ -251,7 +314,6 @@ static int draw(struct og_device_sampler *d, const struct og_hop *h, uint32_t n,
                                   .count = r->start,
                                   .start = r->start,
                                   .node = r->moved}; /* until they are sorted */
-    int rc;
     OG_TRY(LAUNCH(d, og__k_hop_counts, n, &args, err));
     OG_TRY(scan(d, r->start, r->start, n, 0, err));
     OG_TRY(launch(d, og__k_hop_draw_number, n, &args, sizeof(args), d->pinned ? drawn : 0, err));
@@ -367,8 +429,8 @@ int og__device_sampler_open(struct og_device_sampler **out, struct og_nn_backend
         return og__fail_errno(err, -ENOMEM, NULL, "sampling on a device");
     d->be = be;
     d->n_nodes = (uint64_t)t->n_nodes;
-    d->n_edges = (uint64_t)t->n_edges;
-    d->wide = t->indices64;
+    d->n_lists = lists_in(t);
+    d->by_relation = t->relation;
     d->pinned = pinned;
     d->elsewhere = (struct og_elsewhere){d, hop};
     pthread_mutex_init(&d->lock, NULL);
@@ -388,8 +450,9 @@ void og__device_sampler_close(struct og_device_sampler *d)
         (void)!d->be->ops->finish(d->stream, NULL);
     release_places(d);
     release_ids(d);
-    og__device_give(d->be, d->first_edge, offsets_bytes(d), STRUCTURE);
-    close_indices(d);
+    for (uint32_t i = 0; d->lists && i < d->n_lists; i++)
+        close_lists(d, &d->lists[i]);
+    free(d->lists);
     d->be->ops->end_stream(d->stream);
     pthread_mutex_destroy(&d->lock);
     free(d);

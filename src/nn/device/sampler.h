@@ -3,7 +3,8 @@
  *
  *   ids ──> counts ──> sums ──> draws ──> neighbours ──> sort, firsts, sums ──> numbers ──> host
  *
- * Several samplers may share it: one hop at a time is drawn. */
+ * Several samplers may share it: one hop at a time is drawn, of a graph with types a relation of
+ * one. */
 #ifndef OG_NN_DEVICE_SAMPLER_H
 #define OG_NN_DEVICE_SAMPLER_H
 
