@@ -206,6 +206,31 @@ def bytes_between_workers():
     assert epochs[0]["exchanged_bytes"] - epochs[1]["exchanged_bytes"] == halves, (epochs, halves)
 
 
+def a_plan_tells_what_owners_do():
+    """Before training: rows, hits, misses and bytes of the first epoch, of each owner and of all; of the first owner by types, too."""
+    for n, way in some([*EXCHANGED, (3, ["--policy", "degree", "--cache", "20K"])], 1, 4):
+        if "--trainers" in way or "--executors" in way:
+            continue
+        words = [*TRAIN[2:], "--epochs", 1, "--eval-every", 0, *(TWO if n == 2 else FOUR), "--accumulate", 3 if n == 3 else 4, "--workers", n, "--exchange", *way]
+        plan = json.loads(run("plan", "widths", *words, "--json"))
+        told, why = plan["exchange"], (n, way)
+        run("train", "widths", *words, "--run", "told")
+        summary = json.loads(pathlib.Path("told", "summary.json").read_text())
+        epoch, did = summary["epochs"][0], summary["workers"]
+        untold = ("feature_bytes_read", "reads") if "segmented" in way else ()  # they depend on what --disk has left
+        for key in {"rows", "hits", "misses", "feature_bytes_read"}.difference(untold):
+            assert sum(w[key] for w in told["workers"]) == epoch[key], (key, *why)
+        assert told["rows_exchanged"] == epoch["rows_exchanged"] == sum(w["rows_sent"] for w in told["workers"]), why
+        for a, b in zip(told["workers"], did):
+            assert [a[key] for key in ("rank", "rows", "hits", "misses", "rows_sent", "rows_received")] == [b[key] for key in ("rank", "rows", "hits", "misses", "rows_sent", "rows_received")], why
+        for key in "rows", "hits", "misses":
+            own = [t[key] for t in plan["types"]]
+            assert own == [None] * len(own) if untold else sum(own) == told["workers"][0][key], (key, *why)
+        if not untold:
+            assert sum(t["bytes_read"] for t in plan["types"]) == plan["predicted"]["feature_bytes_read"] == told["workers"][0]["feature_bytes_read"], why
+        shutil.rmtree("told")
+
+
 def exchanged_until_killed():
     """A worker that is killed ends all; others go on from there, with rows that they exchange or without."""
     words = [*TRAIN, "--policy", "lru", "--cache", "10%"]
@@ -250,7 +275,7 @@ def main():
                             ("wide", "paper:9000:100,author:7000,venue:300:50")):
             run("generate", name, "--types", types, "--relations", ",".join(RELATIONS), "--classes", 5, "--train-fraction", 0.3)
         for test in (convolutions_of_relations, matrices_of_bases, links, trainers_are_measured_where_left_open, a_run_goes_on_with_other_hands,
-                     what_is_told_to_fit_fits, structure_is_there_once, features_are_there_once, rows_come_from_their_owners, bytes_between_workers,
+                     what_is_told_to_fit_fits, structure_is_there_once, features_are_there_once, rows_come_from_their_owners, bytes_between_workers, a_plan_tells_what_owners_do,
                      exchanged_until_killed, what_exchanging_takes_is_told):
             test()
             print("ok", test.__name__)

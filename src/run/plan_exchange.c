@@ -1,23 +1,41 @@
 /* The order of this file: which rounds there are, their batches, and each owner in them.
  *
  *   items of all workers   | training of epoch 1 | ... until its last superbatch ends | tail |
- *                            what is told          what a policy that looks ahead sees besides */
+ *                            what is told          what a policy that looks ahead sees besides
+ *
+ * Where nodes have types an owner has slots of each, and each type's rows are counted by
+ * themselves, over its own part of the batches. */
 #include "run/plan_exchange.h"
 
 #include "ahead/ahead.h"
 #include "base/json.h"
 #include "comm/comm.h"
+#include "gather/typed_gather.h"
 #include "plan/dealt.h"
 #include "train/hotness.h"
 #include "train/pipeline.h"
+#include "train/typed_cache.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char part[] = "counting";
 
+/* Rows of one width: all, or those of a type. */
+struct width {
+    uint32_t first; /* node */
+    uint64_t n_nodes;
+    size_t row_bytes;
+    struct og_read_rule rule;
+    struct og_plan_cost did; /* by the first worker, as an owner */
+};
+
 struct counting {
     struct og_session *s;
+    struct width *width; /* [n_widths] nodes ascend */
+    uint32_t n_widths;
+    uint64_t *slots; /* [workers][n_widths] of owners */
     struct og_schedule whole;
     uint32_t workers;
     uint32_t n_train;                 /* batches of an epoch, */
@@ -31,6 +49,8 @@ struct counting {
     uint32_t *ids;
     uint64_t room;
     uint32_t n;
+    uint64_t *ptr_of; /* the same of a type, by its numbers */
+    uint32_t *ids_of;
     struct og_sample_reads from; /* what sampling the first worker's batches of the epoch read */
 };
 
@@ -110,24 +130,78 @@ static int sample(struct counting *c, struct og_err *err)
     return og__pipeline_run(&p, keep_batch, c, err);
 }
 
-/* ---- memory ---- */
+/* ---- widths ---- */
 
-static struct og_policy_setup policy_of(const struct counting *c)
+static bool has_types(const struct counting *c)
+{
+    return c->s->facts.types;
+}
+
+static int know_types(struct counting *c, struct og_err *err)
 {
     const struct og_session *s = c->s;
-    struct og_policy_setup setup =
-        og__policy_setup(&s->config.opt, s->way.policy, s->facts.n_nodes);
-    setup.n_slots = s->memory.n_slots;
+    const struct og_graph_types *g = s->facts.types;
+    int rc = 0;
+    for (uint32_t t = 0; t < g->n_types; t++) {
+        const uint32_t first = og__first_id(g, t);
+        struct width *w = &c->width[c->n_widths];
+        if (!og__has_features(&g->type[t]))
+            continue;
+        *w = (struct width){first, g->type[t].end - first, s->told[t].row_bytes, {0}, {0}};
+        OG_TRY(og__typed_reader_rule(&s->facts.typed->type[t], s->config.opt.io, s->budget,
+                                     &w->rule, err));
+        c->n_widths++;
+    }
+out:
+    return rc;
+}
+
+static int open_widths(struct counting *c, struct og_err *err)
+{
+    const struct og_facts *f = &c->s->facts;
+    const size_t most = has_types(c) ? f->types->n_types : 1;
+    c->width = calloc(most, sizeof(*c->width));
+    c->slots = calloc(c->workers * most, sizeof(*c->slots));
+    if (!c->width || !c->slots)
+        return og__fail_errno(err, -ENOMEM, NULL, part);
+    if (has_types(c))
+        return know_types(c, err);
+    c->n_widths = 1;
+    c->width[0] = (struct width){0, f->n_nodes, f->row_bytes, f->read_rule, {0}};
+    for (uint32_t w = 0; w < c->workers; w++)
+        c->slots[w] = c->s->memory.n_slots;
+    return 0;
+}
+
+/* Whose rows the node's are; NULL: it has none. */
+static struct width *width_of(const struct counting *c, uint32_t node)
+{
+    uint32_t k = c->n_widths;
+    while (k > 0 && c->width[k - 1].first > node)
+        k--;
+    const bool in = k > 0 && node - c->width[k - 1].first < c->width[k - 1].n_nodes;
+    return in ? &c->width[k - 1] : NULL;
+}
+
+/* ---- memory ---- */
+
+static struct og_policy_setup policy_of(const struct counting *c, const struct width *w)
+{
+    const struct og_session *s = c->s;
+    struct og_policy_setup setup = og__policy_setup(&s->config.opt, s->way.policy, w->n_nodes);
+    setup.n_slots = (uint32_t)OG_MIN((uint64_t)s->memory.n_slots, w->n_nodes);
     return setup;
 }
 
-static struct og_simulation simulation_of(const struct counting *c)
+static struct og_simulation simulation_of(const struct counting *c, const struct width *w)
 {
     const struct og_session *s = c->s;
-    const struct og_policy_setup policy = policy_of(c);
+    const struct og_policy_setup policy = policy_of(c, w);
     const uint32_t wanted = og__policy_tail(&policy);
-    return (struct og_simulation){.trace = {c->n, c->ptr, c->ids},
-                                  .n_nodes = s->facts.n_nodes,
+    const struct og_trace all = {c->n, c->ptr, c->ids};
+    const struct og_trace own = {c->n, c->ptr_of, c->ids_of};
+    return (struct og_simulation){.trace = has_types(c) ? own : all,
+                                  .n_nodes = w->n_nodes,
                                   .superbatch = OG_MAX(c->n_rounds, 1u),
                                   .end = c->end,
                                   .n_ends = c->n_ends,
@@ -135,8 +209,8 @@ static struct og_simulation simulation_of(const struct counting *c)
                                       wanted - (uint32_t)OG_MIN((uint64_t)wanted, s->memory.tail),
                                   .size = &s->memory.n_slots,
                                   .n_sizes = 1,
-                                  .rule = s->facts.read_rule,
-                                  .packed_row = og__packs(&s->way) ? og__row_bytes(s->facts.ds) : 0,
+                                  .rule = w->rule,
+                                  .packed_row = og__packs(&s->way) ? w->row_bytes : 0,
                                   .pool = s->pool,
                                   .budget = s->budget,
                                   .stop = og__stop_flag(&s->config)};
@@ -152,22 +226,59 @@ static struct og_dealt dealt_of(const struct counting *c)
                              .dense = c->s->config.own_rows};
 }
 
+/* Of types it says what slots are shared out by as well. */
 static size_t hotness_bytes(const struct counting *c)
 {
-    return og__policy_wants_hotness(c->s->way.policy) ? c->s->facts.n_nodes * sizeof(uint32_t) : 0;
+    const bool wanted = has_types(c) || og__policy_wants_hotness(c->s->way.policy);
+    return wanted ? c->s->facts.n_nodes * sizeof(uint32_t) : 0;
+}
+
+static size_t ranking_bytes(const struct counting *c)
+{
+    const int policy = c->s->way.policy;
+    const size_t owned = has_types(c) ? og__typed_owned_bytes(c->s) : 0;
+    const int by = has_types(c) ? og__policy_ranked_like(policy) : policy;
+    return hotness_bytes(c) ? OG_MAX(og__hotness_bytes(&c->s->facts, by), owned) : 0;
+}
+
+static size_t batches_bytes(const struct counting *c)
+{
+    const uint64_t rows = og__input_rows(&c->s->facts) * c->n_items;
+    return rows * sizeof(*c->ids) + ((size_t)c->n_items + 1) * sizeof(*c->ptr);
 }
 
 static size_t counting_bytes(const struct counting *c)
 {
-    const struct og_simulation sim = simulation_of(c);
-    const struct og_policy_setup setup = policy_of(c);
     const struct og_dealt dealt = dealt_of(c);
     const uint64_t longest = og__input_rows(&c->s->facts);
-    const uint64_t rows = longest * c->n_items;
-    const size_t ranking = hotness_bytes(c) ? og__hotness_bytes(&c->s->facts, c->s->way.policy) : 0;
-    return rows * sizeof(*c->ids) + ((size_t)c->n_items + 1) * sizeof(*c->ptr) + hotness_bytes(c) +
-           OG_MAX(ranking,
-                  og__simulate_dealt_bytes(&sim, &setup, &dealt, c->n_items, rows, longest));
+    size_t running = 0;
+    for (uint32_t k = 0; k < c->n_widths; k++) {
+        const struct og_simulation sim = simulation_of(c, &c->width[k]);
+        const struct og_policy_setup setup = policy_of(c, &c->width[k]);
+        const uint64_t most = OG_MIN(longest, sim.n_nodes);
+        const size_t bytes =
+            og__simulate_dealt_bytes(&sim, &setup, &dealt, c->n_items, most * c->n_items, most);
+        running = OG_MAX(running, bytes);
+    }
+    if (has_types(c))
+        running += batches_bytes(c);
+    return batches_bytes(c) + hotness_bytes(c) + OG_MAX(ranking_bytes(c), running);
+}
+
+static int open_batches(const struct counting *c, uint64_t **ptr, uint32_t **ids,
+                        struct og_err *err)
+{
+    struct og_budget *b = c->s->budget;
+    *ids = og__alloc(b, c->room * sizeof(**ids), part, err);
+    *ptr = *ids ? og__alloc(b, ((size_t)c->n_items + 1) * sizeof(**ptr), part, err) : NULL;
+    return *ptr ? 0 : -ENOMEM;
+}
+
+static void close_batches(const struct counting *c, uint64_t *ptr, uint32_t *ids)
+{
+    struct og_budget *b = c->s->budget;
+    og__release(b, ids, c->room * sizeof(*ids), part);
+    og__release(b, ptr, ((size_t)c->n_items + 1) * sizeof(*ptr), part);
 }
 
 /* As many rounds as memory has room for. */
@@ -194,25 +305,30 @@ static int open_counting(struct counting *c, struct og_err *err)
     if (c->n_items == 0)
         return 0;
     c->room = og__input_rows(&c->s->facts) * c->n_items;
-    c->ids = og__alloc(b, c->room * sizeof(*c->ids), part, err);
-    c->ptr = c->ids ? og__alloc(b, ((size_t)c->n_items + 1) * sizeof(*c->ptr), part, err) : NULL;
-    return c->ptr ? 0 : -ENOMEM;
+    int rc;
+    OG_TRY(open_batches(c, &c->ptr, &c->ids, err));
+    OG_TRY(has_types(c) ? open_batches(c, &c->ptr_of, &c->ids_of, err) : 0);
+out:
+    return rc;
 }
 
 static void close_counting(struct counting *c)
 {
     struct og_budget *b = c->s->budget;
-    og__release(b, c->ids, c->room * sizeof(*c->ids), part);
-    og__release(b, c->ptr, ((size_t)c->n_items + 1) * sizeof(*c->ptr), part);
+    close_batches(c, c->ptr_of, c->ids_of);
+    close_batches(c, c->ptr, c->ids);
     og__release(b, c->end, c->most * sizeof(*c->end), part);
     og__release(b, c->worker, c->most, part);
+    free(c->width);
+    free(c->slots);
 }
 
 /* ---- owners ---- */
 
 struct owner_told {
-    uint64_t asked, sent, received;
-    struct og_simulated did;
+    uint64_t asked, sent, received, bytes; /* of those received */
+    struct og_plan_cost did;
+    uint64_t prefill;
 };
 
 /* Rows of the epoch that go from one to another. */
@@ -222,30 +338,84 @@ static void count_rows(const struct counting *c, struct owner_told *told)
     assert(c->workers > 1);
     for (uint32_t b = 0; b < n; b++)
         for (uint64_t i = c->ptr[b]; i < c->ptr[b + 1]; i++) {
-            const uint32_t owner = og__owner_of(c->workers, c->ids[i]);
+            const uint32_t owner = og__owner_of(c->workers, c->ids[i]), by = c->worker[b];
+            struct width *of = width_of(c, c->ids[i]);
+            if (!of)
+                continue;
+            of->did.rows += owner == 0;
             told[owner].asked++;
-            told[owner].sent += owner != c->worker[b];
-            told[c->worker[b]].received += owner != c->worker[b];
+            told[owner].sent += owner != by;
+            told[by].received += owner != by;
+            told[by].bytes += owner != by ? of->row_bytes + sizeof(uint32_t) : 0;
         }
 }
 
-static int count_owners(const struct counting *c, struct owner_told *told, struct og_err *err)
+/* By what nodes are worth; and, of types, each owner's slots. */
+static int rank_nodes(struct counting *c, uint32_t *hotness, struct og_err *err)
 {
     struct og_session *s = c->s;
-    const struct og_simulation sim = simulation_of(c);
+    const int policy = s->way.policy;
+    uint64_t slots[OG_MOST_TYPES];
+    int rc = 0;
+    if (!has_types(c))
+        return og__hotness_of(&s->structure, s->pool, policy, &s->config.opt, hotness, err);
+    OG_TRY(og__typed_cache_weigh(s, policy, &s->config.opt, hotness, err));
+    for (uint32_t w = 0; w < c->workers && og__policy_caches(policy); w++) {
+        uint64_t *out = c->slots + (size_t)w * c->n_widths;
+        OG_TRY(og__typed_owned_slots(s, hotness, w, slots, err));
+        for (uint32_t t = 0; t < s->facts.types->n_types; t++)
+            if (og__has_features(&s->facts.types->type[t]))
+                *out++ = slots[t];
+    }
+out:
+    return rc;
+}
+
+/* Owners of a width's rows, whose node 0 need not be the first owner's: who has the nodes of owner
+ * w among its numbers. */
+static uint32_t owner_among(const struct counting *c, const struct width *of, uint32_t w)
+{
+    return (w + c->workers - of->first % c->workers) % c->workers;
+}
+
+static int count_width(struct counting *c, uint32_t k, const uint32_t *hotness,
+                       struct owner_told *told, struct og_err *err)
+{
+    struct width *of = &c->width[k];
+    const struct og_trace all = {c->n, c->ptr, c->ids};
     const struct og_dealt dealt = dealt_of(c);
-    struct og_policy_setup setup = policy_of(c);
+    const struct og_simulation sim = simulation_of(c, of);
+    struct og_policy_setup setup = policy_of(c, of);
+    int rc = 0;
+    if (has_types(c))
+        (void)og__trace_of_range(&all, of->first, of->first + of->n_nodes, c->ptr_of, c->ids_of);
+    setup.hotness = hotness ? hotness + of->first : NULL;
+    for (uint32_t w = 0; w < c->workers; w++) {
+        struct og_simulated did;
+        setup.n_slots = (uint32_t)c->slots[(size_t)w * c->n_widths + k];
+        OG_TRY(
+            og__simulate_owner(&sim, &setup, &dealt, owner_among(c, of, w), c->rounds, &did, err));
+        og__plan_cost_add(&told[w].did, &did.cost);
+        told[w].prefill += did.prefill;
+        if (w == 0)
+            of->did = did.cost;
+    }
+    of->did.rows = 0; /* counted with those that are asked for twice in a round */
+out:
+    return rc;
+}
+
+static int count_owners(struct counting *c, struct owner_told *told, struct og_err *err)
+{
+    struct og_session *s = c->s;
     uint32_t *hotness = NULL;
     int rc = 0;
     if (hotness_bytes(c) > 0) {
         hotness = og__alloc(s->budget, hotness_bytes(c), part, err);
-        OG_TRY(hotness ? og__hotness_of(&s->structure, s->pool, s->way.policy, &s->config.opt,
-                                        hotness, err)
-                       : -ENOMEM);
+        OG_TRY(hotness ? rank_nodes(c, hotness, err) : -ENOMEM);
     }
-    setup.hotness = hotness;
-    for (uint32_t w = 0; w < c->workers; w++)
-        OG_TRY(og__simulate_owner(&sim, &setup, &dealt, w, c->rounds, &told[w].did, err));
+    for (uint32_t k = 0; k < c->n_widths; k++)
+        OG_TRY(count_width(c, k, hotness, told, err));
     count_rows(c, told);
     OG_TRY(og__stopped(&s->config, "counting", err));
 out:
@@ -269,7 +439,21 @@ static bool knows_reads(const struct counting *c)
 
 static uint64_t hits_of(const struct owner_told *t)
 {
-    return t->asked - t->did.cost.misses; /* one asked for twice in a round is a hit */
+    return t->asked - t->did.misses; /* one asked for twice in a round is a hit */
+}
+
+/* What the first worker does with rows of each type. */
+static void tell_types(const struct counting *c)
+{
+    const struct width *of = c->width;
+    for (uint32_t t = 0; has_types(c) && t < c->s->facts.types->n_types; t++) {
+        if (!og__has_features(&c->s->facts.types->type[t]))
+            continue;
+        const struct og_plan_cost *did = &of++->did;
+        c->s->told[t].epoch = (struct og_plan_cost){
+            scaled(c, did->rows), scaled(c, did->rows - did->misses), scaled(c, did->misses),
+            scaled(c, did->reads), scaled(c, did->bytes)};
+    }
 }
 
 static void predict_first(const struct counting *c, const struct owner_told *t)
@@ -279,11 +463,12 @@ static void predict_first(const struct counting *c, const struct owner_told *t)
     const bool spills = og__samples_ahead(&c->s->way) && c->s->memory.trace_blocks == 0;
     c->s->predicted = (struct og_predicted){
         .known = knows_reads(c),
-        .plan = {scaled(c, t->asked), scaled(c, hits_of(t)), scaled(c, t->did.cost.misses),
-                 scaled(c, t->did.cost.reads), scaled(c, t->did.cost.bytes)},
+        .plan = {scaled(c, t->asked), scaled(c, hits_of(t)), scaled(c, t->did.misses),
+                 scaled(c, t->did.reads), scaled(c, t->did.bytes)},
         .topology_reads = scaled(c, c->from.io.reads),
         .topology_bytes = scaled(c, c->from.io.bytes),
         .trace.bytes = spills ? own * og__spilled_batch_bytes(f) : 0};
+    tell_types(c);
 }
 
 static json_t *read_json(const struct counting *c, uint64_t x)
@@ -293,11 +478,11 @@ static json_t *read_json(const struct counting *c, uint64_t x)
 
 static json_t *owner_json(const struct counting *c, uint32_t rank, const struct owner_told *t)
 {
-    const struct og_plan_cost *cost = &t->did.cost;
+    const struct og_plan_cost *cost = &t->did;
     return json_pack(
         "{s:i s:I s:I s:I s:I s:o s:o s:I s:I}", "rank", (int)rank, "rows",
         (json_int_t)scaled(c, t->asked), "hits", (json_int_t)scaled(c, hits_of(t)), "misses",
-        (json_int_t)scaled(c, cost->misses), "prefill", (json_int_t)t->did.prefill, "reads",
+        (json_int_t)scaled(c, cost->misses), "prefill", (json_int_t)t->prefill, "reads",
         read_json(c, cost->reads), "feature_bytes_read", read_json(c, cost->bytes), "rows_sent",
         (json_int_t)scaled(c, t->sent), "rows_received", (json_int_t)scaled(c, t->received));
 }
@@ -306,14 +491,15 @@ static json_t *exchange_json(const struct counting *c, const struct owner_told *
 {
     json_t *list = json_array();
     uint64_t moved = 0;
+    uint64_t bytes = 0;
     for (uint32_t w = 0; w < c->workers; w++) {
         list = og__json_append(list, owner_json(c, w, &told[w]));
         moved += scaled(c, told[w].received);
+        bytes += scaled(c, told[w].bytes);
     }
     return json_pack("{s:I s:I s:I s:o}", "batches", (json_int_t)OG_MIN(c->n_train, c->n_items),
-                     "rows_exchanged", (json_int_t)moved, "exchanged_bytes",
-                     (json_int_t)(moved * (c->s->facts.row_bytes + sizeof(uint32_t))), "workers",
-                     list);
+                     "rows_exchanged", (json_int_t)moved, "exchanged_bytes", (json_int_t)bytes,
+                     "workers", list);
 }
 
 int og__plan_exchange(struct og_session *s, json_t **out, struct og_err *err)
@@ -323,15 +509,10 @@ int og__plan_exchange(struct og_session *s, json_t **out, struct og_err *err)
         .s = s, .whole = og__schedule_whole(&s->facts.schedule), .workers = s->config.share.ranks};
     int rc;
     *out = NULL;
-    if (s->facts.types) { /* owners' slots are shared out among them by what each has */
-        og__say(&s->config.log, OG__INFO,
-                "--exchange: of graphs with types what workers will read and exchange is not "
-                "counted beforehand");
-        return 0;
-    }
     c.n_train = (uint32_t)og__schedule_batches(&c.whole, OG__TRAIN);
     if (all_items(&c) < c.n_train) /* --epochs 0 */
         return 0;
+    OG_TRY(open_widths(&c, err));
     OG_TRY(open_counting(&c, err));
     OG_TRY(c.n_items > 0 ? sample(&c, err) : -ENOMEM);
     OG_TRY(count_owners(&c, told, err));

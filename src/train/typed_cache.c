@@ -1,6 +1,7 @@
 #include "train/typed_cache.h"
 
 #include "budget/memory_plan_parts.h"
+#include "plan/owners.h"
 #include "plan/widths.h"
 #include "train/hotness.h"
 #include "train/options.h"
@@ -11,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { READ_BLOCK = 512 }; /* whole ones are read */
+enum { READ_BLOCK = 512 };      /* whole ones are read */
+enum { RADIX_BYTES = 1 << 19 }; /* while rows are ranked */
 
 int og__typed_cache_check(int policy, struct og_err *err)
 {
@@ -112,6 +114,49 @@ out:
     return rc;
 }
 
+/* ---- of one of several owners ---- */
+
+/* Without --cache as many bytes as the session's own. */
+static struct og_amount owned_amount(const struct og_session *s)
+{
+    const struct og_amount *asked = &s->config.opt.cache;
+    return asked->unit != OG_UNSET ? *asked : (struct og_amount){OG_BYTES, (double)s->memory.cache};
+}
+
+int og__typed_owned_slots(const struct og_session *s, const uint32_t *worth, uint32_t rank,
+                          uint64_t *slots, struct og_err *err)
+{
+    const struct og_typed *g = s->facts.typed;
+    const uint32_t ranks = s->config.share.ranks;
+    const struct og_amount cache = owned_amount(s);
+    const struct og_typed_above nothing = {0};
+    const uint64_t n = og__owned_nodes(ranks, rank, s->facts.n_nodes);
+    struct og_width *width = og__typed_widths(g);
+    uint32_t *own = og__alloc(s->budget, n * sizeof(*own), "hotness", err);
+    uint64_t fit = 0;
+    size_t bytes;
+    int rc;
+    OG_TRY(own ? 0 : -ENOMEM);
+    OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
+    for (uint64_t i = 0; i < n; i++)
+        own[i] = worth[og__owned_node(ranks, rank, (uint32_t)i)];
+    for (uint32_t t = 0; t < g->n_types; t++)
+        width[t].end = og__owned_nodes(ranks, rank, width[t].end);
+    OG_TRY(count_allowed(own, &cache, s->facts.n_nodes, width, g->n_types, &nothing, s->budget,
+                         &fit, err));
+    OG_TRY(og__widths_count(own, width, g->n_types, fit, s->budget, &bytes, slots, err));
+out:
+    og__release(s->budget, own, n * sizeof(*own), "hotness");
+    free(width);
+    return rc;
+}
+
+size_t og__typed_owned_bytes(const struct og_session *s)
+{
+    const uint64_t most = og__owned_nodes(s->config.share.ranks, 0, s->facts.n_nodes);
+    return (size_t)most * sizeof(uint32_t) + og__placement_bytes(most) + RADIX_BYTES;
+}
+
 /* ---- a cache of some memory ---- */
 
 /* What it follows from. */
@@ -198,8 +243,6 @@ out:
 }
 
 /* ---- of a session that writes rows down ---- */
-
-enum { RADIX_BYTES = 1 << 19 }; /* while rows are ranked */
 
 /* Hotness, and finding it: of visits what one sampler takes, whose arrays are there twice for a
  * moment when they grow. */

@@ -26,6 +26,12 @@ OG_MUST_CHECK int og__typed_cache_slots(const uint32_t *worth, const struct og_a
                                         const struct og_width *width, uint32_t n_types,
                                         const struct og_typed_above *above, struct og_budget *b,
                                         uint64_t *slots, struct og_err *err);
+/* The same of one of the session's ranks, which keeps rows of its own nodes alone: worth[N] is of
+ * all. As that rank would have them, but for what its batches take of memory that others' do not.
+ */
+OG_MUST_CHECK int og__typed_owned_slots(const struct og_session *s, const uint32_t *worth,
+                                        uint32_t rank, uint64_t *slots, struct og_err *err);
+size_t og__typed_owned_bytes(const struct og_session *s); /* meanwhile */
 /* How wide rows of each type are, malloc'ed; NULL without memory. */
 struct og_width *og__typed_widths(const struct og_typed *g);
 /* Of a type whose file has such rows, kept so wide. */
