@@ -299,14 +299,14 @@ static void no_byte_of_pack_json_changes_unnoticed(void **state)
     size_t len;
     char *text = test_read(file, &len);
     assert_int_equal(og__dataset_open("graph", &ds, NULL), 0);
-    struct og_packs *whole = og__packs_open("v", ds, NULL);
+    struct og_packs *whole = og__packs_open("v", ds, NULL, NULL);
     assert_non_null(whole);
     for (size_t i = 0; i < len * sizeof(flips); i++) {
         struct test_said said = {{0}};
         const struct og_log log = {test_note_message, &said};
         const size_t at = i / sizeof(flips);
         put_byte(file, at, (char)(text[at] ^ flips[i % sizeof(flips)]));
-        struct og_packs *p = og__packs_open("v", ds, &log);
+        struct og_packs *p = og__packs_open("v", ds, NULL, &log);
         if (p && (p->draws != whole->draws || p->cache_rows != whole->cache_rows ||
                   !json_equal(p->checksums, whole->checksums)))
             fail_msg("byte %zu is not missed", at);

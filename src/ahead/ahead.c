@@ -95,30 +95,6 @@ static int find_traces(struct og_ahead *a, struct og_trace *all, struct og_trace
     return rc;
 }
 
-/* What the cache is to hold: as the packs made beforehand have it, else as the policy finds. */
-static int prepare(struct og_ahead *a, const struct og_trace *all, struct og_io_counts *read,
-                   struct og_err *err)
-{
-    struct og_data_path *d = a->path;
-    struct og_err why = {0};
-    uint32_t *nodes = NULL;
-    uint32_t n = 0;
-    uint32_t ignored = 0;
-    if (!a->by_draw || !d->stores.packs || d->way->layout != OG_LAYOUT_PACKED)
-        return og__policy_prepare(d->policy, all, &ignored, err);
-    const struct og_io_counts before = og__io_made();
-    int rc = og__packs_cached(d->stores.packs, og__ahead_draw(a), (uint64_t)d->facts->ds->n_nodes,
-                              d->budget, &nodes, &n, &why);
-    og__io_add_since(read, before);
-    if (rc < 0) {
-        og__ahead_lose_packs(d, &why);
-        return og__policy_prepare(d->policy, all, &ignored, err);
-    }
-    rc = og__policy_adopt(d->policy, nodes, n, &ignored, err);
-    og__release(d->budget, nodes, n * sizeof(*nodes), "policy");
-    return rc;
-}
-
 static int plan_ahead(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_data_path *d = a->path;
@@ -131,7 +107,7 @@ static int plan_ahead(struct og_ahead *a, struct og_ahead_counts *done, struct o
     const size_t bytes = (list + og__ahead_longest(&trace)) * sizeof(uint32_t);
     double start = og__now();
     uint32_t *buffer = og__alloc(d->budget, bytes, "trace", err);
-    OG_TRY(buffer ? prepare(a, &all, &done->read, err) : -ENOMEM);
+    OG_TRY(buffer ? og__ahead_prepare(a, &all, &done->read, err) : -ENOMEM);
     if (og__packs(d->way))
         OG_TRY(og__ahead_begin_packing(a, &trace, err));
     OG_TRY(put_plans(a, &trace, buffer, buffer + list, err));

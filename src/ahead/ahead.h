@@ -36,10 +36,11 @@ uint64_t og__superbatch_end(const struct og_data_path *d, enum og__split pass, u
 
 /* Offline packing of the draw that epoch `epoch` makes: which nodes the cache is to hold, and what
  * its batches, and the validation batches behind them, miss then. For a session that planned whole
- * draws and opened no features. *done and *rows are added to. */
+ * draws and opened no features. *done, and rows [n_types], or of one, are added to. */
 struct og_npy_writer;
 struct og_draw_files {
-    const char *container;
+    const char *dir; /* containers of draw `draw`, as packs.h names them */
+    uint32_t draw;
     struct og_npy_writer *cached; /* int64 */
 };
 OG_MUST_CHECK int og__pack_draw(struct og_data_path *d, uint32_t epoch,

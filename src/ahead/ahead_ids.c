@@ -116,10 +116,10 @@ static int plan_epoch(struct og_ahead *a, struct og_err *err)
     const struct og_trace all = og__superbatch_trace(d->stores.superbatch);
     const struct og_trace trace = og__ahead_own(a);
     const size_t bytes = 2 * OG__FILL_ROWS * sizeof(uint32_t);
-    uint32_t ignored;
+    struct og_io_counts ignored = {0};
     uint32_t *list = og__alloc(d->budget, bytes, "trace", err);
     int rc;
-    OG_TRY(list ? og__policy_prepare(d->policy, &all, &ignored, err) : -ENOMEM);
+    OG_TRY(list ? og__ahead_prepare(a, &all, &ignored, err) : -ENOMEM);
     if (og__packs(d->way))
         OG_TRY(og__ahead_begin_packing(a, &trace, err));
     OG_TRY(plan_batches(a, &trace, list, err));
@@ -261,7 +261,7 @@ static int write_draw(struct og_ahead *a, const struct og_draw_files *to,
                       struct og_ahead_counts *done, struct og_err *err)
 {
     char takes[32];
-    const struct og_ahead_files files = {.at = OG__ONE_PLACE(to->container)};
+    struct og_ahead_files *files = NULL;
     int rc = og__ahead_seal(a, err);
     if (rc < 0)
         return rc;
@@ -270,7 +270,11 @@ static int write_draw(struct og_ahead *a, const struct og_draw_files *to,
         return og__fail(err, -ENOSPC, "give more --disk",
                         "--disk: what batches miss takes %s, up to the draw at hand",
                         og__human_bytes(takes, (double)bytes));
-    return og__ahead_write_chunks(a, &files, done, err);
+    OG_TRY(og__ahead_made_files(a, to->dir, to->draw, &files, err));
+    OG_TRY(og__ahead_write_chunks(a, files, done, err));
+out:
+    og__ahead_files_free(a, files);
+    return rc;
 }
 
 static int pack_draw(struct og_ahead *a, const struct og_draw_files *to,
@@ -298,7 +302,8 @@ int og__pack_draw(struct og_data_path *d, uint32_t epoch, const struct og_draw_f
     OG_TRY(open_ids(&a, err));
     OG_TRY(og__ahead_sample(&a, OG__SPLITS, first, first + 1, first + 1, record_ids, err));
     OG_TRY(pack_draw(&a, to, done, err));
-    *rows += a.width[0].misses.ptr[og__ahead_packed(&a)];
+    for (uint32_t k = 0; k < a.n_widths; k++)
+        rows[a.width[k].type] += a.width[k].misses.ptr[og__ahead_packed(&a)];
 out:
     done->read.reads += a.made.reads;
     done->read.bytes += a.made.bytes;

@@ -39,6 +39,29 @@ static size_t sweep_memory(const struct og_data_path *d)
     return OG_MIN(OG_MAX(og__ahead_left(d), d->memory->sweep), (size_t)ENOUGH);
 }
 
+int og__ahead_prepare(struct og_ahead *a, const struct og_trace *all, struct og_io_counts *read,
+                      struct og_err *err)
+{
+    struct og_data_path *d = a->path;
+    struct og_err why = {0};
+    uint32_t *nodes = NULL;
+    uint32_t n = 0;
+    uint32_t ignored = 0;
+    if (!a->by_draw || !d->stores.packs || d->way->layout != OG_LAYOUT_PACKED)
+        return og__policy_prepare(d->policy, all, &ignored, err);
+    const struct og_io_counts before = og__io_made();
+    int rc = og__packs_cached(d->stores.packs, og__ahead_draw(a), (uint64_t)d->facts->ds->n_nodes,
+                              d->budget, &nodes, &n, &why);
+    og__io_add_since(read, before);
+    if (rc < 0) {
+        og__ahead_lose_packs(d, &why);
+        return og__policy_prepare(d->policy, all, &ignored, err);
+    }
+    rc = og__policy_adopt(d->policy, nodes, n, &ignored, err);
+    og__release(d->budget, nodes, n * sizeof(*nodes), "policy");
+    return rc;
+}
+
 /* ---- what --disk has room for ---- */
 
 /* Beside a neighbour cache. */
@@ -351,22 +374,22 @@ out:
     return rc;
 }
 
-/* The container made beforehand, of rows of one width; false = it does not serve. */
-static bool use_made_pack(struct og_ahead *a, struct og_io_counts *read)
+/* The containers made beforehand; false = they do not serve. */
+static bool use_made_packs(struct og_ahead *a, struct og_io_counts *read)
 {
     struct og_data_path *d = a->path;
+    struct og_ahead_files *files = NULL;
     struct og_err why = {0};
     if (!a->by_draw || !d->stores.packs)
         return false;
     const uint64_t n_train = og__schedule_batches(&d->facts->schedule, OG__TRAIN);
-    char *path = og__packs_container(d->stores.packs->dir, og__ahead_draw(a));
-    const struct og_ahead_files files = {.at = OG__ONE_PLACE(path)};
     int rc;
-    OG_TRY(path ? open_packs(a, &files, 1, &d->facts->made, read, &why)
-                : og__fail_errno(&why, -ENOMEM, NULL, "%s", d->stores.packs->dir));
-    OG_TRY(check_pack(d->stores.pack[0], &a->width[0].misses, n_train, &why));
+    OG_TRY(og__ahead_made_files(a, d->stores.packs->dir, og__ahead_draw(a), &files, &why));
+    OG_TRY(open_packs(a, files, a->n_widths, &d->facts->made, read, &why));
+    for (uint32_t k = 0; k < a->n_widths; k++)
+        OG_TRY(check_pack(d->stores.pack[k], &a->width[k].misses, n_train, &why));
 out:
-    free(path);
+    og__ahead_files_free(a, files);
     if (rc >= 0)
         return true;
     og__stores_drop_packs(&d->stores);
@@ -413,7 +436,7 @@ out:
 static int write_own_packs(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_stores *s = &a->path->stores;
-    struct og_ahead_files *files = calloc(OG_MAX(a->n_widths, 1u), sizeof(*files));
+    struct og_ahead_files *files = og__ahead_files_new(a);
     int rc;
     OG_TRY(files ? 0 : og__fail_errno(err, -ENOMEM, NULL, "packing"));
     OG_TRY(s->pack_dir ? 0 : og__scratch_open(&s->pack_dir, s->scratch, err));
@@ -421,11 +444,7 @@ static int write_own_packs(struct og_ahead *a, struct og_ahead_counts *done, str
         OG_TRY(name_files(a, k, &files[k], err));
     OG_TRY(write_and_open(a, files, done, err));
 out:
-    for (uint32_t k = 0; files && k < a->n_widths; k++) {
-        og__places_free(&files[k].at);
-        og__places_free(&files[k].shared);
-    }
-    free(files);
+    og__ahead_files_free(a, files);
     return rc;
 }
 
@@ -444,7 +463,7 @@ int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_e
     struct og_data_path *d = a->path;
     double start = og__now();
     int rc;
-    OG_TRY(use_made_pack(a, &done->read) ? 0 : write_own_packs(a, done, err));
+    OG_TRY(use_made_packs(a, &done->read) ? 0 : write_own_packs(a, done, err));
     OG_TRY(end_packing(a, err));
     if (d->stores.n_packs > 0)
         og__data_path_from_packs(d, d->stores.pack);

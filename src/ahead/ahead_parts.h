@@ -108,6 +108,11 @@ OG_MUST_CHECK int og__ahead_release_ids(struct og_ahead *a, struct og_err *err);
 OG_MUST_CHECK int og__ahead_add_misses(struct og_ahead *a, const uint32_t *ids,
                                        const uint32_t *codes, uint32_t n, struct og_err *err);
 OG_MUST_CHECK int og__ahead_seal(struct og_ahead *a, struct og_err *err);
+/* Files of each width, malloc'ed, without names; or with those that packs made beforehand have. */
+struct og_ahead_files *og__ahead_files_new(const struct og_ahead *a);
+void og__ahead_files_free(const struct og_ahead *a, struct og_ahead_files *files);
+OG_MUST_CHECK int og__ahead_made_files(const struct og_ahead *a, const char *dir, uint32_t draw,
+                                       struct og_ahead_files **out, struct og_err *err);
 uint32_t og__ahead_packed(const struct og_ahead *a); /* batches */
 /* Bytes of the containers of the first n of them, sealed. */
 uint64_t og__ahead_containers(const struct og_ahead *a, uint32_t n);
@@ -167,6 +172,9 @@ OG_MUST_CHECK int og__ahead_choose_segments(struct og_ahead *a, uint32_t k,
 uint32_t og__ahead_draw(const struct og_ahead *a);
 /* The run goes on without packs made beforehand, and says why. */
 void og__ahead_lose_packs(struct og_data_path *d, const struct og_err *why);
+/* What the cache is to hold: as the packs made beforehand have it, else as the policy finds. */
+OG_MUST_CHECK int og__ahead_prepare(struct og_ahead *a, const struct og_trace *all,
+                                    struct og_io_counts *read, struct og_err *err);
 /* Chunks of the sealed packings, which fit: files of each width. */
 OG_MUST_CHECK int og__ahead_write_chunks(struct og_ahead *a, const struct og_ahead_files *files,
                                          struct og_ahead_counts *done, struct og_err *err);

@@ -128,6 +128,36 @@ out:
     return rc;
 }
 
+struct og_ahead_files *og__ahead_files_new(const struct og_ahead *a)
+{
+    return calloc(OG_MAX(a->n_widths, 1u), sizeof(struct og_ahead_files));
+}
+
+void og__ahead_files_free(const struct og_ahead *a, struct og_ahead_files *files)
+{
+    for (uint32_t k = 0; files && k < a->n_widths; k++) {
+        og__places_free(&files[k].at);
+        og__places_free(&files[k].shared);
+    }
+    free(files);
+}
+
+int og__ahead_made_files(const struct og_ahead *a, const char *dir, uint32_t draw,
+                         struct og_ahead_files **out, struct og_err *err)
+{
+    const bool typed = a->path->facts->types;
+    struct og_ahead_files *files = *out = og__ahead_files_new(a);
+    int rc = files ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
+    for (uint32_t k = 0; rc == 0 && k < a->n_widths; k++) {
+        char *path = typed ? og__packs_container_of(dir, draw, a->width[k].type)
+                           : og__packs_container(dir, draw);
+        rc = path ? og__places_copy(&files[k].at, OG__ONE_PLACE(path), err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
+        free(path);
+    }
+    return rc;
+}
+
 uint32_t og__ahead_packed(const struct og_ahead *a)
 {
     return a->n_widths > 0 ? a->width[0].misses.n_batches : 0;

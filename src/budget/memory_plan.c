@@ -241,7 +241,8 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     const struct og_reader_options made = {.io = p->config->opt.io, .profile = f->made};
     const size_t of_made = f->made.depth > 0 ? og__reader_bytes(&made) : 0;
     const size_t of_types = f->scratch_disks > 1 ? f->n_ranges * og__reader_bytes(&own) : reader;
-    const size_t of_packs = f->types ? of_types : OG_MAX(og__reader_bytes(&own), of_made);
+    const size_t of_packs = f->types ? OG_MAX(of_types, f->n_ranges * of_made)
+                                     : OG_MAX(og__reader_bytes(&own), of_made);
     const int plans = og__exchanges(p->config) ? 0 : og__works(p->way);
     m->plans = (size_t)plans * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
     plan_exchange(m, p);

@@ -68,12 +68,11 @@ static int get_format(json_t *root, int expected, const char *name, struct og_er
     if (json_integer_value(format) == expected)
         return 0;
     if (json_integer_value(format) == OG__FORMAT_TYPED)
-        return og__fail(
-            err, -EINVAL,
-            "`outgrow train`, `eval`, `predict`, `info`, `verify`, `sample` and `export npy` take "
-            "it; import the "
-            "source with --drop-types for a graph of one type",
-            "%s: a graph with types of nodes and relations, not taken here yet", name);
+        return og__fail(err, -EINVAL,
+                        "`outgrow train`, `eval`, `predict`, `info`, `verify`, `sample`, `pack` "
+                        "and `export npy` "
+                        "take it; import the source with --drop-types for a graph of one type",
+                        "%s: a graph with types of nodes and relations, not taken here yet", name);
     return og__fail(err, -EINVAL, "use the release of outgrow that made it",
                     "%s: dataset format %lld, this release reads 1 and 2", name,
                     (long long)json_integer_value(format));

@@ -248,6 +248,18 @@ static void mix_name(uint64_t *sum, const char *name)
     *sum = XXH3_64bits_withSeed(name, strlen(name) + 1, *sum);
 }
 
+uint64_t og__type_contents(uint64_t whole, uint32_t type)
+{
+    return XXH3_64bits_withSeed(&type, sizeof(type), whole);
+}
+
+static void settle_contents(struct og_typed *g, uint64_t whole)
+{
+    g->contents = g->nodes.identity.contents = whole;
+    for (uint32_t t = 0; t < g->n_types; t++)
+        g->type[t].view.identity.contents = og__type_contents(whole, t);
+}
+
 static int identify(struct og_typed *g, struct og_err *err)
 {
     uint64_t *sum = &g->contents;
@@ -256,7 +268,6 @@ static int identify(struct og_typed *g, struct og_err *err)
     for (uint32_t t = 0; t < g->n_types; t++) {
         mix_name(sum, g->type[t].name);
         OG_TRY(mix_view(sum, &g->type[t].view, err));
-        g->type[t].view.identity.contents = *sum; /* with all before it: each type's is its own */
     }
     for (uint32_t r = 0; r < g->n_relations; r++) {
         const struct og_relation *rel = &g->relation[r];
@@ -268,7 +279,7 @@ static int identify(struct og_typed *g, struct og_err *err)
     for (int s = 0; s < OG__SPLITS; s++)
         if (g->edge_relations[s].fd >= 0)
             OG_TRY(mix_array(sum, &g->edge_relations[s], err));
-    g->nodes.identity.contents = g->contents;
+    settle_contents(g, g->contents);
 out:
     return rc;
 }
@@ -354,8 +365,17 @@ void og__typed_replace(struct og_typed *left, struct og_typed *g)
     for (uint32_t r = 0; r < left->n_relations; r++)
         left->relation[r].view.path = left->nodes.path;
     left->nodes.identity = g->nodes.identity; /* as that of graphs without types */
-    left->contents = g->contents;
+    settle_contents(left, g->contents);
     og__typed_close(g);
+}
+
+size_t og__typed_feature_bytes(const struct og_typed *g)
+{
+    size_t bytes = 0;
+    for (uint32_t t = 0; t < g->n_types; t++)
+        if (g->type[t].view.dim > 0)
+            bytes += (size_t)g->type[t].view.n_nodes * og__row_bytes(&g->type[t].view);
+    return bytes;
 }
 
 uint32_t og__type_of(const struct og_typed *g, uint32_t node)

@@ -46,6 +46,12 @@ OG_MUST_CHECK int og__typed_open(const char *path, struct og_typed **out, struct
 void og__typed_replace(struct og_typed *left, struct og_typed *g);
 void og__typed_close(struct og_typed *g);
 
+/* The number of a type's rows, which follows from that of the whole. */
+uint64_t og__type_contents(uint64_t whole, uint32_t type);
+
+/* Rows of all nodes, as they are kept. */
+size_t og__typed_feature_bytes(const struct og_typed *g);
+
 /* The type that a node is of. */
 uint32_t og__type_of(const struct og_typed *g, uint32_t node);
 

@@ -168,8 +168,8 @@ static int prepare_frequency(struct og_policy *p, const struct og_trace *trace, 
     return rc < 0 ? rc : hold(p, after, n_prefill, err);
 }
 
-static int adopt_frequency(struct og_policy *p, const uint32_t *nodes, uint32_t n,
-                           uint32_t *n_prefill, struct og_err *err)
+static int adopt_frequency(struct og_policy *p, uint32_t *nodes, uint32_t n, uint32_t *n_prefill,
+                           struct og_err *err)
 {
     struct og_placement after;
     int rc = og__placement_build(&after, NULL, p->setup.n_nodes, 0, p->budget, err);

@@ -202,9 +202,10 @@ int og__policy_prepare(struct og_policy *p, const struct og_trace *trace, uint32
     return p->ops->prepare ? p->ops->prepare(p, trace, n_prefill, err) : 0;
 }
 
-int og__policy_adopt(struct og_policy *p, const uint32_t *nodes, uint32_t n, uint32_t *n_prefill,
+int og__policy_adopt(struct og_policy *p, uint32_t *nodes, uint32_t n, uint32_t *n_prefill,
                      struct og_err *err)
 {
+    *n_prefill = 0;
     return p->ops->adopt ? p->ops->adopt(p, nodes, n, n_prefill, err)
                          : og__fail(err, -ENOTSUP, NULL, "this policy keeps what it chooses");
 }

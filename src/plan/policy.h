@@ -140,9 +140,9 @@ uint32_t og__policy_tail(const struct og_policy_setup *setup);
 OG_MUST_CHECK int og__policy_prepare(struct og_policy *p, const struct og_trace *trace,
                                      uint32_t *n_prefill, struct og_err *err);
 
-/* In its place, of frequency: hold just these nodes [n], ascending, n <= n_slots. -ENOTSUP of
- * others. */
-OG_MUST_CHECK int og__policy_adopt(struct og_policy *p, const uint32_t *nodes, uint32_t n,
+/* In its place, of frequency: hold just these nodes [n], ascending, of each range no more than it
+ * has slots. They are numbered anew where they lie. -ENOTSUP of others. */
+OG_MUST_CHECK int og__policy_adopt(struct og_policy *p, uint32_t *nodes, uint32_t n,
                                    uint32_t *n_prefill, struct og_err *err);
 
 /* The next rows to be put into slots before the next batch, nodes ascending, at most `most`; 0 =

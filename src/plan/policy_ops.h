@@ -25,7 +25,7 @@ struct og_policy_ops {
     void (*close)(struct og_policy *p); /* accepts what open left when it failed */
     OG_MUST_CHECK int (*prepare)(struct og_policy *p, const struct og_trace *trace,
                                  uint32_t *n_prefill, struct og_err *err); /* NULL: nothing to do */
-    OG_MUST_CHECK int (*adopt)(struct og_policy *p, const uint32_t *nodes, uint32_t n,
+    OG_MUST_CHECK int (*adopt)(struct og_policy *p, uint32_t *nodes, uint32_t n,
                                uint32_t *n_prefill, struct og_err *err); /* or NULL */
     uint32_t (*prefill)(struct og_policy *p, uint32_t *nodes, uint32_t *slots,
                         uint32_t most);                /* NULL: it starts empty */

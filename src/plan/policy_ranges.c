@@ -195,6 +195,31 @@ out:
     return rc;
 }
 
+static int adopt_ranges(struct og_policy *p, uint32_t *nodes, uint32_t n, uint32_t *n_prefill,
+                        struct og_err *err)
+{
+    struct ranges *s = p->state;
+    uint32_t at = 0;
+    int rc = 0;
+    s->filling = s->first = 0;
+    for (uint32_t k = 0; k < s->n; k++) {
+        const struct og_slot_range *range = &s->range[k];
+        uint32_t *own = nodes + at, some = 0, fresh = 0;
+        while (at < n && nodes[at] >= range->first && nodes[at] < range->end) {
+            nodes[at++] -= (uint32_t)range->first;
+            some++;
+        }
+        if (some > range->n_slots)
+            OG_TRY(og__fail(err, -EINVAL, NULL, "more nodes of a range than it has slots"));
+        OG_TRY(og__policy_adopt(s->of[k], own, some, &fresh, err));
+        *n_prefill += fresh;
+    }
+    if (at < n)
+        OG_TRY(og__fail(err, -EINVAL, NULL, "nodes of no range, or not range by range"));
+out:
+    return rc;
+}
+
 static uint32_t prefill_ranges(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
 {
     struct ranges *s = p->state;
@@ -296,6 +321,7 @@ out:
 const struct og_policy_ops og__policy_of_ranges = {.open = open_ranges,
                                                    .close = close_ranges,
                                                    .prepare = prepare_ranges,
+                                                   .adopt = adopt_ranges,
                                                    .prefill = prefill_ranges,
                                                    .free_after = free_after_ranges,
                                                    .step = step_ranges,

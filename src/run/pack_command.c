@@ -15,7 +15,7 @@ struct packer {
     struct og_newdir dir;
     struct og_packs packs;
     struct og_ahead_counts done;
-    uint64_t rows; /* in all containers */
+    uint64_t *rows; /* [n_types] in all containers; of one type alone: one */
     double start;
 };
 
@@ -98,70 +98,112 @@ out:
 
 /* ---- a draw ---- */
 
-static int pack_files(struct packer *p, uint32_t draw, char *container,
-                      struct og_npy_writer *cached, struct og_err *err)
+static int pack_files(struct packer *p, uint32_t draw, struct og_npy_writer *cached,
+                      struct og_err *err)
 {
     uint32_t epoch = draw * (uint32_t)p->s->facts.schedule.resample_every + 1;
-    const struct og_draw_files to = {.container = container, .cached = cached};
+    const struct og_draw_files to = {.dir = p->dir.temporary, .draw = draw, .cached = cached};
     struct og_progress progress = {.stage = "pack",
                                    .done = draw + 1,
                                    .total = p->packs.draws,
                                    .epochs = p->s->config.opt.epochs};
-    int rc = og__pack_draw(&p->s->path, epoch, &to, &p->done, &p->rows, err);
+    int rc = og__pack_draw(&p->s->path, epoch, &to, &p->done, p->rows, err);
     og__observe(p->s->config.seen, &progress);
     return rc;
 }
 
 static int pack_draw(struct packer *p, uint32_t draw, struct og_err *err)
 {
-    char *container = og__packs_container(p->dir.temporary, draw);
     char *list = og__packs_list(p->dir.temporary, draw);
     struct og_npy_writer *cached = NULL;
     uint64_t checksum = 0;
     int rc;
-    OG_TRY(container && list ? og__npy_create(&cached, list, OG__NPY_I64, 1, 1, err)
-                             : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir.path));
-    OG_TRY(pack_files(p, draw, container, cached, err));
+    OG_TRY(list ? og__npy_create(&cached, list, OG__NPY_I64, 1, 1, err)
+                : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir.path));
+    OG_TRY(pack_files(p, draw, cached, err));
     p->done.bytes_written += og__npy_bytes(cached);
     rc = og__npy_finish(cached, &checksum, err);
     cached = NULL; /* gone either way */
     OG_TRY(rc < 0 ? rc : og__packs_note(&p->packs, checksum, err));
 out:
     og__npy_discard(cached);
-    free(container);
     free(list);
+    return rc;
+}
+
+/* What the cache has room for, of each type. */
+static int begin_packs(struct packer *p, struct og_err *err)
+{
+    const struct og_session *s = p->s;
+    const struct og_typed *typed = s->facts.typed;
+    int rc;
+    OG_TRY(og__packs_begin(&p->packs, typed, err));
+    p->packs.cache_rows = s->memory.n_slots;
+    for (uint32_t t = 0; t < p->packs.n_types; t++)
+        p->packs.type[t].cache_rows = (uint32_t)s->told[t].slots;
+    p->rows = calloc(typed ? typed->n_types : 1, sizeof(*p->rows));
+    OG_TRY(p->rows ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir.path));
+    if (typed && s->facts.n_ranges == 0)
+        OG_TRY(og__fail(err, -EINVAL, "leave `outgrow pack` out: learnt rows are in memory",
+                        "%s: no type of nodes has features to be packed", typed->nodes.path));
+out:
     return rc;
 }
 
 static int pack_all(struct packer *p, struct og_err *err)
 {
-    int rc = 0;
-    p->packs.cache_rows = p->s->memory.n_slots;
+    int rc;
+    OG_TRY(begin_packs(p, err));
     for (uint32_t d = 0; d < p->packs.draws; d++) {
         OG_TRY(pack_draw(p, d, err));
         OG_TRY(og__stopped(&p->s->config, "stopped while packing", err));
     }
+    OG_TRY(og__packs_describe(&p->packs, p->dir.temporary, p->s->facts.ds, p->s->facts.typed, err));
 out:
-    return rc < 0 ? rc : og__packs_describe(&p->packs, p->dir.temporary, p->s->facts.ds, err);
+    return rc;
+}
+
+static json_t *types_json(const struct packer *p)
+{
+    const struct og_typed *g = p->s->facts.typed;
+    json_t *list = json_array();
+    for (uint32_t t = 0; list && t < g->n_types; t++) {
+        const struct og_dataset *rows = &g->type[t].view;
+        if (rows->dim == 0)
+            continue;
+        json_t *one =
+            json_pack("{s:s s:I s:I s:I}", "name", g->type[t].name, "row_bytes",
+                      (json_int_t)og__row_bytes(rows), "cache_rows",
+                      (json_int_t)p->packs.type[t].cache_rows, "rows", (json_int_t)p->rows[t]);
+        if (json_array_append_new(list, one) < 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    return list;
 }
 
 static json_t *result_json(const struct packer *p, const char *path)
 {
     const struct og_prepare_counters *before = &p->s->prepare;
-    return json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f}", "pack", path, "draws",
-                     (json_int_t)p->packs.draws, "cache_rows", (json_int_t)p->packs.cache_rows,
-                     "rows", (json_int_t)p->rows, "bytes_read",
-                     (json_int_t)(before->bytes_read + p->done.read.bytes), "prepare_bytes_read",
-                     (json_int_t)before->bytes_read, "bytes_written",
-                     (json_int_t)(before->bytes_written + p->done.bytes_written), "seconds",
-                     og__now() - p->start);
+    uint64_t rows = 0;
+    for (uint32_t t = 0; t < OG_MAX(p->packs.n_types, 1u); t++)
+        rows += p->rows[t];
+    json_t *root = json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f}", "pack", path, "draws",
+                             (json_int_t)p->packs.draws, "cache_rows",
+                             (json_int_t)p->packs.cache_rows, "rows", (json_int_t)rows,
+                             "bytes_read", (json_int_t)(before->bytes_read + p->done.read.bytes),
+                             "prepare_bytes_read", (json_int_t)before->bytes_read, "bytes_written",
+                             (json_int_t)(before->bytes_written + p->done.bytes_written), "seconds",
+                             og__now() - p->start);
+    return p->s->facts.typed ? og__json_with(root, "types", types_json(p)) : root;
 }
 
 static int run_pack(struct packer *p, const char *dataset, struct og_options *own,
                     const struct og_observer *seen, char **out, struct og_err *err)
 {
-    unsigned want =
-        OG__WANT_FEATURES | OG__WANT_PLAN_ONLY | OG__WANT_WHOLE_DRAWS | og__learner_wants();
+    unsigned want = OG__WANT_FEATURES | OG__WANT_PLAN_ONLY | OG__WANT_WHOLE_DRAWS | OG__WANT_TYPES |
+                    og__learner_wants();
     char *path = NULL;
     int rc;
     OG_TRY(settle_options(own, p, err));
@@ -192,7 +234,8 @@ int og_pack(const char *dataset, const struct og_options *opt, const struct og_o
         free(*out);
         *out = NULL;
     }
-    json_decref(p.packs.checksums);
+    og__packs_release(&p.packs);
+    free(p.rows);
     og__newdir_abandon(&p.dir);
     og__session_close(p.s);
     og_options_release(&own);

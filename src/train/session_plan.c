@@ -408,9 +408,14 @@ static int plan_session(struct og_session *s, const struct og_way *asked, struct
 /* May memory hold every feature, as far as is known before it is planned? */
 static bool may_hold_all(const struct og_session *s)
 {
-    if (s->config.opt.cache.unit != OG_UNSET)
+    const struct og_amount *cache = &s->config.opt.cache;
+    const double bytes = s->facts.typed ? (double)og__typed_feature_bytes(s->facts.typed)
+                                        : (double)s->facts.n_nodes * (double)s->facts.row_bytes;
+    if (s->facts.typed && cache->unit == OG_BYTES)
+        return cache->value >= bytes;
+    if (cache->unit != OG_UNSET)
         return s->facts.cache_rows >= s->facts.n_nodes;
-    return (double)s->facts.n_nodes * (double)s->facts.row_bytes <= (double)s->memory.limit / 2;
+    return bytes <= (double)s->memory.limit / 2;
 }
 
 /* Packs beside the samples are for what a policy that adopts it keeps. Left open, they are what to
@@ -419,23 +424,49 @@ static bool open_packs(struct og_session *s, const struct og_way *way)
 {
     bool open = way->policy == OG_POLICY_AUTO && way->layout != OG_LAYOUT_RAW && !may_hold_all(s);
     bool asked = og__policy_adopts(way->policy) && way->layout == OG_LAYOUT_PACKED;
-    if (way->tiers || s->facts.typed) /* what a cache of its own on the device misses is another;
-                                       * and `pack` takes no types */
+    if (way->tiers) /* what a cache of its own on the device misses is another */
         return false;
     if (s->offline && (s->config.want & OG__WANT_FEATURES) && !way->whole_draws && (open || asked))
-        s->path.stores.packs = og__packs_open(s->offline->dir, s->facts.ds, &s->config.log);
+        s->path.stores.packs =
+            og__packs_open(s->offline->dir, s->facts.ds, s->facts.typed, &s->config.log);
     if (s->path.stores.packs)
         og__profile_load(s->path.stores.packs->dir, &s->facts.made);
     return s->path.stores.packs != NULL;
 }
 
-/* The cache that they were made for is more than this run has. */
-static void refuse_packs(struct og_session *s, bool planned)
+/* The cache that they were made for has more rows, of a type, than this run's. *asked, *here: how
+ * many; returns the name of the type, "" where there are none, NULL where all have room. */
+static const char *find_short(const struct og_session *s, bool planned, uint32_t *asked,
+                              uint32_t *here)
 {
-    og__say(&s->config.log, OG__WARN,
-            "%s: for a cache of %" PRIu32 " rows, this run's has %" PRIu32 ": it does without",
-            s->path.stores.packs->dir, s->path.stores.packs->cache_rows,
-            planned ? s->memory.n_slots : 0);
+    const struct og_packs *p = s->path.stores.packs;
+    *asked = p->cache_rows;
+    *here = planned ? s->memory.n_slots : 0;
+    if (p->n_types == 0 || !planned)
+        return *asked > *here || !planned ? "" : NULL;
+    for (uint32_t t = 0; t < p->n_types; t++) {
+        *asked = p->type[t].cache_rows;
+        *here = (uint32_t)s->told[t].slots;
+        if (*asked > *here)
+            return s->facts.typed->type[t].name;
+    }
+    return NULL;
+}
+
+static bool lack_room(struct og_session *s, bool planned)
+{
+    uint32_t asked, here;
+    const char *type = find_short(s, planned, &asked, &here);
+    if (type)
+        og__say(&s->config.log, OG__WARN,
+                "%s: for a cache of %" PRIu32 " rows%s%s, this run's has %" PRIu32
+                ": it does without",
+                s->path.stores.packs->dir, asked, *type ? " of " : "", type, here);
+    return type != NULL;
+}
+
+static void drop_packs(struct og_session *s)
+{
     og__packs_close(s->path.stores.packs);
     s->path.stores.packs = NULL;
     s->facts.made = (struct og_disk_profile){0};
@@ -449,10 +480,9 @@ static int plan_with_packs(struct og_session *s, const struct og_way *asked, str
     packed.layout = OG_LAYOUT_PACKED;
     packed.whole_draws = true;
     int rc = plan_session(s, &packed, err);
-    bool room = rc == 0 && s->path.stores.packs->cache_rows <= s->memory.n_slots;
-    if (room || (rc < 0 && rc != -ENOMEM))
+    if ((rc < 0 && rc != -ENOMEM) || !lack_room(s, rc == 0))
         return rc;
-    refuse_packs(s, rc == 0);
+    drop_packs(s);
     drop_plan(s);
     *err = (struct og_err){0};
     return plan_session(s, asked, err);
