@@ -177,7 +177,7 @@ OG_MUST_CHECK int og__fit_table(struct og_sampler *s, uint64_t ids, const uint32
 OG_MUST_CHECK int og__take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
                                  struct og_batch_memory *out, struct og_err *err);
 
-/* Room for what n nodes from h->first on can draw; where that is not known, for a beginning. */
+/* Room for what n nodes from h->first on can draw; where it may be less, or more, a beginning. */
 OG_MUST_CHECK int og__reserve_edges(struct og_hop *h, uint32_t n, struct og_err *err);
 /* Where the block's edges lie then, and how many have room where it is not known how many come. */
 void og__find_room(struct og_hop *h);
@@ -220,7 +220,7 @@ static inline int og__push_node(struct og_hop *h, uint32_t node, struct og_err *
 /* Room in the block for more than it has and the window will bring. */
 OG_MUST_CHECK int og__grow_hop(struct og_hop *h, struct og_err *err);
 
-/* The same for who weighs, where it is not known how many edges the hop will have. */
+/* The same for who weighs, and may have room for fewer than it draws. */
 static inline int og__push_weighed(struct og_hop *h, uint32_t node, float weight,
                                    struct og_err *err)
 {

@@ -196,6 +196,31 @@ static uint64_t count_edges(const struct og_topology *t, const uint32_t *ids, ui
     return edges;
 }
 
+/* May it draw fewer than it seems, or more? Then a hop's arrays grow while it is drawn. */
+static bool grows(const struct og_sampler *s)
+{
+    return kinds[s->how.kind]->edges_unknown || kinds[s->how.kind]->by_visits;
+}
+
+/* Edges that there is room for. */
+static uint64_t room_of(const struct og_hop *h)
+{
+    const struct og_batch_memory *out = h->out;
+    size_t room = out->src[h->array].bytes;
+    if (og__sampling_weighs(h->s->how.kind))
+        room = OG_MIN(room, out->weight[h->array].bytes);
+    return room / sizeof(*h->block->src);
+}
+
+/* What a hop begins with: all it can draw, or where that is much more than it will be the room that
+ * batches before had. */
+static uint64_t beginning(const struct og_hop *h, uint64_t drawn)
+{
+    const uint64_t room = room_of(h);
+    const uint64_t left = room - OG_MIN(room, h->block->n_edges);
+    return grows(h->s) && room > 0 ? OG_MIN(drawn, left) : drawn;
+}
+
 int og__reserve_edges(struct og_hop *h, uint32_t n, struct og_err *err)
 {
     struct og_sampler *s = h->s;
@@ -206,9 +231,10 @@ int og__reserve_edges(struct og_hop *h, uint32_t n, struct og_err *err)
     int rc = 0;
     if (s->topology->mapped)
         OG_TRY(og__mapped_lists(s->topology, nodes, n, err));
-    const uint64_t drawn = og__sampling_by_visits(s->how.kind)
-                               ? (uint64_t)n * (uint64_t)h->fanout
-                               : count_edges(s->topology, nodes, n, h->fanout);
+    const uint64_t most = og__sampling_by_visits(s->how.kind)
+                              ? (uint64_t)n * (uint64_t)h->fanout
+                              : count_edges(s->topology, nodes, n, h->fanout);
+    const uint64_t drawn = beginning(h, most);
     const uint64_t ids = b->n_ids + OG_MIN(drawn, h->most_ids - b->n_ids);
     const uint64_t edges = before + drawn;
     if (edges > UINT32_MAX)
@@ -239,14 +265,11 @@ out:
 void og__find_room(struct og_hop *h)
 {
     const struct og_batch_memory *out = h->out;
-    size_t room = out->src[h->array].bytes;
     h->block->src = out->src[h->array].data;
-    if (og__sampling_weighs(h->s->how.kind)) {
-        room = OG_MIN(room, out->weight[h->array].bytes);
+    if (og__sampling_weighs(h->s->how.kind))
         h->weight = out->weight[h->array].data;
-    }
-    if (og__sampling_edges_unknown(h->s->how.kind))
-        h->n_edges = room / sizeof(*h->block->src);
+    if (grows(h->s))
+        h->n_edges = room_of(h);
 }
 
 /* Arrays of the hop, as they lie now. */

@@ -401,8 +401,8 @@ static int take_neighbors(struct og_hop *h, const struct party *p, uint32_t i, s
         sum += visits_of(w->tally[k]);
     og__begin_list(h, p->first + i);
     for (uint32_t k = 0; k < kept; k++) {
-        h->weight[h->block->n_edges + s->filled] = (float)visits_of(w->tally[k]) / (float)sum;
-        OG_TRY(og__push_node(h, (uint32_t)w->tally[k], err));
+        const float weight = (float)visits_of(w->tally[k]) / (float)sum;
+        OG_TRY(og__push_weighed(h, (uint32_t)w->tally[k], weight, err));
     }
 out:
     return rc;

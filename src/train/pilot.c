@@ -392,6 +392,13 @@ static int longest_list(const struct og_options *opt, const struct og_facts *f, 
     return longest;
 }
 
+/* Of a hop's destinations, from lists with so many edges; walks lead elsewhere too. */
+static uint64_t bound_edges(const struct og_config *config, int64_t n_edges)
+{
+    const enum og_sampler_kind kind = (enum og_sampler_kind)config->opt.sampler;
+    return og__sampling_by_visits(kind) ? UINT32_MAX : (uint64_t)n_edges;
+}
+
 struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
                                           const struct og_config *config, const struct og_facts *f)
 {
@@ -405,7 +412,7 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
     }
     for (uint32_t h = 0; h < seen->n_hops; h++) {
         int fanout = longest_list(&config->opt, f, h);
-        uint64_t most_edges = (uint64_t)f->ds->n_edges;
+        uint64_t most_edges = bound_edges(config, f->ds->n_edges);
         bool bounded = !og__sampling_edges_unknown((enum og_sampler_kind)config->opt.sampler);
         if (fanout >= 0 && bounded)
             most_edges = OG_MIN(most_edges, n_dst * (uint64_t)fanout);
@@ -425,7 +432,8 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
 }
 
 int og__types_with_margin(struct og_type_counts *out, const struct og_type_counts *seen,
-                          const struct og_facts *f, struct og_err *err)
+                          const struct og_config *config, const struct og_facts *f,
+                          struct og_err *err)
 {
     const struct og_graph_types *g = f->types;
     int rc = out->nodes ? 0 : og__type_counts_init(out, g, seen->n_hops, err);
@@ -440,8 +448,8 @@ int og__types_with_margin(struct og_type_counts *out, const struct og_type_count
             for (uint32_t t = 0; t < g->n_types; t++)
                 nodes[t] = og__makes_logits(&f->shape, t) ? f->schedule.batch_size : 0;
         for (uint32_t r = 0; h < seen->n_hops && r < g->n_relations; r++)
-            edges[r] =
-                with_margin(og__edges_of(seen, h, r), (uint64_t)f->typed->relation[r].view.n_edges);
+            edges[r] = with_margin(og__edges_of(seen, h, r),
+                                   bound_edges(config, f->typed->relation[r].view.n_edges));
     }
     return 0;
 }

@@ -60,7 +60,8 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
                                           const struct og_config *config, const struct og_facts *f);
 /* The same by types; *out is made where it is zeroed. */
 OG_MUST_CHECK int og__types_with_margin(struct og_type_counts *out,
-                                        const struct og_type_counts *seen, const struct og_facts *f,
+                                        const struct og_type_counts *seen,
+                                        const struct og_config *config, const struct og_facts *f,
                                         struct og_err *err);
 
 /* ---- how distinct nodes grow ---- */

@@ -281,7 +281,7 @@ int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct 
     f->caps = og__caps_with_margin(&pilot->caps, &s->config, f);
     f->caps.rows_come = og__has_tiers(&s->config);
     if (f->types) {
-        int rc = og__types_with_margin(&f->by_type, &pilot->by_type, f, err);
+        int rc = og__types_with_margin(&f->by_type, &pilot->by_type, &s->config, f, err);
         if (rc < 0)
             return rc;
         f->caps.types = &f->by_type;
