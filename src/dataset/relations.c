@@ -11,6 +11,27 @@ static bool has_edges(const struct og_typed *g, uint32_t r)
     return g->relation[r].view.n_edges > 0;
 }
 
+static bool is_reversed(const char *reverse, const char *name)
+{
+    static const char prefix[] = "rev_";
+    const size_t n = sizeof(prefix) - 1;
+    return strncmp(reverse, prefix, n) == 0 && strcmp(reverse + n, name) == 0;
+}
+
+static uint32_t find_back(const struct og_typed *g, uint32_t r)
+{
+    const struct og_relation *to = &g->relation[r];
+    if (to->source == to->destination)
+        return r;
+    for (uint32_t q = 0; q < g->n_relations; q++) {
+        const struct og_relation *from = &g->relation[q];
+        if (from->source == to->destination && from->destination == to->source && has_edges(g, q) &&
+            (is_reversed(from->name, to->name) || is_reversed(to->name, from->name)))
+            return q;
+    }
+    return OG__NO_RELATION;
+}
+
 static int begin(const struct og_typed *g, struct og_budget *b, struct og_topology *out,
                  struct og_err *err)
 {
@@ -24,7 +45,8 @@ static int begin(const struct og_typed *g, struct og_budget *b, struct og_topolo
         out->relation[out->n_relations] =
             (struct og_related_lists){.lists = {.n_nodes = r->view.n_nodes},
                                       .first = (uint32_t)g->type[r->destination].first,
-                                      .first_source = (uint32_t)g->type[r->source].first};
+                                      .first_source = (uint32_t)g->type[r->source].first,
+                                      .back = find_back(g, out->n_relations)};
     }
     return 0;
 }
@@ -66,8 +88,10 @@ void og__relations_unload(struct og_topology *t)
         const int64_t n_nodes = of->lists.n_nodes;
         og__release(t->budget, (void *)of->listed, listed_bytes((uint64_t)n_nodes), "topology");
         og__topology_release(&of->lists);
-        *of = (struct og_related_lists){
-            .lists = {.n_nodes = n_nodes}, .first = of->first, .first_source = of->first_source};
+        *of = (struct og_related_lists){.lists = {.n_nodes = n_nodes},
+                                        .first = of->first,
+                                        .first_source = of->first_source,
+                                        .back = of->back};
     }
 }
 

@@ -9,9 +9,14 @@
 #include "dataset/on_disk.h"
 #include "dataset/typed.h"
 
+#define OG__NO_RELATION UINT32_MAX
+
 struct og_related_lists {
     struct og_topology lists;
     uint32_t first, first_source;
+    /* the relation that leads from its destinations to its sources: itself within a type, else the
+     * one with edges that is called rev_<its name>, or whose rev_<name> it is; or none */
+    uint32_t back;
     /* a bit a node: its list is not empty; NULL: see the list, or no list is */
     const uint64_t *listed;
 };

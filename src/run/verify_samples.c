@@ -160,10 +160,12 @@ static bool lists_begin(const struct og_block *k, const struct og_block *next, u
     for (uint32_t i = 0; i <= n; i++)
         if (here[i] - here[0] != there[i] - there[0])
             return false;
+    const size_t edges = here[n] - here[0];
     return memcmp(k->dst + k->relation[r], next->dst + next->relation[r], n * sizeof(*k->dst)) ==
                0 &&
-           memcmp(k->src + here[0], next->src + there[0], (here[n] - here[0]) * sizeof(*k->src)) ==
-               0;
+           memcmp(k->src + here[0], next->src + there[0], edges * sizeof(*k->src)) == 0 &&
+           (!k->weight ||
+            memcmp(k->weight + here[0], next->weight + there[0], edges * sizeof(*k->weight)) == 0);
 }
 
 static bool related_begin(const struct og_block *k, const struct og_block *next)

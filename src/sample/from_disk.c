@@ -73,7 +73,7 @@ size_t og__sampler_disk_bytes(const struct og_dataset *ds,
 {
     uint64_t n_blocks = (uint64_t)ds->indices.bytes / OG__LIST_BLOCK + 1;
     const struct og_sampler_ops *kind = og__sampler_ops(how->kind);
-    uint64_t edges = kind->disk_edges;
+    uint64_t edges = kind->disk_edges ? kind->disk_edges(how) : 0;
     for (uint32_t h = 0; h < caps->n_hops; h++)
         edges = OG_MAX(edges, caps->hop[h].n_drawn);
     const size_t bytes =
@@ -81,6 +81,12 @@ size_t og__sampler_disk_bytes(const struct og_dataset *ds,
         (size_t)ROUNDS * blocks_a_round(opt) * (OG__LIST_BLOCK + sizeof(uint32_t)) +
         og__reader_bytes(&opt->reader);
     return bytes + (kind->disk_bytes ? kind->disk_bytes(ds, opt, longest) : 0);
+}
+
+size_t og__sampler_disk_state_bytes(const struct og_sampling *how)
+{
+    const struct og_sampler_ops *kind = og__sampler_ops(how->kind);
+    return kind->disk_state_bytes ? kind->disk_state_bytes(how) : 0;
 }
 
 size_t og__sampler_beside_bytes(const struct og_topology_disk_options *opt,

@@ -53,7 +53,14 @@ struct og_sampler {
     struct og_runs *runs; /* what was drawn of the batch with others (runs.h); NULL = by itself */
     const struct og_elsewhere *elsewhere; /* who draws hops in its place; NULL: it does */
     struct og_related *related;           /* NULL: of one relation (related.h) */
-    struct og_sample_reads reads;         /* of the batch */
+    /* of a relation whose sources are of another type: where walks go from there, and how that is
+     * read; topology NULL: nowhere */
+    bool between;
+    struct og_way_back {
+        const struct og_topology *topology;
+        struct og_disk_sampler *disk;
+    } back;
+    struct og_sample_reads reads; /* of the batch */
 };
 
 /* The hop that is being sampled. */

@@ -17,7 +17,7 @@
 
 struct og_sampler_ops {
     /* traits: sample.h says what each means */
-    bool weighs, reads_weights, by_visits, edges_unknown, by_relation;
+    bool weighs, reads_weights, by_visits, edges_unknown;
     bool one_state;                /* s->state is of no relation: all have the same */
     const char *const *parameters; /* options, ends with NULL; NULL: none */
     /* functions; all but hop may be NULL: nothing to do, or nothing held */
@@ -37,7 +37,10 @@ struct og_sampler_ops {
     size_t (*bytes)(uint64_t seen); /* where a hop has that many in-neighbours to draw from */
     size_t (*disk_bytes)(const struct og_dataset *ds, const struct og_topology_disk_options *opt,
                          int64_t longest);
-    uint64_t disk_edges; /* from disk: edges fetched together at least */
+    /* the same of a state that relations share (one_state) */
+    size_t (*disk_state_bytes)(const struct og_sampling *how);
+    /* from disk: edges fetched together at least */
+    uint64_t (*disk_edges)(const struct og_sampling *how);
 };
 #define OG__SAMPLER_DECLARED(NAME, name) extern const struct og_sampler_ops og__sampler_##name;
 OG__SAMPLERS(OG__SAMPLER_DECLARED)

@@ -89,7 +89,6 @@ out:
 static const char *const parameters[] = {"draw", NULL};
 
 const struct og_sampler_ops og__sampler_labor = {
-    .by_relation = true,
     .edges_unknown = true, /* as many as asked for on average */
     .parameters = parameters,
     .hop = sample_hop,

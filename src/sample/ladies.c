@@ -273,7 +273,6 @@ out:
 
 const struct og_sampler_ops og__sampler_ladies = {
     .weighs = true,
-    .by_relation = true,
     .one_state = true,
     .edges_unknown = true, /* as many as happen to be between the nodes drawn */
     .open = open_kind,

@@ -3,6 +3,7 @@
 #include "base/bits.h"
 #include "dataset/relations.h"
 #include "sample/kinds.h"
+#include "sample/walk.h"
 
 #include <stdlib.h>
 
@@ -44,8 +45,18 @@ static bool has_one_state(const struct og_sampler *s)
     return og__sampler_ops(s->how.kind)->one_state;
 }
 
+static struct turn *turn_back(const struct og_sampler *s, const struct turn *t)
+{
+    const uint32_t back = t->of->back;
+    return s->between && back != OG__NO_RELATION ? &s->related->turn[back] : NULL;
+}
+
 static void begin_turn(struct og_sampler *s, const struct turn *t)
 {
+    s->between = t->of->back != (uint32_t)(t - s->related->turn);
+    const struct turn *back = turn_back(s, t);
+    if (back)
+        s->back = (struct og_way_back){&back->of->lists, back->disk};
     s->topology = &t->of->lists;
     s->disk = t->disk;
     s->lists = t->lists;
@@ -55,6 +66,11 @@ static void begin_turn(struct og_sampler *s, const struct turn *t)
 
 static void end_turn(struct og_sampler *s, struct turn *t)
 {
+    struct turn *back = turn_back(s, t);
+    if (back)
+        back->disk = s->back.disk;
+    s->between = false;
+    s->back = (struct og_way_back){0};
     t->disk = s->disk;
     t->lists = s->lists;
     s->topology = s->related->whole;
@@ -125,13 +141,21 @@ int og__related_open(struct og_sampler *s, const int *fanout, struct og_err *err
     return 0;
 }
 
+static void bound_fanouts(struct og_sampler *s)
+{
+    struct og_related *d = s->related;
+    const size_t n = d->whole->n_relations * (size_t)s->n_hops;
+    for (size_t i = 0; i < n; i++)
+        d->fanout[i] = og__walk_fanout(&s->how, d->fanout[i]);
+}
+
 int og__related_choose(struct og_sampler *s, struct og_err *err)
 {
     const struct og_sampler_ops *kind = og__sampler_ops(s->how.kind);
     struct og_related *d = s->related;
     int rc = 0;
-    if (!kind->by_relation)
-        return og__fail(err, -ENOTSUP, NULL, "it does not draw a relation at a time");
+    if (kind->by_visits)
+        bound_fanouts(s);
     for (uint32_t r = 0; rc == 0 && kind->open && r < d->whole->n_relations; r++) {
         if (d->turn[r].of->lists.n_edges == 0 || s->state)
             continue;

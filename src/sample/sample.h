@@ -40,8 +40,6 @@ bool og__sampling_reads_weights(enum og_sampler_kind kind); /* of the dataset's 
 bool og__sampling_by_visits(enum og_sampler_kind kind);
 /* Is it not known beforehand how many edges a hop has? */
 bool og__sampling_edges_unknown(enum og_sampler_kind kind);
-/* Can it draw from a typed graph, a relation at a time? */
-bool og__sampling_by_relation(enum og_sampler_kind kind);
 /* Does it draw by degrees alone, so that batches can be sampled together from disk (together.h)? */
 bool og__sampling_together(enum og_sampler_kind kind);
 /* Does it look at this option, a parameter of some samplers? */
@@ -65,7 +63,10 @@ size_t og__sampler_disk_bytes(const struct og_dataset *ds,
                               const struct og_batch_caps *caps, const struct og_sampling *how,
                               int64_t longest);
 
-/* What malloc holds for the latter: little, but of hundreds of relations. */
+/* And of a state that has all relations in turn (og__sampler_disk_bytes is of each). */
+size_t og__sampler_disk_state_bytes(const struct og_sampling *how);
+
+/* What malloc holds for the former: little, but of hundreds of relations. */
 size_t og__sampler_beside_bytes(const struct og_topology_disk_options *opt,
                                 const struct og_sampling *how);
 

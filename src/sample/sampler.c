@@ -42,11 +42,6 @@ bool og__sampling_edges_unknown(enum og_sampler_kind kind)
     return kinds[kind]->edges_unknown;
 }
 
-bool og__sampling_by_relation(enum og_sampler_kind kind)
-{
-    return kinds[kind]->by_relation;
-}
-
 bool og__sampling_together(enum og_sampler_kind kind)
 {
     return kinds[kind]->pass;

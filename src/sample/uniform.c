@@ -108,7 +108,6 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
 static const char *const parameters[] = {"draw", NULL};
 
 const struct og_sampler_ops og__sampler_uniform = {
-    .by_relation = true,
     .parameters = parameters,
     .hop = sample_hop,
     .pass = &og__pass_by_positions,

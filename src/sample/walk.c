@@ -10,6 +10,9 @@
  *   set out ──> choose an edge ──> arrive ──> choose ──> arrive ──> ... ──> count, take the most
  * visited prefetch         prefetch      prefetch    prefetch
  *
+ * Of a relation between two types every second step goes back by another relation (related.h), from
+ * where it ends to where walks left from; these are no visits. Without one a walk is one step.
+ *
  * Only walkers that go on are looked at, and where walks end is worked out without branches, since
  * half of them would be guessed wrongly. From disk there is one party, as large as memory allows: a
  * step of it is a round of reading. */
@@ -52,7 +55,8 @@ struct og_walks {
     uint32_t *n_visits;        /* [n_parties][group] */
     size_t stride;
     uint64_t *tally;  /* [stride] */
-    uint32_t *source; /* from disk [group][walks]: what was read */
+    uint32_t *source; /* [n_sources] what was read */
+    size_t n_sources; /* from disk [group][walks] */
     /* of 2^32 walks so many make more than that many steps, where nothing stops them */
     uint64_t goes_on[OG__MOST_STEPS];
 };
@@ -72,21 +76,40 @@ static size_t walkers(const struct og_sampler *s)
     return destinations(s) * (size_t)s->how.walks;
 }
 
-static size_t sources(const struct og_sampler *s)
+/* ---- where a step is taken ---- */
+
+static bool is_way_back(const struct og_sampler *s, uint32_t step)
 {
-    return s->topology->disk ? walkers(s) : 0;
+    return s->between && step % 2 == 1;
 }
+
+/* Nobody goes back where there is no way. */
+static const struct og_topology *topology_at(const struct og_sampler *s, uint32_t step)
+{
+    return is_way_back(s, step) && s->back.topology ? s->back.topology : s->topology;
+}
+
+/* The last step leads to a source. */
+static int bound_steps(const struct og_sampler *s, int steps)
+{
+    if (!s->between)
+        return steps;
+    return s->back.topology ? (steps - 1) | 1 : 1;
+}
+
+/* ---- open and close ---- */
 
 static int reserve(struct og_sampler *s, struct og_err *err)
 {
     struct og_walks *w = s->state;
     size_t n = destinations(s);
+    w->n_sources = s->topology->disk ? walkers(s) : 0;
     w->walkers = og__alloc(s->budget, walkers(s) * sizeof(*w->walkers), part, err);
     w->visit = og__alloc(s->budget, n * w->stride * sizeof(*w->visit), part, err);
     w->n_visits = og__alloc(s->budget, n * sizeof(*w->n_visits), part, err);
     w->tally = og__alloc(s->budget, w->stride * sizeof(*w->tally), part, err);
-    w->source = og__alloc(s->budget, sources(s) * sizeof(*w->source), part, err);
-    if (!w->walkers || !w->visit || !w->n_visits || !w->tally || (s->topology->disk && !w->source))
+    w->source = og__alloc(s->budget, w->n_sources * sizeof(*w->source), part, err);
+    if (!w->walkers || !w->visit || !w->n_visits || !w->tally || (w->n_sources > 0 && !w->source))
         return -ENOMEM;
     for (uint32_t i = 0; i < w->n_parties; i++) {
         struct party *p = &w->party[i];
@@ -97,13 +120,30 @@ static int reserve(struct og_sampler *s, struct og_err *err)
     return 0;
 }
 
+static uint32_t most_visits(const struct og_sampling *how)
+{
+    return (uint32_t)(how->walks * how->walk_length);
+}
+
+int og__walk_fanout(const struct og_sampling *how, int fanout)
+{
+    const int visits = (int)most_visits(how); /* there are no more nodes to take */
+    return fanout < 0 ? visits : OG_MIN(fanout, visits);
+}
+
+/* Destinations of the one party from disk. */
+static uint32_t most_together(const struct og_sampling *how)
+{
+    return OG_MIN((uint32_t)OG__MOST_VISITS / most_visits(how), (uint32_t)MOST_TOGETHER);
+}
+
 /* How many walk at once. */
 static void size_parties(struct og_sampler *s, uint32_t visits)
 {
     struct og_walks *w = s->state;
     if (s->topology->disk) {
         w->n_parties = 1;
-        w->group = OG_MIN((uint32_t)OG__MOST_VISITS / visits, (uint32_t)MOST_TOGETHER);
+        w->group = most_together(&s->how);
     } else {
         w->n_parties = 2 * (uint32_t)s->how.walk_length + 1;
         w->group = OG_MAX(TOGETHER / (uint32_t)s->how.walks, 1u);
@@ -117,12 +157,11 @@ static int open_kind(struct og_sampler *s, struct og_err *err)
     if (!w)
         return og__fail_errno(err, -ENOMEM, NULL, part);
     s->state = w;
-    int visits = s->how.walks * s->how.walk_length; /* there are no more nodes to take */
     for (int i = 0; i < s->n_hops; i++)
-        s->fanout[i] = s->fanout[i] < 0 ? visits : OG_MIN(s->fanout[i], visits);
+        s->fanout[i] = og__walk_fanout(&s->how, s->fanout[i]);
     for (int steps = 0; steps < OG__MOST_STEPS; steps++)
         w->goes_on[steps] = (uint64_t)llround(pow(1 - s->how.restart, steps) * 0x1p32);
-    size_parties(s, (uint32_t)visits);
+    size_parties(s, most_visits(&s->how));
     return reserve(s, err);
 }
 
@@ -136,7 +175,7 @@ static void close_kind(struct og_sampler *s)
     og__release(s->budget, w->visit, n * w->stride * sizeof(*w->visit), part);
     og__release(s->budget, w->n_visits, n * sizeof(*w->n_visits), part);
     og__release(s->budget, w->tally, w->stride * sizeof(*w->tally), part);
-    og__release(s->budget, w->source, sources(s) * sizeof(*w->source), part);
+    og__release(s->budget, w->source, w->n_sources * sizeof(*w->source), part);
     free(w);
     s->state = NULL;
 }
@@ -159,12 +198,13 @@ static inline void draw_words(const struct og_hop *h, const struct party *p, str
     words_of(h, h->nodes[p->first + x->from], x->walk, block, x->word);
 }
 
-static inline uint8_t steps_of(const struct og_walks *w, int length, uint32_t word)
+static inline uint8_t steps_of(const struct og_sampler *s, uint32_t word)
 {
+    const struct og_walks *w = state_of(s);
     int steps = 1;
-    for (int k = 1; k < length; k++)
+    for (int k = 1; k < s->how.walk_length; k++)
         steps += word < w->goes_on[k];
-    return (uint8_t)steps;
+    return (uint8_t)bound_steps(s, steps);
 }
 
 /* A walker's random word makes a place in a list of n, each within 2^-32 as likely as any other. */
@@ -177,7 +217,7 @@ uint32_t og__walk_steps(const struct og_hop *h, uint32_t node, uint32_t walk)
 {
     uint32_t word[4];
     words_of(h, node, walk, 0, word);
-    return steps_of(state_of(h->s), h->s->how.walk_length, word[0]);
+    return steps_of(h->s, word[0]);
 }
 
 int64_t og__walk_place(const struct og_hop *h, uint32_t node, uint32_t walk, uint32_t step,
@@ -214,7 +254,7 @@ static void choose_first(const struct og_hop *h, struct party *p)
             x->from = (uint16_t)i;
             x->walk = (uint8_t)k;
             draw_words(h, p, x, 0);
-            x->steps = steps_of(state_of(s), s->how.walk_length, x->word[0]);
+            x->steps = steps_of(s, x->word[0]);
             x->edge = begin + place_in(degree, x->word[1]);
             if (in_memory)
                 og__prefetch_edge(s->topology, x->edge);
@@ -232,8 +272,8 @@ static void draw_more_words(const struct og_hop *h, struct party *p, uint32_t bl
 /* Who stands where there is no in-neighbour is done. */
 static void choose_next(const struct og_hop *h, struct party *p, uint32_t step)
 {
-    const struct og_topology *t = h->s->topology;
-    const bool in_memory = !h->s->topology->disk;
+    const struct og_topology *t = topology_at(h->s, step);
+    const bool in_memory = !t->disk;
     uint32_t word = (step + 1) % 4;
     uint32_t n = 0;
     if (word == 0)
@@ -273,8 +313,7 @@ out:
     return rc;
 }
 
-/* From disk: the sources of the edges that walkers take. */
-static int fetch(struct og_hop *h, const struct party *p, struct og_err *err)
+static int fetch_here(const struct og_hop *h, const struct party *p, struct og_err *err)
 {
     struct og_sampler *s = h->s;
     int rc = og__fetch_begin(s, state_of(s)->source, p->n_live, err);
@@ -288,14 +327,45 @@ static int fetch(struct og_hop *h, const struct party *p, struct og_err *err)
     return og__fetch(s, err);
 }
 
-/* Where walkers go there are nodes, whose lists lie within the edges. */
-static int check_steps(const struct og_topology *t, const struct party *p, struct og_err *err)
+static void turn_round(struct og_sampler *s)
 {
+    const struct og_way_back here = {s->topology, s->disk};
+    s->topology = s->back.topology;
+    s->disk = s->back.disk;
+    s->back = here;
+}
+
+/* From disk: the sources of the edges that walkers take. */
+static int fetch(const struct og_hop *h, const struct party *p, uint32_t step, struct og_err *err)
+{
+    const bool back = is_way_back(h->s, step);
+    if (p->n_live == 0)
+        return 0;
+    if (back)
+        turn_round(h->s);
+    int rc = fetch_here(h, p, err);
+    if (back)
+        turn_round(h->s);
+    return rc;
+}
+
+static inline bool goes_on(const struct walker *x, uint32_t step)
+{
+    return x->steps > step + 1;
+}
+
+/* Where walkers go there are nodes, and where they go on from the lists lie within the edges. */
+static int check_steps(const struct og_sampler *s, const struct party *p, uint32_t step,
+                       struct og_err *err)
+{
+    const struct og_topology *t = topology_at(s, step);
     int rc = 0;
     for (uint32_t j = 0; j < p->n_live; j++) {
-        OG_TRY(og__mapped_edges(t, p->live[j].edge, 1, err));
-        const uint32_t to = og__neighbor(t, p->live[j].edge);
-        OG_TRY(og__mapped_lists(t, &to, 1, err));
+        const struct walker *x = &p->live[j];
+        OG_TRY(og__mapped_edges(t, x->edge, 1, err));
+        const uint32_t to = og__neighbor(t, x->edge);
+        if (goes_on(x, step))
+            OG_TRY(og__mapped_lists(topology_at(s, step + 1), &to, 1, err));
     }
 out:
     return rc;
@@ -303,20 +373,21 @@ out:
 
 static void arrive(const struct og_sampler *s, struct party *p, uint32_t step)
 {
-    const struct og_topology *t = s->topology;
+    const struct og_topology *t = topology_at(s, step), *next = topology_at(s, step + 1);
     const uint32_t *source = state_of(s)->source;
-    const bool in_memory = !s->topology->disk;
+    const bool in_memory = !t->disk, visits = !is_way_back(s, step);
     const size_t stride = state_of(s)->stride;
     uint32_t n = 0;
     for (uint32_t j = 0; j < p->n_live; j++) {
         struct walker x = p->live[j];
         x.at = in_memory ? og__neighbor(t, x.edge) : source[j];
-        p->visit[x.from * stride + p->n_visits[x.from]++] = x.at;
+        if (visits)
+            p->visit[x.from * stride + p->n_visits[x.from]++] = x.at;
         p->live[n] = x;
-        n += x.steps > step + 1;
+        n += goes_on(&x, step);
     }
     for (uint32_t j = 0; j < n; j++)
-        og__prefetch_degree(t, p->live[j].at);
+        og__prefetch_degree(next, p->live[j].at);
     p->n_live = n;
 }
 
@@ -424,9 +495,9 @@ static int pass_stage(struct og_hop *h, struct party *p, uint32_t stage, struct 
         if (s->runs)
             OG_TRY(fetch_drawn(h, p, step, err));
         else if (s->topology->disk)
-            OG_TRY(fetch(h, p, err));
+            OG_TRY(fetch(h, p, step, err));
         else if (s->topology->mapped)
-            OG_TRY(check_steps(s->topology, p, err));
+            OG_TRY(check_steps(s, p, step, err));
         arrive(s, p, step);
     }
     bool done = stage == 2 * (uint32_t)s->how.walk_length;
@@ -490,12 +561,15 @@ static size_t take_bytes(int64_t longest)
     return OG__MOST_VISITS * (sizeof(int64_t) + 9 * sizeof(uint32_t));
 }
 
-static size_t disk_bytes(const struct og_dataset *ds, const struct og_topology_disk_options *opt,
-                         int64_t longest)
+static size_t disk_state_bytes(const struct og_sampling *how)
 {
-    (void)ds;
-    (void)opt;
-    return take_bytes(longest);
+    (void)how;
+    return take_bytes(0);
+}
+
+static uint64_t disk_edges(const struct og_sampling *how)
+{
+    return (uint64_t)most_together(how) * (uint64_t)how->walks;
 }
 
 static const char *const parameters[] = {"walks",     "walk-length", "walk-restart",
@@ -504,12 +578,13 @@ static const char *const parameters[] = {"walks",     "walk-length", "walk-resta
 const struct og_sampler_ops og__sampler_walk = {
     .weighs = true,
     .by_visits = true,
+    .one_state = true,
     .parameters = parameters,
     .open = open_kind,
     .close = close_kind,
     .hop = sample_hop,
     .pass = &og__pass_by_walks,
     .take_bytes = take_bytes,
-    .disk_bytes = disk_bytes,
-    .disk_edges = OG__MOST_VISITS,
+    .disk_state_bytes = disk_state_bytes,
+    .disk_edges = disk_edges,
 };

@@ -408,7 +408,6 @@ static size_t disk_bytes(const struct og_dataset *ds, const struct og_topology_d
 static const char *const parameters[] = {"draw", NULL};
 
 const struct og_sampler_ops og__sampler_weighted = {
-    .by_relation = true,
     .reads_weights = true,
     .parameters = parameters,
     .open = open_kind,

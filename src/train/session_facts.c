@@ -139,7 +139,7 @@ static size_t related_reading_bytes(const struct og_session *s,
                                     const struct og_sampling *how)
 {
     const struct og_typed *g = s->facts.typed;
-    size_t bytes = 0;
+    size_t bytes = og__sampler_disk_state_bytes(how);
     for (uint32_t r = 0; r < g->n_relations; r++) {
         const struct og_dataset *ds = &g->relation[r].view;
         const struct og_topology_disk_options own = og__relation_on_disk(g, r, disk);
@@ -170,7 +170,8 @@ static void know_place(const struct og_session *s, int topology, struct og_facts
     }
     const int64_t longest = og__longest_list(&s->structure.topology);
     f->together = og__together_shape(f->ds, &how, longest);
-    f->bytes.sampler_reading = og__sampler_disk_bytes(f->ds, &disk, &f->caps, &how, longest);
+    f->bytes.sampler_reading = og__sampler_disk_bytes(f->ds, &disk, &f->caps, &how, longest) +
+                               og__sampler_disk_state_bytes(&how);
 }
 
 struct og_facts og__facts_on_disk(const struct og_session *s)

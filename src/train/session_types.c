@@ -11,19 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what there is not yet ---- */
-
-static int check_sampling(const struct og_session *s, struct og_err *err)
-{
-    const enum og_sampler_kind kind = (enum og_sampler_kind)s->config.opt.sampler;
-    const char *path = s->facts.ds->path;
-    if (!og__sampling_by_relation(kind))
-        return og__fail(err, -ENOTSUP, "use uniform, weighted, labor or ladies",
-                        "--sampler %s: it does not draw from the relations of %s one by one",
-                        og__sampler_words[kind], path);
-    return 0;
-}
-
 static bool of_pairs(const struct og_session *s)
 {
     return og__task(s->config.opt.task)->targets == OG__OF_PAIRS;
@@ -33,8 +20,8 @@ static bool of_pairs(const struct og_session *s)
 int og__session_check_types(struct og_session *s, struct og_err *err)
 {
     struct og_options *opt = &s->config.opt;
-    int rc = check_sampling(s, err);
-    if (rc < 0 || !(s->config.want & OG__WANT_TYPES) || og__ways_are_counted(s))
+    int rc = 0;
+    if (!(s->config.want & OG__WANT_TYPES) || og__ways_are_counted(s))
         return rc;
     if (opt->policy == OG_POLICY_AUTO)
         opt->policy = OG_POLICY_DEGREE;
