@@ -379,7 +379,6 @@ def samples_made_beforehand():
     assert "hop2_rel" in refused("train", "bare", *options, "--samples", "damaged", "--run", "no")
     assert "relation-fanout" in refused("train", "bare", *[a for a in options if a not in ("--relation-fanout", "cites=3,2")], "--samples", "samples-once", "--run", "no")
     assert "full" in refused("train", "full", *options, "--samples", "samples-once", "--run", "no")
-    assert "types of nodes" in refused("pack", "bare", *options, "--samples", "samples-once")
 
 
 ATTENTION = ["--model", "gat", "--heads", 3, "--residual", "--norm", "batch"]
