@@ -681,6 +681,9 @@ struct og_import {
     int threads;
     bool drop_types;        /* of a source with types of nodes and relations: leave them out */
     bool reverse_relations; /* add each relation backwards, as rev_<name> */
+    /* types without features, "author,institution", whose nodes get the mean of their
+     * in-neighbours'; NULL = none */
+    const char *mean_features;
 };
 OG_EXPORT void og_import_init(struct og_import *i);
 

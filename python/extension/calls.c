@@ -93,6 +93,7 @@ static const struct og_option import_rows[] = {
     SWITCH("reverse-relations", reverse_relations),
     BROUGHT("weight-column", weight_column, OG_OPTION_INT, NULL, 0, 1024),
     BROUGHT("labels", labels, OG_OPTION_TEXT, NULL, 0, 0),
+    BROUGHT("mean-features", mean_features, OG_OPTION_TEXT, NULL, 0, 0),
     BROUGHT("feature-dtype", feature_dtype, OG_OPTION_CHOICE, dtypes, 0, 0),
     BROUGHT("memory", memory, OG_OPTION_AMOUNT, NULL, 0, MOST_BYTES),
     BROUGHT("threads", threads, OG_OPTION_INT, NULL, 0, MOST_THREADS),

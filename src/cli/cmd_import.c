@@ -17,6 +17,9 @@ static const struct og_option own[] = {
            "leave out types of nodes and relations: a graph of one type, which any command takes"),
     SWITCH("reverse-relations", reverse_relations,
            "with types: add each relation backwards, as rev_<name>"),
+    OWN_TEXT("mean-features", "TYPE,...",
+             "with types: nodes of these, which have no features, get the mean of their "
+             "in-neighbours', one type after another"),
     SWITCH("keep-ids", keep_ids, "edgelist: node ids are rows already; do not number them anew"),
     OWN_TEXT("labels", "FILE", "igb: which of its label files [node_label_19.npy]"),
     OWN("weight-column", "N", "",
@@ -55,6 +58,7 @@ static int run(struct invocation *in, struct og_err *err)
     char *text = NULL;
     og_import_init(&opt);
     opt.labels = own_text(in, "labels");
+    opt.mean_features = own_text(in, "mean-features");
     int rc = own_fields(in, &opt, err);
     if (rc < 0)
         return rc;

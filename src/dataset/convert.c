@@ -179,3 +179,50 @@ int64_t og__narrow_to_bfloat(const void *in, size_t n, void *out)
 {
     return narrow_bfloat(in, n, out) ? first_over(in, BFLOAT_ENDS) : -1;
 }
+
+/* ---- rows to floats ---- */
+
+/* Shifted into place, a half is a float 2^112 too small, subnormals included; the product is exact.
+ * Infinity and NaN need their exponent completed. */
+static inline float half_at(const void *row, size_t i)
+{
+    uint16_t h;
+    memcpy(&h, (const char *)row + i * sizeof(h), sizeof(h));
+    const float scaled = float_of((uint32_t)(h & 0x7fff) << 13) * 0x1p112f;
+    const uint32_t special = (h & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
+    return float_of(bits_of(scaled) | special | (uint32_t)(h & 0x8000) << 16);
+}
+
+OG_CLONES static void widen_halves(const void *row, size_t first, size_t n, float *out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = half_at(row, first + i);
+}
+
+static void widen_bfloats(const void *row, size_t first, size_t n, float *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t b;
+        memcpy(&b, (const char *)row + (first + i) * sizeof(b), sizeof(b));
+        out[i] = float_of((uint32_t)b << 16);
+    }
+}
+
+void og__widen_row(enum og_dtype dtype, const void *row, size_t first, size_t n, float *out)
+{
+    switch (dtype) {
+    case OG_F32:
+        memcpy(out, (const char *)row + first * sizeof(float), n * sizeof(float));
+        break;
+    case OG_F16:
+        widen_halves(row, first, n, out);
+        break;
+    case OG_BF16:
+        widen_bfloats(row, first, n, out);
+        break;
+    case OG_U8:
+        for (size_t i = 0; i < n; i++)
+            out[i] = ((const uint8_t *)row)[first + i];
+        break;
+    }
+}

@@ -17,6 +17,9 @@ int64_t og__integer_at(enum og__npy_type type, const void *data, size_t i);
  * the first that does not fit (a NaN fits nowhere), or -1. */
 int64_t og__store_row(enum og_dtype dtype, void *row, const float *x, size_t n);
 
+/* The other way: numbers [first, first + n) of a row of `dtype`, at any byte, to floats. */
+void og__widen_row(enum og_dtype dtype, const void *row, size_t first, size_t n, float *out);
+
 /* n floats at `in` to halves or bfloat16s at `out`, either at any byte, rounded to nearest, ties to
  * even. NaN stays NaN, infinity infinity. Returns the position of the first finite number that is
  * beyond what they hold, or -1. */

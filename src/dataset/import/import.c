@@ -1,5 +1,6 @@
 /* The command: a format by its name, a new folder, its meta.json. */
 #include "dataset/import/by_id.h"
+#include "dataset/import/means.h"
 
 #include <string.h>
 
@@ -61,6 +62,7 @@ static int import_into(struct og_importer *imp, const struct format *format, str
     int rc;
     OG_TRY(start_meta(imp, format->name, err));
     OG_TRY(format->read(imp, err));
+    OG_TRY(og__import_means(imp, err));
     OG_TRY(og__meta_write(imp->dir.temporary, json_incref(imp->meta), err));
     OG_TRY(og__newdir_commit(&imp->dir, err));
     tell_pace(imp);

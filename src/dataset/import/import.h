@@ -6,6 +6,7 @@
  *   by_id.c    what nodes have, in CSV by their ids
  *   typed.c typed_npy.c typed_ogb.c typed_folders.c typed_graphbolt.c   the same with types
  *   of_type.c  rows of one table by types
+ *   means.c    rows of types that have none
  *   build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
  *   build.c    the dataset being made: keys of its meta.json, arrays, number of nodes
  *   source.c   the files it is made from

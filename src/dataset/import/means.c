@@ -1,0 +1,507 @@
+/* Features of types that have none: each node gets the mean of its in-neighbours' rows, over all
+ * relations that lead to it from types with features, as the baselines of MAG240M give authors
+ * those of their papers and institutions those of their authors (Hu et al. 2021, OGB-LSC, §3.2).
+ *
+ *   nodes of the type   | a chunk, whose sums memory holds | the next | ...
+ *   for each relation   lists of the chunk ──> who wants which row ──> rows, each read once, in the
+ *                       order of the file ──> sums ──> divided, written behind those before
+ *
+ * A node's rows are added in the order of relations and of the file, whatever the chunks, so that
+ * memory changes no bit. Of a list as long as there is no memory for nothing is made. */
+#include "dataset/import/means.h"
+
+#include "base/bits.h"
+#include "base/json.h"
+#include "dataset/convert.h"
+#include "dataset/features.h"
+#include "dataset/stream.h"
+#include "dataset/typed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "means";
+enum { JOBS = 2, JOB_BYTES = 1 << 20, BLOCK = 256, SLICE = 64 };
+
+/* Rows that are read while others are added. */
+struct job {
+    struct og_read_job read;
+    uint32_t *rows; /* [job_rows] */
+    char *data;     /* [job_rows] as stored */
+    uint32_t first; /* of them among the chunk's wanted rows */
+};
+
+struct means {
+    struct og_importer *imp;
+    struct og_budget *budget;
+    const struct og_typed *g;
+    uint32_t type;
+    size_t dim;
+    enum og_dtype dtype; /* of what is made */
+    /* the chunk: nodes [first, first + n) */
+    int64_t first, n;
+    int64_t most_nodes, most_edges; /* of a chunk; of its lists by one relation */
+    float *sum;                     /* [most_nodes][dim] */
+    uint32_t *count;                /* [most_nodes] rows in it */
+    int64_t *ptr;                   /* [most_nodes + 1] of the relation at hand: its lists, */
+    int64_t *edge;                  /* [most_edges] their sources, */
+    uint32_t *start;                /* [most_edges + 2] where each wanted row's nodes begin, */
+    uint32_t *node;                 /* [most_edges] of the chunk, by wanted row */
+    const struct og_dataset *from;  /* the features */
+    uint64_t *wanted;               /* [sources] bits */
+    uint32_t *rank;                 /* of them */
+    uint32_t n_wanted;
+    uint32_t job_rows;
+    struct job job[JOBS];
+    struct og_reader *reader;
+    float *row; /* [threads][dim] */
+    char *out;  /* [BLOCK] rows to be written */
+    struct og_npy_writer *writer;
+    /* of a task */
+    const struct job *adding;
+    int64_t block; /* first node of it */
+    int64_t unfit; /* a node whose mean is beyond the dtype, or -1 */
+};
+
+/* ---- what is taken ---- */
+
+static bool takes(const struct means *m, uint32_t r)
+{
+    const struct og_relation *of = &m->g->relation[r];
+    return of->destination == m->type && m->g->type[of->source].view.dim > 0 &&
+           of->view.n_edges > 0;
+}
+
+static const struct og_dataset *sources_of(const struct means *m, uint32_t r)
+{
+    return &m->g->type[m->g->relation[r].source].view;
+}
+
+/* As wide as they, and of their dtype where that is one of floats. */
+static int know_rows(struct means *m, struct og_err *err)
+{
+    const char *name = m->g->type[m->type].name;
+    bool same = true;
+    for (uint32_t r = 0; r < m->g->n_relations; r++) {
+        const struct og_dataset *from = takes(m, r) ? sources_of(m, r) : NULL;
+        if (!from)
+            continue;
+        if (m->dim > 0 && (size_t)from->dim != m->dim)
+            return og__fail(err, -EINVAL, "leave it out, or give it features of its own",
+                            "--mean-features: neighbours of %s have features of %zu and of %lld",
+                            name, m->dim, (long long)from->dim);
+        same &= m->dim == 0 || from->dtype == m->dtype;
+        m->dim = (size_t)from->dim;
+        m->dtype = from->dtype;
+    }
+    if (m->dim == 0)
+        return og__fail(err, -EINVAL,
+                        "add each relation backwards with --reverse-relations, and name a type "
+                        "behind those that it takes features from",
+                        "--mean-features: no edge leads to %s from a type with features", name);
+    if (!same || m->dtype == OG_U8)
+        m->dtype = OG_F32;
+    if (m->imp->opt->feature_dtype >= 0)
+        m->dtype = (enum og_dtype)m->imp->opt->feature_dtype;
+    return 0;
+}
+
+/* ---- memory ---- */
+
+static uint64_t most_sources(const struct means *m)
+{
+    uint64_t most = 0;
+    for (uint32_t r = 0; r < m->g->n_relations; r++)
+        if (takes(m, r))
+            most = OG_MAX(most, (uint64_t)sources_of(m, r)->n_nodes);
+    return most;
+}
+
+static size_t widest_row(const struct means *m)
+{
+    return m->dim * sizeof(float);
+}
+
+static size_t node_bytes(const struct means *m)
+{
+    return widest_row(m) + sizeof(*m->count) + sizeof(*m->ptr);
+}
+
+enum { EDGE_BYTES = sizeof(int64_t) + 2 * sizeof(uint32_t) };
+
+static int take_jobs(struct means *m, struct og_err *err)
+{
+    struct og_budget *b = m->budget;
+    const uint64_t sources = most_sources(m);
+    int rc = 0;
+    m->job_rows = (uint32_t)OG_MAX((size_t)JOB_BYTES / widest_row(m), (size_t)1);
+    for (int i = 0; i < JOBS; i++) {
+        struct job *j = &m->job[i];
+        j->rows = og__alloc(b, m->job_rows * sizeof(*j->rows), part, err);
+        j->data = j->rows ? og__alloc(b, m->job_rows * widest_row(m), part, err) : NULL;
+        OG_TRY(j->data ? 0 : -ENOMEM);
+    }
+    m->wanted = og__alloc(b, og__bits_words(sources) * sizeof(*m->wanted), part, err);
+    m->rank =
+        m->wanted ? og__alloc(b, og__bits_words(sources) * sizeof(*m->rank), part, err) : NULL;
+    m->row = m->rank
+                 ? og__alloc(b, (size_t)og__pool_threads(m->imp->pool) * widest_row(m), part, err)
+                 : NULL;
+    m->out = m->row ? og__alloc(b, BLOCK * widest_row(m), part, err) : NULL;
+    OG_TRY(m->out ? 0 : -ENOMEM);
+out:
+    return rc;
+}
+
+static struct og_reader_options reading(const struct og_dataset *from)
+{
+    struct og_reader_options opt = {0};
+    og__features_profile(from, &opt.profile);
+    return opt;
+}
+
+static size_t reader_bytes(const struct means *m)
+{
+    size_t most = 0;
+    for (uint32_t r = 0; r < m->g->n_relations; r++) {
+        if (!takes(m, r))
+            continue;
+        const struct og_reader_options opt = reading(sources_of(m, r));
+        most = OG_MAX(most, og__reader_bytes(&opt));
+    }
+    return most;
+}
+
+/* Of what a reader and a writer leave two thirds for sums, the rest for lists. */
+static int take_chunk(struct means *m, struct og_err *err)
+{
+    struct og_budget *b = m->budget;
+    const size_t beside = reader_bytes(m) + OG__NPY_BUFFER;
+    const size_t left = og__budget_left(b) - OG_MIN(og__budget_left(b), beside);
+    const int64_t all = m->g->type[m->type].view.n_nodes;
+    int64_t longest = 0;
+    for (uint32_t r = 0; r < m->g->n_relations; r++)
+        longest = OG_MAX(longest, takes(m, r) ? m->g->relation[r].view.n_edges : 0);
+    m->most_nodes = (int64_t)OG_MIN((uint64_t)all, OG_MAX(left / 3 * 2 / node_bytes(m), (size_t)1));
+    m->most_edges = (int64_t)OG_MIN((uint64_t)longest, OG_MAX(left / 4 / EDGE_BYTES, (size_t)1));
+    m->most_edges = OG_MIN(m->most_edges, (int64_t)UINT32_MAX - 2);
+    const size_t nodes = (size_t)m->most_nodes;
+    const size_t edges = (size_t)m->most_edges;
+    m->sum = og__alloc(b, nodes * widest_row(m), part, err);
+    m->count = m->sum ? og__alloc(b, nodes * sizeof(*m->count), part, err) : NULL;
+    m->ptr = m->count ? og__alloc(b, (nodes + 1) * sizeof(*m->ptr), part, err) : NULL;
+    m->edge = m->ptr ? og__alloc(b, edges * sizeof(*m->edge), part, err) : NULL;
+    m->start = m->edge ? og__alloc(b, (edges + 2) * sizeof(*m->start), part, err) : NULL;
+    m->node = m->start ? og__alloc(b, edges * sizeof(*m->node), part, err) : NULL;
+    return m->node ? 0 : -ENOMEM;
+}
+
+static void give_all(struct means *m)
+{
+    struct og_budget *b = m->budget;
+    const uint64_t sources = m->dim > 0 ? most_sources(m) : 0;
+    const size_t nodes = (size_t)m->most_nodes;
+    const size_t edges = (size_t)m->most_edges;
+    og__reader_close(m->reader);
+    og__npy_discard(m->writer);
+    for (int i = 0; i < JOBS; i++) {
+        og__release(b, m->job[i].rows, m->job_rows * sizeof(*m->job[i].rows), part);
+        og__release(b, m->job[i].data, m->job_rows * widest_row(m), part);
+    }
+    og__release(b, m->wanted, og__bits_words(sources) * sizeof(*m->wanted), part);
+    og__release(b, m->rank, og__bits_words(sources) * sizeof(*m->rank), part);
+    og__release(b, m->row, (size_t)og__pool_threads(m->imp->pool) * widest_row(m), part);
+    og__release(b, m->out, BLOCK * widest_row(m), part);
+    og__release(b, m->sum, nodes * widest_row(m), part);
+    og__release(b, m->count, nodes * sizeof(*m->count), part);
+    og__release(b, m->ptr, (nodes + 1) * sizeof(*m->ptr), part);
+    og__release(b, m->edge, edges * sizeof(*m->edge), part);
+    og__release(b, m->start, (edges + 2) * sizeof(*m->start), part);
+    og__release(b, m->node, edges * sizeof(*m->node), part);
+}
+
+/* ---- a chunk ---- */
+
+/* Where the lists of nodes from `first` on lie, [n + 1]. */
+static int read_lists(struct means *m, const struct og_dataset *lists, int64_t n,
+                      struct og_err *err)
+{
+    struct og_indptr_check check = {.ds = lists};
+    int rc;
+    OG_TRY(og__npy_read_int64(&lists->indptr, m->first, n + 1, m->ptr, err));
+    OG_TRY(og__check_indptr(&check, m->ptr, m->first, (size_t)n + 1, err));
+out:
+    return rc;
+}
+
+/* As many nodes as there is room for, lists and all. */
+static int begin_chunk(struct means *m, struct og_err *err)
+{
+    int rc = 0;
+    m->n = OG_MIN(m->most_nodes, m->g->type[m->type].view.n_nodes - m->first);
+    for (uint32_t r = 0; r < m->g->n_relations; r++) {
+        if (!takes(m, r))
+            continue;
+        OG_TRY(read_lists(m, &m->g->relation[r].view, m->n, err));
+        while (m->n > 0 && m->ptr[m->n] - m->ptr[0] > m->most_edges)
+            m->n--;
+        if (m->n == 0)
+            OG_TRY(og__fail(err, -ENOMEM, "give more --memory",
+                            "--mean-features: no memory for the %lld in-neighbours of a node of %s",
+                            (long long)(m->ptr[1] - m->ptr[0]), m->g->type[m->type].name));
+    }
+    memset(m->sum, 0, (size_t)m->n * widest_row(m));
+    memset(m->count, 0, (size_t)m->n * sizeof(*m->count));
+out:
+    return rc;
+}
+
+/* ---- who wants which row ---- */
+
+static int read_sources(struct means *m, const struct og_dataset *lists, struct og_err *err)
+{
+    const int64_t begin = m->ptr[0], n = m->ptr[m->n] - begin;
+    int rc;
+    OG_TRY(og__npy_read_int64(&lists->indices, begin, n, m->edge, err));
+    for (int64_t i = 0; i < n; i++)
+        if (m->edge[i] < 0 || m->edge[i] >= lists->n_sources)
+            OG_TRY(og__bad_index(lists, begin + i, m->edge[i], err));
+out:
+    return rc;
+}
+
+static uint32_t place_of(const struct means *m, int64_t source)
+{
+    return og__bits_rank(m->wanted, m->rank, (uint64_t)source);
+}
+
+/* Nodes of the chunk by the rows that they want: counts, sums of them, nodes. */
+static void turn_lists(struct means *m)
+{
+    const int64_t n = m->ptr[m->n] - m->ptr[0];
+    const uint64_t sources = (uint64_t)m->from->n_nodes;
+    memset(m->wanted, 0, og__bits_words(sources) * sizeof(*m->wanted));
+    for (int64_t i = 0; i < n; i++)
+        og__bits_add(m->wanted, (uint64_t)m->edge[i]);
+    m->n_wanted = og__bits_count(m->wanted, sources, m->rank);
+    memset(m->start, 0, ((size_t)m->n_wanted + 2) * sizeof(*m->start));
+    for (int64_t i = 0; i < n; i++)
+        m->start[place_of(m, m->edge[i]) + 2]++;
+    for (uint32_t k = 2; k <= m->n_wanted; k++)
+        m->start[k + 1] += m->start[k];
+    for (int64_t v = 0; v < m->n; v++)
+        for (int64_t i = m->ptr[v] - m->ptr[0]; i < m->ptr[v + 1] - m->ptr[0]; i++) {
+            m->node[m->start[place_of(m, m->edge[i]) + 1]++] = (uint32_t)v;
+            m->count[v]++;
+        }
+}
+
+/* ---- rows ---- */
+
+/* The next rows in the order of the file; none: n = 0. */
+static int begin_job(struct means *m, struct job *j, uint64_t *at, uint32_t *done,
+                     struct og_err *err)
+{
+    const uint64_t sources = (uint64_t)m->from->n_nodes;
+    uint32_t n = 0;
+    j->first = *done;
+    for (; n < m->job_rows && *done < m->n_wanted; (*done)++) {
+        *at = og__bits_next(m->wanted, sources, *at);
+        j->rows[n++] = (uint32_t)(*at)++;
+    }
+    j->read = (struct og_read_job){.rows = j->rows, .n = n, .out = j->data};
+    return n > 0 ? og__reader_submit(m->reader, &j->read, err) : 0;
+}
+
+static size_t slices(const struct means *m)
+{
+    return (m->dim + SLICE - 1) / SLICE;
+}
+
+/* Some columns of all rows of the job. */
+static void add_slice(void *arg, size_t task, int thread)
+{
+    struct means *m = arg;
+    const struct job *j = m->adding;
+    const size_t first = task * SLICE, n = OG_MIN(m->dim - first, (size_t)SLICE);
+    const size_t row_bytes = og__file_row_bytes(m->from);
+    float *x = m->row + (size_t)thread * m->dim;
+    for (size_t i = 0; i < j->read.n; i++) {
+        const uint32_t wanted = j->first + (uint32_t)i;
+        og__widen_row(m->from->dtype, j->data + i * row_bytes, first, n, x);
+        for (uint32_t k = m->start[wanted]; k < m->start[wanted + 1]; k++) {
+            float *sum = m->sum + (size_t)m->node[k] * m->dim + first;
+            for (size_t c = 0; c < n; c++)
+                sum[c] += x[c];
+        }
+    }
+}
+
+static int add_rows(struct means *m, struct og_err *err)
+{
+    uint64_t at = 0;
+    uint32_t done = 0;
+    int rc = 0;
+    for (int i = 0; i < JOBS; i++)
+        OG_TRY(begin_job(m, &m->job[i], &at, &done, err));
+    for (int i = 0; m->job[i].read.n > 0; i = (i + 1) % JOBS) {
+        OG_TRY(og__reader_wait(m->reader, &m->job[i].read, err));
+        m->adding = &m->job[i];
+        og__pool_run(m->imp->pool, slices(m), add_slice, m);
+        OG_TRY(begin_job(m, &m->job[i], &at, &done, err));
+    }
+out:
+    return rc;
+}
+
+static int add_relation(struct means *m, uint32_t r, struct og_err *err)
+{
+    const struct og_dataset *lists = &m->g->relation[r].view;
+    const struct og_reader_options opt = reading(sources_of(m, r));
+    int rc;
+    m->from = sources_of(m, r);
+    OG_TRY(read_lists(m, lists, m->n, err));
+    OG_TRY(read_sources(m, lists, err));
+    turn_lists(m);
+    OG_TRY(og__features_open_stored(&m->reader, m->from, &opt, m->budget, err));
+    OG_TRY(add_rows(m, err));
+out:
+    og__reader_close(m->reader);
+    m->reader = NULL;
+    return rc;
+}
+
+/* ---- what is written ---- */
+
+/* One node of the block. */
+static void finish_node(void *arg, size_t task, int thread)
+{
+    struct means *m = arg;
+    const int64_t v = m->block + (int64_t)task;
+    float *x = m->sum + (size_t)v * m->dim;
+    (void)thread;
+    for (size_t c = 0; m->count[v] > 0 && c < m->dim; c++)
+        x[c] /= (float)m->count[v];
+    if (og__store_row(m->dtype, m->out + task * m->dim * og__dtype_size(m->dtype), x, m->dim) >= 0)
+        __atomic_store_n(&m->unfit, m->first + v, __ATOMIC_RELAXED);
+}
+
+static int write_chunk(struct means *m, struct og_err *err)
+{
+    int rc = 0;
+    for (m->block = 0; m->block < m->n; m->block += BLOCK) {
+        const int64_t n = OG_MIN(m->n - m->block, (int64_t)BLOCK);
+        og__pool_run(m->imp->pool, (size_t)n, finish_node, m);
+        if (m->unfit >= 0)
+            OG_TRY(og__fail(err, -EINVAL, "choose another --feature-dtype",
+                            "--mean-features: what node %lld of %s gets does not fit %s",
+                            (long long)m->unfit, m->g->type[m->type].name,
+                            og__dtype_name(m->dtype)));
+        OG_TRY(og__npy_append(m->writer, m->out, n, err));
+    }
+out:
+    return rc;
+}
+
+static int make_rows(struct means *m, struct og_err *err)
+{
+    const int64_t all = m->g->type[m->type].view.n_nodes;
+    int rc = 0;
+    for (m->first = 0; m->first < all; m->first += m->n) {
+        OG_TRY(begin_chunk(m, err));
+        for (uint32_t r = 0; r < m->g->n_relations; r++)
+            if (takes(m, r))
+                OG_TRY(add_relation(m, r, err));
+        OG_TRY(write_chunk(m, err));
+        OG_TRY(og__writing_goes_on(m->imp->seen, "features", "nodes", m->first + m->n, all, err));
+    }
+out:
+    return rc;
+}
+
+/* meta.json says of the type what its features are. */
+static int note_type(const struct means *m, struct og_err *err)
+{
+    json_t *type = json_array_get(json_object_get(m->imp->meta, "node_types"), m->type);
+    int bad = json_object_set_new(type, "feature_dim", json_integer((json_int_t)m->dim));
+    bad |= json_object_set_new(type, "feature_dtype", json_string(og__dtype_name(m->dtype)));
+    return bad ? og__fail_errno(err, -ENOMEM, NULL, "import") : 0;
+}
+
+static int make_file(struct means *m, struct og_err *err)
+{
+    char name[32];
+    struct og_npy_writer *writer;
+    int rc;
+    snprintf(name, sizeof(name), "features_%u.npy", m->type);
+    OG_TRY(know_rows(m, err));
+    OG_TRY(take_jobs(m, err));
+    OG_TRY(take_chunk(m, err));
+    OG_TRY(og__import_create(m->imp, &m->writer, name, og__dtype_stored(m->dtype), 2,
+                             (int64_t)m->dim, err));
+    OG_TRY(make_rows(m, err));
+    writer = m->writer;
+    m->writer = NULL;
+    OG_TRY(og__import_finish(m->imp, writer, name, err));
+    OG_TRY(note_type(m, err));
+out:
+    return rc;
+}
+
+/* ---- the types that are named ---- */
+
+static int find_type(const struct og_typed *g, const char *name, size_t len, uint32_t *type,
+                     struct og_err *err)
+{
+    for (*type = 0; *type < g->n_types; (*type)++)
+        if (strlen(g->type[*type].name) == len && memcmp(g->type[*type].name, name, len) == 0)
+            break;
+    if (*type == g->n_types)
+        return og__fail(err, -EINVAL, "types without features, with commas between",
+                        "--mean-features: no type '%.*s' in %s", (int)OG_MIN(len, (size_t)100),
+                        name, g->nodes.path);
+    if (g->type[*type].view.dim > 0)
+        return og__fail(err, -EINVAL, "leave it out", "--mean-features: %s has features",
+                        g->type[*type].name);
+    return 0;
+}
+
+/* From the dataset as it is so far. */
+static int make_one(struct og_importer *imp, const char *name, size_t len, struct og_err *err)
+{
+    struct og_typed *g = NULL;
+    struct means m = {.imp = imp, .budget = imp->budget, .unfit = -1};
+    int rc;
+    OG_TRY(og__meta_write(imp->dir.temporary, json_incref(imp->meta), err));
+    OG_TRY(og__typed_open(imp->dir.temporary, &g, err));
+    m.g = g;
+    OG_TRY(find_type(g, name, len, &m.type, err));
+    OG_TRY(make_file(&m, err));
+out:
+    if (g)
+        give_all(&m);
+    og__typed_close(g);
+    return rc;
+}
+
+int og__import_means(struct og_importer *imp, struct og_err *err)
+{
+    const char *name = imp->opt->mean_features;
+    int rc = 0;
+    if (!name)
+        return 0;
+    if (!json_object_get(imp->meta, "node_types"))
+        return og__fail(err, -EINVAL, "leave it out",
+                        "--mean-features: a graph without types of nodes");
+    for (;; name++) {
+        const size_t len = strcspn(name, ",");
+        OG_TRY(make_one(imp, name, len, err));
+        name += len;
+        if (!*name)
+            break;
+    }
+    og__import_say(imp, "features of %s: the mean of their in-neighbours'",
+                   imp->opt->mean_features);
+out:
+    return rc;
+}
