@@ -256,7 +256,8 @@ static void check_sizes(const struct og_dataset *ds, const struct og_topology *t
     const uint64_t last = caps.hop[1].n_edges;
     assert_int_equal(caps.hop[0].n_drawn + caps.hop[1].n_drawn,
                      how->once ? last : last + caps.hop[0].n_edges); /* each edge is drawn once */
-    size_t disk = og__sampler_disk_bytes(ds, &t->disk->opt, &caps, how, og__longest_list(t));
+    size_t disk = og__sampler_disk_bytes(ds, &t->disk->opt, &caps, how, og__longest_list(t)) +
+                  og__sampler_disk_state_bytes(how);
     struct og_budget *b = og__budget_new(og__sampler_bytes(&caps) + disk);
     assert_int_equal(sample_within(t, how, seeds, &m, b, &used, NULL), 0);
     assert_true(used > disk / 4);
