@@ -479,6 +479,17 @@ out:
     return rc;
 }
 
+void og__typed_gather_give_up(struct og_typed_gather *g, int staging)
+{
+    struct staging *s = &g->staging[staging];
+    for (uint32_t t = 0; t < g->types->n_types; t++)
+        if (s->begun[t] && s->from_pack[t])
+            og__pack_give_up(g->width[t].pack, staging);
+        else if (s->begun[t])
+            (void)!og__reader_wait(g->width[t].reader, &s->job[t], NULL);
+    memset(s->begun, 0, g->types->n_types * sizeof(*s->begun));
+}
+
 int og__typed_gather_begin(struct og_typed_gather *g, int staging, const struct og_plan *plan,
                            const uint32_t *ids, uint32_t chunk, struct og_err *err)
 {
@@ -491,6 +502,8 @@ int og__typed_gather_begin(struct og_typed_gather *g, int staging, const struct 
     for (uint32_t t = 0; t < g->types->n_types; t++)
         OG_TRY(begin_type(g, staging, t, chunk, err));
 out:
+    if (rc < 0) /* by who began them */
+        og__typed_gather_give_up(g, staging);
     return rc;
 }
 
@@ -526,18 +539,9 @@ int og__typed_gather_finish(struct og_typed_gather *g, int staging, const struct
     }
     *rows = s->rows;
 out:
+    if (rc < 0) /* those of other types are under way */
+        og__typed_gather_give_up(g, staging);
     return rc;
-}
-
-void og__typed_gather_give_up(struct og_typed_gather *g, int staging)
-{
-    struct staging *s = &g->staging[staging];
-    for (uint32_t t = 0; t < g->types->n_types; t++)
-        if (s->begun[t] && s->from_pack[t])
-            og__pack_give_up(g->width[t].pack, staging);
-        else if (s->begun[t])
-            (void)!og__reader_wait(g->width[t].reader, &s->job[t], NULL);
-    memset(s->begun, 0, g->types->n_types * sizeof(*s->begun));
 }
 
 void og__typed_gather_change(struct og_typed_gather *g, int staging, const struct og_plan *plan,
