@@ -48,17 +48,6 @@ uint16_t og__bfloat_of(float x)
     return (uint16_t)bfloat_bits(bits_of(x));
 }
 
-float og__float_of_half(uint16_t h)
-{
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16;
-    uint32_t magnitude = h & 0x7fff;
-    if (magnitude >= 0x7c00)
-        return float_of(sign | 0x7f800000 | magnitude << 13);
-    if (magnitude >= 0x0400)
-        return float_of(sign | ((magnitude << 13) + (112u << 23)));
-    return sign ? -(float)magnitude * 0x1p-24f : (float)magnitude * 0x1p-24f;
-}
-
 #define ELEMENT(ctype) ((const ctype *)data)[i]
 
 int64_t og__integer_at(enum og__npy_type type, const void *data, size_t i)
@@ -182,47 +171,45 @@ int64_t og__narrow_to_bfloat(const void *in, size_t n, void *out)
 
 /* ---- rows to floats ---- */
 
-/* Shifted into place, a half is a float 2^112 too small, subnormals included; the product is exact.
- * Infinity and NaN need their exponent completed. */
-static inline float half_at(const void *row, size_t i)
+OG_CLONES static void widen_halves(float *restrict y, const char *restrict row, size_t n)
 {
-    uint16_t h;
-    memcpy(&h, (const char *)row + i * sizeof(h), sizeof(h));
-    const float scaled = float_of((uint32_t)(h & 0x7fff) << 13) * 0x1p112f;
-    const uint32_t special = (h & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
-    return float_of(bits_of(scaled) | special | (uint32_t)(h & 0x8000) << 16);
-}
-
-OG_CLONES static void widen_halves(const void *row, size_t first, size_t n, float *out)
-{
-    for (size_t i = 0; i < n; i++)
-        out[i] = half_at(row, first + i);
-}
-
-static void widen_bfloats(const void *row, size_t first, size_t n, float *out)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint16_t b;
-        memcpy(&b, (const char *)row + (first + i) * sizeof(b), sizeof(b));
-        out[i] = float_of((uint32_t)b << 16);
+    for (size_t j = 0; j < n; j++) {
+        uint16_t h;
+        memcpy(&h, row + j * sizeof(h), sizeof(h));
+        y[j] = og__float_of_half(h);
     }
 }
 
-void og__widen_row(enum og_dtype dtype, const void *row, size_t first, size_t n, float *out)
+OG_CLONES static void widen_bfloats(float *restrict y, const char *restrict row, size_t n)
 {
+    for (size_t j = 0; j < n; j++) {
+        uint16_t b;
+        memcpy(&b, row + j * sizeof(b), sizeof(b));
+        y[j] = float_of((uint32_t)b << 16);
+    }
+}
+
+OG_CLONES static void widen_bytes(float *restrict y, const uint8_t *restrict row, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] = row[j];
+}
+
+void og__widen(float *y, const void *row, enum og_dtype dtype, size_t first, size_t n)
+{
+    const char *from = (const char *)row + first * og__dtype_size(dtype);
     switch (dtype) {
     case OG_F32:
-        memcpy(out, (const char *)row + first * sizeof(float), n * sizeof(float));
+        memcpy(y, from, n * sizeof(float));
         break;
     case OG_F16:
-        widen_halves(row, first, n, out);
+        widen_halves(y, from, n);
         break;
     case OG_BF16:
-        widen_bfloats(row, first, n, out);
+        widen_bfloats(y, from, n);
         break;
     case OG_U8:
-        for (size_t i = 0; i < n; i++)
-            out[i] = ((const uint8_t *)row)[first + i];
+        widen_bytes(y, (const uint8_t *)from, n);
         break;
     }
 }

@@ -21,26 +21,13 @@ INLINE float float_of_bits(uint32_t bits)
     return f;
 }
 
-/* Shifted into place, a half is a float 2^112 too small, subnormals included; the multiplication
- * is exact. All-ones exponents (inf, NaN) need theirs completed. Integer steps only, so that it
- * vectorises on every x86-64. */
-INLINE float float_of_half(uint16_t h)
-{
-    uint32_t magnitude = (uint32_t)(h & 0x7fff) << 13;
-    float scaled = float_of_bits(magnitude) * 0x1p112f;
-    uint32_t bits;
-    memcpy(&bits, &scaled, sizeof(bits));
-    bits |= (h & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
-    return float_of_bits(bits | (uint32_t)(h & 0x8000) << 16);
-}
-
 INLINE float element(const void *row, size_t j, enum og_dtype dtype)
 {
     switch (dtype) {
     case OG_F32:
         return ((const loose_f32 *)row)[j];
     case OG_F16:
-        return float_of_half(((const loose_u16 *)row)[j]);
+        return og__float_of_half(((const loose_u16 *)row)[j]);
     case OG_BF16:
         return float_of_bits((uint32_t)((const loose_u16 *)row)[j] << 16);
     case OG_U8:
@@ -51,35 +38,6 @@ INLINE float element(const void *row, size_t j, enum og_dtype dtype)
 
 /* A kernel for each dtype, chosen once a row. */
 #define FOR_EACH_DTYPE(X) X(f32, OG_F32) X(f16, OG_F16) X(bf16, OG_BF16) X(u8, OG_U8)
-
-#define WIDEN(name, dtype)                                                                        \
-    OG_CLONES static void widen_##name(float *restrict y, const void *restrict row, size_t first, \
-                                       size_t n)                                                  \
-    {                                                                                             \
-        for (size_t j = 0; j < n; j++)                                                            \
-            y[j] = element(row, first + j, dtype);                                                \
-    }
-WIDEN(f16, OG_F16)
-WIDEN(bf16, OG_BF16)
-WIDEN(u8, OG_U8)
-
-void og__widen(float *y, const void *row, enum og_dtype dtype, size_t first, size_t n)
-{
-    switch (dtype) {
-    case OG_F32:
-        memcpy(y, (const char *)row + first * sizeof(float), n * sizeof(float));
-        break;
-    case OG_F16:
-        widen_f16(y, row, first, n);
-        break;
-    case OG_BF16:
-        widen_bf16(y, row, first, n);
-        break;
-    case OG_U8:
-        widen_u8(y, row, first, n);
-        break;
-    }
-}
 
 /* ==== aggregation ====
  *

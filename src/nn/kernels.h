@@ -3,10 +3,8 @@
 #ifndef OG_NN_KERNELS_H
 #define OG_NN_KERNELS_H
 
+#include "dataset/convert.h"
 #include "nn/ops.h"
-
-/* y[0 .. n) = x as f32, elements [first, first + n) of a row. */
-void og__widen(float *y, const void *row, enum og_dtype dtype, size_t first, size_t n);
 
 /* y[n, width] = columns [first, first + width) of rows [r0, r0 + n) of x. */
 void og__gather(float *y, const struct og_rows *x, uint32_t r0, uint32_t n, size_t first,

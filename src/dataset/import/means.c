@@ -328,7 +328,7 @@ static void add_slice(void *arg, size_t task, int thread)
     float *x = m->row + (size_t)thread * m->dim;
     for (size_t i = 0; i < j->read.n; i++) {
         const uint32_t wanted = j->first + (uint32_t)i;
-        og__widen_row(m->from->dtype, j->data + i * row_bytes, first, n, x);
+        og__widen(x, j->data + i * row_bytes, m->from->dtype, first, n);
         for (uint32_t k = m->start[wanted]; k < m->start[wanted + 1]; k++) {
             float *sum = m->sum + (size_t)m->node[k] * m->dim + first;
             for (size_t c = 0; c < n; c++)
