@@ -212,21 +212,32 @@ static int call_options(struct og_err *err)
     return rc;
 }
 
+static void sum_array(const struct og_array *a, size_t size, uint64_t *sum)
+{
+    const size_t n = (size_t)(a->shape[0] * (a->n_dims > 1 ? a->shape[1] : 1));
+    if (a->data)
+        *sum = XXH3_64bits_withSeed(a->data, n * size, *sum);
+}
+
 /* What the batches of an epoch have in them. */
 static int sum_batches(struct og_loader *l, uint64_t *sum, struct og_err *err)
 {
     const struct og_minibatch *b = NULL;
     int rc;
     while ((rc = og_loader_next(l, -1, &b, err)) == 0 && b) {
-        *sum = XXH3_64bits_withSeed(b->ids.data, (size_t)b->ids.shape[0] * 8, *sum);
-        *sum = XXH3_64bits_withSeed(b->x.data, (size_t)(b->x.shape[0] * b->x.shape[1]) * 4, *sum);
+        sum_array(&b->ids, 8, sum);
+        sum_array(&b->x, 4, sum);
+        for (int t = 0; t < b->n_types; t++)
+            sum_array(&b->type[t].x, 4, sum);
+        for (int i = 0; i < b->n_relations; i++)
+            sum_array(&b->relation[i].edge_index, 8, sum);
         og_minibatch_release(b);
     }
     return rc;
 }
 
 /* An epoch, left in its middle for where another begins; a pass; and what it tells. */
-static int load(struct og_loader *l, uint64_t *sum, struct og_err *err)
+static int load(struct og_loader *l, const char *split, uint64_t *sum, struct og_err *err)
 {
     const struct og_minibatch *b = NULL;
     char *text = NULL;
@@ -237,7 +248,7 @@ static int load(struct og_loader *l, uint64_t *sum, struct og_err *err)
     OG_TRY(og_loader_state(l, &text, err));
     OG_TRY(og_loader_start(l, 2, err));
     OG_TRY(sum_batches(l, sum, err));
-    OG_TRY(og_loader_evaluate(l, "valid", err));
+    OG_TRY(og_loader_evaluate(l, split, err));
     OG_TRY(sum_batches(l, sum, err));
     OG_TRY(og_loader_restore(l, text, err));
     OG_TRY(sum_batches(l, sum, err));
@@ -250,20 +261,36 @@ out:
     return rc;
 }
 
-static int call_loader(struct og_err *err)
+static int load_all(const char *dataset, const struct og_loader_options *from, const char *split,
+                    struct og_err *err)
 {
     struct og_loader *l = NULL;
     uint64_t sum = 0;
     char *text;
     int rc;
-    OG_TRY(og_loader_open(&l, graph, &options, NULL, NULL, err));
-    OG_TRY(load(l, &sum, err));
+    OG_TRY(og_loader_open(&l, dataset, &options, from, NULL, err));
+    OG_TRY(load(l, split, &sum, err));
     if (asprintf(&text, "{\"%016llx\": 0}", (unsigned long long)sum) < 0)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "sum"));
     keep(text);
 out:
     og_loader_close(l);
     return rc;
+}
+
+static int call_loader(struct og_err *err)
+{
+    return load_all(graph, NULL, "valid", err);
+}
+
+static int call_loader_typed(struct og_err *err)
+{
+    static const int64_t seeds[] = {0, 1, 2}; /* of one type */
+    struct og_loader_options from;
+    og_loader_options_init(&from);
+    from.seeds = seeds;
+    from.n_seeds = OG_COUNT(seeds);
+    return load_all(typed_graph(), &from, "seeds", err);
 }
 
 static int call_plan(struct og_err *err)

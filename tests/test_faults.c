@@ -270,6 +270,7 @@ static const struct call calls[] = {
     {"loaders", "loader", call_loader, {"policy", "lru"}, 0},
     {"loaders", "loader ahead", call_loader, {"policy", "belady", "superbatch", "3"}, 0},
     {"loaders", "loader from disk", call_loader, {"policy", "degree", "topology", "disk"}, 0},
+    {"loaders", "loader typed", call_loader_typed, {"policy", "lru", "cache", "2"}, 0},
     {"plans", "plan", call_plan, {NULL}, 0},
     {"plans", "plan belady", call_plan, {"policy", "belady", "trace-timeline", timeline}, 0},
     {"plans",

@@ -519,6 +519,24 @@ struct og_minibatch_hop {
     struct og_array weight; /* f32 [n_edges], of samplers that weigh edges */
 };
 
+/* Of a graph with types. One type of nodes: ids[0 .. n[h]) are destinations of hop h, n[0] of them
+ * seeds, and ids[0 .. n[h + 1]) are its sources. */
+struct og_minibatch_type {
+    const char *name;
+    int64_t n[OG_MAX_HOPS + 1];
+    struct og_array ids; /* i64 [n[n_hops]] within the type, in the order they were found */
+    struct og_array x;   /* [n[n_hops], the type's dim]; of a type without features there is none */
+};
+
+/* One relation: blocks whose sources are of one type, destinations of another or the same. What
+ * they have are positions in the ids of these types. */
+struct og_minibatch_relation {
+    const char *name;
+    int source, destination;      /* types */
+    struct og_minibatch_hop *hop; /* [n_hops] */
+    struct og_array edge_index;   /* i64 [2, E] of the relation */
+};
+
 /* The struct is read only. What its arrays point to is the caller's to write: nobody else looks at
  * it until the batch is released. */
 struct og_minibatch {
@@ -541,9 +559,16 @@ struct og_minibatch {
                                    edges, then n_negative pairs that stand against them, then, in
                                    evaluation, rivals of edge 0, of edge 1, ..., as many each */
     int64_t n_positive, n_negative;
-    uint64_t hits, misses; /* rows, n in all */
-    uint64_t bytes_read;   /* for this batch, of features, structure and samples */
-    double stall_seconds;  /* that og_loader_next waited for it */
+    /* Of a graph with types the above has ids, which are of the whole graph, y and pairs; what else
+     * there is has types and relations. It lies with the batch, the names too. */
+    int n_types, n_relations;               /* 0: it has none */
+    struct og_minibatch_type *type;         /* [n_types] */
+    struct og_minibatch_relation *relation; /* [n_relations] */
+    struct og_array pair_relation;          /* i64 [P]; the pair's positions are in the ids of its
+                                               relation's types */
+    uint64_t hits, misses;                  /* rows, of all nodes that have features */
+    uint64_t bytes_read;                    /* for this batch, of features, structure and samples */
+    double stall_seconds;                   /* that og_loader_next waited for it */
 };
 
 /* Whose neighbourhoods, and how they are used. */

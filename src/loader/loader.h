@@ -13,11 +13,13 @@
  *   place.c      which batch is next, as text and back
  *   counts.c     plan and counters, as text
  *   depot.c      parcels, which batches lie in
- *   minibatch.c  copying them there */
+ *   minibatch.c  copying them there; minibatch_types.c: with types
+ *   layout.c     where their arrays lie */
 #ifndef OG_LOADER_H
 #define OG_LOADER_H
 
 #include "loader/depot.h"
+#include "loader/minibatch.h"
 #include "train/session.h"
 
 /* What the thread goes through. */
@@ -56,9 +58,10 @@ struct og_loader {
     const char *split;       /* "train", ..., or "seeds" */
     uint64_t seeds_checksum; /* of the caller's own */
 
-    volatile sig_atomic_t stop; /* the session's: ends a run */
-    size_t charged;             /* of the session's budget, for parcels; the run's thread */
-    bool predicted;             /* the plan says what will be read; the run's thread */
+    volatile sig_atomic_t stop;      /* the session's: ends a run */
+    size_t charged;                  /* of the session's budget, for parcels; the run's thread */
+    struct og_minibatch_maker maker; /* the run's thread */
+    bool predicted;                  /* the plan says what will be read; the run's thread */
 
     pthread_mutex_t steering; /* who begins or ends runs; taken before depot->lock */
     struct og_loading_run run;

@@ -1,5 +1,5 @@
 /* Opening a loader, and closing it. */
-#include "loader/minibatch.h"
+#include "loader/loader.h"
 #include "loader/told.h"
 #include "train/options.h"
 
@@ -66,7 +66,7 @@ static int open_session(struct og_loader *l, const char *dataset, const struct o
     if (rc < 0)
         return rc;
     l->split = name_of(from, to.split);
-    use.want = OG__WANT_LABELS | (from->evaluates ? 0u : OG__WANT_UNEVALUATED) |
+    use.want = OG__WANT_LABELS | OG__WANT_TYPES | (from->evaluates ? 0u : OG__WANT_UNEVALUATED) |
                (from->no_features ? 0u : OG__WANT_FEATURES);
     return og__session_open_for(&l->s, dataset, opt, &use, &l->seen, err);
 }
@@ -95,6 +95,9 @@ static int open_loader(struct og_loader *l, const char *dataset, const struct og
         return rc;
     l->charged = bytes;
     sum_seeds(l);
+    rc = og__minibatch_maker_open(&l->maker, &l->s->path, l->s->pool, err);
+    if (rc < 0)
+        return rc;
     l->predicted = l->s->predicted.known && !l->s->predicted.bound;
     return og__loader_plan_text(l, &l->plan, err);
 }
@@ -103,6 +106,7 @@ static void free_loader(struct og_loader *l)
 {
     if (l->s)
         og__budget_uncharge(l->s->budget, l->charged, og__handed_part);
+    og__minibatch_maker_close(&l->maker);
     og__session_close(l->s);
     og__depot_close(l->depot);
     pthread_mutex_destroy(&l->steering);

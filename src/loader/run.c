@@ -2,7 +2,6 @@
 #include "loader/loader.h"
 
 #include "ahead/ahead.h"
-#include "loader/minibatch.h"
 #include "loader/told.h"
 #include "train/json.h"
 
@@ -53,10 +52,10 @@ static int make_room(struct og_loader *l, struct og_parcel *p, size_t bytes, str
 static int fill(struct og_loader *l, struct og_parcel *p, struct og_work *w, struct og_err *err)
 {
     const struct og_descriptor *of = &w->descriptor;
-    int rc = make_room(l, p, og__minibatch_bytes(&l->s->path, w), err);
+    int rc = make_room(l, p, og__minibatch_measure(&l->maker, w), err);
     if (rc < 0)
         return rc;
-    og__minibatch_fill(&p->batch, &p->arena, &l->s->path, l->s->pool, w);
+    og__minibatch_fill(&l->maker, &p->batch, &p->arena, w);
     p->batch.split = split_of(l, of->split);
     p->batch.epoch = of->split == OG__TRAIN ? (int)of->epoch : 0; /* of a pass there is none */
     p->batch.batch = of->batch;

@@ -323,7 +323,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     OG_TRY(og__session_load_seeds(s, want, err));
     if (s->facts.typed && (want & OG__WANT_TYPES)) {
         OG_TRY(og__session_know_types(s, model, err));
-        if (want & (OG__WANT_FEATURES | OG__WANT_MODEL))
+        if (og__reads_as_a_model(&s->config))
             OG_TRY(og__learner_shape(&s->facts, &s->config.opt, model, err));
         else /* of no model more than whose nodes are seeds */
             s->facts.shape =

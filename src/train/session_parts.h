@@ -16,6 +16,8 @@
 /* Of a typed graph: what it does not take yet, and what follows where that was left open; once
  * seeds are loaded, what a model reads of it. */
 OG_MUST_CHECK int og__session_check_types(struct og_session *s, struct og_err *err);
+/* Is what is read for a model of ours, which needs rows of every type? */
+bool og__reads_as_a_model(const struct og_config *c);
 OG_MUST_CHECK int og__session_know_types(struct og_session *s, const struct og_model_config *model,
                                          struct og_err *err); /* model: a checkpoint's, or NULL */
 void og__session_drop_types(struct og_session *s);

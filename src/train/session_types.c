@@ -112,12 +112,13 @@ static struct og_graph_types *types_of(const struct og_typed *g)
     return out;
 }
 
-/* Those of all splits are of one. */
+/* Those of all splits are of one; of batches that are handed over the run's own seeds are. */
 static int find_target(struct og_session *s, struct og_err *err)
 {
     struct og_graph_types *g = s->facts.types;
+    const int splits = s->config.handover.n > 0 ? 1 : OG__SPLITS;
     g->target = og__graph_type(g, s->facts.split[OG__TRAIN].ids[0]);
-    for (int i = 0; i < OG__SPLITS; i++)
+    for (int i = 0; i < splits; i++)
         for (int64_t k = 0; k < s->facts.split[i].n; k++) {
             const uint32_t t = og__graph_type(g, s->facts.split[i].ids[k]);
             if (t != g->target)
@@ -208,6 +209,12 @@ static int know_ranges(const struct og_config *c, struct og_facts *f, struct og_
     return 0;
 }
 
+/* Whoever computes with batches that are handed over has a model that we do not know. */
+bool og__reads_as_a_model(const struct og_config *c)
+{
+    return c->want & OG__WANT_MODEL || (c->want & OG__WANT_FEATURES && c->handover.n == 0);
+}
+
 int og__session_know_types(struct og_session *s, const struct og_model_config *model,
                            struct og_err *err)
 {
@@ -218,7 +225,7 @@ int og__session_know_types(struct og_session *s, const struct og_model_config *m
     g->fanout = s->structure.fanouts;
     g->once = s->config.opt.draw == OG_DRAW_ONCE;
     OG_TRY(find_seeds(s, err));
-    if (s->config.want & (OG__WANT_FEATURES | OG__WANT_MODEL)) /* else nobody reads any */
+    if (og__reads_as_a_model(&s->config)) /* others do without rows that there are none of */
         OG_TRY(settle_embeddings(s, model, err));
     OG_TRY(know_ranges(&s->config, &s->facts, err));
     if (s->config.want & OG__WANT_EVERY)

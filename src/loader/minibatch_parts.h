@@ -1,0 +1,25 @@
+/* What minibatch.c has of batches with types. */
+#ifndef OG_MINIBATCH_PARTS_H
+#define OG_MINIBATCH_PARTS_H
+
+#include "loader/minibatch.h"
+
+/* Rows that a thread copies at a time, and how many times that is. */
+enum { OG__ROWS_A_TASK = 4096 };
+static inline size_t og__row_tasks(int64_t rows)
+{
+    return ((size_t)rows + OG__ROWS_A_TASK - 1) / OG__ROWS_A_TASK;
+}
+
+/* Types and relations of `out`, whose n_hops is set. Room for the number of each id among those of
+ * its type is returned, NULL where it is only counted. */
+uint32_t *og__lay_types(struct og_layout *l, const struct og_minibatch_shape *k,
+                        struct og_minibatch *out);
+/* Into them, by the pool; local[n_ids] becomes those numbers. */
+void og__copy_types(struct og_minibatch_maker *m, const struct og_work *w, uint32_t *local,
+                    struct og_minibatch *out);
+/* Pairs, source first, by numbers within types. */
+void og__copy_typed_pairs(const struct og_pairs *from, const uint32_t *local,
+                          struct og_minibatch *out);
+
+#endif
