@@ -82,17 +82,92 @@ static PyObject *hop_tuple(const struct module_state *state, const struct og_min
     return out;
 }
 
-static PyObject *get_hops(PyObject *self, void *none)
+static PyObject *hops_tuple(const struct module_state *state, const struct og_minibatch *m,
+                            const struct og_minibatch_hop *hops)
 {
-    const struct og_minibatch *m = ((struct batch *)self)->m;
     PyObject *out = PyTuple_New(m->n_hops);
-    (void)none;
     for (int h = 0; out && h < m->n_hops; h++) {
-        PyObject *hop = hop_tuple(state_of(self), m, &m->hop[h]);
+        PyObject *hop = hop_tuple(state, m, &hops[h]);
         if (!hop || PyTuple_SetItem(out, h, hop) < 0) /* which takes `hop` over in any case */
             Py_CLEAR(out);
     }
     return out;
+}
+
+static PyObject *get_hops(PyObject *self, void *none)
+{
+    const struct og_minibatch *m = ((struct batch *)self)->m;
+    (void)none;
+    return hops_tuple(state_of(self), m, m->hop);
+}
+
+/* ---- types ---- */
+
+static PyObject *counts_tuple(const struct og_minibatch *m, const struct og_minibatch_type *type)
+{
+    PyObject *out = PyTuple_New(m->n_hops + 1);
+    for (int h = 0; out && h <= m->n_hops; h++) {
+        PyObject *n = PyLong_FromLongLong(type->n[h]);
+        if (!n || PyTuple_SetItem(out, h, n) < 0)
+            Py_CLEAR(out);
+    }
+    return out;
+}
+
+static PyObject *type_tuple(const struct module_state *state, const struct og_minibatch *m, int i)
+{
+    const struct og_minibatch_type *type = &m->type[i];
+    PyObject *n = counts_tuple(m, type);
+    PyObject *ids = n ? array_new(state, m, &type->ids) : NULL;
+    PyObject *x = ids ? array_new(state, m, &type->x) : NULL;
+    PyObject *out = x ? Py_BuildValue("(sOOO)", type->name, n, ids, x) : NULL;
+    Py_XDECREF(n);
+    Py_XDECREF(ids);
+    Py_XDECREF(x);
+    return out;
+}
+
+static PyObject *relation_tuple(const struct module_state *state, const struct og_minibatch *m,
+                                int i)
+{
+    const struct og_minibatch_relation *r = &m->relation[i];
+    PyObject *edges = array_new(state, m, &r->edge_index);
+    PyObject *hops = edges ? hops_tuple(state, m, r->hop) : NULL;
+    PyObject *out = hops ? Py_BuildValue("(sssOO)", m->type[r->source].name, r->name,
+                                         m->type[r->destination].name, edges, hops)
+                         : NULL;
+    Py_XDECREF(edges);
+    Py_XDECREF(hops);
+    return out;
+}
+
+typedef PyObject *part(const struct module_state *state, const struct og_minibatch *m, int i);
+
+/* None of a graph without types. */
+static PyObject *tuple_of(PyObject *self, int n, part *make)
+{
+    const struct og_minibatch *m = ((struct batch *)self)->m;
+    if (m->n_types == 0)
+        Py_RETURN_NONE;
+    PyObject *out = PyTuple_New(n);
+    for (int i = 0; out && i < n; i++) {
+        PyObject *one = make(state_of(self), m, i);
+        if (!one || PyTuple_SetItem(out, i, one) < 0)
+            Py_CLEAR(out);
+    }
+    return out;
+}
+
+static PyObject *get_types(PyObject *self, void *none)
+{
+    (void)none;
+    return tuple_of(self, ((struct batch *)self)->m->n_types, type_tuple);
+}
+
+static PyObject *get_relations(PyObject *self, void *none)
+{
+    (void)none;
+    return tuple_of(self, ((struct batch *)self)->m->n_relations, relation_tuple);
 }
 
 #define AT(name) ((void *)offsetof(struct og_minibatch, name))
@@ -103,6 +178,11 @@ static PyGetSetDef attributes[] = {
     {"y", get_array, NULL, "int64 [n_seeds] or float32 [n_seeds, C]", AT(y)},
     {"edge_index", get_array, NULL, "int64 [2, E] positions in ids", AT(edge_index)},
     {"pairs", get_array, NULL, "int64 [2, P] positions in ids", AT(pairs)},
+    {"pair_relation", get_array, NULL, "int64 [P] with types", AT(pair_relation)},
+    {"types", get_types, NULL, "None, or (name, n, ids, x) of each; n of each hop, and in all",
+     NULL},
+    {"relations", get_relations, NULL,
+     "None, or (source, name, destination, edge_index, hops) of each", NULL},
     {"n_positive", get_int64, NULL, "edges at the beginning of pairs", AT(n_positive)},
     {"n_negative", get_int64, NULL, "pairs behind them that are none", AT(n_negative)},
     {"hops", get_hops, NULL,

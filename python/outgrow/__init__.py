@@ -12,7 +12,7 @@ from . import _outgrow
 from ._calls import generate, import_, info, simulate
 from ._command import evaluate, plan, predict, train
 from ._errors import BudgetError, Error, FileError, OptionError, ProcessError
-from ._forms import Adj, Adjs, Arrays, Hop
+from ._forms import Adj, Adjs, Arrays, Edges, Hop, Nodes
 from ._loader import Loader
 from ._stores import stores
 from ._write import write
@@ -22,6 +22,6 @@ for _kind in BudgetError, Error, FileError, OptionError, ProcessError:
 del _kind
 
 __version__ = _outgrow.version
-__all__ = ["Adj", "Adjs", "Arrays", "BudgetError", "Error", "FileError", "Hop", "Loader", "OptionError", "ProcessError", "evaluate",
+__all__ = ["Adj", "Adjs", "Arrays", "BudgetError", "Edges", "Error", "FileError", "Hop", "Loader", "Nodes", "OptionError", "ProcessError", "evaluate",
            "generate", "import_", "info", "plan", "predict", "simulate", "stores", "train",
            "write"]

@@ -32,6 +32,18 @@ class Hop(NamedTuple):
     dst: Any
     weight: Any
 
+class Nodes(NamedTuple):
+    ids: Any
+    x: Any
+    n: tuple[int, ...]
+
+class Edges(NamedTuple):
+    edge_index: Any
+    hops: list[Hop]
+    pairs: Any
+    n_positive: int
+    n_negative: int
+
 class Adj(NamedTuple):
     edge_index: Any
     e_id: None
@@ -51,7 +63,9 @@ class Arrays(Mapping[str, Any]):
     edge_index: NDArray[np.int64]
     pairs: NDArray[np.int64] | None
     hops: list[Hop]
-    dtype: str
+    types: dict[str, Nodes]
+    relations: dict[tuple[str, str, str], Edges]
+    dtype: str | dict[str, str | None]
     n_seeds: int
     n_positive: int
     n_negative: int
@@ -72,7 +86,7 @@ class Loader:
         self,
         dataset: Path,
         *,
-        fanout: Sequence[int] | int | str | None = None,
+        fanout: Sequence[int] | int | str | Mapping[Any, Sequence[int]] | None = None,
         batch: int = 1000,
         memory: Size | None = None,
         policy: str = "auto",
@@ -84,7 +98,7 @@ class Loader:
         hold: int = 2,
         eval_every: int | None = None,
         progress: bool = False,
-        num_neighbors: Sequence[int] | None = None,
+        num_neighbors: Sequence[int] | str | Mapping[Any, Sequence[int]] | None = None,
         batch_size: int | None = None,
         input_nodes: Any = None,
         **options: Any,

@@ -5,6 +5,8 @@ import typing
 
 import numpy as np
 
+from ._errors import OptionError
+
 
 class Hop(typing.NamedTuple):
     """One hop, a bipartite block; hop 0 is nearest the seeds. Positions count in the batch's ids.
@@ -25,8 +27,60 @@ class Hop(typing.NamedTuple):
     weight: typing.Any
 
 
+class Nodes(typing.NamedTuple):
+    """The nodes of one type.
+
+    ids   int64 [n] within the type, seeds first, then in the order in which hops found them
+    x     [n, F] features; None of a type without
+    n     ids[:n[h]] are destinations of hop h, n[0] of them seeds; n[-1] is all of them
+    """
+    ids: typing.Any
+    x: typing.Any
+    n: typing.Tuple[int, ...]
+
+
+class Edges(typing.NamedTuple):
+    """The edges of one relation; positions count in the ids of its source's type and of its destination's.
+
+    edge_index   int64 [2, E]
+    hops         list of Hop: destinations are the first n_dst ids of the destination's type, sources the first n_src of the source's
+    pairs        of links: int64 [2, P] positions, the first n_positive are edges, the next n_negative are not; else None
+    n_positive, n_negative
+    """
+    edge_index: typing.Any
+    hops: typing.List[Hop]
+    pairs: typing.Any
+    n_positive: int
+    n_negative: int
+
+
+def hops_from(hops, convert):
+    return [Hop(*hop[:4], *map(convert, hop[4:])) for hop in hops]
+
+
 def hops_of(batch, convert):
-    return [Hop(*hop[:4], *map(convert, hop[4:])) for hop in batch.hops]
+    return hops_from(batch.hops, convert)
+
+
+def types_of(batch, convert):
+    """{type: Nodes}"""
+    return {name: Nodes(convert(ids), convert(x), n) for name, n, ids, x in batch.types}
+
+
+def pairs_of(batch):
+    """Relation number -> int64 [2, P], n_positive, n_negative; pairs of a relation stand in the batch's order: edges first."""
+    if batch.pairs is None:
+        return {}
+    pairs, of = np.asarray(batch.pairs), np.asarray(batch.pair_relation)
+    kinds = np.repeat([0, 1, 2], [batch.n_positive, batch.n_negative, len(of) - batch.n_positive - batch.n_negative])
+    return {int(r): (pairs[:, of == r], *(int(((of == r) & (kinds == k)).sum()) for k in (0, 1))) for r in np.unique(of)}
+
+
+def relations_of(batch, convert):
+    """{(source, name, destination): Edges}"""
+    pairs = pairs_of(batch)
+    return {(source, name, destination): Edges(convert(edge_index), hops_from(hops, convert), *pairs.get(r, (None, 0, 0)))
+            for r, (source, name, destination, edge_index, hops) in enumerate(batch.relations)}
 
 
 def draws_once(hops):
@@ -56,7 +110,13 @@ class Arrays(collections.abc.Mapping):
     edge_index   int64 [2, E]: source and destination of each edge, as positions in ids
     hops         list of Hop, the first nearest the seeds
     pairs        of links: int64 [2, P] positions in ids, the first n_positive are edges, the next n_negative are not
-    n_seeds, n_positive, n_negative, epoch, number (of the batch), batches (in the epoch), split, dtype (of x, a name),
+
+    Of a graph with types ids are of the whole graph, where those of a type are one range, and x, edge_index, hops and pairs stand in
+
+    types        {name: Nodes}
+    relations    {(source, name, destination): Edges}
+
+    n_seeds, n_positive, n_negative, epoch, number (of the batch), batches (in the epoch), split, dtype (of x, a name; of types by name),
     hits, misses, bytes_read, stall_seconds
     """
     NUMBERS = ("n_seeds", "n_positive", "n_negative", "epoch", "number", "batches", "split", "hits", "misses", "bytes_read",
@@ -65,9 +125,13 @@ class Arrays(collections.abc.Mapping):
     def __init__(self, batch):
         x = batch.x
         self.x, self.dtype = numpy_of(x), None if x is None else x.dtype
-        for name in "ids", "y", "edge_index", "pairs":
-            setattr(self, name, numpy_of(getattr(batch, name)))
-        self.hops = hops_of(batch, numpy_of)
+        self.ids, self.y = numpy_of(batch.ids), numpy_of(batch.y)
+        if batch.types is None:
+            self.edge_index, self.pairs, self.hops = numpy_of(batch.edge_index), numpy_of(batch.pairs), hops_of(batch, numpy_of)
+        else:
+            del self.x
+            self.dtype = {name: None if x is None else x.dtype for name, _, _, x in batch.types}
+            self.types, self.relations = types_of(batch, numpy_of), relations_of(batch, numpy_of)
         for name in self.NUMBERS:
             setattr(self, name, getattr(batch, name))
 
@@ -115,21 +179,50 @@ def weights_of(hops, cat):
 
 def make_pyg():
     torch = import_for("pyg", "torch")
-    Data = import_for("pyg", "torch_geometric.data").Data
+    classes = import_for("pyg", "torch_geometric.data")
     tensor_of = tensors(torch)
 
     def pyg(batch):
         """What NeighborLoader yields; of links what LinkNeighborLoader does."""
+        return of_types(batch) if batch.types else of_one(batch)
+
+    def set_labels(store, pairs, n_positive, n_negative):
+        n = n_positive + n_negative
+        store.edge_label_index = pairs[:, :n]
+        store.edge_label = (torch.arange(n) < n_positive).float()
+
+    def set_edges(store, edges):
+        store.edge_index, store.num_sampled_edges = edges.edge_index, new_edges(edges.hops)
+        if (weights := weights_of(edges.hops, torch.cat)) is not None:
+            store.edge_weight = weights
+        if edges.pairs is not None:
+            set_labels(store, torch.from_numpy(edges.pairs), edges.n_positive, edges.n_negative)
+
+    def of_types(batch):
+        data = classes.HeteroData()
+        for name, nodes in types_of(batch, tensor_of).items():
+            store = data[name]
+            store.n_id, store.num_nodes = nodes.ids, nodes.n[-1]
+            store.num_sampled_nodes = [nodes.n[0], *(b - a for a, b in zip(nodes.n, nodes.n[1:]))]
+            if nodes.x is not None:
+                store.x = nodes.x
+            if nodes.n[0] > 0:
+                store.batch_size = nodes.n[0]
+                if (y := tensor_of(batch.y)) is not None:
+                    store.y = y
+        for relation, edges in relations_of(batch, tensor_of).items():
+            set_edges(data[relation], edges)
+        return data
+
+    def of_one(batch):
         hops = hops_of(batch, tensor_of)
-        data = Data(x=tensor_of(batch.x), edge_index=tensor_of(batch.edge_index), y=tensor_of(batch.y), n_id=tensor_of(batch.ids))
+        data = classes.Data(x=tensor_of(batch.x), edge_index=tensor_of(batch.edge_index), y=tensor_of(batch.y), n_id=tensor_of(batch.ids))
         data.batch_size = batch.n_seeds
         data.num_sampled_nodes, data.num_sampled_edges = new_nodes(hops, batch.n_seeds), new_edges(hops)
         if (weights := weights_of(hops, torch.cat)) is not None:
             data.edge_weight = weights
         if (pairs := tensor_of(batch.pairs)) is not None:
-            n = batch.n_positive + batch.n_negative
-            data.edge_label_index = pairs[:, :n]
-            data.edge_label = (torch.arange(n) < batch.n_positive).float()
+            set_labels(data, pairs, batch.n_positive, batch.n_negative)
         return data
     return pyg
 
@@ -154,6 +247,8 @@ def make_adjs():
     tensor_of = tensors(import_for("adjs", "torch"))
 
     def adjs(batch):
+        if batch.types:
+            raise OptionError("form='adjs': an adjacency has no types", "take form=\"pyg\", \"dgl\" or \"arrays\"")
         edges = tensor_of(batch.edge_index)
         list_ = [Adj(edges[:, hop[3]:hop[3] + hop[2]], None, (hop[1], hop[0])) for hop in reversed(batch.hops)]
         return Adjs(batch.n_seeds, tensor_of(batch.ids), list_, tensor_of(batch.x), tensor_of(batch.y))
@@ -175,9 +270,35 @@ def make_dgl():
             block.edata["weight"] = hop.weight
         return block
 
+    def typed_block(h, types, relations):
+        hops = {relation: edges.hops[h] for relation, edges in relations.items()}
+        none = torch.empty(0, dtype=torch.int64)
+        block = dgl.create_block({relation: ("csc", (hop.indptr, hop.src, none)) for relation, hop in hops.items()},
+                                 num_src_nodes={name: nodes.n[h + 1] for name, nodes in types.items()},
+                                 num_dst_nodes={name: nodes.n[h] for name, nodes in types.items()})
+        for name, nodes in types.items():
+            block.srcnodes[name].data[dgl.NID], block.dstnodes[name].data[dgl.NID] = nodes.ids[:nodes.n[h + 1]], nodes.ids[:nodes.n[h]]
+        for relation, hop in hops.items():
+            if hop.weight is not None:
+                block.edges[relation].data["weight"] = hop.weight
+        return block
+
+    def of_types(batch):
+        types, relations = types_of(batch, tensor_of), relations_of(batch, tensor_of)
+        list_ = [typed_block(h, types, relations) for h in reversed(range(len(next(iter(types.values())).n) - 1))]
+        for name, nodes in types.items():
+            if nodes.x is not None:
+                list_[0].srcnodes[name].data["feat"] = nodes.x
+            if nodes.n[0] > 0 and (y := tensor_of(batch.y)) is not None:
+                list_[-1].dstnodes[name].data["label"] = y
+        return ({name: nodes.ids for name, nodes in types.items()},
+                {name: nodes.ids[:nodes.n[0]] for name, nodes in types.items() if nodes.n[0] > 0}, list_)
+
     def blocks(batch):
         """input_nodes, output_nodes, blocks, as dgl.dataloading.DataLoader yields them; features are
-        blocks[0].srcdata["feat"], labels blocks[-1].dstdata["label"]."""
+        blocks[0].srcdata["feat"], labels blocks[-1].dstdata["label"]; with types each of the type's."""
+        if batch.types:
+            return of_types(batch)
         ids = tensor_of(batch.ids)
         list_ = [block_of(hop, ids) for hop in reversed(hops_of(batch, tensor_of))]
         if (x := tensor_of(batch.x)) is not None:

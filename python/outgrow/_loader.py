@@ -10,7 +10,8 @@ from . import _outgrow
 from ._calls import Bar, tell, watched
 from ._errors import BudgetError, Error, OptionError
 from ._forms import MAKERS
-from ._options import one_of, texts_of
+from ._meta import meta_of, ranges_of, relations_of
+from ._options import one_of, text_of, texts_of
 
 # What PyG's NeighborLoader and PyTorch's DataLoader take that makes no difference here.
 NOT_NEEDED = {"num_workers", "persistent_workers", "prefetch_factor", "pin_memory", "multiprocessing_context", "filter_per_worker"}
@@ -27,6 +28,31 @@ def seeds_of(nodes):
     if nodes.ndim != 1 or (nodes.dtype.kind not in "iu" and nodes.size > 0):
         raise OptionError(f"seeds: {nodes.dtype} {list(nodes.shape)}", "give ids of nodes, integers [n], or a mask, bool [N]")
     return np.ascontiguousarray(nodes, dtype=np.int64)
+
+
+def seeds_of_type(dataset, name, nodes):
+    """Ids of the whole graph, from those within a type, a mask of it, or None: all."""
+    ranges = ranges_of(meta_of(dataset))
+    if name not in ranges:
+        raise OptionError(f"seeds: {dataset} has no nodes of type {name!r}", f"its types: {', '.join(ranges)}" if ranges else "it has no types: give ids alone")
+    first, end = ranges[name]
+    ids = np.arange(end - first) if nodes is None else seeds_of(nodes)
+    if len(ids) and not 0 <= ids.min() <= ids.max() < end - first:
+        raise OptionError(f"seeds: not all of 0 .. {end - first - 1}", f"give ids within the type {name}")
+    return ids + first
+
+
+def fanout_of(dataset, fanout):
+    """Of a dict, by relations as PyTorch Geometric has it, the option's text."""
+    if not hasattr(fanout, "items"):
+        return fanout
+    named = {name if isinstance(name, str) else "__".join(name): numbers for name, numbers in fanout.items()}
+    missing = [r for r in relations_of(meta_of(dataset)) if "__".join(r) not in named and r[1] not in named]
+    if missing:
+        raise OptionError(f"fanout: none of {missing[0]}", "give numbers of every relation, or fanout=\"10,10;cites=15,10\": the first part is all others'")
+    texts = {name: text_of("fanout", numbers) for name, numbers in named.items()}
+    hops = next(iter(texts.values()), "").count(",") + 1
+    return ";".join([",".join(["1"] * hops), *(f"{name}={text}" for name, text in texts.items())])  # the first part is nobody's
 
 
 def options_for(form, options):
@@ -52,18 +78,20 @@ class Loader:
     same order, whatever the memory, policy and threads.
 
     dataset       folder of a dataset (outgrow.write and outgrow.import_ make one)
-    fanout        neighbours a node, the first number for the hop nearest the seeds, -1 = all; alias num_neighbors
+    fanout        neighbours a node, the first number for the hop nearest the seeds, -1 = all; alias num_neighbors. With types
+                  numbers of all relations alike, {relation: numbers}, or "10,10;cites=15,10"
     batch         seeds a batch; alias batch_size
     memory        "4G", "25%" or bytes: bound on all that the loader holds [90 % of what is free]
     policy        which rows the cache keeps: "auto" measures, "belady" knows the future, ... (docs/policies.md)
     split         "train", "valid" or "test": whose neighbourhoods
-    seeds         or those of these nodes: ids or a mask; alias input_nodes, which may also be the name of a split
+    seeds         or those of these nodes: ids or a mask; alias input_nodes, which may also be the name of a split. With types
+                  (type, ids or a mask within it, or None: all of it)
     form          "pyg": torch_geometric.data.Data as NeighborLoader yields it: x, edge_index, y (of the seeds), n_id,
                   batch_size, num_sampled_nodes, num_sampled_edges; nodes draw their neighbours once a batch (draw="once"), so
-                  that one edge_index, with trim_to_layer or without, serves all layers
+                  that one edge_index, with trim_to_layer or without, serves all layers. With types a HeteroData
                   "adjs": (batch_size, n_id, adjs, x, y), adjs as PyG's NeighborSampler has them
                   "dgl": (input_nodes, output_nodes, blocks) as DGL's DataLoader yields them, with blocks[0].srcdata["feat"]
-                  and blocks[-1].dstdata["label"]
+                  and blocks[-1].dstdata["label"]; with types by types
                   "arrays": NumPy arrays, see outgrow.Arrays
     epochs        how many are planned for; more may be asked for
     step_seconds  how long a step of the caller's takes; policy="auto" weighs it against reading
@@ -118,6 +146,25 @@ class Loader:
                 optimizer.step()
             print(epoch, loss.item())
 
+    Types of nodes and relations, in PyTorch Geometric:
+
+        import torch, torch.nn.functional as F
+        from torch_geometric.nn import HeteroConv, SAGEConv
+        import outgrow
+
+        loader = outgrow.Loader("typed", num_neighbors=[10, 10], batch_size=1000, memory="2G", epochs=5)
+        widths = {("paper", "cites", "paper"): (32, 32), ("author", "writes", "paper"): (16, 32), ("paper", "written", "author"): (32, 16)}
+        layers = torch.nn.ModuleList([HeteroConv({r: SAGEConv(w, 64) for r, w in widths.items()}), HeteroConv({r: SAGEConv(64, 16) for r in widths})])
+        optimizer = torch.optim.Adam(layers.parameters(), lr=0.01)
+        for epoch in range(5):
+            for batch in loader:
+                h = {name: x.relu() for name, x in layers[0](batch.x_dict, batch.edge_index_dict).items()}
+                loss = F.cross_entropy(layers[1](h, batch.edge_index_dict)["paper"][:batch["paper"].batch_size], batch["paper"].y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            print(epoch, loss.item())
+
     NumPy alone, the mean of each seed's sampled neighbours' features:
 
         import numpy as np
@@ -143,10 +190,13 @@ class Loader:
         fanout = one_of("fanout", fanout, None, "num_neighbors", num_neighbors)
         if fanout is None:
             raise OptionError("fanout: not given", "fanout=[10, 10]: neighbours a node in each hop, the first nearest the seeds")
+        fanout = fanout_of(dataset, fanout)
         batch = one_of("batch", batch, 1000, "batch_size", batch_size)
         if isinstance(input_nodes, str):
             split, input_nodes = one_of("split", split, "train", "input_nodes", input_nodes), None
         seeds = one_of("seeds", seeds, None, "input_nodes", input_nodes)
+        if isinstance(seeds, tuple) and seeds and isinstance(seeds[0], str):
+            seeds = seeds_of_type(dataset, *seeds)
         if seeds is not None and split != "train":
             raise OptionError(f"split: {split!r} and seeds stand for the same", "give one of them")
         texts = texts_of({"fanout": fanout, "batch": batch, "memory": memory, "policy": policy, "epochs": epochs,

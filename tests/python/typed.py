@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""Batches of graphs with types: each is the one that `outgrow sample` writes, taken apart by types and relations with NumPy; in
+PyTorch Geometric's form it is the same arrays, and trimming it leaves a model's results."""
+import itertools
+
+from support import command, main, np, outgrow, raises, same, sample
+
+TYPES = {"paper": 3000, "author": 1800, "place": 60, "word": 400}
+ENDS = ["paper:cites:paper:6", "author:writes:paper:3", "paper:written:author:4", "place:employs:author:1", "word:in:paper:2"]
+RELATIONS = [tuple(part.split(":")[:3]) for part in ENDS]
+WIDTHS = {"paper": 24, "word": 10}  # the others have no features
+COMMON = {"batch": 200, "epochs": 2, "seed": 5, "threads": 2}
+SAMPLERS = {"uniform": {"fanout": [4, 3]}, "labor": {"sampler": "labor", "fanout": [4, 3]},
+            "ladies": {"sampler": "ladies", "fanout": [300, 200]}, "walk": {"sampler": "walk", "fanout": [1, 1], "neighbors": 4},
+            "of relations": {"fanout": [4, 3], "relation_fanout": "cites=2,5;employs=1,0"}}
+
+
+def make_graph():
+    types = ",".join(f"{name}:{n}" + (f":{WIDTHS[name]}" if name in WIDTHS else "") for name, n in TYPES.items())
+    command("generate", "graph", "--types", types, "--relations", ",".join(ENDS), "--train-fraction", "0.3", "--quiet")
+
+
+class Numbers:
+    """Which type each id of a batch is of, and the how many-th of it."""
+
+    def __init__(self, ids):
+        first = np.cumsum([0, *TYPES.values()])
+        self.type = np.searchsorted(first, ids, side="right") - 1
+        self.within = ids - first[self.type]
+        self.local = np.zeros(len(ids), np.int64)
+        for t in range(len(TYPES)):
+            self.local[self.type == t] = np.arange((self.type == t).sum())
+
+    def count(self, n, t):
+        return int((self.type[:n] == t).sum())
+
+
+def compare_nodes(trace, b, batch, numbers, ends):
+    for t, name in enumerate(TYPES):
+        nodes = batch.types[name]
+        same(f"ids of {name}", nodes.ids, numbers.within[numbers.type == t])
+        assert nodes.n == tuple(numbers.count(n, t) for n in ends), (name, nodes.n)
+        if name in WIDTHS:
+            same(f"rows of {name}", nodes.x, trace.part(f"features_{t}", b))
+            assert batch.dtype[name] == "float32" and nodes.x.shape == (len(nodes.ids), WIDTHS[name])
+        else:
+            assert nodes.x is None and batch.dtype[name] is None
+
+
+def compare_hop(trace, b, h, hop, r, numbers, ends):
+    """h from 1, as the trace has it."""
+    src, dst, rel = (trace.part(f"hop{h}_{what}", b, of=f"hop{h}") for what in ("src", "dst", "rel"))
+    of = rel == r
+    source, _, destination = RELATIONS[r]
+    types = list(TYPES)
+    same("src", hop.src, numbers.local[src[of]])
+    same("dst", hop.dst, numbers.local[dst[of]])
+    assert (numbers.type[src[of]] == types.index(source)).all() and (numbers.type[dst[of]] == types.index(destination)).all()
+    assert hop.n_dst == numbers.count(ends[h - 1], types.index(destination)) and hop.n_edges == of.sum()
+    assert hop.n_src == numbers.count(ends[h], types.index(source))
+    same("indptr", hop.indptr, np.searchsorted(hop.dst, np.arange(hop.n_dst + 1)))
+    if f"hop{h}_weight" in trace.arrays:
+        same("weight", hop.weight, trace.part(f"hop{h}_weight", b, of=f"hop{h}")[of])
+    else:
+        assert hop.weight is None
+
+
+def compare(trace, b, batch, once):
+    same("ids", batch.ids, trace.part("ids", b))
+    same("seeds", batch.ids[:batch.n_seeds], trace.part("seeds", b))
+    same("labels", batch.y, trace.part("labels", b, of="seeds"))
+    numbers = Numbers(batch.ids)
+    ends = [batch.n_seeds, *(int(trace.arrays[f"hop{h}_nodes"][b]) for h in range(1, trace.hops + 1))]
+    compare_nodes(trace, b, batch, numbers, ends)
+    assert list(batch.relations) == RELATIONS and list(batch.types) == list(TYPES)
+    for r, edges in enumerate(batch.relations.values()):
+        at = 0
+        for h, hop in enumerate(edges.hops, 1):
+            compare_hop(trace, b, h, hop, r, numbers, ends)
+            assert hop.first_edge == (0 if once else at)
+            same("columns", edges.edge_index[:, hop.first_edge:hop.first_edge + hop.n_edges], np.stack([hop.src, hop.dst]))
+            at += hop.n_edges
+        assert edges.edge_index.shape[1] == (edges.hops[-1].n_edges if once else at) and edges.pairs is None
+
+
+def compare_all(trace, once, **options):
+    with outgrow.Loader("graph", form="arrays", **COMMON | options) as loader:
+        for epoch in 1, 2:
+            for b, batch in zip(trace.epoch(epoch), loader, strict=True):
+                compare(trace, b, batch, once)
+                assert batch.hits + batch.misses == sum(len(batch.types[name].ids) for name in WIDTHS)
+
+
+def test_they_are_those_of_sample():
+    make_graph()
+    for name, options in SAMPLERS.items():
+        for draw in ("each",) if name == "ladies" else ("each", "once"):
+            trace = sample("graph", f"trace-{name}-{draw}", draw=draw, **COMMON, **options)
+            for policy, topology in itertools.product(("none", "degree", "lru", "belady", "auto"), ("memory", "disk")):
+                compare_all(trace, draw == "once", policy=policy, topology=topology, cache="20%", draw=draw, **options)
+    for layout in {"layout": "packed", "policy": "frequency"}, {"layout": "segmented", "policy": "degree"}:
+        trace = sample("graph", f"trace-{layout['layout']}", **COMMON, fanout=[4, 3])
+        compare_all(trace, False, cache="20%", fanout=[4, 3], draw="each", **layout)
+
+
+def test_memory_is_kept():
+    with outgrow.Loader("graph", fanout=[5, 5], memory="40M", form="arrays", **COMMON) as loader:
+        for _ in loader:
+            pass
+        assert loader.metrics["peak_rss_bytes"] - loader.metrics["baseline_rss_bytes"] <= 40 << 20
+    with raises(outgrow.BudgetError, "memory"):
+        outgrow.Loader("graph", fanout=[5, 5], memory="500K", form="arrays", **COMMON)
+
+
+def test_batches_outlive_the_loader():
+    loader = outgrow.Loader("graph", fanout=[4, 3], form="arrays", **COMMON)
+    batch = next(iter(loader))
+    ids = batch.types["author"].ids.copy()
+    native = loader._native
+    loader.close()
+    del loader, native
+    same("ids", batch.types["author"].ids, ids)
+    assert list(batch.types) == list(TYPES)
+
+
+def test_seeds_of_any_type():
+    ids = np.arange(0, 1800, 7)
+    mask = np.zeros(1800, bool)
+    mask[ids] = True
+    for given in ids, mask, ids.tolist():
+        with outgrow.Loader("graph", seeds=("author", given), fanout=[3], form="arrays", shuffle=False, batch=100) as loader:
+            seen = [batch.types["author"].ids[:batch.types["author"].n[0]].copy() for batch in loader]
+            same("seeds", np.concatenate(seen), ids)
+            for batch in loader.evaluate("valid"):  # which are of another type
+                assert batch.types["paper"].n[0] == batch.n_seeds and (batch.y >= 0).all()
+    with outgrow.Loader("graph", input_nodes=("place", None), fanout=[3], form="arrays", shuffle=False) as loader:
+        same("all", next(iter(loader)).types["place"].ids[:60], np.arange(60))
+    with raises(outgrow.OptionError, "no nodes of type 'nobody'", "paper, author, place, word"):
+        outgrow.Loader("graph", seeds=("nobody", ids), fanout=[3], form="arrays")
+    with raises(outgrow.OptionError, "not all of 0 .. 59", "within the type place"):
+        outgrow.Loader("graph", seeds=("place", ids), fanout=[3], form="arrays")
+    with raises(outgrow.Error, "nodes of two types"):
+        outgrow.Loader("graph", seeds=[2999, 3000], fanout=[3], form="arrays")
+
+
+def test_fanouts_by_relations():
+    number = {r: [1 + i, 2 * i] for i, r in enumerate(RELATIONS)}
+    with outgrow.Loader("graph", num_neighbors=number, form="arrays", draw="each", **COMMON) as loader:
+        for batch in loader:
+            for relation, edges in batch.relations.items():
+                for hop, most in zip(edges.hops, number[relation]):
+                    assert np.diff(hop.indptr).max(initial=0) <= most
+    with raises(outgrow.OptionError, "none of", "in"):
+        outgrow.Loader("graph", fanout={r: [1] for r in RELATIONS[:-1]}, form="arrays")
+    with raises(outgrow.OptionError, "an adjacency has no types"):
+        next(iter(outgrow.Loader("graph", fanout=[1], form="adjs")))
+
+
+def test_going_on():
+    with outgrow.Loader("graph", fanout=[4, 3], form="arrays", **COMMON) as loader:
+        batches = [batch.ids.copy() for epoch in (1, 2) for batch in loader]
+    with outgrow.Loader("graph", fanout=[4, 3], form="arrays", **COMMON) as loader:
+        state = [loader.state_dict() for _ in zip(loader, range(2))][-1]
+    with outgrow.Loader("graph", fanout=[4, 3], form="arrays", policy="lru", **COMMON) as loader:
+        loader.load_state_dict(state)
+        rest = [batch.ids.copy() for epoch in (1, 2) for batch in loader]
+    for got, want in zip(rest, batches[2:], strict=True):
+        same("ids", got, want)
+
+
+def edges_of_graph(r):
+    indptr, indices = (np.load(f"graph/rel{r}_{name}.npy") for name in ("indptr", "indices"))
+    return set(zip(indices.tolist(), np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)).tolist()))
+
+
+def passes(loader):
+    yield from loader
+    yield from loader.evaluate("valid")
+
+
+def test_links():
+    """Pairs of a relation: edges of it, and pairs of the same types that are drawn, as a count of each says."""
+    options = {"task": "link", "fanout": [3, 2], "batch": 500, "epochs": 1, "negatives": 2, "edge_split": "80/10/10", "eval_negatives": 20}
+    known = [edges_of_graph(r) for r in range(len(RELATIONS))]
+    with outgrow.Loader("graph", form="arrays", **options) as loader:
+        for batch in passes(loader):
+            assert batch.y is None
+            total = 0
+            for r, (relation, edges) in enumerate(batch.relations.items()):
+                if edges.pairs is None:
+                    continue
+                total += edges.n_positive
+                source, destination = (batch.types[name].ids for name in (relation[0], relation[2]))
+                pairs = list(zip(source[edges.pairs[0]].tolist(), destination[edges.pairs[1]].tolist()))
+                assert set(pairs[:edges.n_positive]) <= known[r]
+                drawn = pairs[edges.n_positive:]
+                assert edges.n_negative == edges.n_positive * (2 if batch.split == "train" else 1)
+                assert len(drawn) == edges.n_negative + (0 if batch.split == "train" else 2 * 20 * edges.n_positive)
+                assert sum(pair in known[r] for pair in drawn) <= len(drawn) // 4
+                if batch.split == "valid":  # rivals: for the destination of each edge in turn, then for the source
+                    rivals = np.array(drawn[edges.n_negative:]).reshape(2, edges.n_positive, 20, 2)
+                    ends = np.array(pairs[:edges.n_positive])
+                    assert (rivals[0, :, :, 0] == ends[:, :1]).all() and (rivals[1, :, :, 1] == ends[:, 1:]).all()
+            assert total == batch.n_positive
+
+
+def frameworks():
+    try:
+        import torch
+        import torch_geometric
+        return torch, torch_geometric
+    except ImportError:
+        print("  left out: PyTorch Geometric is not installed")
+
+
+def test_pyg_is_the_same():
+    if not frameworks():
+        return
+    options = {"fanout": [4, 3], "draw": "once", **COMMON}
+    with outgrow.Loader("graph", **options) as loader, outgrow.Loader("graph", form="arrays", **options) as plain:
+        for data, batch in zip(loader, plain, strict=True):
+            assert data.node_types == list(TYPES) and data.edge_types == RELATIONS
+            assert data["paper"].batch_size == batch.n_seeds and "batch_size" not in data["author"]
+            same("y", data["paper"].y.numpy(), batch.y)
+            for name, nodes in batch.types.items():
+                same("n_id", data[name].n_id.numpy(), nodes.ids)
+                assert np.cumsum(data[name].num_sampled_nodes).tolist() == list(nodes.n) and data[name].num_nodes == len(nodes.ids)
+                if name in WIDTHS:
+                    same("x", data[name].x.numpy(), nodes.x)
+            for relation, edges in batch.relations.items():
+                same("edges", data[relation].edge_index.numpy(), edges.edge_index)
+                assert sum(data[relation].num_sampled_edges) == edges.edge_index.shape[1]
+
+
+def test_trimming_leaves_the_result():
+    if not (found := frameworks()):
+        return
+    torch, pyg = found
+    from torch_geometric.nn import HeteroConv, SAGEConv
+    from torch_geometric.utils import trim_to_layer
+    torch.manual_seed(1)
+    layers = torch.nn.ModuleList([HeteroConv({r: SAGEConv((-1, -1), 8) for r in RELATIONS}, aggr="sum") for _ in range(2)])
+    tables = {name: torch.randn(n, 6) for name, n in TYPES.items() if name not in WIDTHS}
+
+    def forward(data, trim):
+        x = {name: data[name].x if name in WIDTHS else tables[name][data[name].n_id] for name in TYPES}
+        edges = data.edge_index_dict
+        for i, layer in enumerate(layers):
+            if trim:
+                x, edges, _ = trim_to_layer(i, data.num_sampled_nodes_dict, data.num_sampled_edges_dict, x, edges)
+            x = {name: h.relu() for name, h in layer(x, edges).items()} | {name: torch.zeros(0, 8) for name in ("place", "word")}
+            x = {name: x[name] if len(x[name]) else torch.zeros(data[name].num_nodes, 8) for name in TYPES}
+        return x["paper"][:data["paper"].batch_size]
+
+    with outgrow.Loader("graph", fanout=[4, 3], **COMMON) as loader:
+        for data in loader:
+            assert torch.allclose(forward(data, False), forward(data, True), atol=1e-5)
+
+
+def test_stores():
+    if not (found := frameworks()):
+        return
+    torch, _ = found
+    features, graph = outgrow.stores("graph")
+    index = torch.tensor([5, 3, 5, 399])
+    same("x", features.get_tensor(group_name="word", attr_name="x", index=index).numpy(), np.load("graph/features_3.npy")[index.numpy()])
+    same("y", features.get_tensor(group_name="paper", attr_name="y", index=None).numpy(), np.load("graph/labels.npy")[:3000])
+    assert {(a.group_name, a.attr_name) for a in features.get_all_tensor_attrs()} == {("paper", "x"), ("paper", "y"), ("word", "x")}
+    sizes = {tuple(a.edge_type): a.size for a in graph.get_all_edge_attrs()}
+    assert sizes == {r: (TYPES[r[0]], TYPES[r[2]]) for r in RELATIONS}
+    for r, attr in enumerate(graph.get_all_edge_attrs()):
+        row, colptr = graph.get_edge_index(attr)
+        same("row", row.numpy(), np.load(f"graph/rel{r}_indices.npy").astype(np.int64))
+        same("colptr", colptr.numpy(), np.load(f"graph/rel{r}_indptr.npy"))
+
+
+main(globals())
