@@ -140,6 +140,7 @@ def write(
     valid: Any = None,
     test: Any = None,
     edge_weight: Any = None,
+    num_nodes: Mapping[str, int] | None = None,
     num_classes: int | None = None,
     regression: bool = False,
     name: str | None = None,

@@ -2,6 +2,7 @@
 """Batches of graphs with types: each is the one that `outgrow sample` writes, taken apart by types and relations with NumPy; in
 PyTorch Geometric's form it is the same arrays, and trimming it leaves a model's results."""
 import itertools
+import os
 
 from support import command, main, np, outgrow, raises, same, sample
 
@@ -202,6 +203,77 @@ def test_links():
                     ends = np.array(pairs[:edges.n_positive])
                     assert (rivals[0, :, :, 0] == ends[:, :1]).all() and (rivals[1, :, :, 1] == ends[:, 1:]).all()
             assert total == batch.n_positive
+
+
+def arrays_of_types():
+    """Of each relation edges by ids within types; labels and splits of one type."""
+    rng = np.random.default_rng(3)
+    edges = {(s, r, d): np.stack([rng.integers(0, TYPES[s], 4000), rng.integers(0, TYPES[d], 4000)]) for s, r, d in RELATIONS}
+    ids = rng.permutation(TYPES["paper"])
+    return {"edge_index": edges, "x": {name: rng.standard_normal((TYPES[name], w)).astype(np.float32) for name, w in WIDTHS.items()},
+            "y": {"paper": rng.integers(-1, 4, TYPES["paper"])}, "train": {"paper": ids[:900]}, "valid": {"paper": ids[900:1000]},
+            "test": {"paper": ids[1000:1200]}, "edge_weight": {r: rng.random(4000).astype(np.float32) for r in edges}, "num_nodes": dict(TYPES)}
+
+
+def check_written(folder, given):
+    first = np.cumsum([0, *TYPES.values()])
+    told = outgrow.info(folder)
+    assert [t["name"] for t in told["node_types"]] == list(TYPES)
+    assert [(r["source"], r["name"], r["destination"]) for r in told["relations"]] == RELATIONS
+    for r, (relation, (src, dst)) in enumerate(given["edge_index"].items()):
+        order = np.lexsort((src, dst))
+        same("indices", np.load(f"{folder}/rel{r}_indices.npy").astype(np.int64), src[order])
+        same("indptr", np.load(f"{folder}/rel{r}_indptr.npy"), np.searchsorted(dst[order], np.arange(TYPES[relation[2]] + 1)))
+        weights = np.load(f"{folder}/rel{r}_weights.npy")
+        assert np.allclose(np.bincount(dst[order], weights), np.bincount(dst, given["edge_weight"][relation]), atol=1e-5)
+    for t, name in enumerate(TYPES):
+        if name in WIDTHS:
+            same("features", np.load(f"{folder}/features_{t}.npy"), given["x"][name])
+    labels = np.full(first[-1], -1)
+    labels[:TYPES["paper"]] = given["y"]["paper"]
+    same("labels", np.load(f"{folder}/labels.npy"), labels)
+    for name in "train", "valid", "test":
+        same(name, np.load(f"{folder}/{name}.npy"), given[name]["paper"])
+    command("verify", folder)
+
+
+def test_arrays_are_written():
+    given = arrays_of_types()
+    outgrow.write("arrays", **given)
+    check_written("arrays", given)
+    chunks = {key: {name: iter(np.array_split(a, 3, axis=int(key == "edge_index"))) for name, a in of.items()}
+              for key, of in given.items() if key != "num_nodes"}
+    outgrow.write("chunks", num_nodes=TYPES, **chunks)
+    check_written("chunks", given)
+    for key, value, *words in (("edge_index", {("paper", "cites", "paper"): [[0, 3000], [1, 1]]}, "cites", "not all of 0 .. 2999"),
+                               ("edge_index", {("paper", "paper"): [[0], [1]]}, "names no relation"),
+                               ("y", {"author": np.zeros(1800, int)}, "author and paper"), ("train", {"paper": [3000]}, "not all of 0 .. 2999"),
+                               ("num_nodes", {"paper": 3000}, "num_nodes: none of"), ("y", {"nobody": np.zeros(3, int)}, "'nobody' is no type"),
+                               ("y", {"paper": [1, 2]}, "2 rows, for 3000 nodes"), ("num_nodes", TYPES | {"word": 3}, "400 rows, for 3 nodes"),
+                               ("edge_weight", {("paper", "cites", "paper"): np.ones(4000)}, "not of the relations")):
+        with raises(outgrow.OptionError, *words):
+            outgrow.write("refused", **given | {key: value} | ({"edge_weight": None} if key == "edge_index" else {}))
+    assert not [name for name in os.listdir(".") if name.startswith("refused")]
+
+
+def test_hetero_data_is_written():
+    if not (found := frameworks()):
+        return
+    torch, pyg = found
+    given = arrays_of_types()
+    data = pyg.data.HeteroData()
+    for name, n in TYPES.items():
+        data[name].num_nodes = n
+        if name in WIDTHS:
+            data[name].x = torch.from_numpy(given["x"][name])
+    data["paper"].y = torch.from_numpy(given["y"]["paper"])
+    for split, mask in ("train", "train_mask"), ("valid", "val_mask"), ("test", "test_mask"):
+        data["paper"][mask] = torch.zeros(TYPES["paper"], dtype=torch.bool).index_fill(0, torch.from_numpy(given[split]["paper"]), True)
+        given[split] = {"paper": np.sort(given[split]["paper"])}
+    for relation, edges in given["edge_index"].items():
+        data[relation].edge_index, data[relation].edge_weight = torch.from_numpy(edges), torch.from_numpy(given["edge_weight"][relation])
+    outgrow.write("hetero", data)
+    check_written("hetero", given)
 
 
 def frameworks():
