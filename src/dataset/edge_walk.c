@@ -33,12 +33,9 @@ static int read_piece(struct og_edge_walk *w, int64_t first, int64_t n, struct o
 {
     const struct og_dataset *ds = w->ds;
     int rc;
-    OG_TRY(og__npy_read_int64(&ds->indices, first, n, w->src, err));
+    OG_TRY(og__read_indices(ds, first, n, w->src, err));
     if (w->weight)
         OG_TRY(og__npy_read(&ds->weights, first, n, w->weight, err));
-    for (int64_t i = 0; i < n; i++)
-        if (w->src[i] < 0 || w->src[i] >= ds->n_sources)
-            OG_TRY(og__bad_index(ds, first + i, w->src[i], err));
 out:
     return rc;
 }

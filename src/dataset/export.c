@@ -52,10 +52,7 @@ int og__walk_edges(struct og_edge_walk *w, int64_t *count, struct og_err *err)
     int64_t n = OG_MIN((int64_t)OG__WALK_EDGES, w->ds->n_edges - w->edge);
     int64_t end = 0;
     int rc;
-    OG_TRY(og__npy_read_int64(&w->ds->indices, w->edge, n, w->src, err));
-    for (int64_t i = 0; i < n; i++)
-        if (w->src[i] < 0 || w->src[i] >= w->ds->n_sources)
-            OG_TRY(og__bad_index(w->ds, w->edge + i, w->src[i], err));
+    OG_TRY(og__read_indices(w->ds, w->edge, n, w->src, err));
     for (int64_t i = 0; i < n; w->node += i < n) {
         OG_TRY(list_end(w, &end, err));
         for (; i < n && w->edge + i < end; i++)

@@ -118,6 +118,16 @@ int og__bad_index(const struct og_dataset *ds, int64_t edge, int64_t id, struct 
                     ds->indices.path, (long long)edge, (long long)id, (long long)ds->n_sources);
 }
 
+int og__read_indices(const struct og_dataset *ds, int64_t first, int64_t n, int64_t *out,
+                     struct og_err *err)
+{
+    int rc = og__npy_read_int64(&ds->indices, first, n, out, err);
+    for (int64_t i = 0; rc == 0 && i < n; i++)
+        if (out[i] < 0 || out[i] >= ds->n_sources)
+            rc = og__bad_index(ds, first + i, out[i], err);
+    return rc;
+}
+
 /* The largest first, as unsigned (negative ids are large): it vectorises; finding the culprit is
  * for the case that there is one. */
 OG_CLONES static uint32_t largest32(const uint32_t *p, size_t n)

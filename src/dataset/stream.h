@@ -31,6 +31,9 @@ OG_MUST_CHECK int og__check_indptr_end(const struct og_indptr_check *c, struct o
 /* Every index is a node; an og_chunk_fn whose arg is the dataset. */
 OG_MUST_CHECK int og__check_indices(void *dataset, const void *data, int64_t first_byte,
                                     size_t bytes, struct og_err *err);
+/* Entries [first, first + n) of indices, each of which is a node. */
+OG_MUST_CHECK int og__read_indices(const struct og_dataset *ds, int64_t first, int64_t n,
+                                   int64_t *out, struct og_err *err);
 int og__bad_index(const struct og_dataset *ds, int64_t edge, int64_t id, struct og_err *err);
 int og__bad_list(const struct og_dataset *ds, int64_t node, int64_t begin, int64_t end,
                  struct og_err *err);

@@ -258,18 +258,6 @@ out:
 
 /* ---- who wants which row ---- */
 
-static int read_sources(struct means *m, const struct og_dataset *lists, struct og_err *err)
-{
-    const int64_t begin = m->ptr[0], n = m->ptr[m->n] - begin;
-    int rc;
-    OG_TRY(og__npy_read_int64(&lists->indices, begin, n, m->edge, err));
-    for (int64_t i = 0; i < n; i++)
-        if (m->edge[i] < 0 || m->edge[i] >= lists->n_sources)
-            OG_TRY(og__bad_index(lists, begin + i, m->edge[i], err));
-out:
-    return rc;
-}
-
 static uint32_t place_of(const struct means *m, int64_t source)
 {
     return og__bits_rank(m->wanted, m->rank, (uint64_t)source);
@@ -361,7 +349,7 @@ static int add_relation(struct means *m, uint32_t r, struct og_err *err)
     int rc;
     m->from = sources_of(m, r);
     OG_TRY(read_lists(m, lists, m->n, err));
-    OG_TRY(read_sources(m, lists, err));
+    OG_TRY(og__read_indices(lists, m->ptr[0], m->ptr[m->n] - m->ptr[0], m->edge, err));
     turn_lists(m);
     OG_TRY(og__features_open_stored(&m->reader, m->from, &opt, m->budget, err));
     OG_TRY(add_rows(m, err));
