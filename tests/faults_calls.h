@@ -444,6 +444,34 @@ static int call_pack(struct og_err *err)
     return rc;
 }
 
+/* Nodes of two types, one of them without features; samples of it, and packs. */
+static void make_typed_runs(void)
+{
+    struct og_generate g;
+    char *text = NULL;
+    og_generate_init(&g);
+    g.types = "paper:90:6,author:40";
+    g.relations = "paper:cites:paper:2,author:writes:paper:2";
+    g.classes = 3;
+    g.train_fraction = 0.3;
+    g.memory = (struct og_amount){OG_BYTES, 64 << 20};
+    assert_int_equal(og_generate(typed_runs, &g, NULL, NULL), 0);
+    usual_options();
+    assert_int_equal(og_sample(typed_runs, typed_packed, false, &options, NULL, NULL), 0);
+    test_set(&options, "samples", typed_packed);
+    test_set(&options, "embedding", "3");
+    assert_int_equal(og_pack(typed_runs, &options, NULL, &text, NULL), 0);
+    free(text);
+}
+
+static int call_train_typed(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_train(typed_runs, &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
 static int call_bench_epoch(struct og_err *err)
 {
     char *text = NULL;

@@ -19,7 +19,8 @@
 
 static char root[TEST_PATH];
 static char graph[64], disk_cache[64], source[64], run_dir[64], out_dir[64], model[96], trace[64],
-    config[64], timeline[64], link_model[96], packed[64], pack_dir[96], embeddings[64], striped[64];
+    config[64], timeline[64], link_model[96], packed[64], pack_dir[96], embeddings[64], striped[64],
+    typed_runs[64], typed_packed[64];
 
 /* ---- what lies in the folder ---- */
 

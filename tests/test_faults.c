@@ -329,6 +329,16 @@ static const struct call calls[] = {
      call_train,
      {"resample-every", "2", "policy", "frequency", "layout", "packed", "epochs", "2"},
      0},
+    {"packs",
+     "train typed packed",
+     call_train_typed,
+     {"layout", "packed", "policy", "frequency", "superbatch", "all", "embedding", "3"},
+     0},
+    {"packs",
+     "train typed samples",
+     call_train_typed,
+     {"samples", typed_packed, "policy", "frequency", "embedding", "3"},
+     0},
     {"packs", "train samples", call_train, {"samples", packed, "policy", "frequency"}, 0},
     {"samplers",
      "train ladies",
@@ -404,7 +414,9 @@ static int prepare(void **state)
                  {packed, sizeof(packed), "packed"},
                  {pack_dir, sizeof(pack_dir), "trace/pack"},
                  {embeddings, sizeof(embeddings), "embeddings.npy"},
-                 {striped, sizeof(striped), "striped"}};
+                 {striped, sizeof(striped), "striped"},
+                 {typed_runs, sizeof(typed_runs), "typed_runs"},
+                 {typed_packed, sizeof(typed_packed), "typed_packed"}};
     for (size_t i = 0; i < OG_COUNT(names); i++)
         snprintf(names[i].out, names[i].room, "%s/%s", root, names[i].name);
     setenv("XDG_CACHE_HOME", disk_cache, 1);
@@ -420,6 +432,7 @@ static int prepare(void **state)
     assert_int_equal(og_sample(graph, packed, false, &options, NULL, NULL), 0);
     test_set(&options, "samples", packed);
     assert_int_equal(call_pack(NULL), 0);
+    make_typed_runs();
     usual_options();
     test_set(&options, "task", "link");
     test_set(&options, "edge-split", "80/10/10");
