@@ -565,7 +565,10 @@ struct og_minibatch {
     struct og_minibatch_type *type;         /* [n_types] */
     struct og_minibatch_relation *relation; /* [n_relations] */
     struct og_array pair_relation;          /* i64 [P]; the pair's positions are in the ids of its
-                                               relation's types */
+                                               relation's types. Rivals are first those that keep
+                                               the source, of each edge in turn, then as many that
+                                               keep the destination; in the place of one that is an
+                                               edge too stands the edge itself */
     uint64_t hits, misses;                  /* rows, of all nodes that have features */
     uint64_t bytes_read;                    /* for this batch, of features, structure and samples */
     double stall_seconds;                   /* that og_loader_next waited for it */

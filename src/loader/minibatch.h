@@ -2,8 +2,7 @@
  * arena, node ids and positions as 64-bit numbers, features dense.
  *
  *   arena       | ids | indptr of hop 0, 1, ... | edge_index | weights | y | pairs | x |
- *   with types  | ids | types: names, ids, x, ... | relations: indptr, edge_index, ... | y | pairs
- * | */
+ *   with types  | ids | types: ids, x, ... | relations: indptr, edge_index, ... | y | pairs | */
 #ifndef OG_MINIBATCH_H
 #define OG_MINIBATCH_H
 

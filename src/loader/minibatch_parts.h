@@ -16,7 +16,7 @@ static inline size_t og__row_tasks(int64_t rows)
 uint32_t *og__lay_types(struct og_layout *l, const struct og_minibatch_shape *k,
                         struct og_minibatch *out);
 /* Into them, by the pool; local[n_ids] becomes those numbers. */
-void og__copy_types(struct og_minibatch_maker *m, const struct og_work *w, uint32_t *local,
+void og__copy_types(const struct og_minibatch_maker *m, const struct og_work *w, uint32_t *local,
                     struct og_minibatch *out);
 /* Pairs, source first, by numbers within types. */
 void og__copy_typed_pairs(const struct og_pairs *from, const uint32_t *local,

@@ -80,14 +80,16 @@ struct copying {
     struct og_minibatch *out;
 };
 
-static void copy_ids(const struct copying *c)
+/* By types, in the order of the batch; and local, how many of its type are before each. */
+static void copy_ids(const struct og_graph_types *g, const struct og_batch *b, uint32_t *local,
+                     const struct og_minibatch *out)
 {
-    const struct og_graph_types *g = c->shape->types;
-    const struct og_batch *b = &c->w->sampled.batch;
+    uint32_t n[OG_MOST_TYPES] = {0};
     for (uint32_t i = 0; i < b->n_ids; i++) {
         const uint32_t t = og__graph_type(g, b->ids[i]);
-        int64_t *ids = c->out->type[t].ids.data;
-        ids[c->local[i]] = b->ids[i] - og__first_id(g, t);
+        int64_t *ids = out->type[t].ids.data;
+        local[i] = n[t]++;
+        ids[local[i]] = b->ids[i] - og__first_id(g, t);
     }
 }
 
@@ -147,13 +149,12 @@ static void copy_part(void *arg, size_t task, int thread)
                   c->out->type[t].x.data);
 }
 
-void og__copy_types(struct og_minibatch_maker *m, const struct og_work *w, uint32_t *local,
+void og__copy_types(const struct og_minibatch_maker *m, const struct og_work *w, uint32_t *local,
                     struct og_minibatch *out)
 {
     struct copying c = {&m->shape, w, local, out};
     size_t tasks = (size_t)out->n_relations;
-    og__count_types(m->shape.types, &w->sampled.batch, local, &m->by_type);
-    copy_ids(&c);
+    copy_ids(m->shape.types, &w->sampled.batch, local, out);
     for (int t = 0; t < out->n_types; t++)
         tasks += og__row_tasks(rows_of(&out->type[t]));
     og__pool_run(m->pool, tasks, copy_part, &c);

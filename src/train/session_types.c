@@ -112,21 +112,33 @@ static struct og_graph_types *types_of(const struct og_typed *g)
     return out;
 }
 
-/* Those of all splits are of one; of batches that are handed over the run's own seeds are. */
+static int check_split(const struct og_session *s, const struct og_split *split, uint32_t type,
+                       struct og_err *err)
+{
+    const struct og_graph_types *g = s->facts.types;
+    for (int64_t k = 0; k < split->n; k++) {
+        const uint32_t t = og__graph_type(g, split->ids[k]);
+        if (t != type)
+            return og__fail(err, -ENOTSUP, "keep those of one type",
+                            "%s: nodes of two types to learn from, %s and %s", s->facts.ds->path,
+                            g->type[type].name, g->type[t].name);
+    }
+    return 0;
+}
+
+/* Seeds are of one type, those of all splits; of batches that are handed over those of each, as the
+ * run's own may be others than the dataset's. */
 static int find_target(struct og_session *s, struct og_err *err)
 {
     struct og_graph_types *g = s->facts.types;
-    const int splits = s->config.handover.n > 0 ? 1 : OG__SPLITS;
+    int rc = 0;
     g->target = og__graph_type(g, s->facts.split[OG__TRAIN].ids[0]);
-    for (int i = 0; i < splits; i++)
-        for (int64_t k = 0; k < s->facts.split[i].n; k++) {
-            const uint32_t t = og__graph_type(g, s->facts.split[i].ids[k]);
-            if (t != g->target)
-                return og__fail(err, -ENOTSUP, "keep those of one type",
-                                "%s: nodes of two types to learn from, %s and %s",
-                                s->facts.ds->path, g->type[g->target].name, g->type[t].name);
-        }
-    return 0;
+    for (int i = 0; rc == 0 && i < OG__SPLITS; i++) {
+        const struct og_split *split = &s->facts.split[i];
+        const bool own = s->config.handover.n > 0 && split->n > 0;
+        rc = check_split(s, split, own ? og__graph_type(g, split->ids[0]) : g->target, err);
+    }
+    return rc;
 }
 
 /* Without rows nothing is known of a type's nodes: unless --embedding learns it, or did. */
