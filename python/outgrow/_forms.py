@@ -1,6 +1,7 @@
 """The forms in which a Loader yields its batches. Each is a function from the extension's Batch, whose arrays are handed
 on without a copy; frameworks are imported when a form of theirs is asked for."""
 import collections.abc
+import itertools
 import typing
 
 import numpy as np
@@ -44,7 +45,9 @@ class Edges(typing.NamedTuple):
 
     edge_index   int64 [2, E]
     hops         list of Hop: destinations are the first n_dst ids of the destination's type, sources the first n_src of the source's
-    pairs        of links: int64 [2, P] positions, the first n_positive are edges, the next n_negative are not; else None
+    pairs        of links: int64 [2, P] positions, the first n_positive are edges, the next n_negative are not, P may be 0; behind
+                 these, in evaluation, rivals: of edge 0, of edge 1, ..., as many each, that keep its source, then as many that keep its
+                 destination; in the place of one that is an edge too stands the edge itself. Of nodes None
     n_positive, n_negative
     """
     edge_index: typing.Any
@@ -62,25 +65,24 @@ def hops_of(batch, convert):
     return hops_from(batch.hops, convert)
 
 
-def types_of(batch, convert):
+def types_of(types, convert):
     """{type: Nodes}"""
-    return {name: Nodes(convert(ids), convert(x), n) for name, n, ids, x in batch.types}
+    return {name: Nodes(convert(ids), convert(x), n) for name, n, ids, x in types}
 
 
 def pairs_of(batch):
-    """Relation number -> int64 [2, P], n_positive, n_negative; pairs of a relation stand in the batch's order: edges first."""
+    """Of each relation int64 [2, P], n_positive, n_negative; pairs of a relation stand in the batch's order: edges first."""
     if batch.pairs is None:
-        return {}
+        return itertools.repeat((None, 0, 0))
     pairs, of = np.asarray(batch.pairs), np.asarray(batch.pair_relation)
     kinds = np.repeat([0, 1, 2], [batch.n_positive, batch.n_negative, len(of) - batch.n_positive - batch.n_negative])
-    return {int(r): (pairs[:, of == r], *(int(((of == r) & (kinds == k)).sum()) for k in (0, 1))) for r in np.unique(of)}
+    return [(pairs[:, of == r], *(int(((of == r) & (kinds == k)).sum()) for k in (0, 1))) for r in range(len(batch.relations))]
 
 
 def relations_of(batch, convert):
     """{(source, name, destination): Edges}"""
-    pairs = pairs_of(batch)
-    return {(source, name, destination): Edges(convert(edge_index), hops_from(hops, convert), *pairs.get(r, (None, 0, 0)))
-            for r, (source, name, destination, edge_index, hops) in enumerate(batch.relations)}
+    return {(source, name, destination): Edges(convert(edge_index), hops_from(hops, convert), *pairs)
+            for (source, name, destination, edge_index, hops), pairs in zip(batch.relations, pairs_of(batch))}
 
 
 def draws_once(hops):
@@ -126,12 +128,12 @@ class Arrays(collections.abc.Mapping):
         x = batch.x
         self.x, self.dtype = numpy_of(x), None if x is None else x.dtype
         self.ids, self.y = numpy_of(batch.ids), numpy_of(batch.y)
-        if batch.types is None:
+        if (types := batch.types) is None:
             self.edge_index, self.pairs, self.hops = numpy_of(batch.edge_index), numpy_of(batch.pairs), hops_of(batch, numpy_of)
         else:
             del self.x
-            self.dtype = {name: None if x is None else x.dtype for name, _, _, x in batch.types}
-            self.types, self.relations = types_of(batch, numpy_of), relations_of(batch, numpy_of)
+            self.dtype = {name: None if x is None else x.dtype for name, _, _, x in types}
+            self.types, self.relations = types_of(types, numpy_of), relations_of(batch, numpy_of)
         for name in self.NUMBERS:
             setattr(self, name, getattr(batch, name))
 
@@ -184,7 +186,8 @@ def make_pyg():
 
     def pyg(batch):
         """What NeighborLoader yields; of links what LinkNeighborLoader does."""
-        return of_types(batch) if batch.types else of_one(batch)
+        types = batch.types
+        return of_types(batch, types) if types else of_one(batch)
 
     def set_labels(store, pairs, n_positive, n_negative):
         n = n_positive + n_negative
@@ -198,9 +201,9 @@ def make_pyg():
         if edges.pairs is not None:
             set_labels(store, torch.from_numpy(edges.pairs), edges.n_positive, edges.n_negative)
 
-    def of_types(batch):
+    def of_types(batch, types):
         data = classes.HeteroData()
-        for name, nodes in types_of(batch, tensor_of).items():
+        for name, nodes in types_of(types, tensor_of).items():
             store = data[name]
             store.n_id, store.num_nodes = nodes.ids, nodes.n[-1]
             store.num_sampled_nodes = [nodes.n[0], *(b - a for a, b in zip(nodes.n, nodes.n[1:]))]
@@ -283,8 +286,8 @@ def make_dgl():
                 block.edges[relation].data["weight"] = hop.weight
         return block
 
-    def of_types(batch):
-        types, relations = types_of(batch, tensor_of), relations_of(batch, tensor_of)
+    def of_types(batch, types):
+        types, relations = types_of(types, tensor_of), relations_of(batch, tensor_of)
         list_ = [typed_block(h, types, relations) for h in reversed(range(len(next(iter(types.values())).n) - 1))]
         for name, nodes in types.items():
             if nodes.x is not None:
@@ -297,8 +300,8 @@ def make_dgl():
     def blocks(batch):
         """input_nodes, output_nodes, blocks, as dgl.dataloading.DataLoader yields them; features are
         blocks[0].srcdata["feat"], labels blocks[-1].dstdata["label"]; with types each of the type's."""
-        if batch.types:
-            return of_types(batch)
+        if types := batch.types:
+            return of_types(batch, types)
         ids = tensor_of(batch.ids)
         list_ = [block_of(hop, ids) for hop in reversed(hops_of(batch, tensor_of))]
         if (x := tensor_of(batch.x)) is not None:

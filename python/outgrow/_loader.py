@@ -10,7 +10,7 @@ from . import _outgrow
 from ._calls import Bar, tell, watched
 from ._errors import BudgetError, Error, OptionError
 from ._forms import MAKERS
-from ._meta import meta_of, ranges_of, relations_of
+from ._meta import meta_of, relation_names, type_ranges
 from ._options import one_of, text_of, texts_of
 
 # What PyG's NeighborLoader and PyTorch's DataLoader take that makes no difference here.
@@ -18,40 +18,49 @@ NOT_NEEDED = {"num_workers", "persistent_workers", "prefetch_factor", "pin_memor
 SPLITS = ("train", "valid", "test")
 
 
-def seeds_of(nodes):
-    """int64 [n] of node ids, from ids or a mask, a tensor or an array or a list."""
+def ids_of(nodes, n):
+    """int64 [n] of node ids, from ids or a mask of n nodes, a tensor or an array or a list."""
     if hasattr(nodes, "detach"):
         nodes = nodes.detach().cpu().numpy()
     nodes = np.asarray(nodes)
     if nodes.dtype == bool:
+        if nodes.shape != (n,):
+            raise OptionError(f"seeds: a mask {list(nodes.shape)}, of {n} nodes", "give a mask of as many, or ids")
         nodes = np.flatnonzero(nodes)
     if nodes.ndim != 1 or (nodes.dtype.kind not in "iu" and nodes.size > 0):
         raise OptionError(f"seeds: {nodes.dtype} {list(nodes.shape)}", "give ids of nodes, integers [n], or a mask, bool [N]")
     return np.ascontiguousarray(nodes, dtype=np.int64)
 
 
-def seeds_of_type(dataset, name, nodes):
-    """Ids of the whole graph, from those within a type, a mask of it, or None: all."""
-    ranges = ranges_of(meta_of(dataset))
+def seeds_of(about, nodes):
+    """Ids of the whole graph, from ids or a mask of it; with types from (type, ids or a mask within it, or None: all)."""
+    ranges = type_ranges(about)
+    named = isinstance(nodes, tuple) and len(nodes) == 2 and isinstance(nodes[0], str)
+    if not ranges and not named:
+        return ids_of(nodes, about["num_nodes"])
+    if not named:
+        raise OptionError("seeds: of which type?", f"give (type, ids), the type one of {', '.join(ranges)}")
+    name, nodes = nodes
     if name not in ranges:
-        raise OptionError(f"seeds: {dataset} has no nodes of type {name!r}", f"its types: {', '.join(ranges)}" if ranges else "it has no types: give ids alone")
+        raise OptionError(f"seeds: there are no nodes of type {name!r}", f"types: {', '.join(ranges)}" if ranges else "the graph has none: give ids alone")
     first, end = ranges[name]
-    ids = np.arange(end - first) if nodes is None else seeds_of(nodes)
+    ids = np.arange(end - first) if nodes is None else ids_of(nodes, end - first)
     if len(ids) and not 0 <= ids.min() <= ids.max() < end - first:
         raise OptionError(f"seeds: not all of 0 .. {end - first - 1}", f"give ids within the type {name}")
     return ids + first
 
 
-def fanout_of(dataset, fanout):
-    """Of a dict, by relations as PyTorch Geometric has it, the option's text."""
-    if not hasattr(fanout, "items"):
-        return fanout
+def fanout_of(about, fanout):
+    """Of a dict by relations, as PyTorch Geometric has it, the option's text."""
+    relations = relation_names(about)
+    if not relations:
+        raise OptionError("fanout: by relations, of a graph without types", "give the numbers alone: [10, 10]")
     named = {name if isinstance(name, str) else "__".join(name): numbers for name, numbers in fanout.items()}
-    missing = [r for r in relations_of(meta_of(dataset)) if "__".join(r) not in named and r[1] not in named]
+    missing = [r for r in relations if "__".join(r) not in named and r[1] not in named]
     if missing:
         raise OptionError(f"fanout: none of {missing[0]}", "give numbers of every relation, or fanout=\"10,10;cites=15,10\": the first part is all others'")
     texts = {name: text_of("fanout", numbers) for name, numbers in named.items()}
-    hops = next(iter(texts.values()), "").count(",") + 1
+    hops = next(iter(texts.values())).count(",") + 1
     return ";".join([",".join(["1"] * hops), *(f"{name}={text}" for name, text in texts.items())])  # the first part is nobody's
 
 
@@ -85,7 +94,7 @@ class Loader:
     policy        which rows the cache keeps: "auto" measures, "belady" knows the future, ... (docs/policies.md)
     split         "train", "valid" or "test": whose neighbourhoods
     seeds         or those of these nodes: ids or a mask; alias input_nodes, which may also be the name of a split. With types
-                  (type, ids or a mask within it, or None: all of it)
+                  (type, ids or a mask within it, or None: all of it); input_nodes may be the type's name alone
     form          "pyg": torch_geometric.data.Data as NeighborLoader yields it: x, edge_index, y (of the seeds), n_id,
                   batch_size, num_sampled_nodes, num_sampled_edges; nodes draw their neighbours once a batch (draw="once"), so
                   that one edge_index, with trim_to_layer or without, serves all layers. With types a HeteroData
@@ -190,20 +199,23 @@ class Loader:
         fanout = one_of("fanout", fanout, None, "num_neighbors", num_neighbors)
         if fanout is None:
             raise OptionError("fanout: not given", "fanout=[10, 10]: neighbours a node in each hop, the first nearest the seeds")
-        fanout = fanout_of(dataset, fanout)
+        if hasattr(fanout, "items"):
+            fanout = fanout_of(meta_of(dataset), fanout)
         batch = one_of("batch", batch, 1000, "batch_size", batch_size)
+        if isinstance(input_nodes, str) and input_nodes not in SPLITS and input_nodes in type_ranges(meta_of(dataset)):
+            input_nodes = input_nodes, None
         if isinstance(input_nodes, str):
             split, input_nodes = one_of("split", split, "train", "input_nodes", input_nodes), None
         seeds = one_of("seeds", seeds, None, "input_nodes", input_nodes)
-        if isinstance(seeds, tuple) and seeds and isinstance(seeds[0], str):
-            seeds = seeds_of_type(dataset, *seeds)
+        if seeds is not None:
+            seeds = seeds_of(meta_of(dataset), seeds)
         if seeds is not None and split != "train":
             raise OptionError(f"split: {split!r} and seeds stand for the same", "give one of them")
         texts = texts_of({"fanout": fanout, "batch": batch, "memory": memory, "policy": policy, "epochs": epochs,
                           "eval_every": eval_every, **options_for(form, options)})
         self._watch = _outgrow.Watch()
         self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split if seeds is None else None,
-                               None if seeds is None else seeds_of(seeds), hold, step_seconds or 0.0, bool(eval_every), watch=self._watch)
+                               seeds, hold, step_seconds or 0.0, bool(eval_every), watch=self._watch)
         self._epoch = 0  # that iterating began last
         self._turn = 0   # number of the iteration that may go on
         self._restored = False

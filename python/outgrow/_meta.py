@@ -14,7 +14,7 @@ def meta_of(dataset):
         raise FileError(f"{error.filename}: {error.strerror}", "name a folder made by outgrow.write or outgrow.import_", -error.errno) from error
 
 
-def ranges_of(about):
+def type_ranges(about):
     """{type: (first, end)} of the ids that nodes of each type have in the whole graph; {} where nodes have no types."""
     ranges, first = {}, 0
     for of in about.get("node_types", ()):
@@ -23,6 +23,6 @@ def ranges_of(about):
     return ranges
 
 
-def relations_of(about):
+def relation_names(about):
     """(source, name, destination) of each relation, in their order."""
     return [(r["source"], r["name"], r["destination"]) for r in about.get("relations", ())]

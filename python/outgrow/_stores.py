@@ -5,7 +5,7 @@ import numpy as np
 
 from ._errors import FileError
 from ._forms import import_for
-from ._meta import meta_of, ranges_of, relations_of
+from ._meta import meta_of, relation_names, type_ranges
 
 NODE = "node"
 EDGE = (NODE, "to", NODE)
@@ -24,15 +24,16 @@ def array_in(dataset, name, about):
         raise FileError(f"{path}: {error.strerror}", "`outgrow verify` checks a dataset", -(error.errno or 0)) from error
 
 
-class Part:
-    """Nodes of one type: arrays by the name that PyTorch Geometric has for them; of [first, end) of the array's rows."""
+def is_there(dataset, name, about):
+    return name in about.get("files", {}) or os.path.exists(os.path.join(dataset, f"{name}.npy"))
 
-    def __init__(self, dataset, about, x, first=0, end=None, bf16=False, labelled=True):
-        self.arrays, self.bf16, self.n = {}, bf16, end
-        if x:
-            self.arrays["x"] = array_in(dataset, x, about)
-        if labelled:
-            self.arrays["y"] = array_in(dataset, "labels", about)[first:end]
+
+class Part:
+    """Nodes of one type: how many, and arrays by the name that PyTorch Geometric has for them."""
+
+    def __init__(self, n, x, y, dtype):
+        self.n, self.bf16 = n, dtype == "bf16"
+        self.arrays = {name: array for name, array in (("x", x), ("y", y)) if array is not None}
 
     def rows(self, torch, name, index):
         """A copy of rows, for the file is not to be written to."""
@@ -42,18 +43,25 @@ class Part:
         return torch.from_numpy(got.view(np.int16)).view(torch.bfloat16) if self.bf16 and name == "x" else torch.from_numpy(got)
 
 
+def type_of_seeds(dataset, about, ranges):
+    for split in SPLITS:
+        if is_there(dataset, split, about) and len(ids := array_in(dataset, split, about)):
+            return next(name for name, (first, end) in ranges.items() if first <= ids[0] < end)
+
+
 def parts_of(dataset, about):
-    """{type: Part}; those that have labels are of the type that has the seeds."""
-    ranges = ranges_of(about)
+    """{type: Part}; labels are those of the type that has the seeds."""
+    def rows(name, wanted=True):
+        return array_in(dataset, name, about) if wanted else None
+    ranges = type_ranges(about)
     if not ranges:
-        part = Part(dataset, about, "features", bf16=about.get("feature_dtype") == "bf16")
-        part.n = len(part.arrays["x"])
-        return {NODE: part}
-    seed = next((int(ids[0]) for ids in (array_in(dataset, name, about) for name in SPLITS) if len(ids)), -1)
-    labels = "labels" in about["checksums"] or os.path.exists(os.path.join(dataset, "labels.npy"))
-    return {name: Part(dataset, about, f"features_{t}" if of.get("feature_dim") else None, *ranges[name],
-                       bf16=of.get("feature_dtype") == "bf16", labelled=labels and ranges[name][0] <= seed < ranges[name][1])
-            for t, (name, of) in enumerate(zip(ranges, about["node_types"]))}
+        return {NODE: Part(about["num_nodes"], rows("features"), rows("labels"), about.get("feature_dtype"))}
+    labelled = type_of_seeds(dataset, about, ranges) if is_there(dataset, "labels", about) else None
+    parts = {}
+    for t, (of, (name, (first, end))) in enumerate(zip(about["node_types"], ranges.items())):
+        y = rows("labels")[first:end] if name == labelled else None
+        parts[name] = Part(end - first, rows(f"features_{t}", of.get("feature_dim", 0) > 0), y, of.get("feature_dtype"))
+    return parts
 
 
 def stores(dataset):
@@ -70,7 +78,7 @@ def stores(dataset):
     dataset = os.fspath(dataset)
     about = meta_of(dataset)
     parts = parts_of(dataset, about)
-    files = {relation: f"rel{r}_" for r, relation in enumerate(relations_of(about))} or {EDGE: ""}
+    files = {relation: f"rel{r}_" for r, relation in enumerate(relation_names(about))} or {EDGE: ""}
 
     class Features(data.FeatureStore):
         def _put_tensor(self, tensor, attr):
@@ -104,7 +112,6 @@ def stores(dataset):
             return torch.from_numpy(indices), torch.from_numpy(indptr)
 
         def get_all_edge_attrs(self):
-            size = {name: part.n - (ranges_of(about).get(name, (0, 0))[0]) for name, part in parts.items()}
-            return [data.EdgeAttr(relation, "csc", is_sorted=True, size=(size[relation[0]], size[relation[2]])) for relation in files]
+            return [data.EdgeAttr(relation, "csc", is_sorted=True, size=(parts[relation[0]].n, parts[relation[2]].n)) for relation in files]
 
     return Features(), Graph()

@@ -5,12 +5,10 @@ import json
 import os
 import shutil
 
-import numpy as np
-
-from ._arrays import PIECE, edges_of, is_bf16, labels_of, nodes_of, rows_of, save
+from ._arrays import edges_of, is_bf16, labels_of, nodes_of, rows_of, save
 from ._calls import import_
 from ._errors import FileError, OptionError
-from ._write_typed import SPLITS, narrow, of_hetero, save_typed
+from ._write_typed import SPLITS, all_bf16, constant, of_hetero, of_one_type, save_typed
 
 
 def of_data(data):
@@ -48,13 +46,7 @@ def folder_beside(path):
         os.close(fd)
 
 
-def no_labels(n):
-    """-1 for each node."""
-    for at in range(0, n, PIECE // 8):
-        yield np.full(min(n - at, PIECE // 8), -1)
-
-
-def meta_of(name, num_classes, regression):
+def said_of(name, num_classes, regression):
     meta = {"name": name, "num_classes": num_classes, "task": "node regression" if regression else None}
     return {key: value for key, value in meta.items() if value is not None}
 
@@ -65,7 +57,7 @@ def save_plain(folder, given, meta):
         json.dump(meta, f)
     save(f"{folder}/edges.npy", "edge_index", edges_of(given["edge_index"]))
     n = save(f"{folder}/feat.npy", "x", rows_of(given["x"], "x"))
-    save(f"{folder}/label.npy", "y", no_labels(n) if given["y"] is None else labels_of(given["y"]))
+    save(f"{folder}/label.npy", "y", constant(-1, n) if given["y"] is None else labels_of(given["y"]))
     if given["edge_weight"] is not None:
         save(f"{folder}/edge_weight.npy", "edge_weight", rows_of(given["edge_weight"], "edge_weight"))
     for key in SPLITS:
@@ -88,7 +80,8 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     options      those of `outgrow import`: memory="2G" bounds it, symmetrize=True adds reverse edges, feature_dtype="f16", ...
 
     With types of nodes and relations edge_index is {(source, name, destination): [2, E], ...}, edge_weight likewise, x, y, train, valid
-    and test are {type: ...}, and ids are those within a type; labels and splits are of one type, and types may have no x.
+    and test are {type: ...}, and ids are those within a type; labels and splits are of one type, and types may have no x. One type with
+    one relation is a graph without types.
 
     Arrays are NumPy's or PyTorch's. Any of them may be an iterator of chunks instead, each [2, e] for edge_index and of rows for
     the others: then no more than a chunk is in memory, besides what `memory` allows the import. Meanwhile the disk holds it
@@ -98,14 +91,19 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     given = {"edge_index": edge_index, "x": x, "y": y, "train": train, "valid": valid, "test": test, "edge_weight": edge_weight, "num_nodes": num_nodes}
     if data is not None:
         given |= {key: value for key, value in of_data(data).items() if given[key] is None}
-    typed = hasattr(given["edge_index"], "items")
-    for key, hint in ("edge_index", "give [2, E]: all sources, then all destinations"), ("x", "give [N, F]; a column of ones serves"):
-        if given[key] is None and not (typed and key == "x"):
-            raise OptionError(f"{key}: not given", hint)
+    if given["edge_index"] is None:
+        raise OptionError("edge_index: not given", "give [2, E]: all sources, then all destinations")
+    plain = of_one_type(given)
+    if plain and plain["x"] is None:
+        raise OptionError("x: not given", "give [N, F]; a column of ones serves")
     if os.path.lexists(path):
         raise FileError(f"{path}: it exists", "choose another folder, or remove it", -17)
-    if narrow(given) if typed else is_bf16(given["x"]):
+    if is_bf16(plain["x"]) if plain else all_bf16(given):
         options.setdefault("feature_dtype", "bf16")
     with folder_beside(path) as folder:
-        (save_typed if typed else save_plain)(folder, given, meta_of(name or os.path.basename(path), num_classes, regression))
+        said = said_of(name or os.path.basename(path), num_classes, regression)
+        if plain:
+            save_plain(folder, plain, said)
+        else:
+            save_typed(folder, given, said)
         return import_("npy", folder, path, progress=progress, **options)

@@ -7,6 +7,7 @@ from ._arrays import PIECE, edges_of, is_bf16, is_iterator, labels_of, nodes_of,
 from ._errors import OptionError
 
 SPLITS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
+OF_TYPES = "x", "y", "num_nodes", *SPLITS
 
 
 def of_hetero(data):
@@ -15,17 +16,41 @@ def of_hetero(data):
         return {kind: store[name] for kind, store in stores if name in store} or None
     nodes, edges = list(zip(data.node_types, data.node_stores)), list(zip(data.edge_types, data.edge_stores))
     given = {name: of(edges, name) for name in ("edge_index", "edge_weight")} | {name: of(nodes, name) for name in ("x", "y")}
-    return given | {split: of(nodes, mask) for split, mask in SPLITS.items()} | {"num_nodes": {name: store.num_nodes for name, store in nodes}}
+    counts = {name: store.num_nodes for name, store in nodes if store.num_nodes is not None}
+    return given | {split: of(nodes, mask) for split, mask in SPLITS.items()} | {"num_nodes": counts}
 
 
-def check_keys(given, types, relations):
-    """Names that are used, and one type for all labels and seeds."""
-    for key in "x", "y", "num_nodes", *SPLITS:
+# ---- what is given ----
+
+def check_name(name):
+    good = isinstance(name, str) and 0 < len(name.encode()) <= 63 and not name.startswith(".") and "__" not in name
+    if not good or any(c in "/,;:=\x7f" or c < " " for c in name):
+        raise OptionError(f"{name!r} cannot be the name of a type or a relation",
+                          "1 to 63 bytes, without / , ; : = and __, which names are joined by, and no . in front")
+
+
+def names_of(given):
+    """Types, in the order in which num_nodes, x and edge_index name them, and relations."""
+    for key in "edge_weight", *OF_TYPES:
+        if given[key] is not None and not hasattr(given[key], "items"):
+            raise OptionError(f"{key}: not by types, as edge_index is", f"give {key}={{{'relation' if key == 'edge_weight' else 'type'}: ...}}")
+    relations = list(given["edge_index"])
+    for relation in relations:
+        if not (isinstance(relation, tuple) and len(relation) == 3):
+            raise OptionError(f"edge_index: {relation!r} names no relation", "give {(source, name, destination): [2, E], ...}")
+    names = [*(given["num_nodes"] or ()), *(given["x"] or ()), *(end for s, _, d in relations for end in (s, d))]
+    for name in [*names, *(name for _, name, _ in relations)]:
+        check_name(name)
+    return list(dict.fromkeys(names)), relations
+
+
+def labelled_type(given, types, relations):
+    """The one type that labels and seeds are of."""
+    for key in OF_TYPES:
         for name in given[key] or ():
             if name not in types:
                 raise OptionError(f"{key}: {name!r} is no type", f"types that edge_index, x and num_nodes name: {', '.join(types)}")
-    weights = given["edge_weight"]
-    if weights and set(weights) != set(relations):
+    if given["edge_weight"] and set(given["edge_weight"]) != set(relations):
         raise OptionError("edge_weight: not of the relations that edge_index has", "give weights of all relations, or of none")
     labelled = {name for key in ("y", *SPLITS) for name in given[key] or ()}
     if len(labelled) > 1:
@@ -33,28 +58,33 @@ def check_keys(given, types, relations):
     return next(iter(labelled), None)
 
 
-def types_of(given):
-    """In the order in which num_nodes, x and edge_index name them."""
-    relations = list(given["edge_index"])
-    for relation in relations:
-        if not (isinstance(relation, tuple) and len(relation) == 3):
-            raise OptionError(f"edge_index: {relation!r} names no relation", "give {(source, name, destination): [2, E], ...}")
-    names = [*(given["num_nodes"] or ()), *(given["x"] or ()), *(end for s, _, d in relations for end in (s, d))]
-    return list(dict.fromkeys(names)), relations
+def of_one_type(given):
+    """Of one type and one relation the arguments of a graph without types, which it is; else None."""
+    if not hasattr(given["edge_index"], "items"):
+        return given
+    types, relations = names_of(given)
+    if len(types) > 1 or len(relations) > 1:
+        return None
+    labelled_type(given, types, relations)
+    return {key: next(iter(value.values()), None) if value is not None else None for key, value in given.items()}
 
 
 def within(ids, n, what):
+    if ids.size and ids.dtype.kind not in "iu":
+        raise OptionError(f"{what}: {ids.dtype}", "give ids, integers")
     if ids.size and not 0 <= ids.min() <= ids.max() < n:
         raise OptionError(f"{what}: not all of 0 .. {n - 1}", "give ids within the type")
     return ids
 
 
+# ---- nodes ----
+
 class Ranges:
-    """Where the ids of each type begin and end: `first`, `end`; how many in all: `nodes`."""
+    """Where the ids of each type begin and end: `first`, `end`; how many of each, and in all."""
 
     def __init__(self, counts):
         ends = np.cumsum([*counts.values()], dtype=np.int64)
-        self.end = dict(zip(counts, ends.tolist()))
+        self.count, self.end = counts, dict(zip(counts, ends.tolist()))
         self.first = {name: self.end[name] - n for name, n in counts.items()}
         self.nodes = int(ends[-1])
 
@@ -71,80 +101,97 @@ def save_rows(folder, given, types):
         if None not in (n, said) and n != said:
             raise OptionError(f"x of {name}: {n} rows, for {said} nodes", "give a row a node")
         counts[name] = said if n is None else n
+        if counts[name] < 1:
+            raise OptionError(f"{name}: no nodes", "leave the type out")
     return counts
 
 
 def constant(value, n, dtype=np.int64, width=()):
-    for at in range(0, n, PIECE // 8):
-        yield np.full((min(n - at, PIECE // 8), *width), value, dtype)
+    """n rows, in pieces."""
+    rows = max(1, PIECE // (np.dtype(dtype).itemsize * int(np.prod(width))))
+    for at in range(0, n, rows):
+        yield np.full((min(n - at, rows), *width), value, dtype)
 
+
+def labels_around(labels, ranges, name, values):
+    """Of all nodes: those of one type, none of the others'; values: any number, else classes, or several labels each."""
+    def wide(rows):
+        if rows.dtype.kind in "iub" and rows.ndim == 1:
+            return rows.astype(np.float64 if values else np.int64)
+        return rows
+    rows = map(wide, labels_of(labels))
+    first = next(rows, np.empty(0, np.int64))
+    floats = first.dtype.kind == "f" and (values or first.ndim == 1)
+    none = np.nan if floats else 0 if first.ndim > 1 else -1
+    yield from constant(none, ranges.first[name], first.dtype, first.shape[1:])
+    yield first
+    n = len(first)
+    for more in rows:
+        n += len(more)
+        yield more
+    if n != ranges.count[name]:
+        raise OptionError(f"y of {name}: {n} rows, for {ranges.count[name]} nodes", "give a row a node, -1 = none")
+    yield from constant(none, ranges.nodes - ranges.end[name], first.dtype, first.shape[1:])
+
+
+def save_nodes(folder, given, ranges, name, values):
+    """Types of all; labels and splits, which are of one."""
+    save(f"{folder}/node_type.npy", "types", (part for t, n in enumerate(ranges.count.values()) for part in constant(t, n, np.int16)))
+    save(f"{folder}/label.npy", "y", constant(-1, ranges.nodes) if not given["y"] else labels_around(given["y"][name], ranges, name, values))
+    for key in SPLITS:
+        if given[key]:
+            ids = nodes_of(given[key][name], key)
+            save(f"{folder}/{key}.npy", key, (within(part, ranges.count[name], f"{key} of {name}").astype(np.int64) + ranges.first[name] for part in ids))
+
+
+# ---- edges ----
 
 def typed_edges(given, ranges, seen):
     """Rows (src, dst) of all relations, one behind the other, by ids of the whole; seen[relation] becomes how many."""
     for relation, value in given["edge_index"].items():
         source, _, destination = relation
-        what = f"edge_index of {relation}"
         seen[relation] = 0
         for rows in edges_of(value):
             for column, name in enumerate((source, destination)):
-                within(rows[:, column], ranges.end[name] - ranges.first[name], what)
+                within(rows[:, column], ranges.count[name], f"edge_index of {relation}")
             seen[relation] += len(rows)
             yield rows.astype(np.int64) + [ranges.first[source], ranges.first[destination]]
+        if seen[relation] == 0:
+            raise OptionError(f"edge_index of {relation}: no edges", "leave the relation out")
+
+
+def typed_weights(given, seen):
+    for relation, edges in seen.items():
+        n = 0
+        for rows in rows_of(given["edge_weight"][relation], "edge_weight"):
+            n += len(rows)
+            yield rows
+        if n != edges:
+            raise OptionError(f"edge_weight of {relation}: {n}, for {edges} edges", "give a weight an edge")
 
 
 def save_edges(folder, given, ranges, numbers):
     seen = {}
     save(f"{folder}/edges.npy", "edge_index", typed_edges(given, ranges, seen))
-    save(f"{folder}/edge_type.npy", "edge_index", (part for relation, n in seen.items()
-                                                   for part in constant(numbers[relation[1]], n, np.int16)))
+    save(f"{folder}/edge_type.npy", "edge_index", (part for (_, name, _), n in seen.items() for part in constant(numbers[name], n, np.int16)))
     if given["edge_weight"]:
-        save(f"{folder}/edge_weight.npy", "edge_weight",
-             (part for relation in seen for part in rows_of(given["edge_weight"][relation], "edge_weight")))
-
-
-def labels_around(labels, ranges, name):
-    """Of all nodes: those of one type, none of the others'."""
-    rows = labels_of(labels)
-    first = next(rows)
-    none = -1 if first.dtype.kind in "iub" and first.ndim == 1 else 0
-    dtype = np.int64 if none else first.dtype
-    yield from constant(none, ranges.first[name], dtype, first.shape[1:])
-    yield first.astype(dtype)
-    n = len(first)
-    for more in rows:
-        n += len(more)
-        yield more.astype(dtype)
-    if n != ranges.end[name] - ranges.first[name]:
-        raise OptionError(f"y of {name}: {n} rows, for {ranges.end[name] - ranges.first[name]} nodes", "give a row a node, -1 = none")
-    yield from constant(none, ranges.nodes - ranges.end[name], dtype, first.shape[1:])
-
-
-def save_nodes(folder, given, ranges, name):
-    """Labels, and whose they are: of one type."""
-    save(f"{folder}/label.npy", "y", constant(-1, ranges.nodes) if not given["y"] else labels_around(given["y"][name], ranges, name))
-    for key in SPLITS:
-        if given[key]:
-            n = ranges.end[name] - ranges.first[name]
-            ids = nodes_of(given[key][name], key)
-            save(f"{folder}/{key}.npy", key, (within(part, n, f"{key} of {name}").astype(np.int64) + ranges.first[name] for part in ids))
+        save(f"{folder}/edge_weight.npy", "edge_weight", typed_weights(given, seen))
 
 
 def save_typed(folder, given, meta):
-    types, relations = types_of(given)
-    labelled = check_keys(given, types, relations)
+    types, relations = names_of(given)
+    labelled = labelled_type(given, types, relations)
     ranges = Ranges(save_rows(folder, given, types))
     numbers = {name: i for i, name in enumerate(dict.fromkeys(name for _, name, _ in relations))}
-    save(f"{folder}/node_type.npy", "types", (part for t, name in enumerate(types)
-                                              for part in constant(t, ranges.end[name] - ranges.first[name], np.int16)))
     save_edges(folder, given, ranges, numbers)
-    save_nodes(folder, given, ranges, labelled)
+    save_nodes(folder, given, ranges, labelled, "task" in meta)
     names = {"node_types": [{"type": t, "name": name} for t, name in enumerate(types)],
              "edge_types": [{"edge_type": i, "name": name} for name, i in numbers.items()]}
     with open(f"{folder}/meta.json", "w") as f:
         json.dump(meta | names, f)
 
 
-def narrow(given):
-    """Whether all features are bf16, which NumPy has not."""
+def all_bf16(given):
+    """Of all types that have features: NumPy has no bf16."""
     x = (given["x"] or {}).values()
     return bool(x) and all(not is_iterator(value) and is_bf16(value) for value in x)

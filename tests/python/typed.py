@@ -136,12 +136,25 @@ def test_seeds_of_any_type():
                 assert batch.types["paper"].n[0] == batch.n_seeds and (batch.y >= 0).all()
     with outgrow.Loader("graph", input_nodes=("place", None), fanout=[3], form="arrays", shuffle=False) as loader:
         same("all", next(iter(loader)).types["place"].ids[:60], np.arange(60))
+    with outgrow.Loader("graph", input_nodes="place", fanout=[3], form="arrays", shuffle=False) as loader:
+        same("by name", next(iter(loader)).types["place"].ids[:60], np.arange(60))
+    with raises(outgrow.OptionError, "a mask [1799], of 1800 nodes"):
+        outgrow.Loader("graph", seeds=("author", mask[1:]), fanout=[3], form="arrays")
+    with raises(outgrow.OptionError, "of which type?", '(type, ids)'):
+        outgrow.Loader("graph", seeds=ids, fanout=[3], form="arrays")
     with raises(outgrow.OptionError, "no nodes of type 'nobody'", "paper, author, place, word"):
         outgrow.Loader("graph", seeds=("nobody", ids), fanout=[3], form="arrays")
     with raises(outgrow.OptionError, "not all of 0 .. 59", "within the type place"):
         outgrow.Loader("graph", seeds=("place", ids), fanout=[3], form="arrays")
-    with raises(outgrow.Error, "nodes of two types"):
-        outgrow.Loader("graph", seeds=[2999, 3000], fanout=[3], form="arrays")
+
+
+def test_a_split_is_of_one_type():
+    given = arrays_of_types()
+    outgrow.write("mixed", **given)
+    valid = np.load("mixed/valid.npy")
+    np.save("mixed/valid.npy", np.concatenate([valid[:-1], [TYPES["paper"] + 1]]))  # the last one is an author
+    with raises(outgrow.Error, "nodes of two types to learn from, paper and author"):
+        outgrow.Loader("mixed", fanout=[3], form="arrays", eval_every=1)
 
 
 def test_fanouts_by_relations():
@@ -153,6 +166,9 @@ def test_fanouts_by_relations():
                     assert np.diff(hop.indptr).max(initial=0) <= most
     with raises(outgrow.OptionError, "none of", "in"):
         outgrow.Loader("graph", fanout={r: [1] for r in RELATIONS[:-1]}, form="arrays")
+    outgrow.write("untyped", edge_index=[[0, 1], [1, 0]], x=np.ones((3, 1), np.uint8), train=[0])
+    with raises(outgrow.OptionError, "of a graph without types"):
+        outgrow.Loader("untyped", fanout={("node", "to", "node"): [1]}, form="arrays")
     with raises(outgrow.OptionError, "an adjacency has no types"):
         next(iter(outgrow.Loader("graph", fanout=[1], form="adjs")))
 
@@ -188,8 +204,6 @@ def test_links():
             assert batch.y is None
             total = 0
             for r, (relation, edges) in enumerate(batch.relations.items()):
-                if edges.pairs is None:
-                    continue
                 total += edges.n_positive
                 source, destination = (batch.types[name].ids for name in (relation[0], relation[2]))
                 pairs = list(zip(source[edges.pairs[0]].tolist(), destination[edges.pairs[1]].tolist()))
@@ -200,7 +214,7 @@ def test_links():
                 assert sum(pair in known[r] for pair in drawn) <= len(drawn) // 4
                 if batch.split == "valid":  # rivals: for the destination of each edge in turn, then for the source
                     rivals = np.array(drawn[edges.n_negative:]).reshape(2, edges.n_positive, 20, 2)
-                    ends = np.array(pairs[:edges.n_positive])
+                    ends = np.array(pairs[:edges.n_positive]).reshape(-1, 2)
                     assert (rivals[0, :, :, 0] == ends[:, :1]).all() and (rivals[1, :, :, 1] == ends[:, 1:]).all()
             assert total == batch.n_positive
 
@@ -250,10 +264,36 @@ def test_arrays_are_written():
                                ("y", {"author": np.zeros(1800, int)}, "author and paper"), ("train", {"paper": [3000]}, "not all of 0 .. 2999"),
                                ("num_nodes", {"paper": 3000}, "num_nodes: none of"), ("y", {"nobody": np.zeros(3, int)}, "'nobody' is no type"),
                                ("y", {"paper": [1, 2]}, "2 rows, for 3000 nodes"), ("num_nodes", TYPES | {"word": 3}, "400 rows, for 3 nodes"),
-                               ("edge_weight", {("paper", "cites", "paper"): np.ones(4000)}, "not of the relations")):
+                               ("edge_weight", {("paper", "cites", "paper"): np.ones(4000)}, "not of the relations"),
+                               ("edge_weight", given["edge_weight"] | {RELATIONS[1]: np.ones(3999)}, "3999, for 4000 edges"),
+                               ("edge_index", given["edge_index"] | {RELATIONS[1]: np.zeros((2, 0), int)}, "no edges"),
+                               ("edge_index", {("paper", "cites", "paper"): [[0.5], [1.0]]}, "float64"),
+                               ("edge_index", {("a/b", "cites", "paper"): [[0], [1]]}, "'a/b' cannot be the name"),
+                               ("num_nodes", TYPES | {"place": 0}, "place: no nodes"), ("train", {"paper": [0.5]}, "float64"),
+                               ("y", np.zeros(3000, int), "y: not by types"), ("y", {"paper": iter(())}, "0 rows, for 3000 nodes")):
         with raises(outgrow.OptionError, *words):
             outgrow.write("refused", **given | {key: value} | ({"edge_weight": None} if key == "edge_index" else {}))
     assert not [name for name in os.listdir(".") if name.startswith("refused")]
+
+
+def test_labels_of_others_are_none():
+    given = arrays_of_types()
+    rng = np.random.default_rng(1)
+    for name, y, none, more in (("narrow", rng.integers(0, 4, 3000).astype(np.uint8), -1, {}), ("values", rng.random(3000), np.nan, {"regression": True}),
+                                ("whole", rng.integers(0, 9, 3000), np.nan, {"regression": True}),
+                                ("several", (rng.random((3000, 3)) > 0.5).astype(np.float32), 0, {})):
+        outgrow.write(name, **given | {"y": {"paper": y}}, **more)
+        got = np.load(f"{name}/labels.npy").reshape(-1, *y.shape[1:])
+        assert np.allclose(got[:3000], y) and np.array_equal(np.unique(got[3000:]), [none], equal_nan=bool(more)), name
+
+
+def test_one_type_is_none():
+    given = arrays_of_types()
+    cites = RELATIONS[0]
+    outgrow.write("single", edge_index={cites: given["edge_index"][cites]}, x={"paper": given["x"]["paper"]}, y=given["y"], train=given["train"])
+    outgrow.write("plain", edge_index=given["edge_index"][cites], x=given["x"]["paper"], y=given["y"]["paper"], train=given["train"]["paper"])
+    for name in "indptr", "indices", "features", "labels", "train":
+        same(name, np.load(f"single/{name}.npy"), np.load(f"plain/{name}.npy"))
 
 
 def test_hetero_data_is_written():
