@@ -57,6 +57,8 @@ def save_plain(folder, given, meta):
         json.dump(meta, f)
     save(f"{folder}/edges.npy", "edge_index", edges_of(given["edge_index"]))
     n = save(f"{folder}/feat.npy", "x", rows_of(given["x"], "x"))
+    if given["num_nodes"] not in (None, n):
+        raise OptionError(f"x: {n} rows, for {given['num_nodes']} nodes", "give a row a node")
     save(f"{folder}/label.npy", "y", constant(-1, n) if given["y"] is None else labels_of(given["y"]))
     if given["edge_weight"] is not None:
         save(f"{folder}/edge_weight.npy", "edge_weight", rows_of(given["edge_weight"], "edge_weight"))
@@ -76,7 +78,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     train, valid, test   ids of nodes, or masks, bool [N]
     edge_weight  [E]
     num_classes  where it is more than y shows
-    num_nodes    with types, of those without features: {type: n}
+    num_nodes    with types {type: n}, of those without features; where there is x it has as many rows
     options      those of `outgrow import`: memory="2G" bounds it, symmetrize=True adds reverse edges, feature_dtype="f16", ...
 
     With types of nodes and relations edge_index is {(source, name, destination): [2, E], ...}, edge_weight likewise, x, y, train, valid

@@ -135,8 +135,8 @@ static int find_target(struct og_session *s, struct og_err *err)
     g->target = og__graph_type(g, s->facts.split[OG__TRAIN].ids[0]);
     for (int i = 0; rc == 0 && i < OG__SPLITS; i++) {
         const struct og_split *split = &s->facts.split[i];
-        const bool own = s->config.handover.n > 0 && split->n > 0;
-        rc = check_split(s, split, own ? og__graph_type(g, split->ids[0]) : g->target, err);
+        const bool by_itself = s->config.handover.n > 0 && split->n > 0;
+        rc = check_split(s, split, by_itself ? og__graph_type(g, split->ids[0]) : g->target, err);
     }
     return rc;
 }

@@ -294,6 +294,9 @@ def test_one_type_is_none():
     outgrow.write("plain", edge_index=given["edge_index"][cites], x=given["x"]["paper"], y=given["y"]["paper"], train=given["train"]["paper"])
     for name in "indptr", "indices", "features", "labels", "train":
         same(name, np.load(f"single/{name}.npy"), np.load(f"plain/{name}.npy"))
+    for edges, x, n in (given["edge_index"][cites], given["x"]["paper"], 2999), ({cites: given["edge_index"][cites]}, {"paper": given["x"]["paper"]}, {"paper": 2999}):
+        with raises(outgrow.OptionError, "3000 rows, for 2999 nodes"):
+            outgrow.write("refused", edge_index=edges, x=x, num_nodes=n)
 
 
 def test_hetero_data_is_written():
