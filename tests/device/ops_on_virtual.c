@@ -1,8 +1,8 @@
 #include "device/ops_on_virtual.h"
 
 #include "device/lent_memory.h"
+#include "device/tested_device.h"
 #include "nn/device/backend.h"
-#include "tested_device.h"
 
 static struct og_nn_backend *of_none;
 

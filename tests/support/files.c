@@ -1,6 +1,6 @@
 #include "support/files.h"
 
-#include "testing.h"
+#include "support/testing.h"
 
 #include <dirent.h>
 #include <fcntl.h>

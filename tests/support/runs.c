@@ -1,6 +1,6 @@
 #include "support/runs.h"
 
-#include "testing.h"
+#include "support/testing.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,88 @@
+"""DGL and PyTorch Geometric, by stand-ins: the scripts use nothing but what these have."""
+import json
+import os
+import shutil
+import sys
+
+import numpy as np
+
+from formats.support import csc, graph, imported, neutral, rng, run, same_graph, same_nodes, write
+
+
+class Tensor:
+    def __init__(self, array):
+        self.array = np.asarray(array)
+
+    def numpy(self):
+        return self.array
+
+
+class Bag:
+    def __init__(self, **things):
+        self.__dict__.update(things)
+
+
+def test_export_of_values_and_edges():
+    """Values stay values, and lists of edges and `symmetric` come back."""
+    g = graph()
+    for columns in 1, 2:
+        values = rng.normal(size=(g["n"], columns)).astype(np.float32)
+        values[g["train"][0]] = np.nan
+        lists = {s: rng.integers(0, g["n"], (7, 2)) for s in ("train", "valid", "test")}
+        neutral("src", {**g, "label": values}, **{s + "_edges": a for s, a in lists.items()})
+        with open("src/meta.json", "w") as f:
+            json.dump({"task": "node regression", "symmetric": True}, f)
+        run("import", "npy", "src", "d", "--quiet")
+        for fmt in "npy", "graphbolt":
+            run("export", fmt, "d", "exported", "--quiet")
+            want = values.copy()
+            if fmt == "graphbolt":
+                for split in lists:
+                    np.testing.assert_array_equal(np.load(f"exported/set/{split}_labels.npy"), values[g[split]])
+                want[~np.isin(np.arange(g["n"]), np.concatenate([g[s] for s in lists]))] = np.nan
+            got = imported(fmt, "exported")
+            assert got["meta"]["task"] == "node regression" and not got["meta"]["multi_label"]
+            np.testing.assert_array_equal(got["labels"], want)
+            if fmt == "npy":
+                assert got["meta"]["symmetric"]
+                for split in lists:
+                    np.testing.assert_array_equal(got[split + "_edges"], lists[split])
+            shutil.rmtree("exported")
+        shutil.rmtree("d")
+        shutil.rmtree("src")
+
+
+def test_export_without_labels():
+    """What `export npy` writes of a graph without labels is taken, and the want of labels told."""
+    write("edges.txt", "0 1\n1 2\n2 0\n")
+    run("import", "edgelist", "edges.txt", "d", "--quiet")
+    run("export", "npy", "d", "exported", "--quiet")
+    assert not os.path.exists("exported/label.npy")
+    got = imported("npy", "exported")
+    assert "labels" not in got and got["meta"]["num_classes"] == 0 and (got["features"] == 1).all()
+    same_graph(got, csc([0, 1, 2], [1, 2, 0], 3))
+    assert "no label.npy" in run("import", "npy", "exported", "again").stderr
+
+
+def test_exporters():
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "examples"))
+    import export_dgl
+    import export_pyg
+    import mag240m_splits
+    g = graph()
+    weight = rng.random(4000).astype(np.float32)
+    masks = {f"{split}_mask": Tensor(np.isin(np.arange(g["n"]), g[ours]))
+             for split, ours in (("train", "train"), ("val", "valid"), ("test", "test"))}
+    for split in "train", "valid", "test":
+        g[split] = np.sort(g[split])
+    export_dgl.export(Bag(edges=lambda order: (Tensor(g["src"]), Tensor(g["dst"])),
+                          ndata={"feat": Tensor(g["feat"]), "label": Tensor(g["label"]), **masks},
+                          edata={"weight": Tensor(weight)}), "dgl")
+    export_pyg.export(Bag(edge_index=Tensor(np.stack([g["src"], g["dst"]])), x=Tensor(g["feat"]),
+                          y=Tensor(g["label"]), edge_weight=Tensor(weight), **masks), "pyg")
+    for name in "dgl", "pyg":
+        got = imported("npy", name)
+        same_graph(got, csc(g["src"], g["dst"], g["n"], weight), True)
+        same_nodes(got, g, g["label"])
+    mag240m_splits.save({"train": [1, 2], "valid": [3], "test-dev": [4], "test-challenge": [5]}, ".")
+    assert [np.load(f"{s}.npy").tolist() for s in ("train", "valid", "test")] == [[1, 2], [3], [4]]

@@ -1,0 +1,292 @@
+/* Graphs on disk in any layout, and their batches beside those of memory. */
+#ifndef OG_TOPOLOGY_FIXTURE_H
+#define OG_TOPOLOGY_FIXTURE_H
+
+#include "sample/samplers_all.h"
+#include "support/own_folder.h"
+
+#include "base/file.h"
+#include "base/thread.h"
+#include "dataset/on_disk.h"
+#include "io/engine.h"
+#include "plan/plan.h"
+#include "sample/sample.h"
+#include "support/draws.h"
+#include "train/hotness.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+static const char *path_in(const char *name)
+{
+    static char paths[4][600];
+    static unsigned turn;
+    char *path = paths[turn++ % 4];
+    snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
+    return path;
+}
+
+/* ---- graphs ---- */
+
+struct graph {
+    int64_t n, *indptr;
+    int32_t *indices; /* ascending and distinct within each list */
+};
+
+/* Degrees of all kinds: none, a few, more than a block, one hub that lists `hub` nodes. */
+static inline struct graph make_graph(int64_t n, int64_t hub)
+{
+    struct graph g = {.n = n, .indptr = malloc((size_t)(n + 1) * 8)};
+    g.indptr[0] = 0;
+    for (int64_t v = 0; v < n; v++) {
+        int64_t degree =
+            test_scramble((uint32_t)v) % 5 == 0 ? 0 : test_scramble((uint32_t)v + 9) % 24;
+        degree = v % 97 == 13 ? 300 : degree;
+        degree = v == 1 ? hub : degree;
+        g.indptr[v + 1] = g.indptr[v] + OG_MIN(degree, n);
+    }
+    g.indices = malloc((size_t)g.indptr[n] * 4);
+    for (int64_t v = 0; v < n; v++) {
+        int64_t degree = g.indptr[v + 1] - g.indptr[v];
+        for (int64_t i = 0; i < degree; i++) { /* one of each of `degree` equal parts of all ids */
+            int64_t low = i * n / degree;
+            int64_t width = (i + 1) * n / degree - low;
+            g.indices[g.indptr[v] + i] =
+                (int32_t)(low + test_scramble((uint32_t)(v * 31 + i)) % (uint32_t)width);
+        }
+    }
+    return g;
+}
+
+static inline void free_graph(struct graph *g)
+{
+    free(g->indptr);
+    free(g->indices);
+}
+
+static inline void write_array(const char *path, enum og__npy_type type, int64_t n,
+                               const void *data, size_t pad)
+{
+    char head[4096];
+    const int64_t shape[2] = {n, 1};
+    size_t len = og__npy_header(head, type, 1, shape, pad);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    assert_int_equal(fwrite(head, 1, len, f), len);
+    assert_int_equal(fwrite(data, og__npy_size(type), (size_t)n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* How indices lie in their file. */
+enum layout { OURS, WIDE, FOREIGN, FOREIGN_WIDE, RAW_ODD, LAYOUTS };
+
+/* A header of 128 bytes, as NumPy writes; or none, and data from byte 3 on. */
+static inline void write_foreign(const char *path, enum layout layout, int64_t n, const void *data)
+{
+    char head[128] = "\x93NUMPY\x01\0\x76";
+    size_t skip = layout == RAW_ODD ? 3 : sizeof(head);
+    int len = snprintf(head + 10, sizeof(head) - 10,
+                       "{'descr': '<i%d', 'fortran_order': False, 'shape': (%lld,), }",
+                       layout == FOREIGN ? 4 : 8, (long long)n);
+    memset(head + 10 + len, ' ', sizeof(head) - 10 - (size_t)len);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    assert_int_equal(fwrite(head, 1, skip, f), skip);
+    assert_int_equal(fwrite(data, layout == FOREIGN_WIDE ? 8 : 4, (size_t)n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+static inline void write_graph(const char *name, const struct graph *g, enum layout layout)
+{
+    char path[800];
+    char meta[400];
+    int64_t n_edges = g->indptr[g->n];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    assert_int_equal(og__make_dirs(path, NULL), 0);
+    snprintf(meta, sizeof(meta), "{\"format\":1,\"num_classes\":0,\"name\":\"%s\"%s", name,
+             layout == RAW_ODD ? ",\"files\":{\"indices\":{\"path\":\"indices.npy\",\"dtype\":"
+                                 "\"int32\",\"offset\":3,\"shape\":["
+                               : "}");
+    if (layout == RAW_ODD)
+        snprintf(meta + strlen(meta), 64, "%lld]}}}", (long long)n_edges);
+    snprintf(path, sizeof(path), "%s/%s/meta.json", folder, name);
+    assert_int_equal(og__write_text(path, meta, strlen(meta), NULL), 0);
+    snprintf(path, sizeof(path), "%s/%s/indptr.npy", folder, name);
+    write_array(path, OG__NPY_I64, g->n + 1, g->indptr, 192);
+    char *rows = calloc((size_t)g->n, 1);
+    snprintf(path, sizeof(path), "%s/%s/features.npy", folder, name);
+    write_array(path, OG__NPY_U8, g->n, rows, 192);
+    free(rows);
+    int64_t *wide = malloc((size_t)n_edges * 8);
+    for (int64_t e = 0; e < n_edges; e++)
+        wide[e] = g->indices[e];
+    const void *data = layout == WIDE || layout == FOREIGN_WIDE ? (const void *)wide : g->indices;
+    snprintf(path, sizeof(path), "%s/%s/indices.npy", folder, name);
+    if (layout == OURS || layout == WIDE)
+        write_array(path, layout == WIDE ? OG__NPY_I64 : OG__NPY_I32, n_edges, data, 4096);
+    else
+        write_foreign(path, layout, n_edges, data);
+    free(wide);
+    float *weights = malloc((size_t)n_edges * 4);
+    for (int64_t e = 0; e < n_edges; e++)
+        weights[e] = (float)(test_scramble((uint32_t)e) % 8) * 0.3f;
+    snprintf(path, sizeof(path), "%s/%s/weights.npy", folder, name);
+    write_array(path, OG__NPY_F32, n_edges, weights, layout == OURS ? 4096 : 192);
+    free(weights);
+}
+
+static inline struct og_dataset *open_dataset(const char *name)
+{
+    struct og_err err = {0};
+    struct og_dataset *ds = NULL;
+    if (og__dataset_open(path_in(name), &ds, &err) < 0)
+        fail_msg("%s", err.message);
+    return ds;
+}
+
+/* ---- the log ---- */
+
+struct heard {
+    int lines;
+    char last[600];
+};
+
+static inline void hear(void *arg, int level, const char *text)
+{
+    struct heard *h = arg;
+    if (level > OG__INFO)
+        return;
+    h->lines++;
+    snprintf(h->last, sizeof(h->last), "%s", text);
+}
+
+/* ---- the same batches ---- */
+
+static const struct og_reader_options plain_reader = {.io = OG_IO_PREAD, .threads = 2, .depth = 16};
+
+static inline void assert_same_batch(const struct og_batch *a, const struct og_batch *b)
+{
+    assert_int_equal(a->n_hops, b->n_hops);
+    assert_int_equal(a->n_ids, b->n_ids);
+    assert_memory_equal(a->ids, b->ids, a->n_ids * 4);
+    for (uint32_t h = 0; h < a->n_hops; h++) {
+        const struct og_block *x = &a->hop[h];
+        const struct og_block *y = &b->hop[h];
+        assert_true(x->n_dst == y->n_dst && x->n_src == y->n_src && x->n_edges == y->n_edges);
+        assert_memory_equal(x->indptr, y->indptr, ((size_t)x->n_dst + 1) * 4);
+        if (x->n_edges)
+            assert_memory_equal(x->src, y->src, x->n_edges * 4);
+        if (x->n_src > x->n_dst)
+            assert_memory_equal(x->degree, y->degree, (size_t)(x->n_src - x->n_dst) * 4);
+        assert_int_equal(x->n_seen, y->n_seen);
+        assert_int_equal(x->weight != NULL, y->weight != NULL);
+        if (x->weight && x->n_edges)
+            assert_memory_equal(x->weight, y->weight, x->n_edges * 4);
+    }
+}
+
+/* Seeds of a batch: some scattered, node 1 (the hub) and the last ones, whose lists are the tail.
+ */
+enum { SEEDS = 40 };
+static inline void pick_seeds(int64_t n, uint32_t batch, uint32_t seeds[SEEDS])
+{
+    for (uint32_t i = 0; i < SEEDS; i++)
+        seeds[i] = (uint32_t)((i * (n / SEEDS) + batch * 7) % n);
+    seeds[SEEDS - 1] = (uint32_t)n - 1;
+    if (batch % 2)
+        seeds[1] = 1;
+}
+
+static inline void compare_as(const struct og_dataset *ds, const struct og_topology *memory,
+                              const struct og_topology *disk, const struct og_sampling *how,
+                              const int *fanout, int n_hops, uint32_t n_batches)
+{
+    struct og_err err = {0};
+    struct og_sampler *s[2];
+    struct og_batch_memory m[2];
+    struct og_budget *b = og__budget_new(0);
+    for (int i = 0; i < 2; i++) {
+        og__batch_init(&m[i], b);
+        if (og__sampler_open(&s[i], i ? disk : memory, fanout, n_hops, 11, b, &err) < 0)
+            fail_msg("%s", err.message);
+        og__sampler_keep_degrees(s[i]);
+        if (og__sampler_choose(s[i], how, &err) < 0)
+            fail_msg("%s", err.message);
+    }
+    for (uint32_t batch = 0; batch < n_batches; batch++) {
+        uint32_t seeds[SEEDS];
+        pick_seeds(ds->n_nodes, batch, seeds);
+        for (int i = 0; i < 2; i++)
+            if (og__sample(s[i], seeds, SEEDS, OG__STREAM_SAMPLE, 1, batch, &m[i], &err) < 0)
+                fail_msg("%s", err.message);
+        assert_same_batch(&m[0].batch, &m[1].batch);
+        struct og_sample_reads none = og__sampler_reads(s[0]);
+        assert_true(none.io.reads == 0 && none.lists_cached == 0 && none.lists_read == 0);
+        struct og_sample_reads r = og__sampler_reads(s[1]);
+        assert_true(r.lists_read > 0 || r.io.reads == 0 || how->kind == OG_SAMPLER_WEIGHTED);
+    }
+    for (int i = 0; i < 2; i++) {
+        og__sampler_close(s[i]);
+        og__batch_release(&m[i]);
+    }
+    assert_int_equal(og__budget_used(b), 0);
+    og__budget_free(b);
+}
+
+static inline void compare(const struct og_dataset *ds, const struct og_topology *memory,
+                           const struct og_topology *disk, const int *fanout, int n_hops,
+                           uint32_t n_batches)
+{
+    compare_as(ds, memory, disk, &ways[0], fanout, n_hops, n_batches);
+}
+
+static inline struct og_topology open_disk(const struct og_dataset *ds, struct og_budget *b,
+                                           size_t cache, const char *dir, struct heard *heard)
+{
+    struct og_err err = {0};
+    struct og_topology t;
+    struct og_log log = {hear, heard};
+    struct og_topology_disk_options opt = {.cache_bytes = cache,
+                                           .cache_dir = dir,
+                                           .staging_bytes = 1, /* the least: many rounds */
+                                           .reader = plain_reader,
+                                           .log = heard ? &log : NULL};
+    if (og__topology_open_disk(ds, &opt, b, &t, &err) < 0)
+        fail_msg("%s", err.message);
+    t.disk->opt.log = NULL; /* it is on this stack */
+    return t;
+}
+
+/* Every fanout at every capacity; what the budget holds is what was told beforehand. */
+static inline void compare_all(const struct og_dataset *ds)
+{
+    static const int fanouts[][3] = {{10, 10, 10}, {-1, 3, 1}, {60, 100, 2}, {3, -1, 7}};
+    struct og_topology memory;
+    struct og_budget *b = og__budget_new(0);
+    assert_int_equal(og__topology_load(ds, NULL, &memory, NULL), 0);
+    size_t whole = og__neighbors_whole_bytes(ds);
+    const size_t capacities[] = {0, 1000, whole / 4, whole / 2, whole, SIZE_MAX};
+    for (size_t c = 0; c < OG_COUNT(capacities); c++) {
+        struct og_topology disk = open_disk(ds, b, capacities[c], NULL, NULL);
+        size_t most = og__topology_disk_bytes(ds) + og__neighbors_bytes(ds, capacities[c]);
+        assert_true(og__budget_used(b) <= most);
+        if (capacities[c] >= whole || capacities[c] == 0) /* exact, but for rounding of bases */
+            assert_true(og__budget_used(b) + 8 * ((size_t)ds->n_nodes / 1024 + 1) +
+                            4 * (size_t)ds->n_nodes >=
+                        most);
+        for (size_t f = 0; f < OG_COUNT(fanouts); f++)
+            compare(ds, &memory, &disk, fanouts[f], 3, 3);
+        og__topology_release(&disk);
+        assert_int_equal(og__budget_used(b), 0);
+    }
+    og__budget_free(b);
+    og__topology_release(&memory);
+}
+
+#endif

@@ -1,0 +1,181 @@
+/* The tables of tasks and losses, row by row: one more is tested as soon as it has a row. */
+#include "support/testing.h"
+
+#include "base/random.h"
+#include "nn/tasks.h"
+#include "train/options.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int n_tasks(void)
+{
+    int n = 0;
+    while (og__task_words[n])
+        n++;
+    return n;
+}
+
+static int n_losses(void)
+{
+    int n = 0;
+    while (og__loss_words[n])
+        n++;
+    return n;
+}
+
+/* ==== tasks ==== */
+
+static void words_are_those_of_the_enums(void **state)
+{
+    (void)state;
+    struct og_options opt;
+    og_options_init(&opt);
+    for (int task = 0; task < n_tasks(); task++) {
+        assert_int_equal(og_options_set(&opt, "task", og__task_words[task], NULL), 0);
+        assert_int_equal(opt.task, task);
+        assert_true(og__is_task(task));
+    }
+    for (int loss = 0; loss < n_losses(); loss++) {
+        assert_int_equal(og_options_set(&opt, "loss", og__loss_words[loss], NULL), 0);
+        assert_int_equal(opt.loss, loss);
+    }
+    og_options_release(&opt);
+    assert_false(og__is_task(-1));
+    assert_false(og__is_task(n_tasks()));
+}
+
+static void a_task_becomes_one_of_values_where_labels_are(void **state)
+{
+    (void)state;
+    for (int task = 0; task < n_tasks(); task++) {
+        assert_int_equal(og__task_by_labels(task, false), task);
+        const int other = og__task_by_labels(task, true);
+        assert_true(other == task || og__task(task)->targets == OG__OF_CLASSES);
+        assert_int_not_equal(og__task(other)->targets, OG__OF_CLASSES);
+    }
+}
+
+/* Every figure of sums that hold something is a number, and the chief one is 0 of nothing. */
+static void a_task_has_figures(void **state)
+{
+    (void)state;
+    const struct og_metrics some = {.counted = 8,
+                                    .correct = 2,
+                                    .true_positive = 3,
+                                    .compared = 5,
+                                    .twice_ordered = 9,
+                                    .ranked = 5,
+                                    .hits = {1, 2, 3},
+                                    .reciprocal_ranks = 2.5,
+                                    .values = 4,
+                                    .absolute = 2,
+                                    .squared = 1,
+                                    .value_sum = 10,
+                                    .value_squares = 30};
+    const struct og_metrics none = {0};
+    const struct og_ranking areas = {.auc = 0.75, .ap = 0.5};
+    for (int task = 0; task < n_tasks(); task++)
+        for (int multi = 0; multi < 2; multi++) {
+            const struct og_model_config c = {.task = task, .multi_label = multi};
+            const struct og_task *t = og__task_of(&c);
+            assert_true(t->chief(&none, NULL) == 0);
+            assert_true(t->chief(&some, &areas) > 0);
+            for (const struct og_figure *f = t->figures; f->name; f++)
+                assert_true(f->of(&some, &areas) > 0 && f->of(&some, &areas) < 1.5);
+            assert_true(!t->n_scores || (t->score && t->score_width > 0));
+        }
+}
+
+/* ==== losses ==== */
+
+static void a_task_takes_its_losses(void **state)
+{
+    (void)state;
+    for (int task = 0; task < n_tasks(); task++) {
+        const bool chooses = og__task(task)->loss != OG_LOSS_AUTO;
+        int own = OG_LOSS_AUTO;
+        assert_int_equal(og__loss_settle(task, &own, NULL), 0);
+        assert_int_equal(own, og__task(task)->loss);
+        assert_true(!chooses || og__loss(own)->tasks >> task & 1);
+        for (int loss = 1; loss < n_losses(); loss++) {
+            struct og_err err = {0};
+            const struct og_model_config c = {.task = task, .loss = loss};
+            const bool takes = og__loss(loss)->tasks >> task & 1;
+            int given = loss;
+            assert_int_equal(og__loss_settle(task, &given, &err), takes ? 0 : -EINVAL);
+            assert_int_equal(given, loss);
+            assert_int_equal(og__loss_of(&c), takes ? loss : own);
+            if (takes)
+                continue;
+            assert_non_null(strstr(err.message, og__loss_words[loss]));
+            assert_non_null(strstr(err.message, og__task_words[task]));
+            assert_non_null(strstr(err.hint, chooses ? og__loss_words[own] : "leave it out"));
+        }
+    }
+}
+
+static void slopes_of_values_are_those_of_the_loss(void **state)
+{
+    (void)state;
+    static const float made[] = {-3, -1.3f, -0.6f, 0.45f, 0.8f, 2.5f}, wanted[] = {0, 1, 4};
+    const float step = 1.0f / 256;
+    int n = 0;
+    for (int loss = 1; loss < n_losses(); loss++)
+        for (size_t i = 0; og__loss(loss)->value && i < OG_COUNT(made) * OG_COUNT(wanted); i++) {
+            const float x = made[i / OG_COUNT(wanted)], y = wanted[i % OG_COUNT(wanted)];
+            float slope, unused;
+            assert_true(isfinite(og__loss(loss)->value(x, y, &slope)));
+            const double up = og__loss(loss)->value(x + step, y, &unused);
+            const double down = og__loss(loss)->value(x - step, y, &unused);
+            assert_true(fabs((up - down) / (2 * (double)step) - (double)slope) <
+                        1e-3 * (1 + fabs((double)slope)));
+            n++;
+        }
+    assert_true(n > 0);
+}
+
+static void slopes_of_pairs_are_those_of_the_loss(void **state)
+{
+    (void)state;
+    enum { EDGES = 7, EACH = 3, N = EDGES * (1 + EACH) };
+    const float step = 1.0f / 256;
+    float score[N], grad[N];
+    struct og_rng r;
+    int n = 0;
+    og__rng_at(&r, 5, OG__STREAM_BENCH, 0, 0, 0, 0);
+    for (int i = 0; i < N; i++)
+        score[i] = 2 * og__rng_normal(&r);
+    for (int loss = 1; loss < n_losses(); loss++) {
+        struct og_link_loss op = {
+            .n_edges = EDGES, .each = EACH, .loss = loss, .score = score, .grad = grad};
+        if (!og__loss(loss)->pairs)
+            continue;
+        (void)og__loss(loss)->pairs(&op, EDGES * EACH);
+        op.grad = NULL;
+        for (int i = 0; i < N; i++) {
+            const float x = score[i];
+            score[i] = x + step;
+            const double up = og__loss(loss)->pairs(&op, EDGES * EACH);
+            score[i] = x - step;
+            const double down = og__loss(loss)->pairs(&op, EDGES * EACH);
+            score[i] = x;
+            assert_true(fabs((up - down) / (2 * (double)step) - (double)grad[i]) < 1e-3);
+        }
+        n++;
+    }
+    assert_true(n > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_those_of_the_enums),
+        cmocka_unit_test(a_task_becomes_one_of_values_where_labels_are),
+        cmocka_unit_test(a_task_has_figures),
+        cmocka_unit_test(a_task_takes_its_losses),
+        cmocka_unit_test(slopes_of_values_are_those_of_the_loss),
+        cmocka_unit_test(slopes_of_pairs_are_those_of_the_loss),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
