@@ -135,23 +135,14 @@ double og__thread_time(void)
     return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Reads that the kernel counts for this process and nobody asked for: what follows reads of itself,
- * and how long their text is changes with the numbers in it. */
-static struct {
-    atomic_uint_fast64_t reads, bytes;
-} looking;
-
 /* What the kernel says of this process, as far as it fits. */
 static void read_proc(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
     text[OG_MAX(n, 0)] = 0;
-    if (fd < 0)
-        return;
-    close(fd);
-    atomic_fetch_add_explicit(&looking.reads, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&looking.bytes, (uint64_t)OG_MAX(n, 0), memory_order_relaxed);
+    if (fd >= 0)
+        close(fd);
 }
 
 /* The number that follows `key` at the begin of a line, times `unit`; 0 where there is none. */
@@ -190,24 +181,18 @@ size_t og__rss_file(void)
 
 static struct {
     atomic_uint_fast64_t reads, bytes;
-} unseen;
+} made;
 
-void og__reads_unseen(uint64_t reads, uint64_t bytes)
+void og__count_reads(uint64_t reads, uint64_t bytes)
 {
-    atomic_fetch_add_explicit(&unseen.reads, reads, memory_order_relaxed);
-    atomic_fetch_add_explicit(&unseen.bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&made.reads, reads, memory_order_relaxed);
+    atomic_fetch_add_explicit(&made.bytes, bytes, memory_order_relaxed);
 }
 
 void og__reads_made(uint64_t *reads, uint64_t *bytes)
 {
-    char text[1024];
-    const uint64_t own_reads = atomic_load_explicit(&looking.reads, memory_order_relaxed);
-    const uint64_t own_bytes = atomic_load_explicit(&looking.bytes, memory_order_relaxed);
-    read_proc("/proc/self/io", text, sizeof(text)); /* which does not count itself yet */
-    *reads = field_of(text, "syscr:", 1) - own_reads +
-             atomic_load_explicit(&unseen.reads, memory_order_relaxed);
-    *bytes = field_of(text, "rchar:", 1) - own_bytes +
-             atomic_load_explicit(&unseen.bytes, memory_order_relaxed);
+    *reads = atomic_load_explicit(&made.reads, memory_order_relaxed);
+    *bytes = atomic_load_explicit(&made.bytes, memory_order_relaxed);
 }
 
 const char *og__human_bytes(char buf[32], double bytes)

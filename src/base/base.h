@@ -91,12 +91,11 @@ size_t og__rss_peak(void);
 size_t og__rss_now(void);
 size_t og__rss_file(void);
 
-/* Reads this process made so far, and their bytes: with read(2) and its kin as /proc says, nothing
- * where it does not; and those that og__reads_unseen told of. */
+/* Reads of files that this library made so far, and their bytes. Counted where each read is made:
+ * the kernel's own count (/proc/self/io) has reads of /proc in it, none of io_uring, and on some
+ * systems counts a read twice. From any thread. */
 void og__reads_made(uint64_t *reads, uint64_t *bytes);
-/* Reads were made that /proc does not count as such: those of io_uring and of page faults. From any
- * thread. */
-void og__reads_unseen(uint64_t reads, uint64_t bytes);
+void og__count_reads(uint64_t reads, uint64_t bytes);
 
 /* ---- asking to stop ---- */
 

@@ -162,6 +162,7 @@ int og__read_all(int fd, void *data, size_t bytes, off_t offset, const char *pat
             return og__fail(err, -EIO, "the file was cut short: make it anew",
                             "%s: ends at byte %lld, %zu bytes early", path, (long long)offset,
                             bytes);
+        og__count_reads(1, (uint64_t)n);
         p += n;
         offset += n;
         bytes -= (size_t)n;

@@ -31,6 +31,7 @@ static int read_chunk(struct stream *s, char *out, int64_t at, size_t bytes, str
     if (s->direct >= 0 && whole > 0) {
         ssize_t n = pread(s->direct, out, whole, a->offset + at);
         if (n > 0 && n % BLOCK == 0) {
+            og__count_reads(1, (uint64_t)n);
             out += n;
             at += n;
             bytes -= (size_t)n;

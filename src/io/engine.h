@@ -69,8 +69,6 @@ struct og_io_ops {
     /* false with a reason: this machine or container has it not. Cheap; called before open. */
     bool (*available)(const char **reason);
     bool wants_direct;
-    /* The kernel does not count what it reads among the process's read calls. */
-    bool unseen;
     /* Reads of nothing but wanted bytes: a gap read along would distort what is measured. */
     bool never_merges_gaps;
     OG_MUST_CHECK int (*open)(struct og_io_engine **out, const struct og_io_setup *s,

@@ -47,6 +47,7 @@ static bool trial_read(const struct og_io_file *f, size_t block, size_t memory)
     do
         n = pread(f->fd, buffer, block, at);
     while (n < 0 && errno == EINTR);
+    og__count_reads(1, n > 0 ? (uint64_t)n : 0);
     bool refused = n < 0 && errno == EINVAL; /* EIO is for the reader to tell, with its place */
     free(buffer);
     return !refused;

@@ -162,7 +162,6 @@ const struct og_io_ops og__io_mmap = {
     .name = "mmap",
     .available = mmap_available,
     .wants_direct = false,
-    .unseen = true,
     .never_merges_gaps = true,
     .open = mmap_open,
     .close = mmap_close,

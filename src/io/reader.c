@@ -216,8 +216,8 @@ static int top_up(struct og_reader *r, struct og_err *err)
             r->in_flight++;
         }
     }
-    if (rc >= 0 && r->ops->unseen && !r->ops->kernel_counts)
-        og__reads_unseen(n, bytes);
+    if (rc >= 0 && !r->ops->kernel_counts)
+        og__count_reads(n, bytes);
     return rc;
 }
 
@@ -415,8 +415,7 @@ static void take_kernel_counts(struct og_reader *r, struct og_read_job *job)
         return;
     job->counts.reads = now.reads - r->counted.reads;
     job->counts.bytes = now.bytes - r->counted.bytes;
-    if (r->ops->unseen)
-        og__reads_unseen(job->counts.reads, job->counts.bytes);
+    og__count_reads(job->counts.reads, job->counts.bytes);
     r->counted = now;
 }
 

@@ -293,7 +293,6 @@ const struct og_io_ops og__io_uring = {
     .name = "uring",
     .available = uring_available,
     .wants_direct = true,
-    .unseen = true,
     .open = uring_open,
     .close = uring_close,
     .submit = uring_submit,

@@ -266,6 +266,7 @@ int og__rundir_cut_metrics(const struct og_rundir *d, uint32_t epoch, uint32_t b
     ssize_t n;
     while ((n = getline(&line, &room, f)) > 0 && is_before(line, epoch, batch))
         end += n;
+    og__count_reads(1, (uint64_t)end);
     rc = 0;
     if (n < 0 && !feof(f)) /* a want of memory is no error of the file's */
         rc = og__fail_errno(err, ferror(f) ? -EIO : -ENOMEM, NULL, "%s: cannot read", d->metrics);
