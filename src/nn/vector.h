@@ -93,8 +93,8 @@ OG_INLINE float og__sum_of(const float *a, size_t n)
 }
 
 /* e^x within 2e-7 relative, 0 below -87, in steps that vectorise on every x86-64: x = k ln 2 + r
- * with |r| <= ln 2 / 2, the Taylor series of e^r, and k put into the exponent. ln 2 is taken off in
- * two parts, of which the first times k is exact. */
+ * with |r| <= ln 2 / 2, the polynomial of degree 6 with the smallest relative error for e^r, and k
+ * put into the exponent. ln 2 is taken off in two parts, of which the first times k is exact. */
 OG_INLINE float og__exp(float x)
 {
     const float round = 0x1.8p23f; /* adding it rounds to a whole number, left in the low bits */
@@ -103,12 +103,11 @@ OG_INLINE float og__exp(float x)
     float k = shifted - round;
     float r = clamped - k * 0x1.62ep-1f;
     r -= k * 0x1.0bfbe8p-15f;
-    float p = 1 / 5040.0f;
-    p = p * r + 1 / 720.0f;
-    p = p * r + 1 / 120.0f;
-    p = p * r + 1 / 24.0f;
-    p = p * r + 1 / 6.0f;
-    p = p * r + 0.5f;
+    float p = 0x1.6ac29p-10f;
+    p = p * r + 0x1.126e4ap-7f;
+    p = p * r + 0x1.555890p-5f;
+    p = p * r + 0x1.555408p-3f;
+    p = p * r + 0x1.fffffap-2f;
     p = p * r + 1;
     p = p * r + 1;
     int32_t exponent;

@@ -2,6 +2,8 @@
  * finite differences, and the same bits for any number of threads. */
 #include "nn/nn_slopes.h"
 
+#include "nn/vector.h"
+
 /* ==== attention ==== */
 
 struct attention {
@@ -350,9 +352,23 @@ static void same_bits_for_any_number_of_threads(void **state)
     }
 }
 
+/* Of the attention's softmax, and of ELU. */
+static void exponentials_are_right(void **state)
+{
+    (void)state;
+    double worst = 0;
+    for (float x = -86.9f; x < 87.9f; x += 0x1p-13f)
+        worst = fmax(worst, fabs(og__exp(x) / exp((double)x) - 1));
+    print_message("largest relative error of e^x: %.3g\n", worst);
+    assert_true(worst < 2e-7);
+    assert_true(og__exp(0) == 1 && og__exp(-90) == 0 && og__exp(-INFINITY) == 0);
+    assert_true(og__exp(200) > 1e38f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exponentials_are_right),
         cmocka_unit_test(attention_equals_reference),
         cmocka_unit_test(attention_is_a_mean),
         cmocka_unit_test(dropout_of_attention),
