@@ -67,8 +67,9 @@ static int open_widths(struct og_device_rows *d, struct og_budget *b, struct og_
         OG_TRY(og__device_width_open(w, &s->width[w - d->width], ops_of(d), d->backend,
                                      s->devices.n, b, err));
     }
-    d->n_staging = d->width[0].setup.gather.n_staging;
-    d->n_rooms = d->width[0].setup.rows.n_rooms;
+    /* where no type of nodes has features there is nothing to wait for */
+    d->n_staging = d->n_widths > 0 ? d->width[0].setup.gather.n_staging : 1;
+    d->n_rooms = d->n_widths > 0 ? d->width[0].setup.rows.n_rooms : 1;
 out:
     d->setup.width = NULL; /* borrowed no longer */
     return rc;
@@ -117,7 +118,7 @@ void og__device_rows_close(struct og_device_rows *d)
 
 const char *og__device_rows_engine(const struct og_device_rows *d)
 {
-    return og__gather_engine(d->width[0].gather);
+    return d->n_widths > 0 ? og__gather_engine(d->width[0].gather) : "none";
 }
 
 void og__device_rows_from_packs(struct og_device_rows *d, struct og_pack *const *packs)

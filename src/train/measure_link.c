@@ -196,7 +196,7 @@ int og__time_links(const struct og_learner *l, int n, size_t row_bytes, size_t l
         .nn = l->ops, .ops = l->ops->rows, .n_sides = n, .row_bytes = row_bytes, .budget = b};
     int rc;
     *out = (struct og_links){0};
-    if (!p.ops)
+    if (!p.ops || row_bytes == 0) /* no type of nodes has features */
         return 0;
     p.n = rows_of(&p, limit);
     if (p.n < LEAST_ROWS)

@@ -139,6 +139,16 @@ def stopped_and_gone_on_with():
         assert pathlib.Path(f"part-{name}/checkpoint.safetensors").read_bytes() == pathlib.Path("whole/checkpoint.safetensors").read_bytes(), name
 
 
+def learnt_rows_alone():
+    """Where no type has features a device has no rows to keep, and nothing of a link to be measured."""
+    way = ["train", "bare", *TRAIN]
+    run(*way, *VIRTUAL, "--run", "bare-gone")
+    for name, words in ("there", THERE), ("hands", [*VIRTUAL, "--device-memory", "2M", "--executors", "1:2", "--policy", "lru", "--cache", "20%"]), ("packed", [*THERE, *AHEAD, "--layout", "packed", "--policy", "belady"]):
+        run(*way, *words, "--run", f"bare-{name}")
+        assert_same_bytes(f"bare-{name}", "bare-gone")
+        assert summary(f"bare-{name}")["plan"]["device"]["cache_rows"] == 0, name
+
+
 def what_does_not_go_says_so():
     for words, said in ((["--device-memory", "10K"], "smallest that would do"), (["--device-memory", "1M", "--policy", "sweep"], "sweep"),
                         (["--device-memory", "1M", "--policy", "degree", "--victim", "pvp"], "victim"), (["--device-memory", "1M", "--victim", "pvp"], "victim")):
@@ -153,8 +163,9 @@ def main():
         for name, widths in ("graph", (40, 12, 5)), ("alike", (6, 6, 6)):
             types = f"paper:2000:{widths[0]},author:1200:{widths[1]},group:60,venue:200:{widths[2]}"
             run("generate", name, "--types", types, "--relations", ",".join(RELATIONS), "--classes", 4, "--train-fraction", 0.1)
+        run("generate", "bare", "--types", "paper:400,author:300", "--relations", "author:writes:paper:3,paper:by:author:2", "--classes", 4, "--train-fraction", 0.3)
         for test in (the_same_bytes_whatever_is_there, of_other_models, shared_out_by_types, what_is_told_is_counted, pairs_are_compared, stopped_and_gone_on_with,
-                     what_does_not_go_says_so):
+                     learnt_rows_alone, what_does_not_go_says_so):
             start = time.monotonic()
             test()
             print("ok", test.__name__, round(time.monotonic() - start, 1), flush=True)
