@@ -87,6 +87,12 @@ const char *settings_get(const struct settings *s, const char *name)
     return i < s->n ? s->at[i].value : NULL;
 }
 
+int settings_int(const struct settings *s, const char *name)
+{
+    const char *there = settings_get(s, name);
+    return there ? (int)strtol(there, NULL, 10) : 0;
+}
+
 bool settings_are(const struct settings *s, const char *name, const char *value)
 {
     const char *there = settings_get(s, name);

@@ -36,6 +36,7 @@ __attribute__((format(printf, 3, 4))) void settings_put(struct settings *s, cons
                                                         const char *format, ...);
 void settings_drop(struct settings *s, const char *name);
 const char *settings_get(const struct settings *s, const char *name); /* NULL = not there */
+int settings_int(const struct settings *s, const char *name);         /* 0 = not there */
 bool settings_are(const struct settings *s, const char *name, const char *value);
 
 #endif

@@ -1,84 +1,33 @@
 #include "graph.h"
 
+#include "arrays.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_NODES = 300, MOST_EDGES = 6000 };
-
-struct edge {
-    int src, dst;
-};
-
-/* ---- files ---- */
-
-static FILE *file_open(const char *folder, const char *name)
-{
-    char path[512];
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    FILE *f = fopen(path, "w");
-    if (!f) {
-        perror(path);
-        exit(2);
-    }
-    return f;
-}
-
-static void file_close(FILE *f)
-{
-    if (ferror(f) | fclose(f)) {
-        perror("a random graph");
-        exit(2);
-    }
-}
-
-/* The header of version 1.0: as long as NumPy makes it, or a page as ours are. */
-static FILE *array_open(const char *folder, const char *name, const char *descr, int rows,
-                        int columns, int padded)
-{
-    char shape[64];
-    char header[256];
-    snprintf(shape, sizeof(shape), columns ? "(%d, %d)" : "(%d,)", rows, columns);
-    snprintf(header, sizeof(header), "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
-             descr, shape);
-    FILE *f = file_open(folder, name);
-    unsigned length = (unsigned)padded - 10;
-    fwrite("\x93NUMPY\x01\x00", 1, 8, f);
-    fputc((int)(length & 255), f);
-    fputc((int)(length >> 8), f);
-    fprintf(f, "%-*s\n", (int)length - 1, header);
-    return f;
-}
-
-static void put_int64(FILE *f, int64_t x)
-{
-    fwrite(&x, sizeof(x), 1, f);
-}
-
-static void put_f32(FILE *f, float x)
-{
-    fwrite(&x, sizeof(x), 1, f);
-}
+enum { TYPED = 45 }; /* percent of the graphs */
 
 /* ---- edges ---- */
 
-static struct edge draw_edge(struct draw *d, int nodes, int hub, int way)
+/* hub: a node of the destinations, and of the sources where there are so many. */
+static struct edge draw_edge(struct draw *d, int sources, int destinations, int hub, int way)
 {
-    const int u = (int)draw_below(d, (uint64_t)nodes);
-    const int v = (int)draw_below(d, (uint64_t)nodes);
+    const int u = (int)draw_below(d, (uint64_t)sources);
+    const int v = (int)draw_below(d, (uint64_t)destinations);
     switch (way) {
     case 0: /* out of the hub */
-        return (struct edge){hub, v};
+        return (struct edge){hub % sources, v, 0};
     case 1: /* into the hub */
-        return (struct edge){u, hub};
+        return (struct edge){u, hub, 0};
     case 2:
-        return (struct edge){u, u};
+        return (struct edge){u, u % destinations, 0};
     case 3: /* a few nodes among themselves: many edges twice */
-        return (struct edge){u % 4 % nodes, v % 4 % nodes};
+        return (struct edge){u % 4, v % 4, 0};
     default: /* some nodes have none */
-        return (struct edge){u, v - v % 3};
+        return (struct edge){u, v - v % 3, 0};
     }
 }
 
@@ -89,100 +38,93 @@ static int by_list(const void *a, const void *b)
     return x->dst != y->dst ? x->dst - y->dst : x->src - y->src;
 }
 
-static int draw_edges(struct draw *d, int nodes, bool both_ways, struct edge *out)
+int draw_edges(struct draw *d, int sources, int destinations, int most, struct edge *out)
 {
     const int way = draw_from(d, 0, 9); /* most are of one kind, or mixed */
-    const int hub = (int)draw_below(d, (uint64_t)nodes);
-    int n = 1 + (int)draw_below(d, draw_chance(d, 20) ? 5 : (uint64_t)nodes * 12);
-    n = n > MOST_EDGES / 2 ? MOST_EDGES / 2 : n;
+    const int hub = (int)draw_below(d, (uint64_t)destinations);
+    int n = 1 + (int)draw_below(d, draw_chance(d, 20) ? 5 : (uint64_t)destinations * 12);
+    n = n > most ? most : n;
     for (int i = 0; i < n; i++)
-        out[i] = draw_edge(d, nodes, hub, way < 5 ? way : draw_from(d, 0, 12));
-    for (int i = 0, one_way = both_ways ? n : 0; i < one_way; i++)
-        out[n++] = (struct edge){out[i].dst, out[i].src};
+        out[i] = draw_edge(d, sources, destinations, hub, way < 5 ? way : draw_from(d, 0, 12));
     qsort(out, (size_t)n, sizeof(*out), by_list);
     return n;
 }
 
-static void write_edges(const struct graph *g, struct draw *d, const char *folder,
-                        const struct edge *edges)
+/* Without types; in both directions where the graph says so. */
+static int draw_whole(const struct graph *g, struct draw *d, struct edge *out)
 {
-    FILE *f = array_open(folder, "indptr.npy", "<i8", g->nodes + 1, 0, 128);
+    int n = draw_edges(d, g->nodes, g->nodes, MOST_EDGES / 2, out);
+    for (int i = 0, one_way = g->both_ways ? n : 0; i < one_way; i++)
+        out[n++] = (struct edge){out[i].dst, out[i].src, 0};
+    qsort(out, (size_t)n, sizeof(*out), by_list);
+    return n;
+}
+
+static FILE *list_open(const char *folder, const char *prefix, const char *name, const char *descr,
+                       int rows, int padded)
+{
+    char file[64];
+    snprintf(file, sizeof(file), "%s%s.npy", prefix, name);
+    return array_open(folder, file, descr, rows, 0, padded);
+}
+
+void write_lists(const struct graph *g, struct draw *d, const char *folder, const char *prefix,
+                 const struct edge *edges, int n, int destinations)
+{
+    FILE *f = list_open(folder, prefix, "indptr", "<i8", destinations + 1, 128);
     int e = 0;
-    for (int v = 0; v <= g->nodes; v++) {
-        while (e < g->edges && edges[e].dst < v)
+    for (int v = 0; v <= destinations; v++) {
+        while (e < n && edges[e].dst < v)
             e++;
         put_int64(f, e);
     }
     file_close(f);
-    f = array_open(folder, "indices.npy", g->wide_ids ? "<i8" : "<i4", g->edges, 0,
-                   draw_chance(d, 50) ? 128 : 4096);
-    for (e = 0; e < g->edges; e++)
+    f = list_open(folder, prefix, "indices", g->wide_ids ? "<i8" : "<i4", n,
+                  draw_chance(d, 50) ? 128 : 4096);
+    for (e = 0; e < n; e++)
         fwrite(&(int64_t){edges[e].src}, g->wide_ids ? 8 : 4, 1, f);
     file_close(f);
     if (!g->weighted)
         return;
-    f = array_open(folder, "weights.npy", "<f4", g->edges, 0, 128);
-    for (e = 0; e < g->edges; e++)
+    f = list_open(folder, prefix, "weights", "<f4", n, 128);
+    for (e = 0; e < n; e++)
         put_f32(f, draw_chance(d, 20) ? 0 : draw_unit(d) * 4);
     file_close(f);
 }
 
-/* Some that are edges, some that are not. */
+/* Some that are edges, some that are not: with types all are. */
 static void write_edge_list(const struct graph *g, struct draw *d, const char *folder,
-                            const char *name, const struct edge *edges, bool of_graph)
+                            const char *split, const struct edge *edges, bool of_graph)
 {
+    char name[64];
+    int relation[40];
     int n = draw_from(d, of_graph ? 1 : 0, 40);
+    snprintf(name, sizeof(name), "%s_edges.npy", split);
     FILE *f = array_open(folder, name, "<i8", n, 2, 128);
     for (int i = 0; i < n; i++) {
         struct edge e = edges[draw_below(d, (uint64_t)g->edges)];
-        if (!of_graph)
+        if (!of_graph && g->n_types == 0)
             e = (struct edge){(int)draw_below(d, (uint64_t)g->nodes),
-                              (int)draw_below(d, (uint64_t)g->nodes)};
+                              (int)draw_below(d, (uint64_t)g->nodes), 0};
         put_int64(f, e.src);
         put_int64(f, e.dst);
+        relation[i] = e.relation;
     }
+    file_close(f);
+    if (g->n_types == 0)
+        return;
+    snprintf(name, sizeof(name), "%s_edge_relations.npy", split);
+    f = array_open(folder, name, "<i8", n, 0, 128);
+    for (int i = 0; i < n; i++)
+        put_int64(f, relation[i]);
     file_close(f);
 }
 
 /* ---- nodes ---- */
 
-/* x is small and not negative: its sign and exponent need no care. */
-static uint16_t half_of(float x)
-{
-    int exponent;
-    float mantissa = frexpf(x, &exponent);
-    const int bits = (exponent + 14) << 10 | ((int)(mantissa * 2048) & 1023);
-    return (uint16_t)(x == 0 ? 0 : bits);
-}
-
-static void put_feature(FILE *f, enum og_dtype dtype, float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
-    const uint16_t upper = (uint16_t)(bits >> 16);
-    const uint16_t half = half_of(x);
-    const uint8_t byte = (uint8_t)(x * 4);
-    switch (dtype) {
-    case OG_F32:
-        put_f32(f, x - 1);
-        break;
-    case OG_F16:
-        fwrite(&half, 2, 1, f);
-        break;
-    case OG_BF16:
-        fwrite(&upper, 2, 1, f);
-        break;
-    case OG_U8:
-        fwrite(&byte, 1, 1, f);
-        break;
-    }
-}
-
 static void write_features(const struct graph *g, struct draw *d, const char *folder)
 {
-    static const char *const stored[] = {
-        [OG_F32] = "<f4", [OG_F16] = "<f2", [OG_BF16] = "<u2", [OG_U8] = "|u1"};
-    FILE *f = array_open(folder, "features.npy", stored[g->dtype], g->nodes, g->dim,
+    FILE *f = array_open(folder, "features.npy", stored_as(g->dtype), g->nodes, g->dim,
                          draw_chance(d, 30) ? 128 : 4096);
     for (int i = 0; i < g->nodes * g->dim; i++)
         put_feature(f, g->dtype, 0.0625f + draw_unit(d) * 2);
@@ -206,34 +148,37 @@ static void write_labels(const struct graph *g, struct draw *d, const char *fold
     file_close(f);
 }
 
-/* Nodes in an order of their own; splits may share some. */
+/* Nodes of the target type in an order of their own; splits may share some. */
 static int write_split(const struct graph *g, struct draw *d, const char *folder, const char *name,
                        bool must)
 {
     int order[MOST_NODES] = {0};
-    int n = must || draw_chance(d, 80) ? 1 + (int)draw_below(d, (uint64_t)g->nodes) : 0;
+    const int first = g->n_types > 0 ? g->type[g->target].first : 0;
+    const int count = g->n_types > 0 ? g->type[g->target].count : g->nodes;
+    int n = must || draw_chance(d, 80) ? 1 + (int)draw_below(d, (uint64_t)count) : 0;
     if (n == 0 && draw_chance(d, 50))
         return 0; /* no such file */
-    for (int i = 0; i < g->nodes; i++) {
+    for (int i = 0; i < count; i++) {
         int j = (int)draw_below(d, (uint64_t)i + 1);
         order[i] = order[j];
         order[j] = i;
     }
     FILE *f = array_open(folder, name, "<i8", n, 0, 128);
     for (int i = 0; i < n; i++)
-        put_int64(f, order[i]);
+        put_int64(f, first + order[i]);
     file_close(f);
     return n;
 }
 
 static void write_meta(const struct graph *g, const char *folder)
 {
-    static const char *const dtypes[] = {
-        [OG_F32] = "f32", [OG_F16] = "f16", [OG_BF16] = "bf16", [OG_U8] = "u8"};
     FILE *f = file_open(folder, "meta.json");
-    fprintf(f,
-            "{\"format\": 1, \"name\": \"random\", \"num_classes\": %d, \"feature_dtype\": \"%s\"",
-            g->classes, dtypes[g->dtype]);
+    fprintf(f, "{\"format\": %d, \"name\": \"random\", \"num_classes\": %d", g->n_types > 0 ? 2 : 1,
+            g->classes);
+    if (g->n_types > 0)
+        write_typed_meta(g, f);
+    else
+        fprintf(f, ", \"feature_dtype\": \"%s\"", dtype_word(g->dtype));
     if (g->labels == LABELS_VALUES)
         fprintf(f, ", \"task\": \"node regression\"");
     if (g->both_ways)
@@ -242,13 +187,27 @@ static void write_meta(const struct graph *g, const char *folder)
     file_close(f);
 }
 
+/* Of the policy file: some equal, some negative. */
+static void write_scores(const struct graph *g, struct draw *d, const char *folder)
+{
+    FILE *f = array_open(folder, "scores.npy", "<f4", g->nodes, 0, 128);
+    for (int i = 0; i < g->nodes; i++)
+        put_f32(f, (float)draw_from(d, -2, 9));
+    file_close(f);
+}
+
 /* ---- all of it ---- */
 
-static int draw_dim(struct draw *d)
+int draw_dim(struct draw *d)
 {
     static const int edges_of_kernels[] = {1, 2, 3, 15, 16, 17, 31, 32, 33, 64, 127, 128, 129, 130};
     enum { N = sizeof(edges_of_kernels) / sizeof(edges_of_kernels[0]) };
     return draw_chance(d, 50) ? edges_of_kernels[draw_below(d, N)] : draw_from(d, 1, 130);
+}
+
+enum og_dtype draw_dtype(struct draw *d)
+{
+    return draw_chance(d, 50) ? OG_F32 : (enum og_dtype)draw_from(d, OG_F32, OG_U8);
 }
 
 static void draw_shape(struct graph *g, struct draw *d)
@@ -256,7 +215,7 @@ static void draw_shape(struct graph *g, struct draw *d)
     static const int most[] = {1, 3, 20, 100, MOST_NODES};
     g->nodes = draw_from(d, 1, most[draw_below(d, 5)]);
     g->dim = draw_dim(d);
-    g->dtype = draw_chance(d, 50) ? OG_F32 : (enum og_dtype)draw_from(d, OG_F32, OG_U8);
+    g->dtype = draw_dtype(d);
     g->labels = draw_chance(d, 50) ? LABELS_CLASSES
                                    : (enum label_kind)draw_from(d, LABELS_CLASSES, LABELS_VALUES);
     g->classes = draw_from(d, 1, draw_chance(d, 50) ? 2 : 7);
@@ -264,6 +223,8 @@ static void draw_shape(struct graph *g, struct draw *d)
     g->wide_ids = draw_chance(d, 20);
     g->edge_lists = draw_chance(d, 20);
     g->both_ways = draw_chance(d, 40);
+    if (draw_chance(d, TYPED))
+        draw_types(g, d);
 }
 
 void graph_write(struct graph *g, struct draw *d, const char *folder)
@@ -274,16 +235,22 @@ void graph_write(struct graph *g, struct draw *d, const char *folder)
         perror(folder);
         exit(2);
     }
-    g->edges = draw_edges(d, g->nodes, g->both_ways, edges);
-    write_edges(g, d, folder, edges);
-    write_features(g, d, folder);
+    if (g->n_types > 0) {
+        g->edges = write_relations(g, d, folder, edges);
+        write_typed_features(g, d, folder);
+    } else {
+        g->edges = draw_whole(g, d, edges);
+        write_lists(g, d, folder, "", edges, g->edges, g->nodes);
+        write_features(g, d, folder);
+    }
     write_labels(g, d, folder);
+    write_scores(g, d, folder);
     g->n_train = write_split(g, d, folder, "train.npy", true);
     g->n_valid = write_split(g, d, folder, "valid.npy", false);
     g->n_test = write_split(g, d, folder, "test.npy", false);
     for (int i = 0; g->edge_lists && i < 3; i++) {
-        static const char *const names[] = {"train_edges.npy", "valid_edges.npy", "test_edges.npy"};
-        write_edge_list(g, d, folder, names[i], edges, i == 0);
+        static const char *const splits[] = {"train", "valid", "test"};
+        write_edge_list(g, d, folder, splits[i], edges, i == 0);
     }
     write_meta(g, folder);
 }

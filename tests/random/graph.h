@@ -1,5 +1,5 @@
 /* A tiny graph of any shape: hubs, loops, nodes without edges, edges that are there several times.
- */
+ * Some have types of nodes and relations. */
 #ifndef OG_RANDOM_GRAPH_H
 #define OG_RANDOM_GRAPH_H
 
@@ -7,7 +7,22 @@
 
 #include <outgrow/outgrow.h>
 
+#include <stdio.h>
+
+enum { MOST_TYPES = 4, MOST_RELATIONS = 7, MOST_NODES = 300, MOST_EDGES = 6000 };
+
 enum label_kind { LABELS_CLASSES, LABELS_SEVERAL, LABELS_VALUES };
+
+/* A type of nodes: ids first, first + 1, ... of the whole; dim 0 = it has no features. */
+struct node_type {
+    int first, count, dim;
+    enum og_dtype dtype;
+};
+
+/* A relation from one type to another, perhaps the same; its name is r and its number. */
+struct relation {
+    int source, destination, edges;
+};
 
 /* What options may count on. */
 struct graph {
@@ -18,9 +33,40 @@ struct graph {
     int n_train, n_valid, n_test;
     bool weighted, wide_ids, edge_lists;
     bool both_ways; /* and meta.json says so */
+
+    int n_types; /* 0 = a graph without types; then there is nothing below */
+    int n_relations, target;
+    struct node_type type[MOST_TYPES];
+    struct relation relation[MOST_RELATIONS];
+    bool bare;  /* a type has no features */
+    bool alike; /* all features have one width: dim */
 };
 
 /* Draw a graph and write it as a dataset (docs/formats.md) into the new folder. */
 void graph_write(struct graph *g, struct draw *d, const char *folder);
+
+/* ---- of a graph with types (types.c) ---- */
+
+struct edge {
+    int src, dst, relation; /* ends are nodes of the whole */
+};
+
+/* Types, relations and how many nodes there are. */
+void draw_types(struct graph *g, struct draw *d);
+/* Edges of all relations, sorted by relation, destination and source; writes their files. */
+int write_relations(struct graph *g, struct draw *d, const char *folder, struct edge *out);
+void write_typed_features(const struct graph *g, struct draw *d, const char *folder);
+/* Of meta.json: the members node_types and relations. */
+void write_typed_meta(const struct graph *g, FILE *f);
+
+/* ---- what both kinds draw (graph.c) ---- */
+
+int draw_dim(struct draw *d);
+enum og_dtype draw_dtype(struct draw *d);
+/* Between `sources` and `destinations` nodes, numbered from 0 each; sorted into lists. */
+int draw_edges(struct draw *d, int sources, int destinations, int most, struct edge *out);
+/* indptr, indices and weights, whose names begin with `prefix`. */
+void write_lists(const struct graph *g, struct draw *d, const char *folder, const char *prefix,
+                 const struct edge *edges, int n, int destinations);
 
 #endif

@@ -38,7 +38,7 @@ void simulate(struct one *c)
                                    "lru", "rr", "belady", "hybrid", "sweep");
     const char *cache = DRAW_WORD(&c->draw, "0", "3%", "10%", "40%", "100%");
     settings_put(&way, "eval-every", "0");
-    settings_put(&way, "memory", "160M");
+    settings_put(&way, "memory", "%dM", plenty_of(&c->graph));
     settings_put(&way, "superbatch", "%s", DRAW_WORD(&c->draw, "all", "2", "5"));
     struct settings all = both(&c->numbers, &way);
     command_text(command, "simulate", c->dataset, &all);
@@ -66,6 +66,18 @@ void simulate(struct one *c)
 
 /* ---- a trained model ---- */
 
+/* Of several types batches are sampled, or made of all neighbours, also where one predicts. */
+static void put_batches(const struct one *c, struct settings *way, bool sampled)
+{
+    static const char *const names[] = {"batch",           "device", "pack-dtype", "fanout",
+                                        "relation-fanout", "draw",   "seed"};
+    for (int i = 0; i < (sampled ? 7 : 3); i++) {
+        const char *value = settings_get(&c->numbers, names[i]);
+        if (value && (c->graph.n_types > 0 || i == 1))
+            settings_put(way, names[i], "%s", value);
+    }
+}
+
 struct prediction {
     struct file out, embeddings;
     char command[MOST_COMMAND];
@@ -81,10 +93,13 @@ static bool predict_once(struct one *c, const char *checkpoint, int number, stru
     char embeddings[MOST_PATH];
     char arguments[4 * MOST_PATH];
     const bool links = settings_are(&c->numbers, "task", "link");
-    const bool two = !links && strchr(settings_get(&c->numbers, "fanout"), ',');
+    const bool reads = c->graph.n_types == 0 || !(settings_are(&c->numbers, "model", "gcn") ||
+                                                  settings_are(&c->numbers, "model", "gat"));
+    const bool two = !links && reads && strchr(settings_get(&c->numbers, "fanout"), ',');
     path_in(c, out, "out", number);
     path_in(c, embeddings, "embeddings", number);
-    options_of_inference(&way, &c->draw);
+    options_of_inference(&way, &c->draw, &c->graph);
+    put_batches(c, &way, true);
     snprintf(arguments, sizeof(arguments), "%s --checkpoint %s --out %s", c->dataset, checkpoint,
              out);
     command_text(p->command, "predict", arguments, &way);
@@ -163,10 +178,12 @@ static void evaluate(struct one *c, const struct evaluation *e)
     char command[MOST_COMMAND];
     for (int i = 0; i < 3; i++) {
         struct settings way = {0};
-        if (e->full)
-            options_of_inference(&way, &c->draw);
-        else
-            options_strategy(&way, &c->draw);
+        if (e->full) {
+            options_of_inference(&way, &c->draw, &c->graph);
+            put_batches(c, &way, false);
+        } else {
+            options_strategy(&way, &c->draw, &c->graph, c->dataset);
+        }
         struct settings all = e->full ? way : both(&c->numbers, &way);
         json_t *now = evaluate_once(c, e, &all, command);
         for (size_t k = 0; first && now && k < sizeof(keys) / sizeof(keys[0]); k++)
@@ -190,10 +207,10 @@ void use_model(struct one *c)
     snprintf(checkpoint, sizeof(checkpoint), "%s/run-0/checkpoint.safetensors", c->folder);
     const struct evaluation e = {checkpoint, DRAW_WORD(&c->draw, "valid", "test"), false};
     const struct evaluation full = {checkpoint, e.split, true};
-    if (draw_chance(&c->draw, 40))
+    if (draw_chance(&c->draw, 20))
         predict(c, checkpoint);
-    if (draw_chance(&c->draw, 40))
+    if (draw_chance(&c->draw, 20))
         evaluate(c, &e);
-    if (draw_chance(&c->draw, 40) && !links)
+    if (draw_chance(&c->draw, 20) && !links)
         evaluate(c, &full);
 }

@@ -2,6 +2,7 @@
 #include "one.h"
 
 #include "../support/runs.h"
+#include "workers.h"
 
 #include <ftw.h>
 #include <jansson.h>
@@ -120,35 +121,47 @@ void outcome_free(struct outcome *o)
     free(o->best.data);
 }
 
-int train(struct one *c, const struct settings *way, const char *run, int stop_at,
-          struct outcome *o)
+static json_t *summary_of(const char *run)
+{
+    char path[MOST_PATH + 64];
+    snprintf(path, sizeof(path), "%s/summary.json", run);
+    return json_load_file(path, 0, NULL);
+}
+
+static int train_here(struct one *c, const struct settings *all, int stop_at, struct og_err *err)
 {
     struct stopper s = {.at = stop_at};
     const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
-    struct settings all = both(&c->numbers, way);
     struct og_options opt;
-    struct og_err err = {0};
-    char *text = NULL;
-    settings_put(&all, "run", "%s", run);
-    apply(&opt, &all);
-    command_text(o->command, "train", c->dataset, &all);
-    report_calling(c->number, o->command);
-    c->report->runs++;
-    int rc = og_train(c->dataset, &opt, &seen, &text, &err);
+    apply(&opt, all);
+    int rc = og_train(c->dataset, &opt, &seen, NULL, err);
     if (!c->first) {
         c->n_batches = s.batches;
         c->n_training = s.training;
     }
     og_options_release(&opt);
+    return rc;
+}
+
+int train(struct one *c, const struct settings *way, const char *run, int stop_at,
+          struct outcome *o)
+{
+    struct settings all = both(&c->numbers, way);
+    struct og_err err = {0};
+    settings_put(&all, "run", "%s", run);
+    command_text(o->command, "train", c->dataset, &all);
+    report_calling(c->number, o->command);
+    c->report->runs++;
+    int rc = settings_get(&all, "workers") || stop_at < 0 ? apart_train(c, &all, stop_at, &err)
+                                                          : train_here(c, &all, stop_at, &err);
     if (rc == 0) {
-        o->summary = json_loads(text, 0, NULL);
+        o->summary = summary_of(run);
         o->numbers = numbers_of(o->summary);
         o->checkpoint = file_read(run, "checkpoint.safetensors");
         o->best = file_read(run, "best.safetensors");
     } else if (rc != OG_INTERRUPTED) {
         report_refusal(c->report, &err, c->number, o->command);
     }
-    free(text);
     return rc;
 }
 
@@ -216,8 +229,9 @@ void check_prediction(struct one *c, const struct outcome *o)
     const json_t *epochs = json_object_get(o->summary, "epochs");
     const json_t *e = json_array_get(epochs, 0);
     const char *policy = json_string_value(json_object_get(plan, "policy"));
-    if (json_array_size(epochs) != 1 || !json_is_integer(json_object_get(predicted, "rows")) ||
-        !among(policy, prepare) || number(plan, "superbatch") < c->n_training)
+    if (json_is_array(json_object_get(o->summary, "workers")) || json_array_size(epochs) != 1 ||
+        !json_is_integer(json_object_get(predicted, "rows")) || !among(policy, prepare) ||
+        number(plan, "superbatch") < c->n_training)
         return;
     tally_add(&c->report->ways, "a prediction that is exact", c->number, o->command);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -228,16 +242,22 @@ void check_prediction(struct one *c, const struct outcome *o)
 }
 
 /* Of what is made on the way nothing is left. */
+static char leftover[MOST_PATH];
+
 static int find_leftover(const char *path, const struct stat *st, int type, struct FTW *at)
 {
     const char *name = path + at->base;
     (void)st;
     (void)type;
-    return strstr(name, ".tmp-") || strstr(name, ".part") || strncmp(name, "outgrow-", 8) == 0;
+    const bool left =
+        strstr(name, ".tmp-") || strstr(name, ".part") || strncmp(name, "outgrow-", 8) == 0;
+    if (left)
+        snprintf(leftover, sizeof(leftover), "%s", path);
+    return left;
 }
 
 void check_leftovers(struct one *c, const char *folder, const char *command)
 {
     if (nftw(folder, find_leftover, 16, FTW_PHYS) > 0)
-        report_wrong(c->report, c->number, command, NULL, "something is left in %s", folder);
+        report_wrong(c->report, c->number, command, NULL, "left: %s", leftover);
 }

@@ -20,7 +20,8 @@ struct one {
     char folder[256];
     char dataset[MOST_PATH];
     struct settings numbers;
-    bool sampled; /* is there a folder of samples? */
+    bool sampled, packed; /* is there a folder of samples, and with packs? */
+    bool killed;          /* what a run left may still be there */
     int n_runs;
     int n_batches, n_training; /* of the first run, with those of evaluations and without */
     struct outcome *first;
@@ -49,15 +50,25 @@ void apply(struct og_options *opt, const struct settings *s);
 struct settings both(const struct settings *numbers, const struct settings *way);
 void outcome_free(struct outcome *o);
 /* 0, OG_INTERRUPTED or another code, which is counted as refused. stop_at: after so many batches;
- * 0 = never. */
+ * 0 = never, negative = killed after so many, in a process of its own. */
 int train(struct one *c, const struct settings *way, const char *run, int stop_at,
           struct outcome *o);
 int64_t number(const json_t *object, const char *key);
 void compare_numbers(struct one *c, const struct outcome *o);
 void check_epochs(struct one *c, const struct outcome *o);
-/* Of a single epoch, planned as a whole before it begins, everything is known. */
+/* Of a single epoch, planned as a whole before it begins, everything is known; of several workers
+ * the plan is the first one's alone. */
 void check_prediction(struct one *c, const struct outcome *o);
 void check_leftovers(struct one *c, const char *folder, const char *command);
+
+/* What `plan` tells of this way; NULL where it was refused, which is counted. */
+json_t *plan_of(struct one *c, const struct settings *way);
+
+/* ---- devices (device.c) ---- */
+
+void draw_device(struct one *c, struct settings *way);
+/* In the place of a plenty of memory: the least that the plan names, and room for some rows. */
+void take_device_memory(struct one *c, struct settings *way);
 
 /* ---- ways to the same numbers (ways.c) ---- */
 

@@ -5,16 +5,20 @@
 #include "draw.h"
 #include "graph.h"
 
-/* Model, sampler, task, batches. */
+/* MiB of memory for anything that is drawn: relations whose lists are on disk take most. */
+int plenty_of(const struct graph *g);
+
+/* Model, sampler, task, batches, and the kind of device (numbers.c). */
 void options_numbers(struct settings *s, struct draw *d, const struct graph *g);
 
 /* The plainest way to these numbers: everything in memory, one thread. */
-void options_plain(struct settings *s);
+void options_plain(struct settings *s, const struct graph *g);
 
-/* Any way to them. */
-void options_strategy(struct settings *s, struct draw *d);
+/* Any way of one process to them. */
+void options_strategy(struct settings *s, struct draw *d, const struct graph *g,
+                      const char *dataset);
 
 /* Of inference: what may differ while the bytes may not. */
-void options_of_inference(struct settings *s, struct draw *d);
+void options_of_inference(struct settings *s, struct draw *d, const struct graph *g);
 
 #endif

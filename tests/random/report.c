@@ -117,6 +117,22 @@ static void without_numbers(char *out, size_t size, const char *text)
     out[n] = 0;
 }
 
+/* Reasons that follow from a graph or a size that was drawn; options that do not go together are
+ * not drawn (ways.c). */
+static const char *const may_be_refused[] = {
+    "no edges ", /* of links: all are held out, or there is none of the relation */
+    "no edge is left to train on", "--disk: ", /* too little */
+    "--edge-split: writes up to",              /* the same */
+    NULL};
+
+static bool may_refuse(const char *message)
+{
+    int i = 0;
+    while (may_be_refused[i] && !strstr(message, may_be_refused[i]))
+        i++;
+    return may_be_refused[i] != NULL;
+}
+
 void report_refusal(struct report *r, const struct og_err *err, uint64_t graph, const char *command)
 {
     char text[sizeof(r->reasons.line[0].text)];
@@ -124,8 +140,38 @@ void report_refusal(struct report *r, const struct og_err *err, uint64_t graph, 
     if (!err->message[0] || !err->hint[0] || err->code >= 0)
         report_wrong(r, graph, command, NULL, "refused without a hint: %d: %s", err->code,
                      err->message);
+    else if (!may_refuse(err->message))
+        report_wrong(r, graph, command, NULL, "refused: %s (%s)", err->message, err->hint);
     without_numbers(text, sizeof(text), err->message);
     tally_add(&r->reasons, text, graph, command);
+}
+
+/* ---- shares ---- */
+
+static const struct {
+    const char *name, *option; /* NULL: told */
+} shares[SHARES] = {
+    [SHARE_TYPES] = {"types", NULL},
+    [SHARE_DISK] = {"topology on disk", NULL},
+    [SHARE_LINKS] = {"links", " --task link"},
+    [SHARE_DEVICES] = {"devices", " --device virtual"},
+    [SHARE_ROWS] = {"rows on devices", " --device-memory "},
+    [SHARE_WORKERS] = {"workers", " --workers "},
+    [SHARE_EXCHANGE] = {"exchange", " --exchange"},
+    [SHARE_RESUME] = {"resumed", " --resume"},
+    [SHARE_SAMPLES] = {"samples", " --samples "},
+    [SHARE_TRAINERS] = {"trainers or executors", NULL},
+};
+
+void report_shares(struct report *r, const char *command, bool typed, bool on_disk)
+{
+    r->compared++;
+    r->share[SHARE_TYPES] += typed;
+    r->share[SHARE_DISK] += on_disk;
+    r->share[SHARE_TRAINERS] +=
+        strstr(command, " --trainers ") != NULL || strstr(command, " --executors ") != NULL;
+    for (int i = 0; i < SHARES; i++)
+        r->share[i] += shares[i].option && strstr(command, shares[i].option);
 }
 
 /* ---- what is wrong ---- */
@@ -155,4 +201,9 @@ void report_print(const struct report *r, bool all)
     tally_print(&r->reasons, "refused", all);
     printf("seed %llu: %ld graphs, %ld runs, %ld refused, %ld other calls, %ld wrong\n",
            (unsigned long long)r->seed, r->graphs, r->runs, r->refused, r->others, r->wrong);
+    printf("of %ld that were compared:", r->compared);
+    for (int i = 0; i < SHARES; i++)
+        printf("%s %s %ld %%", i ? "," : "", shares[i].name,
+               r->compared ? (100 * r->share[i] + r->compared / 2) / r->compared : 0);
+    printf("\n");
 }

@@ -18,10 +18,26 @@ struct tally {
     } line[MOST_LINES];
 };
 
+/* Of the runs that were compared, those that had it: by a word of their command, or as told. */
+enum share {
+    SHARE_TYPES,
+    SHARE_DISK,
+    SHARE_LINKS,
+    SHARE_DEVICES,
+    SHARE_ROWS,
+    SHARE_WORKERS,
+    SHARE_EXCHANGE,
+    SHARE_RESUME,
+    SHARE_SAMPLES,
+    SHARE_TRAINERS,
+    SHARES
+};
+
 struct report {
     uint64_t seed;
     bool kept; /* folders stay */
     long graphs, runs, refused, others, wrong;
+    long compared, share[SHARES];
     struct tally ways; /* runs that were compared: policy, layout, topology; what was looked at */
     struct tally reasons; /* of refusals, with numbers left out */
 };
@@ -37,7 +53,11 @@ void command_text(char out[MOST_COMMAND], const char *command, const char *argum
 void report_calling(uint64_t graph, const char *command);
 void report_deaths(void);
 
-/* Refused: counted by reason; wrong where there is no hint. */
+/* One more run that was compared. */
+void report_shares(struct report *r, const char *command, bool typed, bool on_disk);
+
+/* Refused: counted by reason; wrong where there is no hint, or where the reason is none that a draw
+ * may have (report.c). */
 void report_refusal(struct report *r, const struct og_err *err, uint64_t graph,
                     const char *command);
 

@@ -2,15 +2,16 @@
  *
  *   random_runs SEED COUNT [--first GRAPH] [--keep DIR] [--all]
  *
- * COUNT runs at least, on graphs GRAPH [0], GRAPH + 1, ...; graph number i of a seed is the same
- * whatever came before. A graph's first run has everything in memory; the others draw a policy, a
- * cache, a layout, an engine, threads, a place for the structure, a preset, batches sampled
- * beforehand, or are stopped and resumed in another way. Losses, metrics and checkpoints must be
- * those of the first, and counts must add up. On a part of the graphs predictions and evaluations
- * in several ways, and the simulation beside a run. What is refused must say why and what to do; it
- * is counted. Exit status 1 if anything was wrong; then --keep DIR leaves the graphs and the runs
- * for the commands that are printed. */
+ * COUNT graphs, numbered GRAPH [0], GRAPH + 1, ...; graph number i of a seed is the same whatever
+ * came before. The first run on a graph is one process with everything in memory. The others draw
+ * policy, cache, layout, engine, threads, place of the topology, preset, workers, devices' caches
+ * and batches sampled beforehand. Some are stopped or killed and resumed in another way. Losses,
+ * metrics and checkpoints must be those of the first run, and counts must add up. Some graphs are
+ * used for predictions, evaluations and the simulation as well. A refusal must say what to do and
+ * must follow from a size or from the graph (report.c). Exit status 1 if anything was wrong. --keep
+ * DIR leaves the graphs and the runs for the commands that are printed. */
 #include "one.h"
+#include "workers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,22 +56,30 @@ static void verify(struct one *c)
 
 /* ---- a graph ---- */
 
+static bool has_features(const struct graph *g)
+{
+    int types = g->n_types == 0;
+    for (int t = 0; t < g->n_types; t++)
+        types += g->type[t].dim > 0;
+    return types > 0;
+}
+
 static void try_graph(struct one *c)
 {
     struct settings plain = {0};
     struct outcome first = {0};
     char run[MOST_PATH];
-    options_plain(&plain);
+    options_plain(&plain, &c->graph);
     path_in(c, run, "run", c->n_runs++);
     if (train(c, &plain, run, 0, &first) == 0) {
         c->first = &first;
         check_epochs(c, &first);
         if (draw_chance(&c->draw, 25))
             make_samples(c);
-        if (c->sampled && draw_chance(&c->draw, 60))
+        if (c->sampled && has_features(&c->graph) && draw_chance(&c->draw, 60))
             pack_samples(c);
         verify(c);
-        for (int ways = draw_from(&c->draw, 4, 9); ways > 0; ways--)
+        for (int ways = draw_from(&c->draw, 2, 3); ways > 0; ways--)
             train_another_way(c);
         if (draw_chance(&c->draw, 40) && !settings_are(&c->numbers, "epochs", "0"))
             simulate(c);
@@ -124,6 +133,8 @@ int main(int argc, char **argv)
     const char *folder = NULL;
     uint64_t number = 0;
     bool all = false;
+    if (argc > 1 && strcmp(argv[1], "--rank") == 0)
+        return rank_main(argc, argv);
     for (int i = 3; i < argc; i++) {
         if (strcmp(argv[i], "--all") == 0)
             all = true;
@@ -144,7 +155,7 @@ int main(int argc, char **argv)
         return 2;
     }
     report_deaths();
-    while (r.runs < count && r.wrong < 20)
+    while (r.graphs < count && r.wrong < 20)
         graph_run(&r, folder, number++);
     if (!r.kept)
         remove_tree(folder);

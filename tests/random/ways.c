@@ -1,5 +1,6 @@
 /* Other ways to the numbers of the first run. */
 #include "one.h"
+#include "workers.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -9,28 +10,37 @@
 
 /* ---- ways ---- */
 
-/* The least memory that the plan says would do. */
-static void take_least_memory(struct one *c, struct settings *way)
+json_t *plan_of(struct one *c, const struct settings *way)
 {
     struct settings all = both(&c->numbers, way);
     struct og_options opt;
     struct og_err err = {0};
     char command[MOST_COMMAND];
     char *text = NULL;
+    json_t *plan = NULL;
     apply(&opt, &all);
     command_text(command, "plan", c->dataset, &all);
     report_calling(c->number, command);
     c->report->others++;
-    if (og_plan(c->dataset, &opt, NULL, &text, &err) == 0) {
-        json_t *plan = json_loads(text, 0, NULL);
-        int64_t least = number(json_object_get(plan, "memory"), "smallest");
-        settings_put(way, "memory", "%lld", (long long)least);
-        json_decref(plan);
-    } else {
+    if (og_plan(c->dataset, &opt, NULL, &text, &err) == 0)
+        plan = json_loads(text, 0, NULL);
+    else
         report_refusal(c->report, &err, c->number, command);
-    }
     og_options_release(&opt);
     free(text);
+    return plan;
+}
+
+/* The least memory that the plan says would do. */
+static void take_least_memory(struct one *c, struct settings *way)
+{
+    json_t *plan = plan_of(c, way);
+    const int workers = settings_int(way, "workers"); /* it says what each takes */
+    if (plan)
+        settings_put(way, "memory", "%lld",
+                     (long long)number(json_object_get(plan, "memory"), "smallest") *
+                         (workers > 0 ? workers : 1));
+    json_decref(plan);
 }
 
 void make_samples(struct one *c)
@@ -42,7 +52,7 @@ void make_samples(struct one *c)
     char arguments[2 * MOST_PATH + 16];
     char command[MOST_COMMAND];
     path_in(c, path, "samples", -1);
-    options_plain(&plain);
+    options_plain(&plain, &c->graph);
     struct settings all = both(&c->numbers, &plain);
     apply(&opt, &all);
     snprintf(arguments, sizeof(arguments), "%s --out %s", c->dataset, path);
@@ -66,23 +76,58 @@ void pack_samples(struct one *c)
     path_in(c, path, "samples", -1);
     settings_put(&way, "cache", "%s", DRAW_WORD(&c->draw, "0", "5%", "20%", "60%"));
     settings_put(&way, "samples", "%s", path);
-    settings_put(&way, "memory", "160M");
+    settings_put(&way, "memory", "%dM", plenty_of(&c->graph));
     struct settings all = both(&c->numbers, &way);
     apply(&opt, &all);
     command_text(command, "pack", c->dataset, &all);
     report_calling(c->number, command);
     c->report->others++;
-    if (og_pack(c->dataset, &opt, NULL, &text, &err) < 0)
+    c->packed = og_pack(c->dataset, &opt, NULL, &text, &err) == 0;
+    if (!c->packed)
         report_refusal(c->report, &err, c->number, command);
     og_options_release(&opt);
     free(text);
 }
 
-static void draw_way(struct one *c, struct settings *way)
+/* What the program refuses together: of a row, `left_out` is dropped where `with` is there. A value
+ * of NULL is any. */
+static const struct {
+    const char *with, *value, *left_out, *of_value;
+} apart[] = {
+    {"exchange", NULL, "alternate", NULL},
+    {"exchange", NULL, "pipeline", "none"},
+    {"exchange", NULL, "preset", "ginex"}, /* they alternate */
+    {"exchange", NULL, "preset", "diskgnn"},
+    {"exchange", NULL, "device-memory", NULL},
+    {"workers", NULL, "samples", NULL},
+    {"sample-on", NULL, "samples", NULL},
+    {"sample-on", NULL, "topology", "disk"},
+    {"sample-on", NULL, "preset", "ali+pg"}, /* they have the structure on disk */
+    {"sample-on", NULL, "preset", "ginex"},
+    {"sample-on", "pinned", "alternate", NULL},
+    {"sample-on", "pinned", "preset", "diskgnn"},
+    {"policy", "sweep", "device-memory", NULL},
+};
+
+static void keep_apart(struct settings *way)
+{
+    for (size_t i = 0; i < sizeof(apart) / sizeof(apart[0]); i++) {
+        const char *with = settings_get(way, apart[i].with);
+        const char *other = settings_get(way, apart[i].left_out);
+        if (with && (!apart[i].value || strcmp(with, apart[i].value) == 0) && other &&
+            (!apart[i].of_value || strcmp(other, apart[i].of_value) == 0))
+            settings_drop(way, apart[i].left_out);
+    }
+    if (settings_get(way, "device-memory"))
+        return;
+    settings_drop(way, "device-policy");
+    settings_drop(way, "victim");
+}
+
+/* Where bytes go, and where batches come from. */
+static void draw_folders(struct one *c, struct settings *way)
 {
     char path[MOST_PATH];
-    *way = (struct settings){0};
-    options_strategy(way, &c->draw);
     if (draw_chance(&c->draw, 50)) {
         path_in(c, path, "scratch", -1);
         mkdir(path, 0777);
@@ -96,13 +141,34 @@ static void draw_way(struct one *c, struct settings *way)
         settings_put(way, "log-every", "1");
     if (draw_chance(&c->draw, 10))
         settings_put(way, "checkpoint-every", "0");
-    if (draw_chance(&c->draw, 80))
+}
+
+static void draw_way(struct one *c, struct settings *way)
+{
+    *way = (struct settings){0};
+    options_strategy(way, &c->draw, &c->graph, c->dataset);
+    draw_workers(c, way);
+    draw_device(c, way);
+    draw_folders(c, way);
+    keep_apart(way);
+    if (c->packed && settings_get(way, "samples")) /* packs are of the host's cache alone */
+        settings_drop(way, "device-memory");
+    keep_apart(way);
+    take_device_memory(c, way);
+    if (draw_chance(&c->draw, 80) || settings_are(way, "preset", "memory"))
         return;
-    if (draw_chance(&c->draw, 80)) { /* then caches get what is left */
-        settings_drop(way, "cache");
-        settings_drop(way, "neighbor-cache");
-    }
+    settings_drop(way, "cache"); /* caches get what is left */
+    settings_drop(way, "neighbor-cache");
     take_least_memory(c, way);
+}
+
+/* After so many batches; one in four is killed. */
+static int draw_stop(struct one *c, int most)
+{
+    const int at = draw_from(&c->draw, 1, most);
+    const bool kills = draw_chance(&c->draw, 25);
+    c->killed |= kills;
+    return kills ? -at : at;
 }
 
 /* Stopped once or more, and resumed in another way each time. */
@@ -110,11 +176,11 @@ static int train_with_stops(struct one *c, const struct settings *way, const cha
                             struct outcome *o)
 {
     struct settings other;
-    int rc = train(c, way, run, draw_from(&c->draw, 1, c->n_batches), o);
+    int rc = train(c, way, run, draw_stop(c, c->n_batches), o);
     for (int tries = 0; tries < 4 && rc == OG_INTERRUPTED; tries++) {
         draw_way(c, &other);
         settings_put(&other, "resume", "true");
-        rc = train(c, &other, run, tries < 2 ? draw_from(&c->draw, 1, 2 * c->n_batches) : 0, o);
+        rc = train(c, &other, run, tries < 2 ? draw_stop(c, 2 * c->n_batches) : 0, o);
         if (rc < 0 && rc != OG_INTERRUPTED) /* refused: on as at first */
             rc = OG_INTERRUPTED;
     }
@@ -131,10 +197,8 @@ static void note_way(struct one *c, const struct outcome *o)
              json_string_value(json_object_get(plan, "topology")),
              json_is_true(json_object_get(plan, "alternates")) ? ", in turns" : "");
     tally_add(&c->report->ways, text, c->number, o->command);
-    if (strstr(o->command, "--resume"))
-        tally_add(&c->report->ways, "a run that was resumed", c->number, o->command);
-    if (strstr(o->command, "--samples"))
-        tally_add(&c->report->ways, "a run on samples", c->number, o->command);
+    report_shares(c->report, o->command, c->graph.n_types > 0,
+                  strcmp(json_string_value(json_object_get(plan, "topology")), "disk") == 0);
 }
 
 void train_another_way(struct one *c)
@@ -153,7 +217,7 @@ void train_another_way(struct one *c)
         if (!stopped)
             check_prediction(c, &o);
     }
-    if (rc != OG_INTERRUPTED)
+    if (rc != OG_INTERRUPTED && !c->killed)
         check_leftovers(c, c->folder, o.command);
     outcome_free(&o);
 }

@@ -1,0 +1,27 @@
+/* Files of a dataset: .npy arrays, written a number at a time. Who cannot write ends the program.
+ */
+#ifndef OG_RANDOM_ARRAYS_H
+#define OG_RANDOM_ARRAYS_H
+
+#include <outgrow/outgrow.h>
+
+#include <stdint.h>
+#include <stdio.h>
+
+/* A new file; the caller closes it with file_close. */
+FILE *file_open(const char *folder, const char *name);
+void file_close(FILE *f);
+
+/* The header of version 1.0, `padded` bytes long: as NumPy makes it, or a page as ours are.
+ * columns: 0 = the array has one dimension. */
+FILE *array_open(const char *folder, const char *name, const char *descr, int rows, int columns,
+                 int padded);
+void put_int64(FILE *f, int64_t x);
+void put_f32(FILE *f, float x);
+
+/* A feature in [0, 2] as `dtype` stores it. */
+void put_feature(FILE *f, enum og_dtype dtype, float x);
+const char *stored_as(enum og_dtype dtype); /* in .npy headers; static */
+const char *dtype_word(enum og_dtype dtype);
+
+#endif

@@ -1,0 +1,64 @@
+/* The axis of devices: how many, rows that stay on them, who samples, and with how little memory.
+ * Numbers of two kinds of devices differ, so the kind is drawn with the graph (numbers.c). */
+#include "one.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Policies of the device's cache: those from `admits` on let rows in, so there are victims. */
+static const char *const policies[] = {"none",      "random", "degree", "presc", "pagerank",
+                                       "frequency", "lru",    "rr",     "clock", "sieve",
+                                       "s3fifo",    "belady", "belady", "hybrid"};
+enum { POLICIES = sizeof(policies) / sizeof(policies[0]), ADMITS = 6 };
+
+/* A preset chooses the device's policy itself; lsm-gnn has rings, larger than memory unless told.
+ */
+static void draw_rows(struct settings *way, struct draw *d)
+{
+    const uint64_t k = draw_below(d, POLICIES);
+    settings_put(way, "device-memory", "16M");
+    if (settings_are(way, "preset", "lsm-gnn"))
+        settings_put(way, "victim", "pvp:depth=%d", draw_from(d, 1, 40));
+    if (settings_get(way, "preset") || settings_are(way, "policy", "auto") || draw_chance(d, 25))
+        return;
+    settings_put(way, "device-policy", "%s", policies[k]);
+    if (k >= ADMITS && draw_chance(d, 35))
+        settings_put(way, "victim", "pvp:depth=%d", draw_from(d, 1, 40));
+}
+
+void draw_device(struct one *c, struct settings *way)
+{
+    struct draw *d = &c->draw;
+    const char *sampler = settings_get(&c->numbers, "sampler");
+    if (!settings_are(&c->numbers, "device", "virtual"))
+        return;
+    if (draw_chance(d, 30))
+        settings_put(way, "device", "virtual:%d", draw_from(d, 1, 3));
+    if (draw_chance(d, 25) && (!sampler || strcmp(sampler, "uniform") == 0))
+        settings_put(way, "sample-on", "%s", DRAW_WORD(d, "device", "pinned"));
+    if (draw_chance(d, 65))
+        draw_rows(way, d);
+}
+
+static int64_t bytes_of_rows(const struct graph *g)
+{
+    int64_t all = (int64_t)g->nodes * g->dim;
+    for (int t = 0; t < g->n_types; t++)
+        all += t > 0 ? g->type[t].count * g->type[t].dim : -all;
+    return 4 * all;
+}
+
+void take_device_memory(struct one *c, struct settings *way)
+{
+    if (!settings_get(way, "device-memory"))
+        return;
+    json_t *plan = plan_of(c, way);
+    const json_t *device = json_object_get(plan, "device");
+    const int64_t least = number(json_object_get(device, "memory"), "smallest");
+    if (least > 0)
+        settings_put(way, "device-memory", "%lld",
+                     (long long)least + draw_from(&c->draw, 0, 5) * bytes_of_rows(&c->graph) / 4);
+    json_decref(plan);
+}

@@ -1,0 +1,175 @@
+/* Options that decide numbers: of all runs on a graph. */
+#include "options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ON_DEVICE = 20 }; /* percent of the graphs */
+
+/* ---- numbers ---- */
+
+/* Which graphs a model takes. */
+static const struct {
+    const char *model;
+    bool plain, typed;
+    bool alike; /* of graphs with types, those whose features have one width */
+} models[] = {
+    {"gcn", true, true, false},  {"sage", true, true, false}, {"sage", true, true, false},
+    {"gat", true, true, false},  {"gin", true, true, true},   {"pinsage", true, false, false},
+    {"rgcn", false, true, true}, {"rgcn", false, true, true},
+};
+
+static const char *draw_model_word(struct draw *d, const struct graph *g)
+{
+    for (;;) {
+        const uint64_t k = draw_below(d, sizeof(models) / sizeof(models[0]));
+        if (g->n_types == 0 ? models[k].plain : models[k].typed && (g->alike || !models[k].alike))
+            return models[k].model;
+    }
+}
+
+/* Relational models alone. */
+static void draw_rows(struct settings *s, struct draw *d, const struct graph *g)
+{
+    if (g->bare)
+        settings_put(s, "embedding", "%d", g->alike ? g->dim : draw_from(d, 1, 20));
+    if (settings_are(s, "model", "rgcn") && draw_chance(d, 50))
+        settings_put(s, "bases", "%d", draw_from(d, 1, 3));
+}
+
+static void draw_model(struct settings *s, struct draw *d, const struct graph *g)
+{
+    const char *model = draw_model_word(d, g);
+    const int heads = draw_from(d, 1, 4);
+    settings_put(s, "model", "%s", model);
+    if (strcmp(model, "sage") == 0)
+        settings_put(s, "aggregator", "%s",
+                     DRAW_WORD(d, "mean", "max", g->n_types > 0 ? "mean" : "gcn"));
+    if (strcmp(model, "gat") == 0)
+        settings_put(s, "heads", "%d", heads);
+    if (strcmp(model, "gat") == 0 && draw_chance(d, 40))
+        settings_put(s, "attention-dropout", "0.3");
+    settings_put(s, "hidden", "%d", heads * draw_from(d, 1, 9));
+    if (draw_chance(d, 40))
+        settings_put(s, "norm", "%s", DRAW_WORD(d, "batch", "layer"));
+    if (draw_chance(d, 30))
+        settings_put(s, "residual", "true");
+    settings_put(s, "dropout", "%s", DRAW_WORD(d, "0", "0.2", "0.5"));
+    if (draw_chance(d, 20))
+        settings_put(s, "input-dropout", "0.25");
+    if (draw_chance(d, 20))
+        settings_put(s, "optimizer", "sgd");
+    if (draw_chance(d, 20))
+        settings_put(s, "weight-decay", "0.01");
+    settings_put(s, "lr", "%s", DRAW_WORD(d, "0.01", "0.003"));
+}
+
+static void draw_task(struct settings *s, struct draw *d, const struct graph *g)
+{
+    if (g->labels == LABELS_VALUES && draw_chance(d, 40))
+        settings_put(s, "loss", "mae");
+    if (!draw_chance(d, 25))
+        return;
+    settings_put(s, "task", "link");
+    settings_put(s, "loss", "%s", DRAW_WORD(d, "auto", "bce", "margin"));
+    settings_put(s, "decoder", "%s",
+                 DRAW_WORD(d, "dot", "mlp", g->n_types > 0 ? "distmult" : "dot"));
+    if (g->n_types > 0 && draw_chance(d, 30))
+        settings_put(s, "relation", "r%d", (int)draw_below(d, (uint64_t)g->n_relations));
+    settings_put(s, "negatives", "%d", draw_from(d, 1, 3));
+    settings_put(s, "negative", "%s", DRAW_WORD(d, "uniform", "batch"));
+    settings_put(s, "eval-negatives", "%d", draw_from(d, 1, 12));
+    if (!g->edge_lists && draw_chance(d, 60))
+        settings_put(s, "edge-split", "%s", DRAW_WORD(d, "60/20/20", "98/1/1", "100/0/0"));
+}
+
+/* Of one relation or two; of none there is nothing drawn in some hop. */
+static void draw_relation_fanout(struct settings *s, struct draw *d, const struct graph *g,
+                                 int hops)
+{
+    char text[MOST_VALUE] = "";
+    for (int r = draw_from(d, 0, 2); r < g->n_relations && strlen(text) < 60; r += 2) {
+        size_t n = strlen(text);
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%sr%d=", n ? ";" : "", r);
+        for (int h = 0; h < hops; h++)
+            n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%d", h ? "," : "",
+                                  draw_from(d, -1, 5));
+    }
+    if (*text)
+        settings_put(s, "relation-fanout", "%s", text);
+}
+
+static void draw_sampler(struct settings *s, struct draw *d, const struct graph *g)
+{
+    char fanout[64] = "";
+    const char *sampler = DRAW_WORD(d, "uniform", "uniform", "walk", "labor", "ladies", "weighted");
+    const int hops = draw_from(d, 1, 3);
+    for (int h = 0; h < hops; h++) {
+        size_t n = strlen(fanout);
+        snprintf(fanout + n, sizeof(fanout) - n, "%s%d", h ? "," : "",
+                 draw_chance(d, 15) ? -1 : draw_from(d, 1, 7));
+    }
+    settings_put(s, "fanout", "%s", fanout);
+    if (g->n_types > 0 && draw_chance(d, 35))
+        draw_relation_fanout(s, d, g, hops);
+    if (g->weighted || strcmp(sampler, "weighted") != 0)
+        settings_put(s, "sampler", "%s", sampler);
+    if (settings_are(s, "sampler", "walk") && draw_chance(d, 60)) {
+        settings_put(s, "walks", "%d", draw_from(d, 1, 6));
+        settings_put(s, "walk-length", "%d", draw_from(d, 1, 4));
+        settings_put(s, "walk-restart", "%s", DRAW_WORD(d, "0", "0.3", "1"));
+        settings_put(s, "neighbors", "%d", draw_from(d, 1, 6));
+    }
+    if (!settings_are(s, "sampler", "ladies") && draw_chance(d, 40))
+        settings_put(s, "draw", "once");
+}
+
+/* Not more than a dozen or two an epoch: of a virtual device, which is slow, a few. */
+static int draw_batch(const struct settings *s, struct draw *d, const struct graph *g)
+{
+    const int seeds = settings_are(s, "task", "link") ? g->edges : g->n_train;
+    const int least = 1 + seeds / (settings_get(s, "device") ? 7 : 16);
+    switch (draw_from(d, 0, 5)) {
+    case 0:
+        return seeds;
+    case 1:
+        return 1000;
+    case 2:
+        return least;
+    default:
+        return draw_from(d, least, 4 * least);
+    }
+}
+
+static bool all_f32(const struct graph *g)
+{
+    bool all = g->n_types > 0 || g->dtype == OG_F32;
+    for (int t = 0; t < g->n_types; t++)
+        all &= g->type[t].dim == 0 || g->type[t].dtype == OG_F32;
+    return all;
+}
+
+void options_numbers(struct settings *s, struct draw *d, const struct graph *g)
+{
+    if (draw_chance(d, ON_DEVICE))
+        settings_put(s, "device", "virtual");
+    draw_model(s, d, g);
+    draw_rows(s, d, g);
+    draw_task(s, d, g);
+    draw_sampler(s, d, g);
+    settings_put(s, "batch", "%d", draw_batch(s, d, g));
+    if (draw_chance(d, 75))
+        settings_put(s, "accumulate", "%s", DRAW_WORD(d, "2", "3", "4", "5", "6", "6", "12"));
+    if (draw_chance(d, 20))
+        settings_put(s, "staleness", "%d", draw_from(d, 1, 4));
+    settings_put(s, "epochs", "%d", draw_chance(d, 3) ? 0 : draw_from(d, 1, 3));
+    settings_put(s, "seed", "%d", draw_from(d, 0, 1000));
+    if (draw_chance(d, 20))
+        settings_put(s, "no-shuffle", "true");
+    if (draw_chance(d, 30))
+        settings_put(s, "eval-every", "%d", draw_from(d, 0, 2));
+    if (draw_chance(d, 15))
+        settings_put(s, "resample-every", "%d", draw_from(d, 2, 3));
+    if (all_f32(g) && draw_chance(d, 20))
+        settings_put(s, "pack-dtype", "%s", DRAW_WORD(d, "f16", "bf16", "f32"));
+}

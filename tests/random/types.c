@@ -1,0 +1,107 @@
+/* Types of nodes and relations: widths, types without features, relations without edges. */
+#include "arrays.h"
+#include "graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_OF_RELATION = 400 };
+
+/* ---- shape ---- */
+
+static void draw_rows(struct graph *g, struct draw *d, struct node_type *t)
+{
+    t->dtype = draw_dtype(d);
+    t->dim = g->alike ? g->dim : draw_dim(d);
+    if (!draw_chance(d, 30))
+        return;
+    t->dim = 0;
+    g->bare = true;
+}
+
+/* Something leads to every type, so that each has rows behind a layer. */
+static void draw_relations(struct graph *g, struct draw *d)
+{
+    for (int t = 0; t < g->n_types; t++)
+        g->relation[g->n_relations++] =
+            (struct relation){(int)draw_below(d, (uint64_t)g->n_types), t, 0};
+    for (int more = draw_from(d, 0, MOST_RELATIONS - MOST_TYPES); more > 0; more--)
+        g->relation[g->n_relations++] = (struct relation){
+            (int)draw_below(d, (uint64_t)g->n_types), (int)draw_below(d, (uint64_t)g->n_types), 0};
+}
+
+void draw_types(struct graph *g, struct draw *d)
+{
+    static const int most[] = {1, 4, 20, 60};
+    g->both_ways = false;
+    g->alike = draw_chance(d, 40);
+    g->n_types = draw_from(d, draw_chance(d, 10) ? 1 : 2, MOST_TYPES);
+    g->nodes = 0;
+    for (int t = 0; t < g->n_types; t++) {
+        g->type[t] =
+            (struct node_type){.first = g->nodes, .count = draw_from(d, 1, most[draw_below(d, 4)])};
+        g->nodes += g->type[t].count;
+        draw_rows(g, d, &g->type[t]);
+    }
+    g->target = (int)draw_below(d, (uint64_t)g->n_types);
+    draw_relations(g, d);
+    if (g->n_types == 1 && g->n_relations == 1) /* else it is a graph without types */
+        g->relation[g->n_relations++] = (struct relation){0, 0, 0};
+}
+
+/* ---- files ---- */
+
+int write_relations(struct graph *g, struct draw *d, const char *folder, struct edge *out)
+{
+    int n = 0;
+    for (int r = 0; r < g->n_relations; r++) {
+        char prefix[16];
+        struct relation *of = &g->relation[r];
+        const struct node_type *from = &g->type[of->source];
+        const struct node_type *to = &g->type[of->destination];
+        const bool none = r > 0 && draw_chance(d, 12);
+        of->edges = none ? 0 : draw_edges(d, from->count, to->count, MOST_OF_RELATION, out + n);
+        snprintf(prefix, sizeof(prefix), "rel%d_", r);
+        write_lists(g, d, folder, prefix, out + n, of->edges, to->count);
+        for (int i = 0; i < of->edges; i++, n++)
+            out[n] = (struct edge){from->first + out[n].src, to->first + out[n].dst, r};
+    }
+    return n;
+}
+
+void write_typed_features(const struct graph *g, struct draw *d, const char *folder)
+{
+    for (int t = 0; t < g->n_types; t++) {
+        const struct node_type *of = &g->type[t];
+        char name[32];
+        if (of->dim == 0)
+            continue;
+        snprintf(name, sizeof(name), "features_%d.npy", t);
+        FILE *f = array_open(folder, name, stored_as(of->dtype), of->count, of->dim,
+                             draw_chance(d, 30) ? 128 : 4096);
+        for (int i = 0; i < of->count * of->dim; i++)
+            put_feature(f, of->dtype, 0.0625f + draw_unit(d) * 2);
+        file_close(f);
+    }
+}
+
+void write_typed_meta(const struct graph *g, FILE *f)
+{
+    fprintf(f, ", \"num_nodes\": %d, \"num_edges\": %d, \"node_types\": [", g->nodes, g->edges);
+    for (int t = 0; t < g->n_types; t++) {
+        const struct node_type *of = &g->type[t];
+        fprintf(f, "%s{\"name\": \"t%d\", \"count\": %d", t ? ", " : "", t, of->count);
+        if (of->dim > 0)
+            fprintf(f, ", \"feature_dim\": %d, \"feature_dtype\": \"%s\"", of->dim,
+                    dtype_word(of->dtype));
+        fprintf(f, "}");
+    }
+    fprintf(f, "], \"relations\": [");
+    for (int r = 0; r < g->n_relations; r++) {
+        const struct relation *of = &g->relation[r];
+        fprintf(f, "%s{\"source\": \"t%d\", \"name\": \"r%d\", \"destination\": \"t%d\", ",
+                r ? ", " : "", of->source, r, of->destination);
+        fprintf(f, "\"num_edges\": %d}", of->edges);
+    }
+    fprintf(f, "]");
+}
