@@ -128,7 +128,7 @@ static void draw_sampler(struct settings *s, struct draw *d, const struct graph 
 static int draw_batch(const struct settings *s, struct draw *d, const struct graph *g)
 {
     const int seeds = settings_are(s, "task", "link") ? g->edges : g->n_train;
-    const int least = 1 + seeds / (settings_get(s, "device") ? 7 : 16);
+    const int least = 1 + seeds / (settings_get(s, "device") ? 5 : 16);
     switch (draw_from(d, 0, 5)) {
     case 0:
         return seeds;
@@ -162,7 +162,8 @@ void options_numbers(struct settings *s, struct draw *d, const struct graph *g)
         settings_put(s, "accumulate", "%s", DRAW_WORD(d, "2", "3", "4", "5", "6", "6", "12"));
     if (draw_chance(d, 20))
         settings_put(s, "staleness", "%d", draw_from(d, 1, 4));
-    settings_put(s, "epochs", "%d", draw_chance(d, 3) ? 0 : draw_from(d, 1, 3));
+    settings_put(s, "epochs", "%d",
+                 draw_chance(d, 3) ? 0 : draw_from(d, 1, settings_get(s, "device") ? 2 : 3));
     settings_put(s, "seed", "%d", draw_from(d, 0, 1000));
     if (draw_chance(d, 20))
         settings_put(s, "no-shuffle", "true");

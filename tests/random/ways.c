@@ -155,7 +155,7 @@ static void draw_way(struct one *c, struct settings *way)
         settings_drop(way, "device-memory");
     keep_apart(way);
     take_device_memory(c, way);
-    if (draw_chance(&c->draw, 80) || settings_are(way, "preset", "memory"))
+    if (draw_chance(&c->draw, 85) || settings_are(way, "preset", "memory"))
         return;
     settings_drop(way, "cache"); /* caches get what is left */
     settings_drop(way, "neighbor-cache");
