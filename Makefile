@@ -10,31 +10,32 @@ BUILD = build/$(PRESET)
 all: build ## the command and the library: build/release/outgrow
 
 build:
-	@mkdir -p build
-	@cmake --preset $(PRESET) $(CMAKE_ARGS) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@tools/configure $(PRESET) $(CMAKE_ARGS)
 	@cmake --build $(BUILD) -j $(JOBS) $(BUILD_ARGS)
 
-test: CMAKE_ARGS = -DOUTGROW_TESTS=ON
+test: CMAKE_ARGS = -DOUTGROW_TESTS=ON -DOUTGROW_UNITS=OFF
 test: build ## the tests of a few seconds, with one in 101 of the failures that can be made: three minutes
-	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -LE long
+	@tools/run-tests $(BUILD) --output-on-failure -j $(JOBS) -LE long
 
-test-all: CMAKE_ARGS = -DOUTGROW_TESTS=ON
+test-all: CMAKE_ARGS = -DOUTGROW_TESTS=ON -DOUTGROW_UNITS=OFF
 test-all: build ## those too that take ten seconds and more: twelve minutes
-	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+	@tools/run-tests $(BUILD) --output-on-failure -j $(JOBS)
 
-test-exhaustive: CMAKE_ARGS = -DOUTGROW_TESTS=ON
+test-exhaustive: CMAKE_ARGS = -DOUTGROW_TESTS=ON -DOUTGROW_UNITS=OFF
 test-exhaustive: build ## every single failure of every call, 100 kills: a quarter of an hour
-	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -C exhaustive -L exhaustive
+	@tools/run-tests $(BUILD) --output-on-failure -j $(JOBS) -C exhaustive -L exhaustive
 
 bits: BUILD_ARGS = --target outgrow
 bits: build ## record checksums of what commands write anew (tests/bits); ctest compares them
 	@python3 tests/bits/bits.py $(BUILD)/outgrow --update
 
-random: CMAKE_ARGS = -DOUTGROW_TESTS=ON
+random: CMAKE_ARGS = -DOUTGROW_TESTS=ON -DOUTGROW_UNITS=OFF
 random: BUILD_ARGS = --target random_runs
 random: build ## random tiny graphs, each trained on in many ways that must agree; SEED=1 COUNT=600
 	@$(BUILD)/tests/random_runs $(or $(SEED),1) $(or $(COUNT),600) --all
 
+# A first build of it alone takes sources several at a time, which is quicker.
+demo: CMAKE_ARGS = $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DOUTGROW_UNITS=ON)
 demo: BUILD_ARGS = --target outgrow
 demo: build ## train on a graph whose features do not fit in memory
 	@tools/demo $(BUILD)/outgrow

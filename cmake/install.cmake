@@ -20,11 +20,11 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/outgrow.pc DESTINATION ${CMAKE_INSTALL
 set(told ${CMAKE_CURRENT_BINARY_DIR}/told)
 file(MAKE_DIRECTORY ${told})
 add_custom_command(OUTPUT ${told}/outgrow.1 ${told}/outgrow ${told}/_outgrow ${told}/outgrow.fish
-  COMMAND outgrow help --man >${told}/outgrow.1
-  COMMAND outgrow help --completion=bash >${told}/outgrow
-  COMMAND outgrow help --completion=zsh >${told}/_outgrow
-  COMMAND outgrow help --completion=fish >${told}/outgrow.fish
-  DEPENDS outgrow
+  COMMAND outgrow help --man >outgrow.1
+  COMMAND outgrow help --completion=bash >outgrow
+  COMMAND outgrow help --completion=zsh >_outgrow
+  COMMAND outgrow help --completion=fish >outgrow.fish
+  DEPENDS outgrow WORKING_DIRECTORY ${told} # by name there: its path may have spaces
   COMMENT "Writing manual and completion")
 add_custom_target(outgrow_told ALL DEPENDS ${told}/outgrow.1)
 install(FILES ${told}/outgrow.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
