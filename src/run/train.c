@@ -452,8 +452,7 @@ static int open_as_chosen(struct og_trainer *t, const char *dataset, const struc
     if (rc < 0)
         return rc;
     own.policy = by->policy;
-    if (open)
-        own.layout = by->layout;
+    own.layout = by->layout; /* raw where all rows fit, whatever was given */
     if (own.topology == OG_TOPOLOGY_AUTO)
         own.topology = by->topology;
     own.alternate = by->alternate;

@@ -316,6 +316,10 @@ def what_is_left_open_the_first_worker_chooses():
     compared = [c for c in plan["candidates"] if c["possible"]]
     assert len(compared) >= 3 and plan["policy"] == compared[0]["policy"], plan
     assert not any(c["alternates"] for c in compared) and "sweep" in {c["policy"] for c in compared}, compared
+    # where all rows fit nothing is packed, whatever was given
+    trained("given", 2, same, ["--layout", "packed"], EXCHANGE, graph="wide")
+    assert_same("one", "given", "--policy auto --layout packed")
+    assert summary("given")["plan"]["layout"] == "raw"
     told = json.loads(subprocess.run([OUTGROW, "plan", "wide", *BASE[:-2], *same, *limit, "--layout", "raw", "--workers", "2", *EXCHANGE, "--json"],
                                      capture_output=True, text=True, check=True).stdout)
     taken = [c for c in told["candidates"] if c["possible"] and c["policy"] == told["policy"]]
