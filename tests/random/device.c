@@ -38,15 +38,15 @@ void draw_device(struct one *c, struct settings *way)
         settings_put(way, "device", "virtual:%d", draw_from(d, 1, 3));
     if (draw_chance(d, 25) && (!sampler || strcmp(sampler, "uniform") == 0))
         settings_put(way, "sample-on", "%s", DRAW_WORD(d, "device", "pinned"));
-    if (draw_chance(d, 65))
+    if (draw_chance(d, 80))
         draw_rows(way, d);
 }
 
 static int64_t bytes_of_rows(const struct graph *g)
 {
-    int64_t all = (int64_t)g->nodes * g->dim;
+    int64_t all = g->n_types > 0 ? 0 : (int64_t)g->nodes * g->dim;
     for (int t = 0; t < g->n_types; t++)
-        all += t > 0 ? g->type[t].count * g->type[t].dim : -all;
+        all += (int64_t)g->type[t].count * g->type[t].dim;
     return 4 * all;
 }
 
@@ -57,8 +57,12 @@ void take_device_memory(struct one *c, struct settings *way)
     json_t *plan = plan_of(c, way);
     const json_t *device = json_object_get(plan, "device");
     const int64_t least = number(json_object_get(device, "memory"), "smallest");
+    const int quarters = draw_chance(&c->draw, 10)
+                             ? 0
+                             : draw_from(&c->draw, 2, 9); /* of all rows; batches have half */
+    const int64_t slack = quarters > 0 ? least / 30 : 0;
     if (least > 0)
         settings_put(way, "device-memory", "%lld",
-                     (long long)least + draw_from(&c->draw, 0, 5) * bytes_of_rows(&c->graph) / 4);
+                     (long long)(least + slack + quarters * bytes_of_rows(&c->graph) / 4));
     json_decref(plan);
 }

@@ -155,7 +155,7 @@ static int write_split(const struct graph *g, struct draw *d, const char *folder
     int order[MOST_NODES] = {0};
     const int first = g->n_types > 0 ? g->type[g->target].first : 0;
     const int count = g->n_types > 0 ? g->type[g->target].count : g->nodes;
-    int n = must || draw_chance(d, 80) ? 1 + (int)draw_below(d, (uint64_t)count) : 0;
+    int n = must || draw_chance(d, 80) ? draw_from(d, must ? 1 + count / 4 : 1, count) : 0;
     if (n == 0 && draw_chance(d, 50))
         return 0; /* no such file */
     for (int i = 0; i < count; i++) {
@@ -212,7 +212,7 @@ enum og_dtype draw_dtype(struct draw *d)
 
 static void draw_shape(struct graph *g, struct draw *d)
 {
-    static const int most[] = {1, 3, 20, 100, MOST_NODES};
+    static const int most[] = {2, 20, 60, 150, MOST_NODES};
     g->nodes = draw_from(d, 1, most[draw_below(d, 5)]);
     g->dim = draw_dim(d);
     g->dtype = draw_dtype(d);

@@ -23,16 +23,16 @@ void options_plain(struct settings *s, const struct graph *g)
 
 static const char *draw_size(struct draw *d)
 {
-    return DRAW_WORD(d, "0", "1", "500", "1%", "5%", "10%", "30%", "70%", "100%", "1M");
+    return DRAW_WORD(d, "0", "1", "500", "5%", "10%", "20%", "30%", "40%", "60%", "100%");
 }
 
 static void draw_policy(struct settings *s, struct draw *d, const char *dataset)
 {
     settings_put(s, "policy", "%s",
                  DRAW_WORD(d, "none", "random", "degree", "presc", "presc:3", "pagerank",
-                           "frequency", "lru", "rr", "belady", "belady", "hybrid", "hybrid:static",
-                           "hybrid:dynamic", "sweep", "sweep", "sieve", "s3fifo", "clock", "file",
-                           "auto"));
+                           "frequency", "lru", "rr", "belady", "belady", "belady", "belady",
+                           "hybrid", "hybrid:static", "hybrid:dynamic", "sweep", "sweep", "sieve",
+                           "s3fifo", "clock", "file", "auto"));
     if (settings_are(s, "policy", "file"))
         settings_put(s, "scores", "%s/scores.npy", dataset);
     if (draw_chance(d, 30))

@@ -121,9 +121,12 @@ static void without_numbers(char *out, size_t size, const char *text)
  * not drawn (ways.c). */
 static const char *const may_be_refused[] = {
     "no edges ", /* of links: all are held out, or there is none of the relation */
-    "no edge is left to train on", "--disk: ", /* too little */
-    "--edge-split: writes up to",              /* the same */
-    NULL};
+    "no edge is left to train on",
+    "--disk: ",                   /* too little */
+    "--edge-split: writes up to", /* the same */
+    "--superbatch: ",             /* more batches than the least memory holds */
+    NULL,
+};
 
 static bool may_refuse(const char *message)
 {

@@ -32,14 +32,16 @@ static void draw_relations(struct graph *g, struct draw *d)
 
 void draw_types(struct graph *g, struct draw *d)
 {
-    static const int most[] = {1, 4, 20, 60};
+    static const int most[] = {3, 20, 60, 80};
     g->both_ways = false;
     g->alike = draw_chance(d, 40);
     g->n_types = draw_from(d, draw_chance(d, 10) ? 1 : 2, MOST_TYPES);
     g->nodes = 0;
     for (int t = 0; t < g->n_types; t++) {
-        g->type[t] =
-            (struct node_type){.first = g->nodes, .count = draw_from(d, 1, most[draw_below(d, 4)])};
+        g->type[t] = (struct node_type){
+            .first = g->nodes,
+            .count =
+                draw_from(d, 1, g->n_types < 4 ? most[draw_below(d, 4)] : most[draw_below(d, 3)])};
         g->nodes += g->type[t].count;
         draw_rows(g, d, &g->type[t]);
     }

@@ -41,9 +41,17 @@ void draw_workers(struct one *c, struct settings *way)
 /* ---- in the process that is started ---- */
 
 struct rank {
-    volatile sig_atomic_t stop;
     int batches, at;
 };
+
+/* By a signal too, as the command: others are told to end when one fails. */
+static volatile sig_atomic_t stop_asked;
+
+static void ask_stop(int number)
+{
+    (void)number;
+    stop_asked = 1;
+}
 
 static void count_batch(void *arg, const struct og_progress *p)
 {
@@ -53,7 +61,7 @@ static void count_batch(void *arg, const struct og_progress *p)
     if (r->at < 0 && r->batches == -r->at)
         raise(SIGKILL);
     if (r->batches == r->at)
-        test_ask_stop(&r->stop);
+        test_ask_stop(&stop_asked);
 }
 
 static int set_word(struct og_options *opt, char *word)
@@ -78,12 +86,13 @@ static int say_refusal(const char *path, const struct og_err *err)
 int rank_main(int argc, char **argv)
 {
     struct rank r = {0};
-    const struct og_observer seen = {.arg = &r, .progress = count_batch, .stop = &r.stop};
+    const struct og_observer seen = {.arg = &r, .progress = count_batch, .stop = &stop_asked};
     struct og_options opt;
     struct og_err err = {0};
     if (argc < 5)
         return 2;
     alarm(LONGEST);
+    signal(SIGTERM, ask_stop);
     r.at = (int)strtol(argv[3], NULL, 10);
     og_options_init(&opt);
     for (int i = 5; i < argc; i++)
