@@ -1,11 +1,15 @@
 /* .npy: files that NumPy wrote (golden/make_npy.py), headers that lie, our own headers. */
 #include "support/own_folder.h"
 
+#include "support/no_sync.h"
+
 #include "dataset/dataset.h"
+#include "dataset/writer.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void golden_path(char path[512], const char *name)
@@ -273,6 +277,37 @@ static void dtypes_have_names(void **state)
     assert_int_equal(og__dtype_find("f64"), -1);
 }
 
+/* Bytes that the file had whenever fsync was called. */
+static off_t synced[4];
+static size_t n_synced;
+
+static void note_sync(int fd)
+{
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_true(n_synced < OG_COUNT(synced));
+    synced[n_synced++] = st.st_size;
+}
+
+static void a_finished_array_outlives_the_machine(void **state)
+{
+    (void)state;
+    const int64_t values[3] = {1, 2, 3};
+    char path[TEST_PATH + 16];
+    struct og_npy_writer *w = NULL;
+    snprintf(path, sizeof(path), "%s/synced.npy", folder);
+    on_sync = note_sync;
+    assert_int_equal(og__npy_create(&w, path, OG__NPY_I64, 1, 1, NULL), 0);
+    assert_int_equal(og__npy_append(w, values, 2, NULL), 0);
+    assert_int_equal(og__npy_sync(w, NULL), 0);
+    assert_int_equal(og__npy_append(w, values + 2, 1, NULL), 0);
+    assert_int_equal(og__npy_finish(w, NULL, NULL), 0);
+    on_sync = NULL;
+    assert_int_equal(n_synced, 2);
+    assert_int_equal(synced[0], OG__NPY_HEADER + 16);
+    assert_int_equal(synced[1], OG__NPY_HEADER + 24);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +320,7 @@ int main(void)
         cmocka_unit_test(our_headers_come_back),
         cmocka_unit_test(opening_reads_the_header_alone),
         cmocka_unit_test(dtypes_have_names),
+        cmocka_unit_test(a_finished_array_outlives_the_machine),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
