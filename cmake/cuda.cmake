@@ -2,7 +2,20 @@
 # as C; nothing else of Outgrow knows CUDA.
 find_program(NVCC nvcc PATHS /usr/local/cuda/bin)
 if(NOT NVCC)
-  message(FATAL_ERROR "nvcc is not there: CUDA 13 brings it; configure without -DOUTGROW_CUDA=ON")
+  message(NOTICE "outgrow: CUDA: nvcc is neither in PATH nor in /usr/local/cuda/bin; CUDA 13 brings it")
+  message(NOTICE "hint: make PRESET=release")
+  message(FATAL_ERROR "not configured: a dependency is missing")
+endif()
+# It is installed by halves where the compiler is there without headers or cuBLAS.
+set(sample ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/cuda.cu)
+file(WRITE ${sample} "#include <cublasLt.h>\nint probe(void)\n{\n    cublasLtHandle_t handle;\n    return cublasLtCreate(&handle);\n}\n")
+execute_process(COMMAND ${NVCC} -shared -cudart static -Xcompiler -fPIC ${sample} -Xlinker -z,defs -lcublasLt -o ${sample}.so
+  RESULT_VARIABLE status OUTPUT_VARIABLE words ERROR_VARIABLE words)
+if(NOT status EQUAL 0)
+  string(REGEX MATCH "[^\n]*(rror|cannot find)[^\n]*" words "${words}")
+  message(NOTICE "outgrow: CUDA: a program with cublasLt.h does not compile and link by ${NVCC}: ${words}")
+  message(NOTICE "hint: make PRESET=release")
+  message(FATAL_ERROR "not configured: a dependency is missing")
 endif()
 set(OUTGROW_CUDA_ARCHITECTURES 80 90 CACHE STRING "GPUs that the plugin is compiled for; newer ones compile the last for themselves")
 
