@@ -112,9 +112,10 @@ static void read_refusal(const char *path, struct og_err *err)
     FILE *f = fopen(path, "r");
     if (!f)
         return;
-    if (fscanf(f, "%d\n", &err->code) != 1 || !fgets(err->message, sizeof(err->message), f) ||
-        !fgets(err->hint, sizeof(err->hint), f))
-        err->code = 0;
+    char code[16];
+    if (fgets(code, sizeof(code), f) && fgets(err->message, sizeof(err->message), f) &&
+        fgets(err->hint, sizeof(err->hint), f))
+        err->code = (int)strtol(code, NULL, 10);
     err->message[strcspn(err->message, "\n")] = 0;
     err->hint[strcspn(err->hint, "\n")] = 0;
     fclose(f);
