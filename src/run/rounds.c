@@ -87,6 +87,17 @@ out:
     return rc;
 }
 
+/* Is the model that was just evaluated better than the best so far? Of two that measure the same
+ * the one with the smaller validation loss is: where classes are rare many epochs tie. */
+static bool is_better(const struct og_train_state *state, double chief)
+{
+    const json_t *row = json_array_get(state->epochs, state->best_epoch - 1);
+    const json_t *loss = json_object_get(json_object_get(row, "valid_metrics"), "loss");
+    if (state->best_epoch == 0 || chief > state->best_valid)
+        return true;
+    return chief == state->best_valid && og__metrics_loss(&state->valid) < json_number_value(loss);
+}
+
 static int end_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
 {
     struct og_session *s = t->s;
@@ -95,8 +106,7 @@ static int end_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
     double acc = og__scores_chief(&t->scores, &state->valid);
     int rc;
     OG_TRY(og__run_check_params(t, err));
-    if (og__schedule_evaluates(&s->facts.schedule, epoch) &&
-        (acc > state->best_valid || state->best_epoch == 0)) {
+    if (og__schedule_evaluates(&s->facts.schedule, epoch) && is_better(state, acc)) {
         state->best_valid = acc;
         state->best_epoch = epoch;
         OG_TRY(og__model_fetch_values(s->learner.model, t->best, err));

@@ -2,6 +2,7 @@
 #include "train/train_fixture.h"
 
 #include "dataset/dataset.h"
+#include "support/files.h"
 
 #include <math.h>
 #include <sys/stat.h>
@@ -454,6 +455,51 @@ static void two_classes_have_an_area(void **state)
     memcpy(dataset, graph, sizeof(graph));
 }
 
+/* One node in forty is of the second class: a model that calls none so is right in most epochs
+ * alike. */
+static void of_epochs_that_tie_the_one_with_the_smallest_loss_is_kept(void **state)
+{
+    (void)state;
+    static const char *const rare[] = {"epochs", "8", "dropout", "0", "lr", "0.002", NULL};
+    static int64_t labels[1500];
+    char graph[64];
+    struct og_generate g;
+    og_generate_init(&g);
+    g.nodes = (int64_t)OG_COUNT(labels);
+    g.dim = 16;
+    g.classes = 2;
+    g.train_fraction = 0.3;
+    memcpy(graph, dataset, sizeof(graph));
+    snprintf(dataset, sizeof(dataset), "%s/rare", root);
+    assert_int_equal(og_generate(dataset, &g, NULL, NULL), 0);
+    for (size_t v = 0; v < OG_COUNT(labels); v++)
+        labels[v] = v % 40 == 0;
+    test_write_npy(dataset, "labels.npy", OG__NPY_I64, 1, g.nodes, 1, labels);
+    struct outcome o = train("rare", rare);
+    const double best = json_number_value(json_object_get(o.summary, "valid_acc"));
+    double least = INFINITY;
+    int tied = 0;
+    json_int_t wanted = 0;
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(o.summary, "epochs"), i, row)
+    {
+        const json_t *metrics = json_object_get(row, "valid_metrics");
+        const double loss = json_number_value(json_object_get(metrics, "loss"));
+        if (json_number_value(json_object_get(row, "valid_acc")) != best)
+            continue;
+        tied++;
+        if (loss < least)
+            wanted = (json_int_t)i + 1;
+        least = fmin(loss, least);
+    }
+    assert_true(tied > 1 && wanted > 1);
+    assert_int_equal(json_integer_value(json_object_get(o.summary, "best_epoch")), wanted);
+    drop(&o);
+    og__remove_tree(dataset);
+    memcpy(dataset, graph, sizeof(graph));
+}
+
 static void losses_are_those_of_the_task(void **state)
 {
     (void)state;
@@ -524,6 +570,7 @@ int main(void)
         cmocka_unit_test(values_are_learnt),
         cmocka_unit_test(labels_are_learnt),
         cmocka_unit_test(two_classes_have_an_area),
+        cmocka_unit_test(of_epochs_that_tie_the_one_with_the_smallest_loss_is_kept),
         cmocka_unit_test(losses_are_those_of_the_task),
         cmocka_unit_test(a_budget_that_cannot_do_is_refused_and_the_named_one_does),
     };
