@@ -149,6 +149,12 @@ static int open_samples(struct og_verifier *v, struct og_err *err)
     return 0;
 }
 
+/* n elements of size bytes each. Blocks without edges have no array. */
+static bool same(const void *a, const void *b, size_t n, size_t size)
+{
+    return n == 0 || memcmp(a, b, n * size) == 0;
+}
+
 /* Of relation r. */
 static bool lists_begin(const struct og_block *k, const struct og_block *next, uint32_t r)
 {
@@ -161,11 +167,10 @@ static bool lists_begin(const struct og_block *k, const struct og_block *next, u
         if (here[i] - here[0] != there[i] - there[0])
             return false;
     const size_t edges = here[n] - here[0];
-    return memcmp(k->dst + k->relation[r], next->dst + next->relation[r], n * sizeof(*k->dst)) ==
-               0 &&
-           memcmp(k->src + here[0], next->src + there[0], edges * sizeof(*k->src)) == 0 &&
+    return same(k->dst + k->relation[r], next->dst + next->relation[r], n, sizeof(*k->dst)) &&
+           same(k->src + here[0], next->src + there[0], edges, sizeof(*k->src)) &&
            (!k->weight ||
-            memcmp(k->weight + here[0], next->weight + there[0], edges * sizeof(*k->weight)) == 0);
+            same(k->weight + here[0], next->weight + there[0], edges, sizeof(*k->weight)));
 }
 
 static bool related_begin(const struct og_block *k, const struct og_block *next)
@@ -181,9 +186,9 @@ static bool all_begin(const struct og_block *k, const struct og_block *next)
     if (k->relation)
         return related_begin(k, next);
     return k->n_edges <= next->n_edges &&
-           memcmp(k->indptr, next->indptr, ((size_t)k->n_dst + 1) * sizeof(*k->indptr)) == 0 &&
-           memcmp(k->src, next->src, k->n_edges * sizeof(*k->src)) == 0 &&
-           (!k->weight || memcmp(k->weight, next->weight, k->n_edges * sizeof(*k->weight)) == 0);
+           same(k->indptr, next->indptr, (size_t)k->n_dst + 1, sizeof(*k->indptr)) &&
+           same(k->src, next->src, k->n_edges, sizeof(*k->src)) &&
+           (!k->weight || same(k->weight, next->weight, k->n_edges, sizeof(*k->weight)));
 }
 
 /* Of nodes that draw once a hop has what the one before it has, and then its own. */
