@@ -13,7 +13,7 @@ static void check_part(const struct og_edge_text *p, const struct og_edge_text_p
     for (size_t i = 0; i < part->n; i++) {
         if (part->src[i] > part->most || part->dst[i] > part->most)
             abort();
-        if (part->weight && !isfinite(part->weight[i]))
+        if (part->weight && (!isfinite(part->weight[i]) || part->weight[i] < 0))
             abort();
     }
     if (part->n > 0 && p->limit && part->most >= p->limit)
@@ -60,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     p.weight_column = data[0] % 8 - 1;
     p.base = data[0] >> 3 & 1;
-    p.limit = data[0] >> 4;
+    p.limit = data[0] >> 4 & 7;
+    p.names = data[0] >> 7 ? "dst,-,src,weight" : NULL;
     try_head(&p, &err);
     err = (struct og_err){0};
     int rc = og__edge_text_rewind(&p, &err);

@@ -1,6 +1,6 @@
 /* .npy headers: any bytes either are refused or describe an array that lies within the file, and a
- * header we write for it is read back as the same. What is in Fortran order is refused unless it is
- * asked for. */
+ * header we write for it is read back as the same. What is in Fortran order or big endian is
+ * refused unless it is asked for. */
 #include "fuzz.h"
 
 #include "dataset/dataset.h"
@@ -24,17 +24,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct og_npy a = {.fd = -1};
     struct og_err err = {0};
     const size_t len = OG_MIN(size, (size_t)OG__NPY_HEAD_MAX);
-    bool fortran = false;
+    struct og_npy_order order;
     bool plain = og__npy_parse(&a, data, len, size, "input", &err) == 0;
     if (!plain && !err.message[0])
         abort();
     err = (struct og_err){0};
-    if (og__npy_parse_either(&a, data, len, size, "input", &fortran, &err) < 0) {
+    if (og__npy_parse_any(&a, data, len, size, "input", &order, &err) < 0) {
         if (plain || !err.message[0])
             abort();
         return 0;
     }
-    if (plain == fortran || (fortran && a.ndim != 2))
+    if (plain == (order.columns || order.swapped) || (order.columns && a.ndim != 2))
         abort();
     if (a.offset < 0 || a.bytes < 0 || (uint64_t)a.offset + (uint64_t)a.bytes > size)
         abort();

@@ -712,6 +712,8 @@ struct og_import {
     /* types without features, "author,institution", whose nodes get the mean of their
      * in-neighbours'; NULL = none */
     const char *mean_features;
+    const char *columns; /* edgelist: names of its columns, "dst,src,-"; NULL = as the file says */
+    int split_column;    /* of masks [N, K], from 0; -1 = there are none */
 };
 OG_EXPORT void og_import_init(struct og_import *i);
 

@@ -3,6 +3,7 @@
 #include "extension.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,6 +93,8 @@ static const struct og_option import_rows[] = {
     SWITCH("drop-types", drop_types),
     SWITCH("reverse-relations", reverse_relations),
     BROUGHT("weight-column", weight_column, OG_OPTION_INT, NULL, 0, 1024),
+    BROUGHT("columns", columns, OG_OPTION_TEXT, NULL, 0, 0),
+    BROUGHT("split-column", split_column, OG_OPTION_INT, NULL, 0, INT_MAX),
     BROUGHT("labels", labels, OG_OPTION_TEXT, NULL, 0, 0),
     BROUGHT("mean-features", mean_features, OG_OPTION_TEXT, NULL, 0, 0),
     BROUGHT("feature-dtype", feature_dtype, OG_OPTION_CHOICE, dtypes, 0, 0),

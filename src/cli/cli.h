@@ -21,7 +21,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-enum { MAX_OWN = 16, MAX_ARGS = 8 };
+enum { MAX_OWN = 24, MAX_ARGS = 8 };
 
 /* What a command returns beside 0 and the library's negative codes. */
 enum {

@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -22,9 +23,16 @@ static const struct og_option own[] = {
              "in-neighbours', one type after another"),
     SWITCH("keep-ids", keep_ids, "edgelist: node ids are rows already; do not number them anew"),
     OWN_TEXT("labels", "FILE", "igb: which of its label files [node_label_19.npy]"),
+    OWN_TEXT(
+        "columns", "NAME,...",
+        "edgelist: what its columns are, whatever its first line says: src, dst, weight, and - "
+        "for what is not read"),
     OWN("weight-column", "N", "",
-        "edgelist: the column, from 1, that holds edge weights; 0 = leave further columns out",
+        "edgelist: the column, from 1, that holds edge weights; edgelist, mtx: 0 = leave them out",
         NULL, OG_OPTION_INT, FIELD(weight_column), 0, 1024),
+    OWN("split-column", "K", "",
+        "of masks [nodes, splits] of train, valid and test: the column to take, from 0", NULL,
+        OG_OPTION_INT, FIELD(split_column), 0, INT_MAX),
     OWN("feature-dtype", "TYPE", "",
         "how to store features; unless given, floats as they are, integers as u8 where that is "
         "exact, else f32",
@@ -35,6 +43,7 @@ static const struct og_option own[] = {
         1024),
     {0},
 };
+_Static_assert(sizeof(own) / sizeof(*own) <= MAX_OWN + 1, "options of a command");
 
 /* Without a format the files show it. */
 static int find_format(struct invocation *in, struct og_err *err)
@@ -59,11 +68,10 @@ static int run(struct invocation *in, struct og_err *err)
     og_import_init(&opt);
     opt.labels = own_text(in, "labels");
     opt.mean_features = own_text(in, "mean-features");
+    opt.columns = own_text(in, "columns");
     int rc = own_fields(in, &opt, err);
     if (rc < 0)
         return rc;
-    if (opt.weight_column == 1 || opt.weight_column == 2)
-        return usage_error(err, NULL, "--weight-column: columns 1 and 2 are the edge's ends");
     rc = find_format(in, err);
     if (rc < 0)
         return rc;

@@ -34,15 +34,11 @@ enum { N_SIGNS = sizeof(signs) / sizeof(*signs) };
 /* What others call the files of `import npy`, those of edges first. */
 enum { N_EDGES = 2 };
 static const char *const other_names[][2] = {
-    {"edge_index.npy", "edges.npy"}, {"edge.npy", "edges.npy"},
-    {"x.npy", "feat.npy"},           {"features.npy", "feat.npy"},
-    {"node_feat.npy", "feat.npy"},   {"y.npy", "label.npy"},
-    {"labels.npy", "label.npy"},     {"node_label.npy", "label.npy"},
-    {"train_idx.npy", "train.npy"},  {"valid_idx.npy", "valid.npy"},
-    {"val_idx.npy", "valid.npy"},    {"test_idx.npy", "test.npy"},
-    {"x.csv", "feat.csv"},           {"features.csv", "feat.csv"},
-    {"nodes.csv", "feat.csv"},       {"y.csv", "label.csv"},
-    {"labels.csv", "label.csv"},     {"val.csv", "valid.csv"},
+    {"edge_index.npy", "edges.npy"}, {"edge.npy", "edges.npy"},       {"x.npy", "feat.npy"},
+    {"features.npy", "feat.npy"},    {"node_feat.npy", "feat.npy"},   {"y.npy", "label.npy"},
+    {"labels.npy", "label.npy"},     {"node_label.npy", "label.npy"}, {"x.csv", "feat.csv"},
+    {"features.csv", "feat.csv"},    {"nodes.csv", "feat.csv"},       {"y.csv", "label.csv"},
+    {"labels.csv", "label.csv"},
 };
 
 bool is_format(const char *word)

@@ -91,6 +91,14 @@ double og__number_at(enum og__npy_type type, const void *data, size_t i)
     }
 }
 
+double og__integer_less(enum og__npy_type type, const void *data, size_t i, float x)
+{
+    /* its mantissa has 64 bits */
+    return type == OG__NPY_U64
+               ? (double)((long double)ELEMENT(uint64_t) - (long double)x)
+               : (double)((long double)og__integer_at(type, data, i) - (long double)x);
+}
+
 int64_t og__store_row(enum og_dtype dtype, void *row, const float *x, size_t n)
 {
     for (size_t j = 0; j < n; j++) {

@@ -30,6 +30,9 @@ double og__number_at(enum og__npy_type type, const void *data, size_t i);
 /* Element i of an array of an integer type; unsigned ones above the range come out negative. */
 int64_t og__integer_at(enum og__npy_type type, const void *data, size_t i);
 
+/* Element i of an array of an integer type less x, exactly but for the last rounding. */
+double og__integer_less(enum og__npy_type type, const void *data, size_t i, float x);
+
 /* n numbers into a row of `dtype`; u8 takes whole numbers from 0 to 255. Returns the position of
  * the first that does not fit (a NaN fits nowhere), or -1. */
 int64_t og__store_row(enum og_dtype dtype, void *row, const float *x, size_t n);

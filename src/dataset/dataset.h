@@ -84,10 +84,17 @@ OG_MUST_CHECK int og__npy_read_bytes(const struct og_npy *a, int64_t at, size_t 
 /* -ENOENT, -EACCES, or -EINVAL for anything that is not such a file: wrong magic, a header that
  * lies about the size, Fortran order, big endian, more than two dimensions. */
 OG_MUST_CHECK int og__npy_open(struct og_npy *a, const char *path, struct og_err *err);
-/* Of two dimensions in Fortran order as well: shape is then that of the transpose, which has the
- * same bytes in C order. */
-OG_MUST_CHECK int og__npy_open_either(struct og_npy *a, const char *path, bool *fortran,
-                                      struct og_err *err);
+/* How the elements of other programs' files lie. */
+struct og_npy_order {
+    bool columns; /* Fortran order, two dimensions: shape is that of the transpose, which has the
+                   * same bytes in C order */
+    bool swapped; /* big endian */
+};
+/* Also takes both. */
+OG_MUST_CHECK int og__npy_open_any(struct og_npy *a, const char *path, struct og_npy_order *order,
+                                   struct og_err *err);
+/* Turns the bytes of n elements around. */
+void og__npy_swap(enum og__npy_type type, void *elements, size_t n);
 void og__npy_close(struct og_npy *a);
 
 /* The two halves of opening a headerless file: open it and learn its size; then, with type, ndim,
@@ -101,9 +108,9 @@ OG_MUST_CHECK int og__npy_fit(struct og_npy *a, uint64_t file_size, const char *
  * `file_size` bytes. Fills type, ndim, shape, offset, bytes. `name` is for messages. */
 OG_MUST_CHECK int og__npy_parse(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
                                 const char *name, struct og_err *err);
-OG_MUST_CHECK int og__npy_parse_either(struct og_npy *a, const void *head, size_t len,
-                                       uint64_t file_size, const char *name, bool *fortran,
-                                       struct og_err *err);
+OG_MUST_CHECK int og__npy_parse_any(struct og_npy *a, const void *head, size_t len,
+                                    uint64_t file_size, const char *name,
+                                    struct og_npy_order *order, struct og_err *err);
 
 /* Enough bytes to hold any header we accept. */
 enum { OG__NPY_HEAD_MAX = 64 * 1024 };

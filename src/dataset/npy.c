@@ -138,8 +138,9 @@ static bool accept_shape(struct cursor *c, int *ndim, int64_t shape[2])
 }
 
 struct dictionary {
-    char descr[16];
+    char descr[32];
     bool has_descr, has_order, has_shape, fortran;
+    bool records; /* a structured dtype: descr is a list */
     int ndim;
     int64_t shape[2];
 };
@@ -149,8 +150,10 @@ static bool read_entry(struct cursor *c, struct dictionary *d)
     char key[32];
     if (!accept_text(c, key, sizeof(key)) || !accept(c, ':'))
         return false;
-    if (strcmp(key, "descr") == 0 && !d->has_descr)
+    if (strcmp(key, "descr") == 0 && !d->has_descr) {
+        d->records = accept(c, '[');
         return d->has_descr = accept_text(c, d->descr, sizeof(d->descr));
+    }
     if (strcmp(key, "shape") == 0 && !d->has_shape)
         return d->has_shape = accept_shape(c, &d->ndim, d->shape);
     if (strcmp(key, "fortran_order") == 0 && !d->has_order) {
@@ -180,18 +183,33 @@ static bool read_dictionary(struct cursor c, struct dictionary *d)
 
 /* ---- from dictionary to array ---- */
 
+/* Kinds of elements that are not numbers, by the letter of NumPy. */
+static const struct {
+    char letter;
+    const char *what, *hint;
+} other_kinds[] = {
+    {'U', "text", "number the words: numpy.unique(array, return_inverse=True)[1]"},
+    {'S', "text", "number the words: numpy.unique(array, return_inverse=True)[1]"},
+    {'M', "dates", "store them as whole numbers: array.astype('int64')"},
+    {'m', "time differences", "store them as whole numbers: array.astype('int64')"},
+    {'O', "Python objects", "store them as numbers: array.astype('float32'), or 'int64'"},
+    {'c', "complex numbers", "store two columns: array.real and array.imag"},
+    {'V', "raw bytes", "store them as numbers: array.view('uint8')"},
+};
+
 static int find_type(const char *descr, const char *name, enum og__npy_type *type,
                      struct og_err *err)
 {
-    if (descr[0] == '>')
-        return og__fail(err, -EINVAL, "convert it: array.astype(array.dtype.newbyteorder('<'))",
-                        "%s: big-endian elements ('%s')", name, descr);
-    for (size_t t = 0; strchr("<|=", descr[0]) && t < OG_COUNT(types); t++) {
+    for (size_t t = 0; descr[0] && strchr("<|=>", descr[0]) && t < OG_COUNT(types); t++) {
         if (strcmp(descr + 1, types[t].code) == 0) {
             *type = (enum og__npy_type)t;
             return 0;
         }
     }
+    for (size_t k = 0; descr[0] && k < OG_COUNT(other_kinds); k++)
+        if (descr[1] == other_kinds[k].letter)
+            return og__fail(err, -EINVAL, other_kinds[k].hint, "%s: elements are %s ('%s')", name,
+                            other_kinds[k].what, descr);
     return og__fail(err, -EINVAL, "integers, bool, float16, float32 and float64 are read",
                     "%s: elements of unknown type '%s'", name, descr);
 }
@@ -241,8 +259,8 @@ static int find_dictionary(const unsigned char *head, size_t len, const char *na
                     "%s: ends inside its header", name);
 }
 
-int og__npy_parse_either(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
-                         const char *name, bool *fortran, struct og_err *err)
+int og__npy_parse_any(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
+                      const char *name, struct og_npy_order *order, struct og_err *err)
 {
     size_t start = 0;
     size_t size = 0;
@@ -251,35 +269,60 @@ int og__npy_parse_either(struct og_npy *a, const void *head, size_t len, uint64_
     if (rc < 0)
         return rc;
     const char *text = (const char *)head + start;
-    if (!read_dictionary((struct cursor){text, text + size}, &d))
+    const bool whole = read_dictionary((struct cursor){text, text + size}, &d);
+    if (d.records)
+        return og__fail(err, -EINVAL,
+                        "save each field as an array of its own: numpy.save(path, array['field'])",
+                        "%s: elements are records (a structured dtype)", name);
+    if (!whole)
         return og__fail(err, -EINVAL, save_hint, "%s: its header is not NumPy's", name);
     if ((rc = find_type(d.descr, name, &a->type, err)) < 0)
         return rc;
     if (d.ndim < 1 || d.ndim > MAX_DIMS)
         return og__fail(err, -EINVAL, "reshape it to one or two dimensions", "%s: %d dimensions",
                         name, d.ndim);
-    *fortran = d.fortran && d.ndim == 2;
+    order->columns = d.fortran && d.ndim == 2;
+    order->swapped = d.descr[0] == '>' && types[a->type].size > 1;
     a->ndim = d.ndim;
-    a->shape[0] = d.shape[*fortran];
-    a->shape[1] = d.shape[!*fortran];
+    a->shape[0] = d.shape[order->columns];
+    a->shape[1] = d.shape[!order->columns];
     a->offset = (int64_t)(start + size);
     return og__npy_fit(a, file_size, name, err);
 }
 
-static int refuse_fortran(const char *name, struct og_err *err)
+/* Datasets are read in place, so their arrays must be in C order and little endian. */
+static int check_order(const struct og_npy_order *order, const char *name, struct og_err *err)
 {
-    return og__fail(err, -EINVAL, save_hint, "%s: stored in Fortran order, C order is needed",
-                    name);
+    if (order->columns)
+        return og__fail(err, -EINVAL, save_hint, "%s: stored in Fortran order, C order is needed",
+                        name);
+    if (order->swapped)
+        return og__fail(err, -EINVAL, "convert it: array.astype(array.dtype.newbyteorder('<'))",
+                        "%s: big-endian elements", name);
+    return 0;
 }
 
 int og__npy_parse(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
                   const char *name, struct og_err *err)
 {
-    bool fortran = false;
-    int rc = og__npy_parse_either(a, head, len, file_size, name, &fortran, err);
-    if (rc < 0)
-        return rc;
-    return fortran ? refuse_fortran(name, err) : 0;
+    struct og_npy_order order;
+    int rc = og__npy_parse_any(a, head, len, file_size, name, &order, err);
+    return rc < 0 ? rc : check_order(&order, name, err);
+}
+
+void og__npy_swap(enum og__npy_type type, void *elements, size_t n)
+{
+    uint16_t *two = elements;
+    uint32_t *four = elements;
+    uint64_t *eight = elements;
+    for (size_t i = 0; i < n; i++) {
+        if (types[type].size == 2)
+            two[i] = __builtin_bswap16(two[i]);
+        else if (types[type].size == 4)
+            four[i] = __builtin_bswap32(four[i]);
+        else if (types[type].size == 8)
+            eight[i] = __builtin_bswap64(eight[i]);
+    }
 }
 
 size_t og__npy_header(char buf[4096], enum og__npy_type type, int ndim, const int64_t shape[2],
@@ -338,7 +381,8 @@ out:
     return rc;
 }
 
-int og__npy_open_either(struct og_npy *a, const char *path, bool *fortran, struct og_err *err)
+int og__npy_open_any(struct og_npy *a, const char *path, struct og_npy_order *order,
+                     struct og_err *err)
 {
     uint64_t size = 0;
     char *head = NULL;
@@ -347,7 +391,7 @@ int og__npy_open_either(struct og_npy *a, const char *path, bool *fortran, struc
         return rc;
     size_t len = 0;
     OG_TRY(read_head(a, size, &head, &len, err));
-    OG_TRY(og__npy_parse_either(a, head, len, size, path, fortran, err));
+    OG_TRY(og__npy_parse_any(a, head, len, size, path, order, err));
 out:
     free(head);
     if (rc < 0)
@@ -357,12 +401,14 @@ out:
 
 int og__npy_open(struct og_npy *a, const char *path, struct og_err *err)
 {
-    bool fortran = false;
-    int rc = og__npy_open_either(a, path, &fortran, err);
-    if (rc < 0 || !fortran)
+    struct og_npy_order order;
+    int rc = og__npy_open_any(a, path, &order, err);
+    if (rc < 0)
         return rc;
-    og__npy_close(a);
-    return refuse_fortran(path, err);
+    rc = check_order(&order, path, err);
+    if (rc < 0)
+        og__npy_close(a);
+    return rc;
 }
 
 void og__npy_close(struct og_npy *a)

@@ -45,6 +45,9 @@ static const char mend_numbers[] =
     "x = np.load(FILE, mmap_mode='r+'); x[~np.isfinite(x)] = 0 (bf16, stored as "
     "uint16: x[(x & 0x7f80) == 0x7f80] = 0); x.flush(); then drop the file from "
     "checksums in meta.json";
+static const char mend_weights[] =
+    "import it again with weights of 0 and more; or mend the numbers, and drop the file from "
+    "checksums in meta.json";
 static const char mend_labels[] =
     "set what is unknown to -1, or raise num_classes in meta.json if the class is meant";
 static const char mend_split[] =
@@ -174,9 +177,11 @@ static bool is_value(const struct og_npy *a, const void *data, size_t i)
     return !isinf(og__number_at(a->type, data, i));
 }
 
-/* features: knows bf16, which is stored as uint16. */
-static int verify_finite(struct verifier *v, const char *file, const struct og_npy *a,
-                         bool features, struct og_err *err)
+enum numbers { FEATURES, LABELS, WEIGHTS };
+
+/* Of features bf16 is stored as uint16; weights are not below 0. */
+static int verify_numbers(struct verifier *v, const char *file, const struct og_npy *a,
+                          enum numbers what, struct og_err *err)
 {
     if (!og__npy_there(a))
         return 0;
@@ -190,12 +195,16 @@ static int verify_finite(struct verifier *v, const char *file, const struct og_n
     for (int64_t first = 0, n; first < a->shape[0]; first += n) {
         n = OG_MIN(a->shape[0] - first, rows);
         OG_TRY(og__npy_read(a, first, n, piece, err));
-        for (size_t i = 0; i < (size_t)(n * a->shape[1]); i++)
+        for (size_t i = 0; i < (size_t)(n * a->shape[1]); i++) {
+            const long long row = first + (int64_t)i / a->shape[1];
             if (a == values ? !is_value(a, piece, i)
-                            : !is_finite(features ? v->ds : NULL, a->type, piece, i))
-                tell(v, mend_numbers, "row %lld, column %lld: NaN or infinite",
-                     (long long)(first + (int64_t)i / a->shape[1]),
+                            : !is_finite(what == FEATURES ? v->ds : NULL, a->type, piece, i))
+                tell(v, mend_numbers, "row %lld, column %lld: NaN or infinite", row,
                      (long long)((int64_t)i % a->shape[1]));
+            else if (what == WEIGHTS && og__number_at(a->type, piece, i) < 0)
+                tell(v, mend_weights, "row %lld: %g, a weight below 0", row,
+                     og__number_at(a->type, piece, i));
+        }
         struct og_progress p = {
             .stage = "verify", .done = (uint64_t)(first + n), .total = (uint64_t)a->shape[0]};
         if (v->seen && v->seen->progress)
@@ -213,7 +222,7 @@ static int verify_labels(struct verifier *v, struct og_err *err)
     const struct og_dataset *ds = v->ds;
     const struct og_npy *a = &ds->labels;
     if (og__float_labels(ds) || a->fd < 0)
-        return verify_finite(v, "labels.npy", a, false, err);
+        return verify_numbers(v, "labels.npy", a, LABELS, err);
     begin(v, "labels.npy");
     for (int64_t first = 0, n; first < a->shape[0]; first += n) {
         n = OG_MIN(a->shape[0] - first, (int64_t)PIECE_BYTES / 8);
@@ -364,7 +373,7 @@ static int verify_structure(struct verifier *v, const struct structure_names *na
     OG_TRY(verify_indptr(v, names->indptr, err));
     if (v->wrong == 0) /* lists that go astray say nothing about what is in them */
         OG_TRY(verify_indices(v, names->indices, err));
-    OG_TRY(verify_finite(v, names->weights, &v->ds->weights, false, err));
+    OG_TRY(verify_numbers(v, names->weights, &v->ds->weights, WEIGHTS, err));
 out:
     return rc;
 }
@@ -390,7 +399,7 @@ static int verify_all(struct verifier *v, struct og_err *err)
     int rc;
     OG_TRY(verify_checksums(v, err));
     OG_TRY(verify_structure(v, &names, err));
-    OG_TRY(verify_finite(v, "features.npy", &v->ds->features, true, err));
+    OG_TRY(verify_numbers(v, "features.npy", &v->ds->features, FEATURES, err));
     OG_TRY(verify_nodes(v, err));
 out:
     return rc;
@@ -438,7 +447,7 @@ static int verify_types(struct verifier *v, struct og_err *err)
         char file[32];
         snprintf(file, sizeof(file), "features_%u.npy", t);
         v->ds = &v->typed->type[t].view;
-        OG_TRY(verify_finite(v, file, &v->ds->features, true, err));
+        OG_TRY(verify_numbers(v, file, &v->ds->features, FEATURES, err));
     }
 out:
     return rc;

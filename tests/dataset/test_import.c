@@ -421,10 +421,6 @@ static void lying_header(const struct place *p)
     size_t len = og__npy_header(head, OG__NPY_I64, 2, shape, 64);
     write_bytes(p, "edges.npy", head, len);
 }
-static void fortran_order(const struct place *p)
-{
-    write_fortran(p, "feat.npy", OG__NPY_F32, 5, 2, feat);
-}
 static void three_fortran_columns(const struct place *p)
 {
     static const int64_t e[12] = {0};
@@ -555,7 +551,6 @@ static void bad_sources_are_refused(void **state)
         {no_edges, "empty graph"},
         {truncated_edges, "edges.npy"},
         {lying_header, "edges.npy"},
-        {fortran_order, "Fortran"},
         {not_npy, "edges.npy"},
         {nan_feature, "row 3, column 1"},
         {short_labels, "4 labels"},

@@ -69,19 +69,19 @@ static void reads_either_order_where_asked(void **state)
     char path[512];
     struct og_npy a;
     float row[3];
-    bool fortran = false;
+    struct og_npy_order order;
     golden_path(path, "refuse_fortran");
-    assert_int_equal(og__npy_open_either(&a, path, &fortran, NULL), 0);
-    assert_true(fortran && a.ndim == 2 && a.shape[0] == 4 && a.shape[1] == 3);
+    assert_int_equal(og__npy_open_any(&a, path, &order, NULL), 0);
+    assert_true(order.columns && a.ndim == 2 && a.shape[0] == 4 && a.shape[1] == 3);
     assert_int_equal(og__npy_read(&a, 1, 1, row, NULL), 0);
     assert_true(row[0] == 1 && row[1] == 5 && row[2] == 9);
     og__npy_close(&a);
     golden_path(path, "float32_2d");
-    assert_int_equal(og__npy_open_either(&a, path, &fortran, NULL), 0);
-    assert_true(!fortran && a.shape[0] == 3 && a.shape[1] == 4);
+    assert_int_equal(og__npy_open_any(&a, path, &order, NULL), 0);
+    assert_true(!order.columns && a.shape[0] == 3 && a.shape[1] == 4);
     og__npy_close(&a);
     golden_path(path, "refuse_3d");
-    assert_int_equal(og__npy_open_either(&a, path, &fortran, NULL), -EINVAL);
+    assert_int_equal(og__npy_open_any(&a, path, &order, NULL), -EINVAL);
 }
 
 static void widens_every_integer(void **state)
@@ -114,7 +114,7 @@ static void refuses_what_we_cannot_use(void **state)
     static const char *const cases[][2] = {
         {"refuse_fortran", "Fortran"}, {"refuse_big_endian", "big-endian"},
         {"refuse_3d", "3 dimensions"}, {"refuse_scalar", "0 dimensions"},
-        {"refuse_struct", "header"},   {"refuse_complex", "c8"},
+        {"refuse_struct", "records"},  {"refuse_complex", "c8"},
         {"refuse_text", "U2"},
     };
     for (size_t i = 0; i < OG_COUNT(cases); i++) {

@@ -199,10 +199,10 @@ static int convert_edges(const struct og_importer *imp, const struct og_edges *e
         if (!e->weights)
             continue;
         p->weight[i] = (float)og__number_at(e->weights->type, p->raw_weight, i);
-        if (!isfinite(p->weight[i]))
-            return og__fail(err, -EINVAL, "weights are finite numbers",
-                            "%s: row %lld: not a finite number", e->weights->name,
-                            (long long)(first + (int64_t)i));
+        if (!isfinite(p->weight[i]) || p->weight[i] < 0)
+            return og__fail(err, -EINVAL, "weights are finite numbers, 0 or more",
+                            "%s: row %lld: %g is no weight", e->weights->name,
+                            (long long)(first + (int64_t)i), p->weight[i]);
     }
     return 0;
 }

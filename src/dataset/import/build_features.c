@@ -84,10 +84,29 @@ static int wrong_rows(const struct og_table *t, int64_t rows, const struct place
                     t->name, (long long)rows, (long long)p->rows);
 }
 
-/* Rows [first, first + n) from p to the writer. */
+/* Row i of the piece as it is stored in `out`, beside what the source has. */
+static void compare_row(const struct og_piece *p, int64_t first, int64_t i, enum og_dtype dtype,
+                        float *row, const char *out, struct og_changed *changed)
+{
+    const int64_t dim = p->t->columns;
+    og__widen(row, out, dtype, 0, (size_t)dim);
+    for (int64_t j = 0; j < dim; j++) {
+        const size_t at = (size_t)(i * dim + j);
+        /* 64-bit integers differ in what a double does not hold */
+        const double difference = og__npy_size(p->t->type) == 8 && og__npy_is_integer(p->t->type)
+                                      ? og__integer_less(p->t->type, p->raw, at, row[j])
+                                      : og__number_at(p->t->type, p->raw, at) - (double)row[j];
+        /* digits behind the point are rounded in every type */
+        if (difference != 0 && (!p->t->text || og__number_at(p->t->type, p->raw, at) ==
+                                                   floor(og__number_at(p->t->type, p->raw, at))))
+            og__changed_by(changed, first + i, j, fabs(difference));
+    }
+}
+
+/* Rows [first, first + n) from p to the writer. `changed` is NULL where no number can. */
 static int convert_rows(struct og_importer *imp, const struct og_piece *p, int64_t first, int64_t n,
                         enum og_dtype dtype, float *row, char *out, struct og_npy_writer *w,
-                        struct og_err *err)
+                        struct og_changed *changed, struct og_err *err)
 {
     const int64_t dim = p->t->columns;
     int rc = 0;
@@ -99,15 +118,30 @@ static int convert_rows(struct og_importer *imp, const struct og_piece *p, int64
         int64_t bad = og__store_row(dtype, out, row, (size_t)dim);
         if (bad >= 0)
             OG_TRY(bad_feature(p->t, first + i, bad, row[bad], dtype, err));
+        if (changed)
+            compare_row(p, first, i, dtype, row, out, changed);
         OG_TRY(og__npy_append(w, out, 1, err));
     }
 out:
     return rc;
 }
 
+/* Can a number become another one on the way? Sparse rows are floats already. */
+static bool may_change(const struct og_importer *imp, const struct og_table *t, enum og_dtype dtype)
+{
+    const size_t size = og__npy_size(t->type);
+    if (imp->opt->row_normalize || t->type == og__dtype_stored(dtype))
+        return false;
+    if (dtype == OG_F32)
+        return t->type == OG__NPY_F64 || (og__npy_is_integer(t->type) && size > 2);
+    return dtype != OG_U8;
+}
+
 static int copy_rows(struct og_importer *imp, struct og_table *t, const struct place *to,
                      struct og_npy_writer *w, struct og_err *err)
 {
+    struct og_changed changed = {.n = 0};
+    struct og_changed *const compared = may_change(imp, t, to->dtype) ? &changed : NULL;
     const size_t row_bytes = (size_t)t->columns * sizeof(float);
     struct og_piece p = {0};
     float *row = og__alloc(imp->budget, 2 * row_bytes, part, err);
@@ -117,13 +151,16 @@ static int copy_rows(struct og_importer *imp, struct og_table *t, const struct p
     for (int64_t n = 1; n > 0; done += n) {
         OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
         if (done + n <= to->rows)
-            OG_TRY(convert_rows(imp, &p, done, n, to->dtype, row, (char *)row + row_bytes, w, err));
+            OG_TRY(convert_rows(imp, &p, done, n, to->dtype, row, (char *)row + row_bytes, w,
+                                compared, err));
         OG_TRY(og__writing_goes_on(imp->seen, "features", "bytes", (done + n) * (int64_t)row_bytes,
                                    to->rows * (int64_t)row_bytes, err));
     }
 out:
     og__piece_give(&p);
     og__release(imp->budget, row, 2 * row_bytes, part);
+    if (rc >= 0)
+        og__import_tell_changed(imp, t, &changed, og__dtype_name(to->dtype));
     if (rc < 0 || done == to->rows)
         return rc;
     return to->rows == imp->n_nodes ? og__import_check_rows(imp, t, done, "rows", err)

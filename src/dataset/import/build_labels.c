@@ -17,7 +17,10 @@ static int class_of(const struct og_table *t, const void *raw, size_t i, int64_t
     if (isnan(x))
         x = -1;
     if (x < -1 || x > INT32_MAX / 8 || x != floor(x))
-        return og__fail(err, -EINVAL, "classes count from 0; -1 or NaN means none",
+        return og__fail(err, -EINVAL,
+                        x == floor(x) ? "classes count from 0; -1 or NaN means none"
+                                      : "for values, not classes: put {\"task\": \"regression\"} "
+                                        "into meta.json beside it",
                         "%s: %s: %g is no class", t->name, og__table_place(t, node, -1).text, x);
     *class = (int64_t)x;
     return 0;
@@ -29,6 +32,8 @@ struct labelling {
     bool values;  /* any number, NaN for none; else 0 or 1 */
     float *row;   /* [C], when rows */
     int64_t most; /* largest class */
+    int64_t n;    /* nodes that have a class */
+    struct og_changed changed;
 };
 
 static bool is_label(const struct labelling *l, float x)
@@ -45,6 +50,7 @@ static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, i
     if (!l->rows) {
         int rc = class_of(p->t, p->raw, i, v, &class, err);
         l->most = OG_MAX(l->most, class);
+        l->n += class >= 0;
         return rc < 0 ? rc : og__npy_append(l->w, &class, 1, err);
     }
     for (size_t j = 0; j < width; j++) {
@@ -52,9 +58,14 @@ static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, i
         if (!is_label(l, l->row[j]))
             return og__fail(err, -EINVAL,
                             l->values ? "NaN where a value is not known"
-                                      : "1 where the node is of the class, else 0",
+                                      : "several labels are 1 or 0 each; for values put "
+                                        "{\"task\": \"regression\"} into meta.json beside it",
                             "%s: %s: %g is no label", p->t->name,
                             og__table_place(p->t, v, (int64_t)j).text, l->row[j]);
+        const double stored = (double)l->row[j];
+        const double given = og__number_at(p->t->type, p->raw, i * width + j);
+        if (stored != given && !isnan(given) && (!p->t->text || given == floor(given)))
+            og__changed_by(&l->changed, v, (int64_t)j, fabs(given - stored));
     }
     return og__npy_append(l->w, l->row, 1, err);
 }
@@ -92,6 +103,11 @@ static int set_classes(struct og_importer *imp, const struct og_table *t, const 
     if (classes > OG__MOST_COLUMNS)
         return og__fail(err, -EINVAL, "at most 268435455; is it what the labels are?",
                         "%s: %lld classes", t->name, (long long)classes);
+    if (!l->rows && said < 0 && classes > OG_MAX(l->n, (int64_t)2))
+        og__import_warn(imp,
+                        "%s: %lld classes, the largest label is %lld, but only %lld nodes have "
+                        "one: are they ids?",
+                        t->name, (long long)classes, (long long)l->most, (long long)l->n);
     og__import_note(imp, "num_classes", json_integer(classes));
     og__import_note(imp, "multi_label", json_boolean(l->rows && !l->values));
     if (l->values)
@@ -99,23 +115,22 @@ static int set_classes(struct og_importer *imp, const struct og_table *t, const 
     return 0;
 }
 
-int og__import_no_labels(struct og_importer *imp, struct og_err *err)
+void og__import_no_labels(struct og_importer *imp, int64_t n_classes)
 {
-    (void)err;
-    og__import_note(imp, "num_classes", json_integer(0));
+    og__import_note(imp, "num_classes", json_integer(OG_MAX(n_classes, (int64_t)0)));
     og__import_note(imp, "multi_label", json_false());
-    return 0;
 }
 
 /* What was written of them. */
-static int drop_labels(struct og_importer *imp, struct og_err *err)
+static int drop_labels(struct og_importer *imp, int64_t n_classes, struct og_err *err)
 {
     char *path = og__import_target(imp, "labels.npy");
     int rc = path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "labels.npy");
     if (path && unlink(path) < 0)
         rc = og__fail_errno(err, -errno, NULL, "%s", path);
     free(path);
-    return rc < 0 ? rc : og__import_no_labels(imp, err);
+    og__import_no_labels(imp, n_classes);
+    return rc;
 }
 
 int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t n_classes, bool partly,
@@ -135,10 +150,11 @@ int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t n_cla
     OG_TRY(copy_labels(imp, t, partly, &l, err));
     if (!l.rows && l.most < 0 && n_classes <= 0) {
         og__import_say(imp, "%s: no node has a label", t->name);
-        OG_TRY(drop_labels(imp, err));
+        OG_TRY(drop_labels(imp, n_classes, err));
         goto out;
     }
     OG_TRY(set_classes(imp, t, &l, n_classes, err));
+    og__import_tell_changed(imp, t, &l.changed, "f32");
     rc = og__import_finish(imp, l.w, "labels.npy", err);
     l.w = NULL;
 out:

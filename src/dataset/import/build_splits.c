@@ -1,5 +1,9 @@
-/* Lists of nodes or edges -> train.npy and its like. */
+/* Lists of nodes or edges -> train.npy and its like. A list of nodes is of ids, or a mask. */
 #include "dataset/import/import.h"
+
+#include "dataset/convert.h"
+
+#include <string.h>
 
 static const char part[] = "import";
 
@@ -17,7 +21,10 @@ static void swap_ends(int64_t *ids, int64_t rows)
 static int note_id(uint64_t *seen, const struct og_table *t, int64_t row, int64_t id,
                    struct og_err *err)
 {
-    static const char hint[] = "remove the repeated ids (numpy.unique)";
+    const char *hint = id <= 1
+                           ? "a mask has an entry for every node; or write the ids of its nodes "
+                             "(numpy.flatnonzero)"
+                           : "remove the repeated ids (numpy.unique)";
     uint64_t bit = (uint64_t)1 << id % 64;
     if (seen && (seen[id / 64] & bit))
         return t->ops->id_of
@@ -30,10 +37,11 @@ static int note_id(uint64_t *seen, const struct og_table *t, int64_t row, int64_
     return 0;
 }
 
+enum { IDS = 8192 };
+
 static int copy_ids(struct og_importer *imp, struct og_table *t, uint64_t *seen,
                     struct og_npy_writer *w, struct og_err *err)
 {
-    enum { IDS = 8192 };
     int64_t raw[IDS];
     int64_t ids[IDS];
     const int64_t width = t->columns;
@@ -61,6 +69,157 @@ out:
     return rc;
 }
 
+/* ---- masks: a flag a node, or several, of which --split-column takes one ---- */
+
+/* The flags of the next nodes, at most IDS; *n = 0 at the end, and at what is no flag, with *flags
+ * false. */
+static int next_flags(const struct og_piece *p, int64_t column, bool out[IDS], int64_t *n,
+                      bool *flags, struct og_err *err)
+{
+    const struct og_table *t = p->t;
+    int rc = og__table_read(p->t, p->raw, OG_MIN(p->room, (int64_t)IDS), n, err);
+    *flags = true;
+    for (int64_t i = 0; rc >= 0 && i < *n; i++) {
+        /* a double holds every flag, and of other numbers it does not make one */
+        const double x = og__number_at(t->type, p->raw, (size_t)(i * t->columns + column));
+        out[i] = x == 1;
+        *flags = *flags && (x == 0 || x == 1);
+    }
+    if (!*flags)
+        *n = 0;
+    return rc;
+}
+
+/* Whole numbers are ids, unless all are 0 or 1 and more than two: then ids would be repeated. */
+static int are_flags(struct og_importer *imp, struct og_table *t, int64_t column, bool *flags,
+                     struct og_err *err)
+{
+    struct og_piece p;
+    bool flag[IDS];
+    int rc;
+    *flags = t->type == OG__NPY_BOOL;
+    if (*flags || t->rows <= 2)
+        return 0;
+    OG_TRY(og__piece_take(&p, t, imp->budget, err));
+    for (int64_t n = 1; rc >= 0 && n > 0;)
+        rc = next_flags(&p, column, flag, &n, flags, err);
+    OG_TRY(rc);
+    OG_TRY(og__table_rewind(t, err));
+out:
+    og__piece_give(&p);
+    return rc;
+}
+
+static int copy_mask(struct og_importer *imp, struct og_table *t, int64_t column, uint64_t *seen,
+                     struct og_npy_writer *w, struct og_err *err)
+{
+    struct og_piece p;
+    bool flag[IDS];
+    bool flags = true;
+    int64_t done = 0;
+    int rc;
+    OG_TRY(og__piece_take(&p, t, imp->budget, err));
+    for (int64_t n = 1; n > 0; done += n) {
+        OG_TRY(next_flags(&p, column, flag, &n, &flags, err));
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t id = imp->new_id ? imp->new_id[done + i] : done + i;
+            if (flag[i] && seen)
+                OG_TRY(note_id(seen, t, done + i, done + i, err));
+            if (flag[i])
+                OG_TRY(og__npy_append(w, &id, 1, err));
+        }
+    }
+    if (!flags)
+        OG_TRY(og__fail(err, -EINVAL, "a mask has 0 or 1 for every node",
+                        "%s: row %lld: neither 0 nor 1", t->name, (long long)done));
+out:
+    og__piece_give(&p);
+    return rc;
+}
+
+/* Which column of a mask is meant; -1 where it is a list of ids. */
+static int find_mask(struct og_importer *imp, struct og_table *t, int64_t *column,
+                     struct og_err *err)
+{
+    const int64_t chosen = imp->opt->split_column;
+    bool flags = false;
+    int rc;
+    *column = -1;
+    if (t->rows < 0)
+        return 0;
+    if (t->columns > 1 && (chosen < 0 || chosen >= t->columns))
+        return og__fail(err, -EINVAL,
+                        "of a mask [nodes, splits] --split-column K takes one, from 0",
+                        "%s: %s [%lld, %lld]: a list of node ids, or a mask, is expected", t->name,
+                        og__npy_name(t->type), (long long)t->rows, (long long)t->columns);
+    OG_TRY(are_flags(imp, t, OG_MAX(chosen, (int64_t)0) % t->columns, &flags, err));
+    if (!flags && t->columns > 1)
+        OG_TRY(og__fail(err, -EINVAL, "a mask has 0 or 1 for every node",
+                        "%s: %s [%lld, %lld] is no mask", t->name, og__npy_name(t->type),
+                        (long long)t->rows, (long long)t->columns));
+    if (!flags)
+        return rc;
+    if (t->rows != imp->n_nodes)
+        OG_TRY(og__fail(err, -EINVAL, "a mask has an entry for every node",
+                        "%s: a mask of %lld entries, the graph has %lld nodes", t->name,
+                        (long long)t->rows, (long long)imp->n_nodes));
+    *column = t->columns > 1 ? chosen : 0;
+    if (t->columns > 1)
+        og__import_say(imp, "%s: column %lld of %lld", t->name, (long long)chosen,
+                       (long long)t->columns);
+out:
+    return rc;
+}
+
+/* ---- nodes that are in two lists ---- */
+
+static int64_t count_shared(const uint64_t *a, const uint64_t *b, size_t words, int64_t *first)
+{
+    int64_t shared = 0;
+    for (size_t i = 0; i < words; i++) {
+        const uint64_t both = a[i] & b[i];
+        if (both && shared == 0)
+            *first = (int64_t)i * 64 + __builtin_ctzll(both);
+        shared += __builtin_popcountll(both);
+    }
+    return shared;
+}
+
+static size_t seen_words(const struct og_importer *imp)
+{
+    return (size_t)(imp->n_nodes / 64 + 1);
+}
+
+/* Takes `seen`. */
+static void compare_splits(struct og_importer *imp, const struct og_table *t, uint64_t *seen)
+{
+    for (unsigned i = 0; seen && i < imp->n_splits; i++) {
+        int64_t first = 0;
+        const int64_t shared = count_shared(imp->split[i].seen, seen, seen_words(imp), &first);
+        if (shared > 0)
+            og__import_warn(imp, "%s: %lld node%s of %s too, node %lld for one", t->name,
+                            (long long)shared, shared == 1 ? " is" : "s are", imp->split[i].file,
+                            (long long)first);
+    }
+    if (seen && imp->n_splits < OG_COUNT(imp->split)) {
+        struct og_split_seen *s = &imp->split[imp->n_splits++];
+        const char *slash = strrchr(t->name, '/');
+        s->seen = seen;
+        snprintf(s->file, sizeof(s->file), "%s", slash ? slash + 1 : t->name);
+    } else {
+        og__release(imp->budget, seen, seen_words(imp) * sizeof(*seen), part);
+    }
+}
+
+void og__import_drop_splits(struct og_importer *imp)
+{
+    for (unsigned i = 0; i < imp->n_splits; i++)
+        og__release(imp->budget, imp->split[i].seen, seen_words(imp) * sizeof(uint64_t), part);
+    imp->n_splits = 0;
+}
+
+/* ---- both ---- */
+
 static int check_list(const struct og_table *t, int width, struct og_err *err)
 {
     if (og__npy_is_integer(t->type) && t->columns == width)
@@ -68,27 +227,38 @@ static int check_list(const struct og_table *t, int width, struct og_err *err)
     if (t->rows < 0)
         return og__fail(err, -EINVAL, "a list of node ids, one a line", "%s: %lld columns", t->name,
                         (long long)t->columns);
-    return og__fail(err, -EINVAL,
-                    width == 1 ? "a list of node ids, int64" : "one row an edge: src, dst",
-                    "%s: %s [%lld, %lld]", t->name, og__npy_name(t->type), (long long)t->rows,
-                    (long long)t->columns);
+    if (width == 1)
+        return og__fail(err, -EINVAL,
+                        "ids are whole numbers: array.astype('int64'), or array.astype(bool) of a "
+                        "mask",
+                        "%s: %s where node ids or a mask are expected", t->name,
+                        og__npy_name(t->type));
+    return og__fail(err, -EINVAL, "one row an edge: src, dst", "%s: %s [%lld, %lld]", t->name,
+                    og__npy_name(t->type), (long long)t->rows, (long long)t->columns);
 }
 
 static int import_list(struct og_importer *imp, struct og_table *t, const char *name, int width,
                        struct og_err *err)
 {
     struct og_npy_writer *w = NULL;
-    size_t seen_bytes = (size_t)(imp->n_nodes / 64 + 1) * sizeof(uint64_t);
+    const size_t seen_bytes = seen_words(imp) * sizeof(uint64_t);
     uint64_t *seen = NULL;
-    int rc;
-    OG_TRY(check_list(t, width, err));
+    int64_t mask = -1;
+    int rc = 0;
+    if (width == 1 && (og__npy_is_integer(t->type) || t->type == OG__NPY_BOOL))
+        OG_TRY(find_mask(imp, t, &mask, err));
+    if (mask < 0)
+        OG_TRY(check_list(t, width, err));
     OG_TRY(og__import_create(imp, &w, name, OG__NPY_I64, width, width, err));
-    if (width == 1 && seen_bytes <= og__budget_left(imp->budget) &&
+    if (width == 1 && seen_bytes <= og__budget_left(imp->budget) / 2 &&
         !(seen = og__alloc(imp->budget, seen_bytes, part, err)))
         OG_TRY(-ENOMEM);
-    OG_TRY(copy_ids(imp, t, seen, w, err));
+    OG_TRY(mask >= 0 ? copy_mask(imp, t, mask, seen, w, err) : copy_ids(imp, t, seen, w, err));
     rc = og__import_finish(imp, w, name, err);
     w = NULL;
+    OG_TRY(rc);
+    compare_splits(imp, t, seen);
+    seen = NULL;
 out:
     og__release(imp->budget, seen, seen_bytes, part);
     og__npy_discard(w);

@@ -108,6 +108,13 @@ int og__by_id_has(const struct og_importer *imp, const char *name, struct og_err
     return find_text(imp, name, &found, err);
 }
 
+static enum og_csv_rows rows_of(const char *name)
+{
+    return strncmp(name, "feat", 4) == 0    ? OG__CSV_FEATURES
+           : strncmp(name, "label", 5) == 0 ? OG__CSV_LABELS
+                                            : OG__CSV_IDS;
+}
+
 int og__by_id_text(const struct og_importer *imp, const char *name, struct og_table **out,
                    struct og_err *err)
 {
@@ -117,10 +124,19 @@ int og__by_id_text(const struct og_importer *imp, const char *name, struct og_ta
     if (rc <= 0)
         return rc;
     char *path = og__import_source(imp, found.text);
-    rc = path ? og__table_csv_by_id(out, path, imp->budget, err)
+    rc = path ? og__table_csv_by_id(out, path, rows_of(name), imp->budget, err)
               : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
     free(path);
     return rc;
+}
+
+/* Once of each file, when it is read for good. */
+static void name_unread(const struct og_importer *imp, struct og_table *text)
+{
+    struct og_names *names = og__table_csv_unread(text);
+    if (names->n > 0)
+        og__import_warn(imp, "%s: columns that are not read: %s", text->name,
+                        og__names_text(names));
 }
 
 /* ---- rows by node ---- */
@@ -317,10 +333,12 @@ int og__by_id_open(struct og_importer *imp, const char *name, bool whole, struct
     b->imp = imp;
     b->fd = -1;
     b->t.type = OG__NPY_F64;
+    b->t.text = true;
     b->t.rows = imp->n_nodes;
     b->t.columns = text->columns - 1;
     b->t.ndim = b->t.columns > 1 ? 2 : 1;
     OG_TRY(fill(b, text, whole, err));
+    name_unread(imp, text);
     *out = &b->t;
 out:
     if (rc < 0 && b)
@@ -380,6 +398,7 @@ int og__by_id_list(struct og_importer *imp, const char *name, struct og_table **
         og__table_close(text);
         return -ENOMEM;
     }
+    name_unread(imp, text);
     l->imp = imp;
     l->text = text;
     l->t.type = OG__NPY_I64;

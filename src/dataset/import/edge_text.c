@@ -1,5 +1,7 @@
 #include "dataset/import/edge_text.h"
 
+#include "dataset/import/columns.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,8 @@ static const char line_hint[] =
 int og__edge_text_open(struct og_edge_text *p, const char *path, struct og_budget *b,
                        struct og_pool *pool, struct og_err *err)
 {
-    *p = (struct og_edge_text){.budget = b, .pool = pool, .weight_column = -1};
+    *p = (struct og_edge_text){
+        .budget = b, .pool = pool, .weight_column = -1, .dst = 1, .weight = -1};
     int rc;
     OG_TRY(og__text_open(&p->text, path, b, err));
     p->ids = og__alloc(b, 2 * most_edges(p) * sizeof(*p->ids), part_name, err);
@@ -71,6 +74,9 @@ static const char *skip_separator(const char *p)
 
 static const char *skip_field(const char *p)
 {
+    if (*p == '"')
+        for (p++; *p != '"' && *p != '\n'; p++)
+            ;
     while (!is_blank(p) && *p != ',' && *p != ';' && *p != '\n')
         p++;
     return p;
@@ -97,60 +103,80 @@ static bool ends_field(const char *at, char mark)
     return next > at || *next == '\n';
 }
 
-/* The number in column `column`, from the end of column 2 on. NULL with *wrong. */
-static const char *parse_weight(const struct og_edge_text *p, const char *at, float *weight,
-                                const char **wrong)
-{
-    double x = NAN;
-    for (int column = 3; column < p->weight_column; column++)
-        at = skip_field(skip_separator(at));
-    char mark = *skip_blanks(at);
-    at = skip_separator(at);
-    *wrong = at;
-    at = *at == '\n' ? NULL : og__parse_real(&p->text, at, &x);
-    *weight = (float)x;
-    bool whole = at && ends_field(at, mark == ',' || mark == ';' ? mark : 0);
-    return whole && isfinite(*weight) ? at : NULL;
-}
-
-static bool refuse(struct og_edge_text_part *part, const char *at, const char *why)
+static const char *refuse(struct og_edge_text_part *part, const char *at, const char *why)
 {
     part->wrong = at;
     part->why = why;
-    return false;
+    return NULL;
+}
+
+/* What follows the field, or NULL. `mark` stands before it: 0 = blanks. */
+static const char *parse_weight(const struct og_edge_text *p, struct og_edge_text_part *part,
+                                const char *at, char mark)
+{
+    double x = NAN;
+    const char *end = *at == '\n' ? NULL : og__parse_real(&p->text, at, &x);
+    const float weight = (float)x;
+    if (!end || !ends_field(end, mark) || !isfinite(weight))
+        return refuse(part, at, "no finite weight");
+    if (weight < 0)
+        return refuse(part, at, "a negative weight (--weight-column 0 leaves weights out)");
+    part->weight[part->n] = weight;
+    return end;
+}
+
+/* Of a node, perhaps in quotes. */
+static const char *parse_end(const struct og_edge_text *p, struct og_edge_text_part *part,
+                             const char *at, uint64_t *id)
+{
+    const bool quoted = *at == '"';
+    const char *end = og__parse_id(at + quoted, id);
+    if (!end || (quoted && *end != '"'))
+        return refuse(part, at, "no node id (a whole number below 2^63)");
+    end += quoted;
+    *id -= p->base;
+    if ((int64_t)*id < 0 || (p->limit && *id >= p->limit))
+        return refuse(part, at, "a node that the graph does not have");
+    if (skip_separator(end) == end && *end != '\n')
+        return refuse(part, end, "something after a node id");
+    return end;
+}
+
+static int last_column(const struct og_edge_text *p)
+{
+    return OG_MAX(OG_MAX(p->src, p->dst), p->weight);
 }
 
 /* One edge. */
 static bool parse_edge(const struct og_edge_text *p, struct og_edge_text_part *part,
                        const char **at, const char *end)
 {
-    uint64_t id[2];
+    const int last = last_column(p);
+    uint64_t id[2] = {0, 0};
     const char *q = *at;
-    for (int i = 0; i < 2; i++) {
-        const char *start = q;
-        if (!(q = og__parse_id(start, &id[i])))
-            return refuse(part, start, "no node id (a whole number below 2^63)");
-        id[i] -= p->base;
-        if ((int64_t)id[i] < 0 || (p->limit && id[i] >= p->limit))
-            return refuse(part, start, "a node that the graph does not have");
-        const char *after = skip_separator(q);
-        if (after == q && *q != '\n')
-            return refuse(part, q, "something after a node id");
-        q = i == 0 ? after : q;
+    char mark = p->mark; /* before the column; of the first one behind it */
+    for (int column = 0; q && column <= last; column++) {
+        if (column > 0) {
+            const char *blank = skip_blanks(q);
+            mark = *blank == ',' || *blank == ';' ? *blank : 0;
+            q = skip_separator(q);
+        }
+        if (column == p->src || column == p->dst)
+            q = parse_end(p, part, q, &id[column == p->dst]);
+        else if (column == p->weight)
+            q = parse_weight(p, part, q, mark);
+        else
+            q = *q == '\n' ? refuse(part, q, "fewer columns than there should be") : skip_field(q);
     }
-    if (p->weight_column > 0) {
-        const char *wrong;
-        if (!(q = parse_weight(p, q, &part->weight[part->n], &wrong)))
-            return refuse(part, wrong, "no finite weight");
-    }
+    if (!q)
+        return false;
     q = skip_blanks(q);
-    if (*q != '\n') {
-        if (p->weight_column < 0)
-            return refuse(part, q, "more than two columns");
-        if (p->exact)
-            return refuse(part, q, "something after the value");
+    if (*q != '\n' && p->weight_column < 0 && !p->others_known)
+        return refuse(part, skip_separator(q), "more than two columns");
+    if (*q != '\n' && p->exact)
+        return refuse(part, q, "something after the value");
+    if (*q != '\n')
         q = next_line(q, end) - 1;
-    }
     part->src[part->n] = id[0];
     part->dst[part->n++] = id[1];
     part->most = OG_MAX(part->most, OG_MAX(id[0], id[1]));
@@ -178,33 +204,132 @@ static void parse_part(void *arg, size_t task, int thread)
 
 /* ---- blocks ---- */
 
-/* The first line that is no remark may name the columns; it tells how many there are. */
-static int begin_file(struct og_edge_text *p, const char **begin, const char *end,
-                      struct og_err *err)
+static const char columns_hint[] = "name them: --columns src,dst, with - for what is not used; or "
+                                   "rename them in the file";
+
+/* Columns by their names, from a line that a newline ends. */
+static int name_columns(struct og_edge_text *p, const char *line, const char *at,
+                        struct og_err *err)
 {
-    const char *at = *begin;
-    p->begun = true;
-    for (int64_t i = 0; i < p->skip && at < end; i++)
-        at = next_line(at, end);
-    *begin = at;
-    while (at < end && (*skip_blanks(at) == '\n' || is_remark(skip_blanks(at))))
-        at = next_line(at, end);
-    if (at == end)
-        return 0;
-    if (p->skip == 0 && *at &&
-        strchr("\"ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz", *at))
-        *begin = at = next_line(at, end);
-    if (at == end || p->weight_column >= 0)
-        return 0;
+    const char mark = og__column_mark(line);
+    struct og_column_name name;
+    int weight = -1;
+    int column = 0;
+    p->mark = og__column_mark(at) == ',' || og__column_mark(at) == ';' ? og__column_mark(at) : 0;
+    p->src = p->dst = -1;
+    p->unread = (struct og_names){.n = 0};
+    for (const char *q = line; *q != '\n'; column++) {
+        q = og__column_next(q, mark, &name);
+        const enum og_column what = og__column_of(name.text);
+        int *const end = what == OG__COLUMN_SRC ? &p->src : what == OG__COLUMN_DST ? &p->dst : NULL;
+        if (end && *end >= 0)
+            return og__text_wrong(&p->text, at, columns_hint, "two columns of the same end", err);
+        if (end)
+            *end = column;
+        else if (what == OG__COLUMN_WEIGHT && weight < 0 && p->weight_column < 0)
+            weight = column;
+        else if (column + 1 != p->weight_column && strcmp(name.text, "-") != 0)
+            og__names_add(&p->unread, name.text);
+    }
+    if (p->src < 0 || p->dst < 0)
+        return og__text_wrong(&p->text, at, columns_hint,
+                              "columns that are not known; one called src and one dst are needed",
+                              err);
+    if (p->weight_column > 0)
+        weight = p->weight_column - 1;
+    if (weight >= 0 && (weight == p->src || weight == p->dst))
+        return og__text_wrong(&p->text, at, "--weight-column counts all columns, from 1",
+                              "the column of weights is an end of the edges", err);
+    p->weight = weight;
+    p->others_known = true;
+    return 0;
+}
+
+/* "# FromNodeId ToNodeId" in the last remark before the edges: names where both ends are known. */
+static bool remark_names(const char *line)
+{
+    struct og_column_name name;
+    int ends = 0;
+    const char mark = og__column_mark(line);
+    for (const char *q = line; *q != '\n';) {
+        q = og__column_next(q, mark, &name);
+        const enum og_column what = og__column_of(name.text);
+        if (what == OG__COLUMN_UNKNOWN)
+            return false;
+        ends += what == OG__COLUMN_SRC || what == OG__COLUMN_DST;
+    }
+    return ends == 2;
+}
+
+static const char *past_marks(const char *p)
+{
+    while (*p == '#' || *p == '%' || *p == ' ')
+        p++;
+    return p;
+}
+
+/* Where --columns names them. */
+static int name_as_told(struct og_edge_text *p, const char *at, struct og_err *err)
+{
+    char line[256];
+    if ((size_t)snprintf(line, sizeof(line), "%s\n", p->names) >= sizeof(line))
+        return og__fail(err, -EINVAL, columns_hint, "--columns: more than 254 characters");
+    return name_columns(p, line, at, err);
+}
+
+static int count_columns(const char *at)
+{
     int columns = 0;
     for (const char *q = skip_blanks(at); *q != '\n'; columns++)
         q = skip_separator(skip_field(q));
-    if (columns <= 2)
+    return columns;
+}
+
+/* Without names: src, dst, and what --weight-column says. */
+static int number_columns(struct og_edge_text *p, const char *at, struct og_err *err)
+{
+    p->weight = p->weight_column > 0 ? p->weight_column - 1 : -1;
+    if (p->weight >= 0 && p->weight < 2)
+        return og__text_wrong(&p->text, at, "--weight-column counts all columns, from 1",
+                              "the column of weights is an end of the edges", err);
+    if (p->weight_column >= 0 || count_columns(at) <= 2)
         return 0;
     return og__text_wrong(
         &p->text, at,
         "--weight-column 3 takes the third as weights, --weight-column 0 leaves them out",
         "more than two columns", err);
+}
+
+/* The first line that is no remark may name the columns, or else the remark before it. */
+static int begin_file(struct og_edge_text *p, const char **begin, const char *end,
+                      struct og_err *err)
+{
+    const char *at = *begin;
+    const char *remark = NULL;
+    p->begun = true;
+    for (int64_t i = 0; i < p->skip && at < end; i++)
+        at = next_line(at, end);
+    *begin = at;
+    for (; at < end && (*skip_blanks(at) == '\n' || is_remark(skip_blanks(at)));
+         at = next_line(at, end))
+        remark = is_remark(skip_blanks(at)) ? past_marks(skip_blanks(at)) : remark;
+    if (at == end)
+        return 0;
+    const char *line = at;
+    const bool named = p->skip == 0 && og__names_columns(line, og__column_mark(line), false);
+    if (named)
+        *begin = at = next_line(at, end);
+    if (p->names)
+        return name_as_told(p, line, err);
+    if (!named && (p->skip > 0 || !remark || !remark_names(remark)))
+        return at == end ? 0 : number_columns(p, line, err);
+    int rc = name_columns(p, named ? line : remark, line, err);
+    if (rc >= 0 && p->reverse && p->dst < p->src)
+        return og__text_wrong(&p->text, line,
+                              "leave out --reverse: names say which end is which; or --columns "
+                              "src,dst --reverse",
+                              "dst stands before src already", err);
+    return rc;
 }
 
 static void cut_block(struct og_edge_text *p, const char *begin, const char *end)
@@ -219,7 +344,7 @@ static void cut_block(struct og_edge_text *p, const char *begin, const char *end
                                        .end = to,
                                        .src = p->ids + place,
                                        .dst = p->ids + most_edges(p) + place,
-                                       .weight = p->weight_column > 0 ? p->weights + place : NULL};
+                                       .weight = p->weight >= 0 ? p->weights + place : NULL};
         at = to;
     }
 }

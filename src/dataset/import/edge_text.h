@@ -1,9 +1,11 @@
 /* Edges in text, one a line: "src dst" or "src dst weight", blanks, tabs, commas or semicolons
- * between them; lines that begin with # or % are remarks. Parsed by all threads. */
+ * between them; lines that begin with # or % are remarks. The first line may name the columns, in
+ * any order. Parsed by all threads. */
 #ifndef OG_IMPORT_PAIRS_H
 #define OG_IMPORT_PAIRS_H
 
 #include "dataset/import/import.h"
+#include "dataset/import/names.h"
 #include "dataset/import/text.h"
 
 enum { OG__EDGE_TEXT_PARTS = 8 };
@@ -28,6 +30,13 @@ struct og_edge_text {
     uint64_t base;     /* the first id there may be */
     uint64_t limit;    /* ids are below base + limit; 0 = any */
     int64_t skip;      /* lines at the start that are a header */
+    const char *names; /* of the columns, "dst,src,weight", whatever the file says; or NULL */
+    bool reverse;      /* the user's word that columns are dst, src: not where the file says so */
+    /* what the first line says, columns from 0; -1 = there are none */
+    int src, dst, weight;
+    char mark;              /* between them: a comma or semicolon; 0 = blanks, or no names */
+    bool others_known;      /* further columns are left out */
+    struct og_names unread; /* those, by name */
     /* what next found */
     struct og_edge_text_part part[OG__EDGE_TEXT_PARTS];
     size_t parts; /* 0 at the end */

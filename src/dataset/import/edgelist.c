@@ -289,16 +289,19 @@ out:
 static int read_edges(struct edge_list *l, struct og_err *err)
 {
     struct og_edge_sorter *sorter = NULL;
-    bool weighted = l->pairs.weight_column > 0;
     int64_t expected = l->edges > 0 ? l->edges : -1;
     int rc;
+    OG_TRY(og__edge_text_next(&l->pairs, err)); /* which says whether there are weights */
+    const bool weighted = l->pairs.weight >= 0;
     OG_TRY(og__import_sorter(l->imp, weighted, expected, &sorter, err));
-    l->edges = 0;
-    do {
-        OG_TRY(og__edge_text_next(&l->pairs, err));
+    for (l->edges = 0; l->pairs.parts > 0;) {
         OG_TRY(add_block(l, sorter, err));
         OG_TRY(tell(l, "edges", err));
-    } while (l->pairs.parts > 0);
+        OG_TRY(og__edge_text_next(&l->pairs, err));
+    }
+    if (l->pairs.unread.n > 0)
+        og__import_warn(l->imp, "%s: columns that are not read: %s", l->pairs.text.path,
+                        og__names_text(&l->pairs.unread));
     if (l->edges == 0)
         OG_TRY(no_edges(l, err));
     og__ids_close(&l->ids); /* the sorter has all its memory, but writers want some */
@@ -331,7 +334,7 @@ static int find_file(const struct og_importer *imp, char **path, bool *is_folder
 /* Where CSV beside the edges names nodes by their ids, and these are numbered anew. */
 static int load_ids(struct edge_list *l, struct og_err *err)
 {
-    static const char *const splits[] = {"train.csv", "valid.csv", "test.csv"};
+    static const char *const splits[] = {"train.csv", "valid.csv", "val.csv", "test.csv"};
     bool named = l->by_id;
     int rc = 0;
     for (size_t i = 0; l->is_folder && !named && i < OG_COUNT(splits); i++) {
@@ -366,7 +369,7 @@ static int import_file(struct edge_list *l, struct og_err *err)
     if (l->is_folder)
         return og__import_npy_nodes(imp, err);
     OG_TRY(og__import_no_features(imp, err));
-    OG_TRY(og__import_no_labels(imp, err));
+    og__import_no_labels(imp, -1);
 out:
     return rc;
 }
@@ -379,6 +382,8 @@ int og__import_edgelist(struct og_importer *imp, struct og_err *err)
     OG_TRY(find_file(imp, &path, &l.is_folder, err));
     OG_TRY(og__edge_text_open(&l.pairs, path, imp->budget, imp->pool, err));
     l.pairs.weight_column = imp->opt->weight_column;
+    l.pairs.names = imp->opt->columns;
+    l.pairs.reverse = imp->opt->reverse && !imp->opt->columns;
     rc = import_file(&l, err);
     og__ids_close(&l.ids);
     og__edge_text_close(&l.pairs);

@@ -265,8 +265,10 @@ int og__bolt_labels(struct og_bolt *b, struct og_err *err)
     int64_t columns;
     int rc;
     OG_TRY(check_labels(b, &columns, err));
-    if (columns == 0)
-        return og__import_no_labels(b->imp, err);
+    if (columns == 0) {
+        og__import_no_labels(b->imp, said);
+        return 0;
+    }
     size_t row = (size_t)columns * sizeof(double);
     int64_t fits = (int64_t)(og__budget_left(budget) / 4 / row);
     struct label_table l = {.t = {.ops = &label_ops,

@@ -6,19 +6,20 @@
 
 void og_import_init(struct og_import *i)
 {
-    *i = (struct og_import){.feature_dtype = -1, .weight_column = -1};
+    *i = (struct og_import){.feature_dtype = -1, .weight_column = -1, .split_column = -1};
 }
 
 static const struct format {
     const char *name;
     int (*read)(struct og_importer *imp, struct og_err *err);
+    int deep; /* folders below SRC that its files lie in */
 } formats[] = {
-    {"npy", og__import_npy},
-    {"ogb", og__import_ogb},
-    {"igb", og__import_igb},
-    {"mtx", og__import_mtx},
-    {"graphbolt", og__import_graphbolt},
-    {"edgelist", og__import_edgelist},
+    {"npy", og__import_npy, 0},
+    {"ogb", og__import_ogb, 4},
+    {"igb", og__import_igb, 4},
+    {"mtx", og__import_mtx, 0},
+    {"graphbolt", og__import_graphbolt, 4},
+    {"edgelist", og__import_edgelist, 0},
 };
 static const char format_hint[] = "one of npy, ogb, igb, graphbolt, edgelist, mtx";
 
@@ -63,6 +64,7 @@ static int import_into(struct og_importer *imp, const struct format *format, str
     OG_TRY(start_meta(imp, format->name, err));
     OG_TRY(format->read(imp, err));
     OG_TRY(og__import_means(imp, err));
+    OG_TRY(og__import_tell_unread(imp, format->deep, err));
     OG_TRY(og__meta_write(imp->dir.temporary, json_incref(imp->meta), err));
     OG_TRY(og__newdir_commit(&imp->dir, err));
     tell_pace(imp);
@@ -79,12 +81,15 @@ int og_import(const char *format, const char *src, const char *out, const struct
         return -EINVAL;
     imp.budget = og__budget_new(og__memory_amount(&opt->memory));
     int rc;
-    OG_TRY(imp.budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "import"));
+    imp.files = og__source_files_new();
+    OG_TRY(imp.budget && imp.files ? 0 : og__fail_errno(err, -ENOMEM, NULL, "import"));
     OG_TRY(og__pool_open(&imp.pool, opt->threads ? opt->threads : og__cpu_count(), err));
     OG_TRY(og__newdir_begin(&imp.dir, out, err));
     OG_TRY(import_into(&imp, reader, err));
 out:
     og__node_ids_drop(&imp);
+    og__import_drop_splits(&imp);
+    og__source_files_free(imp.files);
     og__newdir_abandon(&imp.dir);
     og__pool_close(imp.pool);
     og__budget_free(imp.budget);

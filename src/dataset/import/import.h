@@ -9,7 +9,7 @@
  *   means.c    rows of types that have none
  *   build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
  *   build.c    the dataset being made: keys of its meta.json, arrays, number of nodes
- *   source.c   the files it is made from
+ *   source.c   the files it is made from, and those that were not read
  *   tell.c     remarks to the user
  *
  * and beside them, knowing nothing of importers:
@@ -34,6 +34,12 @@ struct og_node_ids {
     int64_t *list; /* [n] ascending; NULL = their numbers */
 };
 
+/* Which nodes a list that was written has. */
+struct og_split_seen {
+    uint64_t *seen; /* a bit a node of the source */
+    char file[64];
+};
+
 struct og_importer {
     const struct og_import *opt;
     const struct og_observer *seen;
@@ -48,6 +54,9 @@ struct og_importer {
     bool claimed; /* n_nodes is a mere number in the source: no array there has as many rows */
     bool values;  /* labels are numbers to be told, not classes */
     const uint32_t *new_id; /* [n_nodes] of the source's nodes where types change their order */
+    struct og_split_seen split[3];
+    unsigned n_splits;
+    struct og_source_files *files; /* of the source, those that were opened */
 };
 
 /* Formats: each reads imp->src and writes everything but meta.json, whose keys it sets. */
@@ -126,10 +135,13 @@ OG_MUST_CHECK int og__import_no_features(struct og_importer *imp, struct og_err 
  * n_classes -1 = as found. With `partly`, nodes beyond the table's end have no label. */
 OG_MUST_CHECK int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t n_classes,
                                     bool partly, struct og_err *err);
-OG_MUST_CHECK int og__import_no_labels(struct og_importer *imp, struct og_err *err);
-/* A list of node ids as `name`, train.npy say. */
+/* n_classes as the source says it, -1 = it does not. */
+void og__import_no_labels(struct og_importer *imp, int64_t n_classes);
+/* A list of node ids as `name`, train.npy say; or a mask: bool, or 0 and 1, an entry a node. Of a
+ * mask [N, K] opt->split_column is taken. Warns of nodes that a list before has too. */
 OG_MUST_CHECK int og__import_split(struct og_importer *imp, struct og_table *t, const char *name,
                                    struct og_err *err);
+void og__import_drop_splits(struct og_importer *imp);
 /* The same of edges: src, dst a row. */
 OG_MUST_CHECK int og__import_edge_split(struct og_importer *imp, struct og_table *t,
                                         const char *name, struct og_err *err);
@@ -165,8 +177,14 @@ OG_MUST_CHECK int og__import_expect_rows(const struct og_importer *imp, const st
 
 /* ---- the source (source.c) ---- */
 
-/* Path of `name` in it; malloc'ed, NULL on lack of memory. */
+/* Path of `name` in it, which is going to be read; malloc'ed, NULL on lack of memory. */
 char *og__import_source(const struct og_importer *imp, const char *name);
+/* Files whose path was asked for; NULL on lack of memory. */
+struct og_source_files *og__source_files_new(void);
+void og__source_files_free(struct og_source_files *f);
+/* Warns of files of the source that were not read. Below `deep` folders, 0 = beside each other. */
+OG_MUST_CHECK int og__import_tell_unread(const struct og_importer *imp, int deep,
+                                         struct og_err *err);
 /* 1, 0, or negative where it cannot be told. */
 OG_MUST_CHECK int og__import_has(const struct og_importer *imp, const char *name,
                                  struct og_err *err);
@@ -180,12 +198,34 @@ OG_MUST_CHECK int og__import_named(const struct og_importer *imp, const char *na
 /* Opens `name` of the source as .npy. With `optional`, absence leaves NULL and is no failure. */
 OG_MUST_CHECK int og__import_open_npy(const struct og_importer *imp, const char *name,
                                       bool optional, struct og_table **out, struct og_err *err);
-/* Also in Fortran order: as og__npy_open_either. */
-OG_MUST_CHECK int og__import_open_either(const struct og_importer *imp, const char *name,
-                                         struct og_table **out, bool *fortran, struct og_err *err);
+/* As og__table_npy_as_stored. */
+OG_MUST_CHECK int og__import_open_as_stored(const struct og_importer *imp, const char *name,
+                                            struct og_table **out, bool *columns,
+                                            struct og_err *err);
 
 /* ---- the user (tell.c) ---- */
 
+/* Numbers of a source that the dataset stores in another type: how many differ, and by how much. */
+struct og_changed {
+    int64_t n, row, column; /* row and column of the largest difference */
+    double most;
+};
+static inline void og__changed_by(struct og_changed *c, int64_t row, int64_t column,
+                                  double difference)
+{
+    c->n++;
+    if (difference > c->most) {
+        c->most = difference;
+        c->row = row;
+        c->column = column;
+    }
+}
+/* Warns where some do. */
+void og__import_tell_changed(const struct og_importer *imp, const struct og_table *t,
+                             const struct og_changed *c, const char *stored_as);
+
+/* What is probably not as the user wants it: shown with --quiet too. */
+void og__import_warn(const struct og_importer *imp, const char *fmt, ...) OG_PRINTF(2, 3);
 /* A remark. */
 void og__import_say(const struct og_importer *imp, const char *fmt, ...) OG_PRINTF(2, 3);
 

@@ -133,8 +133,10 @@ static int read_header(struct matrix *m, struct og_err *err)
     m->pairs.skip = m->head.lines;
     m->pairs.base = 1;
     m->pairs.limit = (uint64_t)m->head.nodes;
-    m->pairs.weight_column = m->head.weighted ? 3 : -1;
-    m->pairs.exact = true;
+    if (m->imp->opt->weight_column == 0)
+        m->head.weighted = false;
+    m->pairs.weight_column = m->head.weighted ? 3 : m->imp->opt->weight_column == 0 ? 0 : -1;
+    m->pairs.exact = m->pairs.weight_column != 0;
     return og__edge_text_rewind(&m->pairs, err);
 out:
     return rc;
@@ -217,7 +219,7 @@ static int import_matrix(struct matrix *m, bool is_folder, struct og_err *err)
     if (is_folder)
         return og__import_npy_nodes(m->imp, err);
     OG_TRY(og__import_no_features(m->imp, err));
-    OG_TRY(og__import_no_labels(m->imp, err));
+    og__import_no_labels(m->imp, -1);
 out:
     return rc;
 }

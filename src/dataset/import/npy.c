@@ -208,7 +208,7 @@ static int take_two_rows(const struct og_importer *imp, struct og_edges *e, stru
 {
     bool fortran = false;
     int rc;
-    OG_TRY(og__import_open_either(imp, edges_file, &e->dst, &fortran, err));
+    OG_TRY(og__import_open_as_stored(imp, edges_file, &e->dst, &fortran, err));
     OG_TRY(og__table_take_row(e->src, 0, err));
     OG_TRY(og__table_take_row(e->dst, 1, err));
 out:
@@ -219,7 +219,7 @@ int og__npy_edges(const struct og_importer *imp, struct og_edges *e, struct og_e
 {
     struct og_table *t;
     bool fortran = false;
-    int rc = og__import_open_either(imp, edges_file, &t, &fortran, err);
+    int rc = og__import_open_as_stored(imp, edges_file, &t, &fortran, err);
     if (rc < 0)
         return rc;
     const int64_t rows = fortran ? t->columns : t->rows;
@@ -283,6 +283,26 @@ static int get_count(const json_t *root, const char *key, int64_t *n, const char
                           "%s: \"%s\" must be a whole number", path, key);
 }
 
+/* Of the source's meta.json. */
+static void name_unread_keys(const struct og_importer *imp, json_t *root, const char *path)
+{
+    static const char *const read[] = {"name",      "num_nodes",  "num_classes", "task",
+                                       "symmetric", "node_types", "edge_types"};
+    struct og_names names = {.n = 0};
+    const char *key;
+    json_t *value;
+    json_object_foreach(root, key, value)
+    {
+        size_t i = 0;
+        while (i < OG_COUNT(read) && strcmp(key, read[i]) != 0)
+            i++;
+        if (i == OG_COUNT(read))
+            og__names_add(&names, key);
+    }
+    if (names.n > 0)
+        og__import_warn(imp, "%s: keys that are not read: %s", path, og__names_text(&names));
+}
+
 int og__npy_said(struct og_importer *imp, struct og_npy_said *s, struct og_err *err)
 {
     char *text = NULL;
@@ -305,6 +325,7 @@ int og__npy_said(struct og_importer *imp, struct og_npy_said *s, struct og_err *
     imp->values = task && strstr(task, "regression");
     if (json_is_true(json_object_get(root, "symmetric")))
         og__import_note(imp, "symmetric", json_true());
+    name_unread_keys(imp, root, path);
     s->root = json_incref(root);
 out:
     json_decref(root);
@@ -342,24 +363,65 @@ static int doubtful(const struct og_importer *imp, const struct og_table *t, con
                     "%s: rows or ids? Nodes are numbered anew, and CSV beside it has ids", t->name);
 }
 
-/* NAME.npy, or NAME.csv of ids. It need not be there. */
-static int import_split(struct og_importer *imp, const char *split, bool of_edges,
-                        struct og_err *err)
+/* Files that a split may be in: one of them, or none. */
+static const struct split {
+    const char *name; /* in the dataset */
+    bool of_edges;
+    const char *file[9];
+} splits[] = {
+    {"train", false, {"train.npy", "train_idx.npy", "train_mask.npy", "train.csv"}},
+    {"valid",
+     false,
+     {"valid.npy", "val.npy", "valid_idx.npy", "val_idx.npy", "valid_mask.npy", "val_mask.npy",
+      "valid.csv", "val.csv"}},
+    {"test", false, {"test.npy", "test_idx.npy", "test_mask.npy", "test.csv"}},
+    {"train_edges", true, {"train_edges.npy"}},
+    {"valid_edges", true, {"valid_edges.npy", "val_edges.npy"}},
+    {"test_edges", true, {"test_edges.npy"}},
+};
+
+static bool is_text(const char *file)
+{
+    return strcmp(file + strlen(file) - 4, ".csv") == 0;
+}
+
+/* *file = NULL where there is none. */
+static int find_split(const struct og_importer *imp, const struct split *s, const char **file,
+                      struct og_err *err)
+{
+    int rc = 0;
+    *file = NULL;
+    for (size_t i = 0; s->file[i]; i++) {
+        rc = is_text(s->file[i]) ? og__by_id_has(imp, s->file[i], err)
+                                 : og__import_has(imp, s->file[i], err);
+        if (rc < 0)
+            return rc;
+        if (rc > 0 && *file)
+            return og__fail(err, -EINVAL, "remove one of them", "%s: both %s and %s", imp->src,
+                            *file, s->file[i]);
+        if (rc > 0)
+            *file = s->file[i];
+    }
+    return 0;
+}
+
+static int import_split(struct og_importer *imp, const struct split *s, struct og_err *err)
 {
     char name[32];
-    char text[32];
     struct og_table *t = NULL;
-    snprintf(name, sizeof(name), "%s.npy", split);
-    snprintf(text, sizeof(text), "%s.csv", split);
-    int rc;
-    OG_TRY(og__import_open_npy(imp, name, true, &t, err));
-    if (t)
-        OG_TRY(doubtful(imp, t, split, err));
-    else if (!of_edges)
-        OG_TRY(og__by_id_list(imp, text, &t, err));
-    if (t)
-        rc = of_edges ? og__import_edge_split(imp, t, name, err)
-                      : og__import_split(imp, t, name, err);
+    const char *file;
+    int rc = find_split(imp, s, &file, err);
+    if (rc < 0 || !file)
+        return rc;
+    snprintf(name, sizeof(name), "%s.npy", s->name);
+    if (is_text(file))
+        OG_TRY(og__by_id_list(imp, file, &t, err));
+    else
+        OG_TRY(og__import_open_npy(imp, file, false, &t, err));
+    if (!is_text(file))
+        OG_TRY(doubtful(imp, t, s->name, err));
+    rc = s->of_edges ? og__import_edge_split(imp, t, name, err)
+                     : og__import_split(imp, t, name, err);
 out:
     og__table_close(t);
     return rc;
@@ -367,11 +429,9 @@ out:
 
 int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
 {
-    static const char *const names[] = {"train",       "valid",       "test",
-                                        "train_edges", "valid_edges", "test_edges"};
     int rc = 0;
-    for (size_t i = 0; i < OG_COUNT(names); i++)
-        OG_TRY(import_split(imp, names[i], i >= 3, err));
+    for (size_t i = 0; i < OG_COUNT(splits); i++)
+        OG_TRY(import_split(imp, &splits[i], err));
 out:
     return rc;
 }
@@ -396,8 +456,10 @@ static int import_labels(struct og_importer *imp, struct source *s, struct og_er
     int rc = 0;
     if (!s->labels)
         OG_TRY(og__by_id_open(imp, labels_by_id, false, &s->labels, err));
-    OG_TRY(s->labels ? og__import_labels(imp, s->labels, s->said.classes, false, err)
-                     : og__import_no_labels(imp, err));
+    if (s->labels)
+        OG_TRY(og__import_labels(imp, s->labels, s->said.classes, false, err));
+    else
+        og__import_no_labels(imp, s->said.classes);
 out:
     return rc;
 }

@@ -1,13 +1,123 @@
-/* The files of the source: which are there, and opening them. */
+/* The files of the source: which are there, opening them, and which were not opened. */
 #include "dataset/import/import.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* ---- which were read ---- */
+
+struct og_source_files {
+    char **name; /* relative to the source */
+    size_t n;
+};
+
+struct og_source_files *og__source_files_new(void)
+{
+    return calloc(1, sizeof(struct og_source_files));
+}
+
+static bool was_read(const struct og_source_files *f, const char *name)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (strcmp(f->name[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* False on lack of memory. */
+static bool note_read(struct og_source_files *f, const char *name)
+{
+    if (was_read(f, name))
+        return true;
+    char **more = realloc(f->name, (f->n + 1) * sizeof(*more));
+    char *copy = more ? strdup(name) : NULL;
+    f->name = more ? more : f->name;
+    if (copy)
+        f->name[f->n++] = copy;
+    return copy;
+}
+
+void og__source_files_free(struct og_source_files *f)
+{
+    for (size_t i = 0; f && i < f->n; i++)
+        free(f->name[i]);
+    if (f)
+        free(f->name);
+    free(f);
+}
 
 char *og__import_source(const struct og_importer *imp, const char *name)
 {
-    return og__path_join(imp->src, name);
+    return note_read(imp->files, name) ? og__path_join(imp->src, name) : NULL;
 }
+
+static int visible(const struct dirent *e)
+{
+    return e->d_name[0] != '.';
+}
+
+/* A folder that `outgrow import` made, perhaps just now. */
+static bool is_dataset(const char *folder)
+{
+    struct og_err none;
+    return og__exists(folder, "meta.json", &none) > 0 &&
+           og__exists(folder, "indptr.npy", &none) > 0;
+}
+
+static int name_unread(const struct og_importer *imp, const char *below, int deep,
+                       struct og_names *names, struct og_err *err);
+
+/* One entry: `name` is relative to the source. */
+static int look_at(const struct og_importer *imp, const char *name, int deep,
+                   struct og_names *names, struct og_err *err)
+{
+    struct stat st;
+    int rc = 0;
+    char *path = og__path_join(imp->src, name);
+    if (!path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    if (stat(path, &st) < 0)
+        st.st_mode = 0;
+    if (S_ISDIR(st.st_mode) && deep > 0 && !is_dataset(path))
+        rc = name_unread(imp, name, deep - 1, names, err);
+    else if (S_ISREG(st.st_mode) && !was_read(imp->files, name))
+        og__names_add(names, name);
+    free(path);
+    return rc;
+}
+
+static int name_unread(const struct og_importer *imp, const char *below, int deep,
+                       struct og_names *names, struct og_err *err)
+{
+    struct dirent **list = NULL;
+    char *folder = og__path_join(imp->src, below);
+    const int n = folder ? scandir(folder, &list, visible, alphasort) : 0;
+    int rc = folder ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", below);
+    for (int i = 0; i < n; i++) {
+        char *name = *below ? og__path_join(below, list[i]->d_name) : strdup(list[i]->d_name);
+        if (rc >= 0)
+            rc = name ? look_at(imp, name, deep, names, err)
+                      : og__fail_errno(err, -ENOMEM, NULL, "%s", folder);
+        free(name);
+        free(list[i]);
+    }
+    free(list);
+    free(folder);
+    return rc;
+}
+
+int og__import_tell_unread(const struct og_importer *imp, int deep, struct og_err *err)
+{
+    struct og_names names = {.n = 0};
+    int rc = name_unread(imp, "", deep, &names, err);
+    if (rc >= 0 && names.n > 0)
+        og__import_warn(imp, "%s: not read: %s", imp->src, og__names_text(&names));
+    return rc;
+}
+
+/* ---- which are there ---- */
 
 int og__import_has(const struct og_importer *imp, const char *name, struct og_err *err)
 {
@@ -97,15 +207,15 @@ int og__import_open_npy(const struct og_importer *imp, const char *name, bool op
     return rc;
 }
 
-int og__import_open_either(const struct og_importer *imp, const char *name, struct og_table **out,
-                           bool *fortran, struct og_err *err)
+int og__import_open_as_stored(const struct og_importer *imp, const char *name,
+                              struct og_table **out, bool *columns, struct og_err *err)
 {
     char *path;
     *out = NULL;
     int rc = find_npy(imp, name, false, &path, err);
     if (rc < 0)
         return rc;
-    rc = og__table_npy_either(out, path, fortran, err);
+    rc = og__table_npy_as_stored(out, path, columns, err);
     free(path);
     return rc;
 }

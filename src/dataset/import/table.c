@@ -31,6 +31,8 @@ int og__table_read(struct og_table *t, void *out, int64_t want, int64_t *got, st
         want = OG_MIN(want, t->rows - t->next);
     *got = 0;
     int rc = want > 0 ? t->ops->read(t, out, want, got, err) : 0;
+    if (t->swapped)
+        og__npy_swap(t->type, out, (size_t)(*got * t->columns));
     t->next += *got;
     return rc;
 }
@@ -123,7 +125,64 @@ static void file_close(struct og_table *t)
 
 static const struct og_table_ops file_ops = {file_read, file_rewind, file_close, NULL};
 
-static int open_file(struct og_table **out, struct og_npy *a, bool raw, struct og_err *err)
+/* ---- a .npy file in Fortran order: its columns are read side by side ---- */
+
+struct column_table {
+    struct file_table f;
+    char column[64 * 1024]; /* rows of one */
+};
+
+static int columns_read(struct og_table *t, void *out, int64_t want, int64_t *got,
+                        struct og_err *err)
+{
+    struct column_table *c = (struct column_table *)t;
+    const struct og_npy *a = &c->f.a;
+    const int64_t size = (int64_t)og__npy_size(t->type);
+    char *to = out;
+    int rc = 0;
+    for (int64_t n; *got < want; *got += n, to += n * t->columns * size) {
+        n = OG_MIN(want - *got, (int64_t)sizeof(c->column) / size);
+        for (int64_t j = 0; j < t->columns; j++) {
+            const off_t at = (off_t)(a->offset + (j * t->rows + t->next + *got) * size);
+            OG_TRY(og__read_all(a->fd, c->column, (size_t)(n * size), at, a->path, err));
+            for (int64_t i = 0; i < n; i++)
+                memcpy(to + (i * t->columns + j) * size, c->column + i * size, (size_t)size);
+        }
+    }
+out:
+    return rc;
+}
+
+static const struct og_table_ops columns_ops = {columns_read, file_rewind, file_close, NULL};
+
+/* Turns a table of the transpose round. */
+static int read_by_columns(struct og_table **out, struct og_err *err)
+{
+    struct file_table *stored = (struct file_table *)*out;
+    struct column_table *c = og__table_new(sizeof(*c), &columns_ops, stored->t.name, err);
+    *out = NULL;
+    if (!c) {
+        og__table_close(&stored->t);
+        return -ENOMEM;
+    }
+    char *name = c->f.t.name;
+    c->f.t = stored->t;
+    c->f.t.ops = &columns_ops;
+    c->f.t.name = name;
+    c->f.t.rows = stored->t.columns;
+    c->f.t.columns = stored->t.rows;
+    c->f.t.path = NULL;
+    c->f.a = stored->a;
+    free(stored->t.name);
+    free(stored);
+    *out = &c->f.t;
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static int open_file(struct og_table **out, struct og_npy *a, bool raw, bool swapped,
+                     struct og_err *err)
 {
     struct file_table *f = og__table_new(sizeof(*f), &file_ops, a->path, err);
     if (!f) {
@@ -135,28 +194,33 @@ static int open_file(struct og_table **out, struct og_npy *a, bool raw, struct o
     f->t.ndim = a->ndim;
     f->t.rows = a->shape[0];
     f->t.columns = a->shape[1];
-    f->t.path = a->path;
+    f->t.path = swapped ? NULL : a->path;
     f->t.offset = a->offset;
     f->t.raw = raw;
+    f->t.swapped = swapped;
     posix_fadvise(a->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     *out = &f->t;
     return 0;
 }
 
-int og__table_npy(struct og_table **out, const char *path, struct og_err *err)
+int og__table_npy_as_stored(struct og_table **out, const char *path, bool *columns,
+                            struct og_err *err)
 {
     struct og_npy a;
+    struct og_npy_order order;
     *out = NULL;
-    int rc = og__npy_open(&a, path, err);
-    return rc < 0 ? rc : open_file(out, &a, false, err);
+    int rc = og__npy_open_any(&a, path, &order, err);
+    if (rc < 0)
+        return rc;
+    *columns = order.columns;
+    return open_file(out, &a, false, order.swapped, err);
 }
 
-int og__table_npy_either(struct og_table **out, const char *path, bool *fortran, struct og_err *err)
+int og__table_npy(struct og_table **out, const char *path, struct og_err *err)
 {
-    struct og_npy a;
-    *out = NULL;
-    int rc = og__npy_open_either(&a, path, fortran, err);
-    return rc < 0 ? rc : open_file(out, &a, false, err);
+    bool columns = false;
+    int rc = og__table_npy_as_stored(out, path, &columns, err);
+    return rc < 0 || !columns ? rc : read_by_columns(out, err);
 }
 
 int og__table_raw(struct og_table **out, const char *path, enum og__npy_type type, int64_t columns,
@@ -178,7 +242,7 @@ int og__table_raw(struct og_table **out, const char *path, enum og__npy_type typ
                         "%s: %llu bytes are no whole number of rows of %lld %s", path,
                         (unsigned long long)size, (long long)columns, og__npy_name(type)));
     OG_TRY(og__npy_fit(&a, size, path, err));
-    return open_file(out, &a, true, err);
+    return open_file(out, &a, true, false, err);
 out:
     og__npy_close(&a);
     return rc;

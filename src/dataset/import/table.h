@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "dataset/dataset.h"
+#include "dataset/import/names.h"
 
 struct og_table;
 
@@ -33,15 +34,18 @@ struct og_table {
     const char *path; /* of the file that holds the rows as they are given, from `offset` on; else
                        * NULL */
     int64_t offset;
-    bool raw; /* that file has no .npy header */
+    bool raw;     /* that file has no .npy header */
+    bool text;    /* numbers were written in decimal digits */
+    bool swapped; /* what ops->read gives is big endian */
 };
 
 /* ---- opening one ---- */
 
+/* C or Fortran order, either byte order. */
 OG_MUST_CHECK int og__table_npy(struct og_table **out, const char *path, struct og_err *err);
-/* As og__npy_open_either. */
-OG_MUST_CHECK int og__table_npy_either(struct og_table **out, const char *path, bool *fortran,
-                                       struct og_err *err);
+/* Rows are those of the file: an array in Fortran order is its transpose, and *columns is set. */
+OG_MUST_CHECK int og__table_npy_as_stored(struct og_table **out, const char *path, bool *columns,
+                                          struct og_err *err);
 /* A headerless file of rows of `columns` elements. */
 OG_MUST_CHECK int og__table_raw(struct og_table **out, const char *path, enum og__npy_type type,
                                 int64_t columns, struct og_err *err);
@@ -55,10 +59,16 @@ OG_MUST_CHECK int og__table_zip(struct og_table **out, const char *path, const c
 OG_MUST_CHECK int og__table_csv(struct og_table **out, const char *path, enum og__npy_type type,
                                 int64_t columns, struct og_budget *b, struct og_err *err);
 
-/* A line is a node's id, which a row has as int64, and numbers, as float64; the first may name the
- * columns. Gzipped or not. */
-OG_MUST_CHECK int og__table_csv_by_id(struct og_table **out, const char *path, struct og_budget *b,
+/* What the rows of a text by id are for. */
+enum og_csv_rows { OG__CSV_IDS, OG__CSV_FEATURES, OG__CSV_LABELS };
+/* A line is a node's id, which a row has as int64, and numbers, as float64. The first line may name
+ * the columns, in any order: one is called id; of labels those called label are taken. Commas,
+ * semicolons or tabs part them. Gzipped or not. */
+OG_MUST_CHECK int og__table_csv_by_id(struct og_table **out, const char *path,
+                                      enum og_csv_rows rows, struct og_budget *b,
                                       struct og_err *err);
+/* Columns of such a table that are not taken; the table's own. */
+struct og_names *og__table_csv_unread(struct og_table *t);
 
 /* For who opens a kind of them: a struct of `bytes` that begins with a table, zeros but for ops and
  * name. NULL on lack of memory. */

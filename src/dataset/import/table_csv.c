@@ -1,6 +1,7 @@
 /* Comma separated numbers, a row a line. */
 #include "dataset/import/table.h"
 
+#include "dataset/import/columns.h"
 #include "dataset/import/text.h"
 
 #include <stdlib.h>
@@ -10,17 +11,22 @@ struct csv_table {
     struct og_table t;
     struct og_text text;
     const char *at, *end; /* within the present block */
-    bool by_id;           /* the first column is an id, the first line may be names */
+    char mark;            /* between columns */
+    bool by_id;           /* a column is an id, the first line may be names */
+    enum og_csv_rows rows;
     bool begun;
+    int32_t *place; /* by_id: [n_columns] which element of a row each is, 0 = the id, -1 = none */
+    int64_t n_columns;
+    struct og_names unread; /* columns */
 };
 
 static const char csv_hint[] = "numbers with commas between them and no header line are read here";
 static const char by_id_hint[] = "a line is an id and numbers, with commas between them; the first "
                                  "line may name the columns";
 
-static const char *skip_blanks(const char *p)
+static const char *skip_blanks(const struct csv_table *c, const char *p)
 {
-    while (*p == ' ' || *p == '\r')
+    while (*p == ' ' || *p == '\r' || (*p == '\t' && c->mark != '\t'))
         p++;
     return p;
 }
@@ -30,13 +36,19 @@ static int wrong(const struct csv_table *c, const char *at, const char *why, str
     return og__text_wrong(&c->text, at, c->by_id ? by_id_hint : csv_hint, why, err);
 }
 
-static bool is_id(const struct csv_table *c, int64_t column)
+/* ---- a line ---- */
+
+static int32_t place_of(const struct csv_table *c, int64_t column)
 {
-    return c->by_id && column == 0;
+    return c->place ? c->place[column] : (int32_t)column;
 }
 
-/* One field. What follows it, or NULL. */
-static const char *parse_field(const struct csv_table *c, int64_t column, const char *p, void *out)
+static bool is_id(const struct csv_table *c, int64_t column)
+{
+    return c->by_id && place_of(c, column) == 0;
+}
+
+static const char *parse_number(const struct csv_table *c, int64_t column, const char *p, void *out)
 {
     uint64_t id = 0;
     if (is_id(c, column)) {
@@ -52,11 +64,27 @@ static const char *parse_field(const struct csv_table *c, int64_t column, const 
     return p;
 }
 
+/* One field, perhaps in quotes. What follows it, or NULL. */
+static const char *parse_field(const struct csv_table *c, int64_t column, const char *p, char *row)
+{
+    struct og_column_name dropped;
+    if (place_of(c, column) < 0) {
+        const char *next = og__column_next(p, c->mark, &dropped);
+        return next > p && next[-1] == c->mark ? next - 1 : next;
+    }
+    void *out = row + (size_t)place_of(c, column) * 8;
+    if (!c->by_id || *p != '"')
+        return parse_number(c, column, p, out);
+    p = parse_number(c, column, p + 1, out);
+    return p && *p == '"' ? p + 1 : NULL;
+}
+
 static int parse_line(struct csv_table *c, char *out, struct og_err *err)
 {
+    const int64_t columns = c->by_id ? c->n_columns : c->t.columns;
     const char *p = c->at;
-    for (int64_t j = 0; j < c->t.columns; j++, out += 8) {
-        const char *field = skip_blanks(p);
+    for (int64_t j = 0; j < columns; j++) {
+        const char *field = skip_blanks(c, p);
         p = parse_field(c, j, field, out);
         if (!p)
             return wrong(c, field,
@@ -64,12 +92,14 @@ static int parse_line(struct csv_table *c, char *out, struct og_err *err)
                          : c->t.type == OG__NPY_F64 ? "no number"
                                                     : "no whole number",
                          err);
-        p = skip_blanks(p);
-        if (*p != (j + 1 < c->t.columns ? ',' : '\n'))
+        p = skip_blanks(c, p);
+        if (*p != (j + 1 < columns ? c->mark : '\n'))
             return wrong(c, p == c->end ? p - 1 : p,
-                         *p == '\n'  ? "fewer columns than there should be"
-                         : *p == ',' ? "more columns than there should be"
-                                     : "something after a number",
+                         *p == '\n'      ? c->place ? "fewer columns than the first line names"
+                                                    : "fewer columns than there should be"
+                         : *p == c->mark ? c->place ? "more columns than the first line names"
+                                                    : "more columns than there should be"
+                                         : "something after a number",
                          err);
         p++;
     }
@@ -77,25 +107,23 @@ static int parse_line(struct csv_table *c, char *out, struct og_err *err)
     return 0;
 }
 
+/* Empty lines, and remarks where ids are read. */
 static void skip_empty_lines(struct csv_table *c)
 {
-    while (c->at < c->end && *skip_blanks(c->at) == '\n')
-        c->at = skip_blanks(c->at) + 1;
+    while (c->at < c->end) {
+        const char *p = skip_blanks(c, c->at);
+        if (*p != '\n' && !(c->by_id && *p == '#'))
+            return;
+        c->at = (const char *)memchr(p, '\n', (size_t)(c->end - p)) + 1; /* blocks end in one */
+    }
 }
 
-static bool is_name(const char *field)
-{
-    const unsigned char first = (unsigned char)field[*field == '"'];
-    return (first >= 'A' && first <= 'Z') || (first >= 'a' && first <= 'z') || first == '_' ||
-           first >= 0x80;
-}
+/* ---- the line of names ---- */
 
-/* Of a file by id the first line is passed over where it begins with a name. */
 static void skip_names(struct csv_table *c)
 {
-    if (!c->by_id || c->begun || c->at == c->end || !is_name(skip_blanks(c->at)))
-        return;
-    c->at = (const char *)memchr(c->at, '\n', (size_t)(c->end - c->at)) + 1; /* blocks end in one */
+    if (c->by_id && !c->begun && c->at < c->end && og__names_columns(c->at, c->mark, true))
+        c->at = (const char *)memchr(c->at, '\n', (size_t)(c->end - c->at)) + 1;
 }
 
 /* The next lines, but for the names: c->at stays NULL at the end. */
@@ -121,10 +149,9 @@ static int csv_read(struct og_table *t, void *out, int64_t want, int64_t *got, s
                 return rc;
             continue;
         }
-        if (*skip_blanks(c->at) == '\n') { /* an empty line */
-            c->at = skip_blanks(c->at) + 1;
+        skip_empty_lines(c);
+        if (c->at == c->end)
             continue;
-        }
         int rc = parse_line(c, (char *)out + (size_t)*got * row, err);
         if (rc < 0)
             return rc;
@@ -145,40 +172,157 @@ static void csv_close(struct og_table *t)
 {
     struct csv_table *c = (struct csv_table *)t;
     og__text_close(&c->text);
+    free(c->place);
     free(c);
 }
 
 static const struct og_table_ops csv_ops = {csv_read, csv_rewind, csv_close, NULL};
 
-static int count_columns(struct csv_table *c, struct og_err *err)
+/* The first line that is neither empty nor a remark; NULL where there is none. */
+static int first_line(struct csv_table *c, const char **line, struct og_err *err)
 {
     int rc;
-    OG_TRY(next_block(c, err));
-    c->t.columns = 1;
+    OG_TRY(og__text_block(&c->text, &c->at, &c->end, err));
     if (c->at)
         skip_empty_lines(c);
-    for (const char *p = c->at; p && p < c->end && *p != '\n'; p++)
-        c->t.columns += *p == ',';
+    *line = c->at == c->end ? NULL : c->at;
+out:
+    return rc;
+}
+
+/* ---- by id: which column is what ---- */
+
+static int64_t count_fields(const char *line, char mark)
+{
+    struct og_column_name name;
+    int64_t n = 1;
+    for (const char *p = line;; n++) {
+        p = og__column_next(p, mark, &name);
+        if (p == line || p[-1] != mark)
+            return n;
+        if (*p == '\n')
+            return n + 1;
+    }
+}
+
+static int find_id(struct csv_table *c, const char *line, int64_t *id, struct og_err *err)
+{
+    struct og_column_name name;
+    const char *p = line;
+    int64_t unnamed = c->n_columns == 1 ? 0 : -1; /* the index of a data frame */
+    *id = -1;
+    for (int64_t j = 0; j < c->n_columns; j++) {
+        p = og__column_next(p, c->mark, &name);
+        const size_t n = strlen(name.text);
+        const bool ends_so = j == 0 && n > 3 && strcmp(name.text + n - 3, "_id") == 0;
+        if (n == 0 && j == 0)
+            unnamed = j;
+        if (n == 0 || (og__column_of(name.text) != OG__COLUMN_ID && !ends_so))
+            continue;
+        if (*id >= 0)
+            return og__text_wrong(&c->text, line, "leave one of them out", "two columns of ids",
+                                  err);
+        *id = j;
+    }
+    if (*id < 0)
+        *id = unnamed;
+    return *id >= 0 ? 0
+                    : og__text_wrong(&c->text, line,
+                                     "call the column of node ids `id`, or leave out this line "
+                                     "where ids come first",
+                                     "no column is called id", err);
+}
+
+/* Is a column of this name an element of the row? `labelled`: some are called label. */
+static bool takes(const struct csv_table *c, const char *name, bool labelled)
+{
+    const enum og_column what = og__column_of(name);
+    if (!*name)
+        return false;
+    if (c->rows == OG__CSV_LABELS)
+        return !labelled || what == OG__COLUMN_LABEL || strncmp(name, "label", 5) == 0;
+    return true;
+}
+
+static bool is_label(const char *name)
+{
+    return og__column_of(name) == OG__COLUMN_LABEL && name[0] != 'y';
+}
+
+static int place_columns(struct csv_table *c, const char *line, struct og_err *err)
+{
+    struct og_column_name name;
+    bool labelled = false;
+    int64_t id = 0;
+    int32_t next = 1;
+    int rc = find_id(c, line, &id, err);
+    if (rc < 0)
+        return rc;
+    const char *p = line;
+    for (int64_t j = 0; j < c->n_columns; j++) {
+        p = og__column_next(p, c->mark, &name);
+        labelled = labelled || og__column_of(name.text) == OG__COLUMN_LABEL;
+        if (c->rows == OG__CSV_FEATURES && is_label(name.text))
+            return og__text_wrong(&c->text, line,
+                                  "write labels to label.csv, with the ids; or rename the column",
+                                  "a column of labels among features", err);
+    }
+    p = line;
+    for (int64_t j = 0; j < c->n_columns; j++) {
+        p = og__column_next(p, c->mark, &name);
+        c->place[j] = j == id ? 0 : takes(c, name.text, labelled) ? next++ : -1;
+        if (c->place[j] < 0)
+            og__names_add(&c->unread, name.text);
+    }
+    c->t.columns = next;
+    return 0;
+}
+
+static int find_columns(struct csv_table *c, struct og_err *err)
+{
+    const char *line;
+    int rc;
+    OG_TRY(first_line(c, &line, err));
+    c->t.columns = c->n_columns = 1;
+    if (line && c->by_id && og__column_mark(line) != ' ')
+        c->mark = og__column_mark(line);
+    if (line)
+        c->t.columns = c->n_columns = count_fields(line, c->mark);
+    if (line && c->by_id && og__names_columns(line, c->mark, true)) {
+        if (!(c->place = calloc((size_t)c->n_columns, sizeof(*c->place))))
+            OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", c->t.name));
+        OG_TRY(place_columns(c, line, err));
+    }
     OG_TRY(og__table_rewind(&c->t, err));
 out:
     return rc;
 }
 
-static int open_csv(struct og_table **out, const char *path, enum og__npy_type type,
-                    int64_t columns, bool by_id, struct og_budget *b, struct og_err *err)
+/* ---- opening ---- */
+
+static struct csv_table *new_csv(const char *path, enum og__npy_type type, struct og_err *err)
 {
-    *out = NULL;
     struct csv_table *c = og__table_new(sizeof(*c), &csv_ops, path, err);
+    if (c) {
+        c->t.type = type;
+        c->t.rows = -1;
+        c->t.text = true;
+        c->mark = ',';
+    }
+    return c;
+}
+
+static int open_csv(struct og_table **out, struct csv_table *c, const char *path, int64_t columns,
+                    struct og_budget *b, struct og_err *err)
+{
+    int rc;
+    *out = NULL;
     if (!c)
         return -ENOMEM;
-    c->t.type = type;
-    c->t.rows = -1;
     c->t.columns = columns;
-    c->by_id = by_id;
-    int rc;
     OG_TRY(og__text_open(&c->text, path, b, err));
     if (columns == 0)
-        OG_TRY(count_columns(c, err));
+        OG_TRY(find_columns(c, err));
 out:
     c->t.ndim = c->t.columns > 1 ? 2 : 1;
     if (rc < 0)
@@ -191,11 +335,21 @@ out:
 int og__table_csv(struct og_table **out, const char *path, enum og__npy_type type, int64_t columns,
                   struct og_budget *b, struct og_err *err)
 {
-    return open_csv(out, path, type, columns, false, b, err);
+    return open_csv(out, new_csv(path, type, err), path, columns, b, err);
 }
 
-int og__table_csv_by_id(struct og_table **out, const char *path, struct og_budget *b,
-                        struct og_err *err)
+int og__table_csv_by_id(struct og_table **out, const char *path, enum og_csv_rows rows,
+                        struct og_budget *b, struct og_err *err)
 {
-    return open_csv(out, path, OG__NPY_F64, 0, true, b, err);
+    struct csv_table *c = new_csv(path, OG__NPY_F64, err);
+    if (c) {
+        c->by_id = true;
+        c->rows = rows;
+    }
+    return open_csv(out, c, path, 0, b, err);
+}
+
+struct og_names *og__table_csv_unread(struct og_table *t)
+{
+    return &((struct csv_table *)t)->unread;
 }

@@ -152,12 +152,17 @@ static int check_member(struct zip_table *z, zip_stat_t *st, struct og_err *err)
 static int read_header(struct zip_table *z, const zip_stat_t *st, struct og_err *err)
 {
     struct og_npy a = {.fd = -1};
+    struct og_npy_order order;
     size_t len = (size_t)OG_MIN(st->size, (zip_uint64_t)OG__NPY_HEAD_MAX);
     char *head = malloc(len + 1);
     int rc;
     OG_TRY(head ? reopen_member(z, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", z->t.name));
     OG_TRY(inflate_all(z, head, len, err));
-    OG_TRY(og__npy_parse(&a, head, len, st->size, z->t.name, err));
+    OG_TRY(og__npy_parse_any(&a, head, len, st->size, z->t.name, &order, err));
+    if (order.columns)
+        OG_TRY(og__fail(err, -EINVAL, "an archive is read front to back: save it in C order",
+                        "%s: stored in Fortran order", z->t.name));
+    z->t.swapped = order.swapped;
     z->t.type = a.type;
     z->t.ndim = a.ndim;
     z->t.rows = a.shape[0];

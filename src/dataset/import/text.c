@@ -256,17 +256,23 @@ static const char *parse_slowly(const struct og_text *t, const char *p, double *
     return end == copy || *end ? NULL : p + n;
 }
 
+/* NaN and infinities, and what programs write where a value is missing. */
 static const char *parse_word(const char *p, double *x)
 {
+    static const struct {
+        const char *word;
+        double value;
+    } words[] = {{"nan", NAN}, {"none", NAN},          {"null", NAN},    {"n/a", NAN},
+                 {"na", NAN},  {"infinity", INFINITY}, {"inf", INFINITY}};
     const char *digits = p + (*p == '-' || *p == '+');
-    if (strncasecmp(digits, "nan", 3) == 0)
-        *x = NAN;
-    else if (strncasecmp(digits, "inf", 3) == 0)
-        *x = *p == '-' ? -INFINITY : INFINITY;
-    else
-        return NULL;
-    digits += 3;
-    return isinf(*x) && strncasecmp(digits, "inity", 5) == 0 ? digits + 5 : digits;
+    for (size_t i = 0; i < OG_COUNT(words); i++) {
+        const size_t n = strlen(words[i].word);
+        if (strncasecmp(digits, words[i].word, n) != 0)
+            continue;
+        *x = *p == '-' ? -words[i].value : words[i].value;
+        return digits + n;
+    }
+    return NULL;
 }
 
 /* Up to 15 digits and a power of ten up to 22 are both exact as double, so one operation rounds
@@ -279,7 +285,7 @@ const char *og__parse_real(const struct og_text *t, const char *p, double *x)
     uint64_t mantissa = 0;
     unsigned digits = 0;
     unsigned decimals = 0;
-    if (*p == ',' || *p == ';' || *p == '\t' || *p == '\n' || *p == '\r') {
+    if (*p == ',' || *p == ';' || *p == '\t' || *p == '\n' || *p == '\r' || *p == '"') {
         *x = NAN;
         return p;
     }

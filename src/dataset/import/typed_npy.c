@@ -388,8 +388,10 @@ static int import_labels(struct typed_source *s, struct og_err *err)
     struct og_importer *imp = s->ti.imp;
     struct og_table *rows = NULL;
     int rc;
-    if (!s->labels)
-        return og__import_no_labels(imp, err);
+    if (!s->labels) {
+        og__import_no_labels(imp, s->said.classes);
+        return 0;
+    }
     const bool partly = s->order.n_types > 1 && s->labels->rows == s->order.first[1];
     if (partly || s->order.by_type || s->labels->rows != s->order.n)
         return og__import_labels(imp, s->labels, s->said.classes, partly, err);

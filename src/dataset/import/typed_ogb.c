@@ -272,8 +272,10 @@ static int import_labels(struct ogb_types *o, struct og_err *err)
     const struct og_typing_type *first = &o->ti.typing.type[0];
     struct og_table *t = NULL;
     int rc;
-    if (strcmp(value_of(o->has_label, first->name), "True") != 0)
-        return og__import_no_labels(o->ti.imp, err);
+    if (strcmp(value_of(o->has_label, first->name), "True") != 0) {
+        og__import_no_labels(o->ti.imp, -1);
+        return 0;
+    }
     OG_TRY(open_named(o->ti.imp, OG__NPY_F64, 0, &t, err, "raw/node-label/%s/node-label.csv.gz",
                       first->name));
     OG_TRY(og__import_labels(o->ti.imp, t, -1, true, err));

@@ -16,7 +16,7 @@ def mtx(path, kind, symmetry, n, src, dst, weight=None):
 def test_mtx():
     g = graph(300, 3000)
     src, dst, n = g["src"], g["dst"], g["n"]
-    weight = rng.normal(size=3000).astype(np.float32)
+    weight = rng.exponential(size=3000).astype(np.float32)
     whole = rng.integers(-5, 9, 3000)
     for name in "a.mtx", "a.mtx.gz":
         mtx(name, "pattern", "general", n, src, dst)
@@ -25,10 +25,13 @@ def test_mtx():
         same_graph(imported("mtx", name, "--symmetrize"), csc(src, dst, n, both=True, once=True))
         mtx(name, "real", "general", n, src, dst, weight)
         same_graph(imported("mtx", name), csc(src, dst, n, weight), True)
+        mtx(name, "integer", "general", n, src, dst, np.abs(whole))
+        same_graph(imported("mtx", name), csc(src, dst, n, np.abs(whole)), True)
         mtx(name, "integer", "general", n, src, dst, whole)
-        same_graph(imported("mtx", name), csc(src, dst, n, whole), True)
+        refused("mtx", name, "a negative weight", "--weight-column 0")
+        same_graph(imported("mtx", name, "--weight-column", "0"), csc(src, dst, n))
     low = np.unique(np.stack([np.maximum(src, dst), np.minimum(src, dst)], 1), axis=0)
-    weight = rng.normal(size=len(low)).astype(np.float32)
+    weight = rng.exponential(size=len(low)).astype(np.float32)
     mtx("s.mtx", "real", "symmetric", n, low[:, 0], low[:, 1], weight)
     off = low[:, 0] != low[:, 1]
     both = np.r_[low, low[off][:, ::-1]]

@@ -69,16 +69,18 @@ def test_edgelist():
                 np.testing.assert_array_equal(got[name], array)
             shutil.rmtree("out")
     # CSV with a header line, weights, separators
-    weight = rng.normal(size=5000).astype(np.float32)
+    weight = rng.exponential(size=5000).astype(np.float32)
     want = csc(renamed[:, 0], renamed[:, 1], n, weight)
     for name, mark in [("w.csv", ","), ("w.tsv", "\t"), ("w.ssv", " ; "), ("w.txt", "  ")]:
         write(name, "Source,Target,Weight\n" + "".join(
             f"{u}{mark}{v}{mark}{w!r}\n" for (u, v), w in zip(pairs, weight.tolist())))
-        same_graph(imported("edgelist", name, "--weight-column", "3"), want, True)
-        same_graph(imported("edgelist", name, "--weight-column", "0"), want)
+        for flags in [], ["--weight-column", "3"], ["--columns", "src,dst,weight"]:
+            same_graph(imported("edgelist", name, *flags), want, True)
+        for flags in ["--weight-column", "0"], ["--columns", "src,dst,-"]:
+            same_graph(imported("edgelist", name, *flags), want)
     write("w4.csv", "".join(f"{u},{v},xy,{w:.9e}\n" for (u, v), w in zip(pairs, weight.tolist())))
     same_graph(imported("edgelist", "w4.csv", "--weight-column", "4"), want, True)
-    refused("edgelist", "w.csv", "w.csv: line 2: more than two columns")
+    refused("edgelist", "w4.csv", "w4.csv: line 1: more than two columns")
     # a folder with what nodes have
     feat = rng.normal(size=(n + 3, 4)).astype(np.float32)
     label = rng.integers(-1, 5, n + 3)
@@ -168,7 +170,8 @@ def by_id(folder, pairs, feat=None, label=None, head="", **lists):
     write(f"{folder}/edges.csv", "".join(f"{u},{v}\n" for u, v in pairs))
     for name, rows in ("feat", feat), ("label", label):
         if rows is not None:
-            write(f"{folder}/{name}.csv", head + "".join(
+            names = head and head + "".join(f",some name {i}" for i in range(np.size(rows[0][1]))) + "\n"
+            write(f"{folder}/{name}.csv", names + "".join(
                 f"{v},{','.join(repr(x) for x in np.atleast_1d(row).tolist())}\n" for v, row in rows))
     for name, nodes in lists.items():
         write(f"{folder}/{name}.csv", (head and "id\n") + "".join(f"{v}\n" for v in nodes))
@@ -185,7 +188,7 @@ def test_by_id():
         label = rng.integers(0, 5, n)
         labelled = rng.permutation(n)[:300]
         split = rng.permutation(n)[:90].reshape(3, 30)
-        for head in "", "id,some names\n":
+        for head in "", "id":
             order = rng.permutation(n) if head else np.arange(n)
             by_id("ids", pairs, [(known[v], feat[v]) for v in order], [(known[v], label[v]) for v in labelled], head,
                   train=known[split[0]], valid=known[split[1]], test=known[split[2]])
@@ -231,11 +234,13 @@ def test_by_id():
     np.testing.assert_array_equal(imported("edgelist", "split")["train"], [1, 2])
     by_id("split", [(1, 2), (2, 3), (3, 1)], train=[1, 2])
     np.testing.assert_array_equal(imported("edgelist", "split")["train"], [0, 1])
-    # names are passed over, numbers in quotes are not; empty lines are
+    # names and empty lines are passed over, numbers may be in quotes
     write("split/train.csv", '\n"node"\n\n2\n')
     np.testing.assert_array_equal(imported("edgelist", "split")["train"], [1])
     write("split/train.csv", '"1"\n2\n3\n')
-    refused("edgelist", "split", "train.csv", "line 1: no node id")
+    np.testing.assert_array_equal(imported("edgelist", "split")["train"], [0, 1, 2])
+    write("split/feat.csv", "id,x\n1,0.5,3\n2,1,4\n")
+    refused("edgelist", "split", "feat.csv", "line 2: more columns than the first line names")
     write("split/train.csv", "2\n")
     write("split/feat.csv", "id,x\n\n1,0.5\n2,1\n3,2\n")
     assert imported("edgelist", "split")["features"].shape == (3, 1)

@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""What users' own files do to an import: names that almost fit, masks, columns in another order, numbers of other types,
+files that nobody reads. Each is used, refused by name, or named in a warning. Held beside NumPy.
+
+    import_doors.py OUTGROW      exits 77 where there is no NumPy
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError:
+    sys.exit(77)
+
+OUTGROW = os.path.abspath(sys.argv[1])
+rng = np.random.default_rng(16)
+N, E = 240, 1200
+EDGES = rng.integers(0, N, (E, 2))
+FEAT = rng.standard_normal((N, 4)).astype(np.float32)
+LABEL = rng.integers(0, 3, N)
+ORDER = rng.permutation(N)
+IDS = {"train": ORDER[:100], "valid": ORDER[100:150], "test": ORDER[150:200]}
+
+
+def run(*words):
+    return subprocess.run([OUTGROW, *map(str, words)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def source(meta=None, **arrays):
+    """A folder of `import npy`; an array that is None is left out."""
+    shutil.rmtree("src", ignore_errors=True)
+    os.makedirs("src")
+    for name, array in ({"edges": EDGES, "feat": FEAT, "label": LABEL} | arrays).items():
+        if array is not None:
+            np.save(f"src/{name}.npy", array)
+    if meta is not None:
+        with open("src/meta.json", "w") as f:
+            json.dump(meta, f)
+
+
+def text(name, *lines, end="\n", begin=b""):
+    os.makedirs("text", exist_ok=True)
+    with open(f"text/{name}", "wb") as f:
+        f.write(begin + "".join(line + end for line in lines).encode())
+
+
+def taken(*words, path="src", clean=True):
+    """Arrays of the dataset, and what was said."""
+    shutil.rmtree("out", ignore_errors=True)
+    done = run("import", *words, path, "out")
+    assert done.returncode == 0, (words, done.stderr)
+    checked = run("verify", "out")
+    assert (checked.returncode == 0) == clean, checked
+    return {f[:-4]: np.load(f"out/{f}") for f in os.listdir("out") if f.endswith(".npy")}, done.stderr
+
+
+def refused(*words, path="src", says):
+    """One message, a hint, and nothing left."""
+    shutil.rmtree("out", ignore_errors=True)
+    done = run("import", *words, path, "out", "--quiet")
+    errors = [line for line in done.stderr.splitlines() if line.startswith(("outgrow: ", "hint: "))]
+    assert done.returncode == 1 and len(errors) >= 2 and errors[-1].startswith("hint: "), done.stderr
+    for word in says:
+        assert word in done.stderr, (word, done.stderr)
+    assert not os.path.exists("out")
+
+
+def mask(ids, n=N):
+    return np.isin(np.arange(n), ids)
+
+
+def splits_and_masks():
+    names = {"train": ["train", "train_idx", "train_mask"], "test": ["test", "test_idx", "test_mask"],
+             "valid": ["valid", "val", "valid_idx", "val_idx", "valid_mask", "val_mask"]}
+    for split, files in names.items():
+        for name in files:
+            forms = [mask(IDS[split]).astype(t) for t in ("bool", "uint8", "int64", "int32")]
+            forms += [mask(IDS[split])[:, None]] + ([] if name.endswith("_mask") else [IDS[split], IDS[split].astype("uint32")])
+            for form in forms:
+                source(**{name: form})
+                for words in [], ["npy"]:
+                    got, said = taken(*words)
+                    assert np.array_equal(np.sort(got[split]), np.sort(IDS[split])), (name, form.dtype)
+                    assert name not in said, said
+    # of several splits one is chosen, or they are refused
+    several = np.stack([mask(rng.permutation(N)[:50]) for _ in range(5)], 1)
+    for form in several, several.astype("uint8"), np.asfortranarray(several):
+        source(train_mask=form)
+        refused("npy", says=["train_mask.npy", "[240, 5]", "--split-column"])
+        for k in 0, 4:
+            got, said = taken("npy", "--split-column", k)
+            assert np.array_equal(got["train"], np.flatnonzero(several[:, k])) and f"column {k} of 5" in said
+        refused("npy", "--split-column", 5, says=["train_mask.npy"])
+    # what is neither
+    for name, array, words in [
+            ("train", mask(IDS["train"], 2 * N), ["train.npy", "a mask of 480 entries", "240 nodes"]),
+            ("train", mask(IDS["train"], N // 2).astype("uint8"), ["train.npy", "a mask of 120 entries"]),
+            ("valid", mask(IDS["train"]).astype("float32"), ["valid.npy", "float32", "astype(bool)"]),
+            ("valid", IDS["valid"].astype("float64"), ["valid.npy", "float64", "int64"]),
+            ("test", np.array([1, 2, N]), ["test.npy", "node 240 of 240"]),
+            ("test", np.array([-1, 2]), ["test.npy", "node -1"]),
+            ("test", np.array([3, 5, 3]), ["test.npy", "row 2", "twice", "numpy.unique"]),
+            ("test", np.array([1, 7, 1]), ["test.npy", "twice", "flatnonzero"]),
+            ("train", np.arange(6).reshape(2, 3), ["train.npy", "[2, 3]"]),
+            ("train", np.array(["a", "b"]), ["train.npy", "text"])]:
+        source(**{name: array})
+        refused("npy", says=words)
+    # two of one split; nodes in two splits
+    source(train=IDS["train"], train_mask=mask(IDS["train"]))
+    refused("npy", says=["train.npy", "train_mask.npy", "remove one"])
+    source(train=IDS["train"], test=np.r_[IDS["test"], IDS["train"][:7]])
+    _, said = taken("npy", "--quiet", clean=False)
+    assert "7 nodes are of train.npy too" in said and "test.npy" in said, said
+    source(**IDS)
+    assert taken("npy", "--quiet")[1] == ""
+
+
+def unread_files():
+    beside = ["edge_attr", "edge_time", "edge_label", "node_year", "train_time", "features", "y", "extra_edges", "weights"]
+    source(**IDS, **{name: np.zeros(3) for name in beside})
+    with open("src/notes.txt", "w") as f:
+        f.write("notes")
+    _, said = taken("npy", "--quiet")
+    for name in [f"{b}.npy" for b in beside] + ["notes.txt"]:
+        assert name in said, (name, said)
+    assert "label.npy" not in said.replace("edge_label.npy", "") and "feat.npy" not in said, said
+    source(**{f"file_with_a_rather_long_name_{i:03d}": np.zeros(3) for i in range(60)})
+    _, said = taken("npy")
+    assert "others" in said and "name_000" in said, said
+    # keys of meta.json
+    source({"num_nodes": N, "name": "x", "num_clases": 3, "splits": {}})
+    _, said = taken("npy", "--quiet")
+    assert "num_clases" in said and "splits" in said and "num_nodes" not in said, said
+    for label, classes in (LABEL, 7), (None, 7):
+        source({"num_classes": 7}, label=label)
+        taken("npy")
+        assert json.loads(run("info", "out", "--json").stdout)["num_classes"] == classes
+    # types that are left out by word of the user are named as well
+    source(node_type=np.zeros(N, int), edge_type=np.zeros(E, int))
+    assert "node_type.npy" in taken("npy", "--drop-types")[1]
+
+
+def types_of_numbers():
+    wide = np.arange(N * 3).reshape(N, 3) * 7
+    for array, stored in [(wide.astype("int64"), "float32"), (wide.astype("uint16"), "float32"), (wide % 200, "uint8"), (wide > 90, "uint8"),
+                          (FEAT.astype("float64"), "float32"), (FEAT.astype("float16"), "float16")]:
+        forms = [array, np.asfortranarray(array)] + ([array.astype(array.dtype.newbyteorder(">"))] if array.itemsize > 1 else [])
+        for form in forms + [np.asfortranarray(forms[-1])]:
+            source(feat=form)
+            got, said = taken("npy")
+            assert got["features"].dtype == stored and np.array_equal(got["features"], array.astype(stored)), (form.dtype, stored)
+            assert "change" not in said, said
+    # numbers that change are told with the largest difference
+    big = wide.astype("int64") + 2**24
+    source(feat=big)
+    got, said = taken("npy", "--quiet")
+    off = np.abs(got["features"].astype("float64") - big.astype("float64"))
+    assert f"{(off > 0).sum()} numbers change, by at most {off.max():.3g}" in said and "feat.npy" in said and "int64" in said, said
+    source(feat=np.full((N, 2), 2**63 + 2**40 - 1, "uint64"))
+    got, said = taken("npy")
+    assert got["features"][0, 0] == np.float32(2**63 + 2**40 - 1) and "uint64" in said
+    source(feat=FEAT.astype("float64") + 1e-9)
+    assert "float64 stored as f32" in taken("npy", "--quiet")[1]
+    source()
+    assert "stored as f16" in taken("npy", "--feature-dtype", "f16", "--quiet")[1]
+    source({"task": "regression"}, label=rng.standard_normal(N))
+    assert "label.npy: float64 stored as f32" in taken("npy", "--quiet")[1]
+    # every array of a source in the other byte order, and weights
+    weight = rng.random(E).astype("float32")
+    source(edges=EDGES.astype(">i4"), edge_weight=weight.astype(">f4"), label=LABEL.astype(">i8"), train=IDS["train"].astype(">i2"))
+    got, _ = taken("npy")
+    source(edge_weight=weight, train=IDS["train"])
+    plain, _ = taken("npy")
+    for name in plain:
+        assert np.array_equal(got[name], plain[name]), name
+    for bad in -1.5, np.nan, np.inf:
+        broken = weight.copy()
+        broken[7] = bad
+        source(edge_weight=broken)
+        refused("npy", says=["edge_weight.npy", "row 7", "weight"])
+    # what holds no numbers
+    for array, words in [(np.rec.fromarrays([np.arange(N), LABEL], names="index,label"), ["records"]), (LABEL.astype("U2"), ["text"]),
+                         (LABEL.astype("S2"), ["text"]), (LABEL.astype("datetime64[s]"), ["dates", "int64"]), (LABEL.astype(complex), ["complex"]),
+                         (np.array([None] * N), ["objects"])]:
+        source(label=array)
+        refused("npy", says=["label.npy", *words])
+
+
+def labels():
+    for array in FEAT[:, 0], FEAT[:, :1], FEAT:
+        source(label=array)
+        refused("npy", says=["label.npy", "regression"])
+        source({"task": "regression"}, label=array)
+        assert np.array_equal(taken("npy")[0]["labels"], array.reshape(N, -1))
+    ids = rng.choice(2_000_000, N, replace=False)
+    ids[0] = 1_999_999
+    source(label=ids)
+    _, said = taken("npy", "--quiet")
+    assert "label.npy: 2000000 classes" in said and "240 nodes" in said, said
+    source(label=np.where(np.arange(N) < 3, LABEL, -1))
+    assert "classes" not in taken("npy", "--quiet")[1]
+
+
+def graph_of(got):
+    dst = np.repeat(np.arange(len(got["indptr"]) - 1), np.diff(got["indptr"]))
+    return set(zip(got["indices"].tolist(), dst.tolist()))
+
+
+def columns_of_edges():
+    edges = [(0, 1), (1, 2), (2, 3), (0, 3), (3, 0)]
+    rows = {"src": [u for u, _ in edges], "dst": [v for _, v in edges], "w": [0.5, 1, 2, 3, 4], "t": [9, 8, 7, 6, 5], "id": range(5)}
+
+    def lines(order, mark=","):
+        return [mark.join(str(rows[c][i]) for c in order) for i in range(5)]
+
+    def check(header, order, words=(), mark=",", weighted=False, unread=(), **how):
+        shutil.rmtree("text", ignore_errors=True)
+        text("edges.csv", *([header] if header else []), *lines(order, mark), **how)
+        got, said = taken(*words, "--quiet", path="text")
+        assert graph_of(got) == set(edges), (header, graph_of(got))
+        assert ("weights" in got) == weighted
+        if weighted:
+            at = np.lexsort((rows["src"], rows["dst"]))
+            assert np.array_equal(got["weights"], np.array(rows["w"], "float32")[at])
+        for name in unread:
+            assert name in said, (name, said)
+        assert bool(said) == bool(unread), said
+
+    for header in "src,dst", "source,target", "from,to", "Source,Target", '"src","dst"', " src , dst ", "FromNodeId,ToNodeId", ":START_ID,:END_ID", "u,v", "id_1,id_2":
+        check(header, ["src", "dst"])
+    for header in "dst,src", "target,source", "to,from", "v,u", '"Target","Source"':
+        check(header, ["dst", "src"])
+    check("# src dst", ["src", "dst"], mark=" ")
+    check("# ToNodeId FromNodeId", ["dst", "src"], mark=" ")
+    check("# any other remark", ["src", "dst"], mark="\t")
+    check("id,source,target", ["id", "src", "dst"], unread=["id"])
+    check(",source,target", ["id", "src", "dst"], words=["--columns", "-,src,dst"])
+    check("src,dst,weight", ["src", "dst", "w"], weighted=True)
+    check("weight,dst,src", ["w", "dst", "src"], weighted=True)
+    check("src,time,dst,weight,what", ["src", "t", "dst", "w", "id"], weighted=True, unread=["time", "what"])
+    check("src,dst,weight", ["src", "dst", "w"], words=["--weight-column", 0], unread=["weight"])
+    check("src,dst,score,time", ["src", "dst", "w", "t"], words=["--weight-column", 3], weighted=True, unread=["time"])
+    check("a,b", ["dst", "src"], words=["--columns", "dst,src"])
+    check(None, ["dst", "src"], words=["--columns", "dst,src"])
+    check(None, ["dst", "src"], words=["--reverse"])
+    rows["word"] = ["a", "b", "c", "d", "e"]
+    check(None, ["src", "dst", "word"], words=["--weight-column", 0])
+    check(None, ["word", "src", "dst"], words=["--columns", "-,src,dst"])
+    check("kind,src,dst", ["word", "src", "dst"], unread=["kind"])
+    check("src,dst", ["dst", "src"], words=["--reverse"])
+    for mark in ";", "\t":
+        check(mark.join(["dst", "src"]), ["dst", "src"], mark=mark)
+    check("dst,src", ["dst", "src"], end="\r\n")
+    check("dst,src", ["dst", "src"], begin=b"\xef\xbb\xbf")
+    # every field in quotes, with names and without
+    for header in [['"src","dst"'], []]:
+        shutil.rmtree("text", ignore_errors=True)
+        text("edges.csv", *header, *(f'"{u}","{v}"' for u, v in edges))
+        assert graph_of(taken(path="text")[0]) == set(edges)
+    for header, order, words, says in [
+            ("a,b", ["src", "dst"], [], ["line 1", "--columns"]), ("id,source,target", ["id", "src", "dst"], ["--weight-column", 3], ["weights is an end"]),
+            ("src,dst,src", ["src", "dst", "src"], [], ["two columns"]), ("src,time", ["src", "t"], [], ["line 1"]),
+            ("dst,src", ["dst", "src"], ["--reverse"], ["--reverse"]), ("src,dst", ["src", "dst"], ["--columns", "src,foo"], ["--columns"]),
+            (None, ["src", "dst", "w"], [], ["more than two columns"])]:
+        shutil.rmtree("text", ignore_errors=True)
+        text("edges.csv", *([header] if header else []), *lines(order))
+        refused(*words, path="text", says=["edges.csv", *says])
+
+
+def columns_by_id():
+    edges = ["src,dst", "0,1", "1,2", "2,3", "3,4", "4,0"]
+    label = {0: 2, 1: 0, 2: 1, 3: 4, 4: 3}
+
+    def start():
+        shutil.rmtree("text", ignore_errors=True)
+        text("edges.csv", *edges)
+
+    for header, form in [("id,label", "{v},{y}"), ("label,id", "{y},{v}"), ("Y,Node_ID", "{y},{v}"), ("time,label,id", "7,{y},{v}"), (None, "{v},{y}"),
+                         ('"label","id"', '"{y}","{v}"'), ("label;id", "{y};{v}"), ("label\tid", "{y}\t{v}"), (",id,label", "9,{v},{y}"), ("paper_id,class", "{v},{y}")]:
+        start()
+        text("label.csv", *([header] if header else []), *(form.format(v=v, y=y) for v, y in label.items()))
+        got, said = taken("--quiet", path="text")
+        assert got["labels"].tolist() == list(label.values()), (header, got["labels"])
+        assert ("time" in said) == ("time" in (header or "")), said
+    start()
+    text("label.csv", "# a remark", "id,label", "0,1", "1,NA", "2,", "3,null", "4,nan")
+    assert taken(path="text")[0]["labels"].tolist() == [1, -1, -1, -1, -1]
+    for header, order in ("f1,id,f2", (1, 0, 2)), ("id,f1,f2", (0, 1, 2)), (None, (0, 1, 2)), ("id,0,1", (0, 1, 2)):
+        start()
+        text("feat.csv", *([header] if header else []), *(",".join(str((v, v + 0.5, -v)[c]) for c in order) for v in range(5)))
+        assert np.array_equal(taken(path="text")[0]["features"], [[v + 0.5, -v] for v in range(5)])
+    for name, lines, says in [("label.csv", ["user,rank", "0,1"], ["label.csv", "line 1", "id"]), ("feat.csv", ["id,f1,label", "0,1,1"], ["feat.csv", "label.csv"]),
+                              ("label.csv", ["id,node,label", "0,0,1"], ["two columns of ids"])]:
+        start()
+        text(name, *lines)
+        refused(path="text", says=says)
+    start()
+    text("train.csv", "id,fold", "0,1", "2,1")
+    refused(path="text", says=["train.csv: 2 columns"])
+    for name, lines in ("train.csv", [",id", "7,0", "8,2"]), ("val.csv", ["node", "1"]), ("test.csv", ["3"]), ("edges_old.csv", ["0,1"]):
+        text(name, *lines)
+    got, said = taken("--quiet", path="text")
+    assert [got[s].tolist() for s in ("train", "valid", "test")] == [[0, 2], [1], [3]]
+    assert "edges_old.csv" in said, said
+
+
+def main():
+    folder, here = tempfile.mkdtemp(prefix="og-doors-"), os.getcwd()
+    os.chdir(folder)
+    try:
+        for test in splits_and_masks, unread_files, types_of_numbers, labels, columns_of_edges, columns_by_id:
+            test()
+            print(f"{test.__name__}: ok", flush=True)
+    finally:
+        os.chdir(here)
+        shutil.rmtree(folder)
+
+
+main()
