@@ -139,9 +139,27 @@ def unread_files():
         source({"num_classes": 7}, label=label)
         taken("npy")
         assert json.loads(run("info", "out", "--json").stdout)["num_classes"] == classes
+    # files that lie in a dataset, and no command reads
+    for name in "edge_attr.npy", "features_x.npy", "rel0_times.npy":
+        np.save(f"out/{name}", np.zeros(3))
+    assert json.loads(run("info", "out", "--json").stdout)["files_not_used"] == ["edge_attr.npy", "features_x.npy", "rel0_times.npy"]
     # types that are left out by word of the user are named as well
     source(node_type=np.zeros(N, int), edge_type=np.zeros(E, int))
     assert "node_type.npy" in taken("npy", "--drop-types")[1]
+
+
+def unread_keys_of_graphbolt():
+    shutil.rmtree("bolt", ignore_errors=True)
+    os.makedirs("bolt")
+    np.save("bolt/edges.npy", EDGES.T)
+    np.save("bolt/feat.npy", FEAT)
+    np.save("bolt/year.npy", LABEL)
+    with open("bolt/metadata.yaml", "w") as f:
+        f.write(f"dataset_name: x\ngraph:\n  nodes:\n    - num: {N}\n  edges:\n    - format: numpy\n      path: edges.npy\n"
+                "  feature_data:\n    - domain: edge\n      name: time\n"
+                "feature_data:\n  - domain: node\n    name: feat\n    format: numpy\n    path: feat.npy\n    dtype: float32\n")
+    _, said = taken("graphbolt", "--quiet", path="bolt")
+    assert "keys that are not read: feature_data, dtype" in said and "year.npy" in said and " path" not in said, said
 
 
 def types_of_numbers():
@@ -312,7 +330,7 @@ def main():
     folder, here = tempfile.mkdtemp(prefix="og-doors-"), os.getcwd()
     os.chdir(folder)
     try:
-        for test in splits_and_masks, unread_files, types_of_numbers, labels, columns_of_edges, columns_by_id:
+        for test in splits_and_masks, unread_files, unread_keys_of_graphbolt, types_of_numbers, labels, columns_of_edges, columns_by_id:
             test()
             print(f"{test.__name__}: ok", flush=True)
     finally:

@@ -301,8 +301,11 @@ static int read_meta(struct og_bolt *b, struct og_err *err)
     if (b->meta->n_tasks > 0)
         b->task = b->meta->tasks;
     b->imp->values = b->task && b->task->name && strstr(b->task->name, "regression");
+    if (b->meta->unread.n > 0)
+        og__import_warn(b->imp, "%s: keys that are not read: %s", path,
+                        og__names_text(&b->meta->unread));
     if (b->meta->n_tasks > 1)
-        og__import_say(b->imp, "%s: the first of its tasks is read", path);
+        og__import_warn(b->imp, "%s: the first of its tasks is read", path);
 out:
     free(text);
     free(path);

@@ -7,6 +7,7 @@
 struct reader {
     yaml_document_t *document;
     const char *name;
+    struct og_names *unread; /* keys */
     struct og_err *err;
 };
 
@@ -38,6 +39,22 @@ static int find(const struct reader *r, const yaml_node_t *map, const char *key,
             return refuse(r, &(*out)->start_mark, key, expected[type]);
     }
     return *out || !needed ? 0 : refuse(r, &map->start_mark, key, "is missing");
+}
+
+/* Those of `map` that are none of `keys`, which a NULL ends. */
+static void name_unread(const struct reader *r, const yaml_node_t *map, const char *const *keys)
+{
+    for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
+         p++) {
+        const yaml_node_t *k = yaml_document_get_node(r->document, p->key);
+        size_t i = 0;
+        if (k->type != YAML_SCALAR_NODE)
+            continue;
+        while (keys[i] && strcmp((const char *)k->data.scalar.value, keys[i]) != 0)
+            i++;
+        if (!keys[i])
+            og__names_add(r->unread, (const char *)k->data.scalar.value);
+    }
 }
 
 static int get_text(const struct reader *r, const yaml_node_t *map, const char *key,
@@ -99,8 +116,11 @@ out:
 
 static int get_data(const struct reader *r, const yaml_node_t *map, void *out)
 {
+    static const char *const keys[] = {"name",   "type",      "format", "path",
+                                       "domain", "in_memory", NULL};
     struct og_gb_data *d = out;
     int rc = 0;
+    name_unread(r, map, keys);
     OG_TRY(get_text(r, map, "name", &d->name));
     OG_TRY(get_text(r, map, "type", &d->type));
     OG_TRY(get_text(r, map, "format", &d->format));
@@ -112,7 +132,9 @@ out:
 
 static int get_nodes(const struct reader *r, const yaml_node_t *map, void *out)
 {
+    static const char *const keys[] = {"type", "num", NULL};
     struct og_gb_nodes *n = out;
+    name_unread(r, map, keys);
     int rc = get_text(r, map, "type", &n->type);
     return rc < 0 ? rc : get_number(r, map, "num", &n->num);
 }
@@ -125,7 +147,9 @@ static int get_data_list(const struct reader *r, const yaml_node_t *map, const c
 
 static int get_set(const struct reader *r, const yaml_node_t *map, void *out)
 {
+    static const char *const keys[] = {"type", "data", NULL};
     struct og_gb_set *s = out;
+    name_unread(r, map, keys);
     int rc = get_text(r, map, "type", &s->type);
     return rc < 0 ? rc : get_data_list(r, map, "data", true, &s->data, &s->n_data);
 }
@@ -133,8 +157,11 @@ static int get_set(const struct reader *r, const yaml_node_t *map, void *out)
 static int get_task(const struct reader *r, const yaml_node_t *map, void *out)
 {
     static const char *const sets[] = {"train_set", "validation_set", "test_set"};
+    static const char *const keys[] = {"name",           "num_classes", "train_set",
+                                       "validation_set", "test_set",    NULL};
     struct og_gb_task *t = out;
     int rc = 0;
+    name_unread(r, map, keys);
     OG_TRY(get_text(r, map, "name", &t->name));
     OG_TRY(get_number(r, map, "num_classes", &t->num_classes));
     for (size_t i = 0; i < OG_COUNT(sets); i++)
@@ -146,10 +173,14 @@ out:
 
 static int get_meta(const struct reader *r, const yaml_node_t *map, struct og_gb_meta *m)
 {
+    static const char *const keys[] = {"dataset_name", "graph", "feature_data", "tasks", NULL};
+    static const char *const graph_keys[] = {"nodes", "edges", NULL};
     const yaml_node_t *graph;
     int rc = 0;
+    name_unread(r, map, keys);
     OG_TRY(get_text(r, map, "dataset_name", &m->name));
     OG_TRY(find(r, map, "graph", YAML_MAPPING_NODE, true, &graph));
+    name_unread(r, graph, graph_keys);
     OG_TRY(get_list(r, graph, "nodes", true, get_nodes, sizeof(*m->graph.nodes), &m->graph.nodes,
                     &m->graph.n_nodes));
     OG_TRY(get_data_list(r, graph, "edges", true, &m->graph.edges, &m->graph.n_edges));
@@ -226,7 +257,7 @@ int og__gb_meta_parse(struct og_gb_meta **out, const char *text, size_t len, con
         return rc;
     struct og_gb_meta *m = calloc(1, sizeof(*m));
     yaml_document_t *document = calloc(1, sizeof(*document));
-    const struct reader r = {document, name, err};
+    const struct reader r = {document, name, m ? &m->unread : NULL, err};
     rc = m && document ? load_document(&r, text, len)
                        : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
     if (rc < 0) {

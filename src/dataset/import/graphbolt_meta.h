@@ -2,7 +2,7 @@
 #ifndef OG_IMPORT_GRAPHBOLT_META_H
 #define OG_IMPORT_GRAPHBOLT_META_H
 
-#include "base/base.h"
+#include "dataset/import/names.h"
 
 /* Absent text is NULL, absent numbers -1. */
 struct og_gb_data {
@@ -35,10 +35,12 @@ struct og_gb_meta {
     unsigned n_features;
     struct og_gb_task *tasks;
     unsigned n_tasks;
+    struct og_names unread;           /* keys of any map */
     struct yaml_document_s *document; /* has the texts */
 };
 
-/* -EINVAL with the line and what is wrong there. Unknown keys are passed over, aliases refused. */
+/* -EINVAL with the line and what is wrong there. Unknown keys are named in `unread`, aliases
+ * refused. */
 OG_MUST_CHECK int og__gb_meta_parse(struct og_gb_meta **out, const char *text, size_t len,
                                     const char *name, struct og_err *err);
 void og__gb_meta_free(struct og_gb_meta *m);
