@@ -2,10 +2,11 @@
 """What users' own files do to an import: names that almost fit, masks, columns in another order, numbers of other types,
 files that nobody reads. Each is used, refused by name, or named in a warning. Held beside NumPy.
 
-    import_doors.py OUTGROW      exits 77 where there is no NumPy
+    import_doors.py OUTGROW DOCS      exits 77 where there is no NumPy
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ except ImportError:
     sys.exit(77)
 
 OUTGROW = os.path.abspath(sys.argv[1])
+DOCS = os.path.abspath(sys.argv[2])
 rng = np.random.default_rng(16)
 N, E = 240, 1200
 EDGES = rng.integers(0, N, (E, 2))
@@ -146,6 +148,39 @@ def unread_files():
     # types that are left out by word of the user are named as well
     source(node_type=np.zeros(N, int), edge_type=np.zeros(E, int))
     assert "node_type.npy" in taken("npy", "--drop-types")[1]
+
+
+def documented_names():
+    """Each file that docs/formats.md lists is read, alone among those of its row."""
+    with open(f"{DOCS}/formats.md") as f:
+        rows = re.findall(r"^\| ([a-z ,]+) \| (`[a-z_]+\.(?:npy|csv)`.*) \|$", f.read(), re.M)
+    assert len(rows) == 8, rows
+    array = {"edges": EDGES, "weights of edges": np.ones(E), "features of nodes": FEAT, "labels": LABEL, "training nodes": IDS["train"],
+             "validation nodes": IDS["valid"], "test nodes": IDS["test"]}
+    plain = {"features of nodes": "feat", "labels": "label"}
+    for what, files in rows:
+        for name in re.findall(r"`([a-z_]+)\.npy`", files):
+            if name.startswith("feat_"):
+                continue
+            whole = array[what] if what in array else EDGES[:9]
+            source(**{name: mask(whole) if "mask" in name else whole})
+            assert f"{name}.npy" not in taken("npy", "--quiet")[1]
+        for name in re.findall(r"`([a-z_]+)\.csv`", files):
+            source(**{plain[what]: None} if what in plain else {})
+            rows_of = {"feat": FEAT, "label": LABEL[:, None]}.get(name)
+            with open(f"src/{name}.csv", "w") as f:
+                f.writelines(f"{v}\n" for v in array[what]) if rows_of is None else f.writelines(
+                    f"{v},{','.join(map(str, row))}\n" for v, row in enumerate(rows_of))
+            assert f"{name}.csv" not in taken("npy", "--quiet")[1]
+    # features as CSR
+    source(feat=None, feat_indptr=np.arange(N + 1), feat_indices=np.arange(N) % 5, feat_data=np.ones(N, np.float32))
+    assert taken("npy", "--quiet")[1] == ""
+    # thirty names that are of no use
+    unknown = [f"{a}_{b}.npy" for a in ("node", "edge", "graph", "train", "test") for b in ("time", "attr", "year", "name", "color", "group")]
+    source(**{name[:-4]: np.zeros(3) for name in unknown})
+    said = taken("npy", "--quiet")[1]
+    named = [name for name in unknown if name in said]
+    assert len(unknown) == 30 and len(named) + int(re.search(r"and (\d+) other", said)[1]) == 30, said
 
 
 def unread_keys_of_graphbolt():
@@ -330,7 +365,7 @@ def main():
     folder, here = tempfile.mkdtemp(prefix="og-doors-"), os.getcwd()
     os.chdir(folder)
     try:
-        for test in splits_and_masks, unread_files, unread_keys_of_graphbolt, types_of_numbers, labels, columns_of_edges, columns_by_id:
+        for test in splits_and_masks, unread_files, documented_names, unread_keys_of_graphbolt, types_of_numbers, labels, columns_of_edges, columns_by_id:
             test()
             print(f"{test.__name__}: ok", flush=True)
     finally:
