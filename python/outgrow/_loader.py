@@ -83,8 +83,8 @@ class Loader:
     """Mini-batches of a dataset that may be larger than memory, for a PyTorch Geometric, DGL or NumPy training loop.
 
     The library samples ahead, in threads of its own, plans which rows of the features memory holds at each batch, reads the
-    others, and hands finished batches over without a copy. Batches are those of `outgrow sample` with the same options, in the
-    same order, whatever the memory, policy and threads.
+    others, and copies each finished batch once, into a buffer that tensors share. Batches are those of `outgrow sample`
+    with the same options, in the same order, whatever the memory, policy and threads.
 
     dataset       folder of a dataset (outgrow.write and outgrow.import_ make one)
     fanout        neighbours a node, the first number for the hop nearest the seeds, -1 = all; alias num_neighbors. With types
