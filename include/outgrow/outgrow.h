@@ -544,10 +544,14 @@ struct og_minibatch {
     int epoch;         /* from 1; 0 in a pass of og_loader_evaluate */
     int64_t batch;     /* its number there, from 0 */
     int64_t batches;   /* how many there are */
-    int64_t n_seeds;   /* ids[0 .. n_seeds) are the seeds; of links, the ends of its pairs */
+    int64_t n_seeds;   /* ids[0 .. n_seeds) are the seeds; of links, the ends of its pairs. One that
+                          og_loader_options.seeds lists twice is there twice, with its row and its
+                          edges; edges from it leave its first place */
     int n_hops;
     struct og_minibatch_hop hop[OG_MAX_HOPS];
-    struct og_array ids;        /* i64 [n] of nodes, distinct, seeds first */
+    struct og_array ids;        /* i64 [n] of nodes, seeds first; distinct but for repeated seeds */
+    struct og_array input_id;   /* i64 [n_seeds] position of each seed in the list that was given,
+                                   or in the split's file; of links [n_positive], of each edge */
     struct og_array x;          /* [n, dim] features, in the type they are stored in, or that
                                    opt->pack_dtype says */
     struct og_array y;          /* i64 [n_seeds] classes, -1 where there is none; f32 [n_seeds, C]
@@ -577,7 +581,7 @@ struct og_minibatch {
 /* Whose neighbourhoods, and how they are used. */
 struct og_loader_options {
     const char *split;    /* "train", "valid" or "test" [NULL = "train"] */
-    const int64_t *seeds; /* instead: node ids, distinct, copied [NULL]; not of links */
+    const int64_t *seeds; /* instead: node ids, copied [NULL]; not of links */
     int64_t n_seeds;
     int hold;            /* batches that the caller keeps beside the one that og_loader_next
                             returned last [1]: the memory plan has room for them, and while they
@@ -601,7 +605,7 @@ struct og_loader;
  *       returns OG_INTERRUPTED.
  *
  * -ENOMEM when the memory budget cannot do (the message names the smallest that would), -EINVAL for
- * seeds out of range or twice, ... */
+ * seeds out of range, ... */
 OG_EXPORT OG_MUST_CHECK int og_loader_open(struct og_loader **out, const char *dataset,
                                            const struct og_options *opt,
                                            const struct og_loader_options *from,

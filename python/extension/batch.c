@@ -174,6 +174,7 @@ static PyObject *get_relations(PyObject *self, void *none)
 
 static PyGetSetDef attributes[] = {
     {"ids", get_array, NULL, "int64 [n] nodes, seeds first", AT(ids)},
+    {"input_id", get_array, NULL, "int64 [n_seeds] positions in what was given", AT(input_id)},
     {"x", get_array, NULL, "[n, F] features", AT(x)},
     {"y", get_array, NULL, "int64 [n_seeds] or float32 [n_seeds, C]", AT(y)},
     {"edge_index", get_array, NULL, "int64 [2, E] positions in ids", AT(edge_index)},

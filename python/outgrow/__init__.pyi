@@ -43,21 +43,24 @@ class Edges(NamedTuple):
     pairs: Any
     n_positive: int
     n_negative: int
+    input_id: Any
 
 class Adj(NamedTuple):
     edge_index: Any
     e_id: None
     size: tuple[int, int]
 
-class Adjs(NamedTuple):
+class Adjs(tuple[int, Any, list[Adj], Any, Any]):
     batch_size: int
     n_id: Any
     adjs: list[Adj]
     x: Any
     y: Any
+    input_id: Any
 
 class Arrays(Mapping[str, Any]):
     ids: NDArray[np.int64]
+    input_id: NDArray[np.int64]
     x: NDArray[Any]
     y: NDArray[Any] | None
     edge_index: NDArray[np.int64]

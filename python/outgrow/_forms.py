@@ -49,12 +49,14 @@ class Edges(typing.NamedTuple):
                  these, in evaluation, rivals: of edge 0, of edge 1, ..., as many each, that keep its source, then as many that keep its
                  destination; in the place of one that is an edge too stands the edge itself. Of nodes None
     n_positive, n_negative
+    input_id     of links: int64 [n_positive] position of each edge among the seed edges. Of nodes None
     """
     edge_index: typing.Any
     hops: typing.List[Hop]
     pairs: typing.Any
     n_positive: int
     n_negative: int
+    input_id: typing.Any
 
 
 def hops_from(hops, convert):
@@ -71,12 +73,13 @@ def types_of(types, convert):
 
 
 def pairs_of(batch):
-    """Of each relation int64 [2, P], n_positive, n_negative; pairs of a relation stand in the batch's order: edges first."""
+    """Of each relation int64 [2, P], n_positive, n_negative, input_id; pairs of a relation stand in the batch's order: edges first."""
     if batch.pairs is None:
-        return itertools.repeat((None, 0, 0))
+        return itertools.repeat((None, 0, 0, None))
+    input_id = np.asarray(batch.input_id)
     pairs, of = np.asarray(batch.pairs), np.asarray(batch.pair_relation)
     kinds = np.repeat([0, 1, 2], [batch.n_positive, batch.n_negative, len(of) - batch.n_positive - batch.n_negative])
-    return [(pairs[:, of == r], *(int(((of == r) & (kinds == k)).sum()) for k in (0, 1))) for r in range(len(batch.relations))]
+    return [(pairs[:, of == r], *(int(((of == r) & (kinds == k)).sum()) for k in (0, 1)), input_id[of[:batch.n_positive] == r]) for r in range(len(batch.relations))]
 
 
 def relations_of(batch, convert):
@@ -107,6 +110,7 @@ class Arrays(collections.abc.Mapping):
     """A mini-batch as NumPy arrays: batch.x or batch["x"], views of the loader's memory, which may be written to.
 
     ids          int64 [n]: the input nodes, seeds first
+    input_id     int64 [n_seeds]: position of each seed among those that were given, or in the split; of links [n_positive]: of each edge
     x            [n, F] in the dataset's type; bf16 as its bits in uint16 (`dtype` is then "bfloat16")
     y            int64 [n_seeds] classes, -1 = none; float32 [n_seeds, C] labels or values; None of links
     edge_index   int64 [2, E]: source and destination of each edge, as positions in ids
@@ -127,7 +131,7 @@ class Arrays(collections.abc.Mapping):
     def __init__(self, batch):
         x = batch.x
         self.x, self.dtype = numpy_of(x), None if x is None else x.dtype
-        self.ids, self.y = numpy_of(batch.ids), numpy_of(batch.y)
+        self.ids, self.input_id, self.y = (numpy_of(array) for array in (batch.ids, batch.input_id, batch.y))
         if (types := batch.types) is None:
             self.edge_index, self.pairs, self.hops = numpy_of(batch.edge_index), numpy_of(batch.pairs), hops_of(batch, numpy_of)
         else:
@@ -200,6 +204,7 @@ def make_pyg():
             store.edge_weight = weights
         if edges.pairs is not None:
             set_labels(store, torch.from_numpy(edges.pairs), edges.n_positive, edges.n_negative)
+            store.input_id = torch.from_numpy(edges.input_id)
 
     def of_types(batch, types):
         data = classes.HeteroData()
@@ -211,6 +216,8 @@ def make_pyg():
                 store.x = nodes.x
             if nodes.n[0] > 0:
                 store.batch_size = nodes.n[0]
+                if batch.pairs is None:
+                    store.input_id = tensor_of(batch.input_id)
                 if (y := tensor_of(batch.y)) is not None:
                     store.y = y
         for relation, edges in relations_of(batch, tensor_of).items():
@@ -220,7 +227,7 @@ def make_pyg():
     def of_one(batch):
         hops = hops_of(batch, tensor_of)
         data = classes.Data(x=tensor_of(batch.x), edge_index=tensor_of(batch.edge_index), y=tensor_of(batch.y), n_id=tensor_of(batch.ids))
-        data.batch_size = batch.n_seeds
+        data.input_id, data.batch_size = tensor_of(batch.input_id), batch.n_seeds
         data.num_sampled_nodes, data.num_sampled_edges = new_nodes(hops, batch.n_seeds), new_edges(hops)
         if (weights := weights_of(hops, torch.cat)) is not None:
             data.edge_weight = weights
@@ -237,13 +244,18 @@ class Adj(typing.NamedTuple):
     size: typing.Tuple[int, int]
 
 
-class Adjs(typing.NamedTuple):
-    """A batch as PyG's NeighborSampler has it, and its features and labels. adjs[0] is what the first layer takes."""
+class AdjsFields(typing.NamedTuple):
     batch_size: int
     n_id: typing.Any
     adjs: typing.List[Adj]
     x: typing.Any
     y: typing.Any
+
+
+class Adjs(AdjsFields):
+    """A batch as PyG's NeighborSampler has it, and its features and labels. adjs[0] is what the first layer takes. Beside these
+    five it has input_id."""
+    input_id: typing.Any
 
 
 def make_adjs():
@@ -254,7 +266,9 @@ def make_adjs():
             raise OptionError("form='adjs': an adjacency has no types", "take form=\"pyg\", \"dgl\" or \"arrays\"")
         edges = tensor_of(batch.edge_index)
         list_ = [Adj(edges[:, hop[3]:hop[3] + hop[2]], None, (hop[1], hop[0])) for hop in reversed(batch.hops)]
-        return Adjs(batch.n_seeds, tensor_of(batch.ids), list_, tensor_of(batch.x), tensor_of(batch.y))
+        out = Adjs(batch.n_seeds, tensor_of(batch.ids), list_, tensor_of(batch.x), tensor_of(batch.y))
+        out.input_id = tensor_of(batch.input_id)
+        return out
     return adjs
 
 
@@ -272,6 +286,12 @@ def make_dgl():
         if hop.weight is not None:
             block.edata["weight"] = hop.weight
         return block
+
+    def set_seeds(data, batch):
+        if (y := tensor_of(batch.y)) is not None:
+            data["label"] = y
+        if batch.pairs is None:
+            data["input_id"] = tensor_of(batch.input_id)
 
     def typed_block(h, types, relations):
         hops = {relation: edges.hops[h] for relation, edges in relations.items()}
@@ -292,22 +312,21 @@ def make_dgl():
         for name, nodes in types.items():
             if nodes.x is not None:
                 list_[0].srcnodes[name].data["feat"] = nodes.x
-            if nodes.n[0] > 0 and (y := tensor_of(batch.y)) is not None:
-                list_[-1].dstnodes[name].data["label"] = y
+            if nodes.n[0] > 0:
+                set_seeds(list_[-1].dstnodes[name].data, batch)
         return ({name: nodes.ids for name, nodes in types.items()},
                 {name: nodes.ids[:nodes.n[0]] for name, nodes in types.items() if nodes.n[0] > 0}, list_)
 
     def blocks(batch):
         """input_nodes, output_nodes, blocks, as dgl.dataloading.DataLoader yields them; features are
-        blocks[0].srcdata["feat"], labels blocks[-1].dstdata["label"]; with types each of the type's."""
+        blocks[0].srcdata["feat"], labels blocks[-1].dstdata["label"], "input_id" beside these; with types each of the type's."""
         if types := batch.types:
             return of_types(batch, types)
         ids = tensor_of(batch.ids)
         list_ = [block_of(hop, ids) for hop in reversed(hops_of(batch, tensor_of))]
         if (x := tensor_of(batch.x)) is not None:
             list_[0].srcdata["feat"] = x
-        if (y := tensor_of(batch.y)) is not None:
-            list_[-1].dstdata["label"] = y
+        set_seeds(list_[-1].dstdata, batch)
         return ids, ids[:batch.n_seeds], list_
     return blocks
 

@@ -423,12 +423,12 @@ int og__dataset_spare(const struct og_dataset *ds, const char *path, struct og_e
 
 /* ---- splits ---- */
 
-/* A list of ids that is looked through from the front: each must be below N, and be met for the
- * first time. */
+/* A list of ids that is looked through from the front: each must be below N. */
 struct id_check {
     const struct og_dataset *ds;
     const char *name, *hint; /* of the list; what to do about one that is out of range */
     uint64_t *seen;          /* a bitmap of N bits */
+    bool *repeats;           /* becomes true where an id is listed twice; NULL: that is an error */
 };
 
 /* Ids [first, first + n) of the list, as u32. */
@@ -441,10 +441,13 @@ static int check_ids(const struct id_check *c, const int64_t *list, int64_t firs
             return og__fail(err, -EINVAL, c->hint,
                             "%s: row %lld: node %lld, the graph has %lld nodes", c->name,
                             (long long)(first + i), (long long)id, (long long)c->ds->n_nodes);
-        if (c->seen[id / 64] >> (id % 64) & 1)
+        const bool repeated = c->seen[id / 64] >> (id % 64) & 1;
+        if (repeated && !c->repeats)
             return og__fail(err, -EINVAL, "remove the repeated ids (numpy.unique)",
                             "%s: row %lld: node %lld is listed twice", c->name,
                             (long long)(first + i), (long long)id);
+        if (repeated)
+            *c->repeats = true;
         c->seen[id / 64] |= (uint64_t)1 << (id % 64);
         ids[i] = (uint32_t)id;
     }
@@ -497,10 +500,12 @@ out:
 }
 
 int og__dataset_seeds(const struct og_dataset *ds, const int64_t *list, int64_t n,
-                      struct og_budget *b, uint32_t **ids, struct og_err *err)
+                      struct og_budget *b, uint32_t **ids, bool *repeats, struct og_err *err)
 {
-    struct id_check check = {.ds = ds, .name = "seeds", .hint = "give ids of the graph's nodes"};
+    struct id_check check = {
+        .ds = ds, .name = "seeds", .hint = "give ids of the graph's nodes", .repeats = repeats};
     *ids = NULL;
+    *repeats = false;
     if (n <= 0)
         return 0;
     int rc = 0;

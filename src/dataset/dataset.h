@@ -217,9 +217,10 @@ OG_MUST_CHECK int og__dataset_split(const struct og_dataset *ds, enum og__split 
                                     struct og_budget *b, uint32_t **ids, int64_t *count,
                                     struct og_err *err);
 
-/* A list of the caller's own [n] in their place. */
+/* A list of the caller's own [n] in their place; *repeats: it lists a node several times. */
 OG_MUST_CHECK int og__dataset_seeds(const struct og_dataset *ds, const int64_t *list, int64_t n,
-                                    struct og_budget *b, uint32_t **ids, struct og_err *err);
+                                    struct og_budget *b, uint32_t **ids, bool *repeats,
+                                    struct og_err *err);
 
 /* The edges of a split for link prediction: src and dst of one after another, [*count][2] u32, from
  * the budget as "seeds". Release with og__release(b, ends, *count * 8, "seeds"). An absent split

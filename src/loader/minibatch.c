@@ -37,18 +37,43 @@ static void set_form(struct og_minibatch_shape *k, unsigned extras)
     og__sum_hops(&k->hops);
 }
 
+static struct og_hop_counts counts_of(const struct og_seeds *s, const struct og_block *b)
+{
+    const int64_t repeated = og__repeated_edges(s, b, 0, og__lists_of(b));
+    return (struct og_hop_counts){b->n_dst + (int64_t)s->extra, b->n_src + (int64_t)s->extra,
+                                  (int64_t)b->n_edges + repeated};
+}
+
+/* Seeds that repeat are of one type. */
+static void add_repeats(const struct og_graph_types *g, const struct og_work *w,
+                        struct og_type_counts *counts)
+{
+    const struct og_batch *b = &w->sampled.batch;
+    const uint32_t type = og__graph_type(g, b->ids[0]);
+    for (uint32_t h = 0; h <= b->n_hops; h++)
+        counts->nodes[h * g->n_types + type] += w->seeds.extra;
+    for (uint32_t h = 0; h < b->n_hops; h++)
+        for (uint32_t r = 0; r < g->n_relations; r++)
+            counts->edges[h * g->n_relations + r] += (uint64_t)og__repeated_edges(
+                &w->seeds, &b->hop[h], b->hop[h].relation[r], b->hop[h].relation[r + 1]);
+}
+
 static struct og_minibatch_shape shape_of(struct og_minibatch_maker *m, const struct og_work *w)
 {
     const struct og_data_path *d = m->path;
     const struct og_facts *f = d->facts;
     const struct og_batch *b = &w->sampled.batch;
-    struct og_minibatch_shape k = {.n_ids = b->n_ids, .n_seeds = b->n_seeds, .hops.n = b->n_hops};
+    const int64_t extra = w->seeds.extra;
+    struct og_minibatch_shape k = {.n_ids = b->n_ids + extra,
+                                   .n_seeds = b->n_seeds + extra,
+                                   .n_inputs = w->descriptor.n_seeds,
+                                   .hops.n = b->n_hops};
     for (uint32_t h = 0; h < b->n_hops; h++)
-        k.hops.hop[h] =
-            (struct og_hop_counts){b->hop[h].n_dst, b->hop[h].n_src, (int64_t)b->hop[h].n_edges};
+        k.hops.hop[h] = counts_of(&w->seeds, &b->hop[h]);
     set_form(&k, f->trace.extras);
     if (f->types) {
         og__count_types(f->types, b, NULL, &m->by_type);
+        add_repeats(f->types, w, &m->by_type);
         set_types(&k, f, d->typed_gather != NULL, &m->by_type);
     }
     if (d->gather)
@@ -60,16 +85,32 @@ static struct og_minibatch_shape shape_of(struct og_minibatch_maker *m, const st
     return k;
 }
 
+/* Repeated seeds are there once more each, at most, with the edges that a node has on average. */
+static void add_copies(struct og_minibatch_shape *k)
+{
+    k->n_ids += k->n_seeds;
+    for (uint32_t h = 0; h < k->hops.n; h++) {
+        struct og_hop_counts *hop = &k->hops.hop[h];
+        hop->n_edges +=
+            OG_MAX(hop->n_edges / OG_MAX(hop->n_dst, (int64_t)1), (int64_t)1) * k->n_seeds;
+        hop->n_dst += k->n_seeds;
+    }
+}
+
 static struct og_minibatch_shape largest(const struct og_facts *f, unsigned want)
 {
     const struct og_batch_caps *caps = &f->caps;
-    struct og_minibatch_shape k = {.n_seeds = og__seeds_most(&f->seeds), .hops.n = caps->n_hops};
+    struct og_minibatch_shape k = {.n_seeds = og__seeds_most(&f->seeds),
+                                   .n_inputs = f->schedule.batch_size,
+                                   .hops.n = caps->n_hops};
     for (uint32_t h = 0; h < caps->n_hops; h++) {
         k.hops.hop[h].n_dst = (int64_t)caps->hop[h].n_dst;
         k.hops.hop[h].n_edges = (int64_t)caps->hop[h].n_edges;
         k.n_ids = (int64_t)caps->hop[h].n_src;
     }
     k.n_pairs = (int64_t)caps->n_scores;
+    if (f->seeds.repeats)
+        add_copies(&k);
     set_form(&k, f->trace.extras);
     if (f->types)
         set_types(&k, f, want & OG__WANT_FEATURES, caps->types);
@@ -99,6 +140,7 @@ static uint32_t *lay_out(struct og_layout *l, const struct og_minibatch_shape *k
     uint32_t *local = NULL;
     *out = (struct og_minibatch){.n_seeds = k->n_seeds, .n_hops = (int)k->hops.n};
     out->ids = og__lay_longs(l, 1, k->n_ids, 0);
+    out->input_id = og__lay_longs(l, 1, k->n_inputs, 0);
     if (k->types)
         local = og__lay_types(l, k, out);
     else
@@ -152,11 +194,11 @@ size_t og__minibatch_measure(struct og_minibatch_maker *m, const struct og_work 
 
 /* ---- copying ---- */
 
-static void copy_ids(const struct og_batch *b, const struct og_minibatch *out)
+static void copy_input_id(const struct og_work *w, const struct og_minibatch *out)
 {
-    int64_t *ids = out->ids.data;
-    for (uint32_t i = 0; i < b->n_ids; i++)
-        ids[i] = b->ids[i];
+    int64_t *input = out->input_id.data;
+    for (uint32_t i = 0; i < w->descriptor.n_seeds; i++)
+        input[i] = (int64_t)w->seeds.place[i];
 }
 
 static void copy_hop(const struct og_block *from, const struct og_minibatch_hop *to)
@@ -220,13 +262,20 @@ static void copy_part(void *arg, size_t task, int thread)
     const struct copying *c = arg;
     const struct og_batch *b = &c->w->sampled.batch;
     (void)thread;
+    const struct og_seeds *s = &c->w->seeds;
     if (task < b->n_hops) {
-        if (!c->nested || task + 1 == b->n_hops) /* else it lies in the last one */
-            copy_hop(&b->hop[task], &c->out->hop[task]);
+        const struct og_block *from = &b->hop[task];
+        if (c->nested && task + 1 < b->n_hops)
+            return; /* it lies in the last one */
+        if (s->extra > 0)
+            og__spread_lists(s, from, 0, from->n_dst, NULL, &c->out->hop[task]);
+        else
+            copy_hop(from, &c->out->hop[task]);
         return;
     }
     const uint32_t first = (uint32_t)(task - b->n_hops) * OG__ROWS_A_TASK;
-    og__rows_copy(c->w->rows, first, OG_MIN(first + OG__ROWS_A_TASK, b->n_ids), c->out->x.data);
+    const uint32_t last = OG_MIN(first + OG__ROWS_A_TASK, b->n_ids);
+    og__spread_rows(s, c->w->rows, first, last, c->out->x.data);
 }
 
 static void copy_all(const struct og_minibatch_maker *m, const struct og_work *w,
@@ -244,7 +293,8 @@ void og__minibatch_fill(struct og_minibatch_maker *m, struct og_minibatch *out,
     struct og_layout l = {.arena = arena};
     uint32_t *local = lay_out(&l, &m->shape, out);
     assert(out->ids.data && l.bytes <= arena->cap); /* there is room */
-    copy_ids(&w->sampled.batch, out);
+    og__spread_ids(&w->seeds, w->sampled.batch.ids, w->sampled.batch.n_ids, 0, out->ids.data);
+    copy_input_id(w, out);
     copy_labels(m->path, w, out);
     if (m->shape.types)
         og__copy_types(m, w, local, out);

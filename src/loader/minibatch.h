@@ -1,8 +1,9 @@
 /* minibatch: from a batch of the flow to one that a caller can have: everything copied into one
  * arena, node ids and positions as 64-bit numbers, features dense.
  *
- *   arena       | ids | indptr of hop 0, 1, ... | edge_index | weights | y | pairs | x |
- *   with types  | ids | types: ids, x, ... | relations: indptr, edge_index, ... | y | pairs | */
+ *   arena       | ids, input_id | indptr of hop 0, 1, ... | edge_index | weights | y | pairs | x |
+ *   with types  | ids, input_id | types: ids, x, ... | relations: indptr, edge_index, ... | y |
+ * pairs | */
 #ifndef OG_MINIBATCH_H
 #define OG_MINIBATCH_H
 
@@ -12,6 +13,7 @@
 /* How large a batch's arrays are. */
 struct og_minibatch_shape {
     int64_t n_ids, n_seeds, n_pairs;
+    int64_t n_inputs;          /* seeds as the turn lists them; of links, its edges */
     struct og_hops_shape hops; /* with types only how many there are, and their form, count */
     size_t row;                /* bytes of a row of x; 0 = it has none */
     int dim;

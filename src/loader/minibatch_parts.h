@@ -22,4 +22,20 @@ void og__copy_types(const struct og_minibatch_maker *m, const struct og_work *w,
 void og__copy_typed_pairs(const struct og_pairs *from, const uint32_t *local,
                           struct og_minibatch *out);
 
+/* ---- seeds that repeat; of a batch that has none, what is said here is a plain copy ---- */
+
+/* The first n ids of the batch less `minus`, and rows [first, last) of it, to all places that they
+ * have in what is handed over. */
+void og__spread_ids(const struct og_seeds *s, const uint32_t *from, uint32_t n, int64_t minus,
+                    int64_t *to);
+void og__spread_rows(const struct og_seeds *s, const struct og_rows *from, uint32_t first,
+                     uint32_t last, char *to);
+/* Edges of the lists [first, end) of a block, whose destinations ascend, beyond those that it has
+ * itself; and all of them, indptr and weights too. local: places among the nodes of their types, of
+ * seeds the first one; NULL without types. */
+int64_t og__repeated_edges(const struct og_seeds *s, const struct og_block *b, uint32_t first,
+                           uint32_t end);
+void og__spread_lists(const struct og_seeds *s, const struct og_block *from, uint32_t first,
+                      uint32_t end, const uint32_t *local, const struct og_minibatch_hop *to);
+
 #endif

@@ -80,17 +80,22 @@ struct copying {
     struct og_minibatch *out;
 };
 
-/* By types, in the order of the batch; and local, how many of its type are before each. */
-static void copy_ids(const struct og_graph_types *g, const struct og_batch *b, uint32_t *local,
-                     const struct og_minibatch *out)
+/* By types, in the order of the batch, repeated seeds in all their places; and local, the place of
+ * each among the nodes of its type. */
+static void copy_ids(const struct og_graph_types *g, const struct og_seeds *s,
+                     const struct og_batch *b, uint32_t *local, const struct og_minibatch *out)
 {
     uint32_t n[OG_MOST_TYPES] = {0};
+    const uint32_t of_seeds = og__graph_type(g, b->ids[0]);
     for (uint32_t i = 0; i < b->n_ids; i++) {
         const uint32_t t = og__graph_type(g, b->ids[i]);
         int64_t *ids = out->type[t].ids.data;
-        local[i] = n[t]++;
+        local[i] = t == of_seeds ? og__turn_place(s, n[t]) : n[t];
+        n[t]++;
         ids[local[i]] = b->ids[i] - og__first_id(g, t);
     }
+    og__spread_ids(s, b->ids, s->repeating, og__first_id(g, of_seeds),
+                   out->type[of_seeds].ids.data);
 }
 
 static void copy_block(const struct copying *c, uint32_t h, uint32_t r)
@@ -102,6 +107,11 @@ static void copy_block(const struct copying *c, uint32_t h, uint32_t r)
     int64_t *dst = to->dst.data;
     int64_t v = 0;
     int64_t n = 0;
+    if (c->w->seeds.extra > 0) {
+        og__spread_lists(&c->w->seeds, from, from->relation[r], from->relation[r + 1], c->local,
+                         to);
+        return;
+    }
     for (uint32_t i = from->relation[r]; i < from->relation[r + 1]; i++) {
         const int64_t of = c->local[from->dst[i]];
         while (v <= of) /* empty lists, and this one */
@@ -130,6 +140,14 @@ static int64_t rows_of(const struct og_minibatch_type *t)
     return t->x.data ? t->x.shape[0] : 0;
 }
 
+/* Repeated seeds are of one type, the batch's first id's; of others there are none. */
+static const struct og_seeds *seeds_of(const struct copying *c, uint32_t t)
+{
+    static const struct og_seeds none;
+    const struct og_batch *b = &c->w->sampled.batch;
+    return og__graph_type(c->shape->types, b->ids[0]) == t ? &c->w->seeds : &none;
+}
+
 /* Tasks: first relations, each by itself; then so many rows of a type each. */
 static void copy_part(void *arg, size_t task, int thread)
 {
@@ -144,9 +162,11 @@ static void copy_part(void *arg, size_t task, int thread)
     while (task >= og__row_tasks(rows_of(&c->out->type[t])))
         task -= og__row_tasks(rows_of(&c->out->type[t++]));
     const uint32_t first = (uint32_t)task * OG__ROWS_A_TASK;
-    const uint32_t n = (uint32_t)rows_of(&c->out->type[t]);
-    og__rows_copy(&c->w->rows[t], first, OG_MIN(first + OG__ROWS_A_TASK, n),
-                  c->out->type[t].x.data);
+    const struct og_seeds *s = seeds_of(c, t);
+    const uint32_t n = (uint32_t)rows_of(&c->out->type[t]) - s->extra; /* that the flow has */
+    if (first < n)
+        og__spread_rows(s, &c->w->rows[t], first, OG_MIN(first + OG__ROWS_A_TASK, n),
+                        c->out->type[t].x.data);
 }
 
 void og__copy_types(const struct og_minibatch_maker *m, const struct og_work *w, uint32_t *local,
@@ -154,7 +174,7 @@ void og__copy_types(const struct og_minibatch_maker *m, const struct og_work *w,
 {
     struct copying c = {&m->shape, w, local, out};
     size_t tasks = (size_t)out->n_relations;
-    copy_ids(m->shape.types, &w->sampled.batch, local, out);
+    copy_ids(m->shape.types, &w->seeds, &w->sampled.batch, local, out);
     for (int t = 0; t < out->n_types; t++)
         tasks += og__row_tasks(rows_of(&out->type[t]));
     og__pool_run(m->pool, tasks, copy_part, &c);

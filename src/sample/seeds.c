@@ -13,7 +13,19 @@ size_t og__seeds_bytes(const struct og_seed_source *source)
     size_t batch = source->schedule->batch_size;
     if (source->edges)
         return batch * sizeof(uint64_t) + og__pairs_bytes(&source->rule, (uint32_t)batch);
-    return batch * (sizeof(uint64_t) + sizeof(uint32_t));
+    const size_t table = og__id_table_size(batch) * sizeof(struct og_id_place);
+    const size_t repeats = 2 * batch * sizeof(uint32_t) + table;
+    return batch * (sizeof(uint64_t) + sizeof(uint32_t)) + (source->repeats ? repeats : 0);
+}
+
+static int open_repeats(struct og_seeds *s, struct og_err *err)
+{
+    s->first = og__alloc(s->budget, s->most * sizeof(*s->first), part, err);
+    s->next = og__alloc(s->budget, s->most * sizeof(*s->next), part, err);
+    if (!s->first || !s->next)
+        return -ENOMEM;
+    return og__id_table_open(&s->table, og__id_table_size(s->most), sizeof(struct og_id_place),
+                             s->budget, part, err);
 }
 
 int og__seeds_open(struct og_seeds *s, const struct og_seed_source *source, struct og_budget *b,
@@ -27,21 +39,48 @@ int og__seeds_open(struct og_seeds *s, const struct og_seed_source *source, stru
     if (source->edges)
         return og__pairs_open(&s->pairs, &source->rule, batch, b, err);
     s->own = og__alloc(b, batch * sizeof(*s->own), part, err);
-    return s->own ? 0 : -ENOMEM;
+    if (!s->own)
+        return -ENOMEM;
+    return source->repeats ? open_repeats(s, err) : 0;
 }
 
 void og__seeds_close(struct og_seeds *s)
 {
     og__release(s->budget, s->place, s->most * sizeof(*s->place), part);
     og__release(s->budget, s->own, s->most * sizeof(*s->own), part);
+    og__release(s->budget, s->first, s->most * sizeof(*s->first), part);
+    og__release(s->budget, s->next, s->most * sizeof(*s->next), part);
+    og__id_table_close(&s->table, sizeof(struct og_id_place), s->budget, part);
     og__pairs_close(&s->pairs);
     *s = (struct og_seeds){0};
+}
+
+/* Leaves each node once, in the order in which the turn of n nodes lists them. */
+static void drop_repeats(struct og_seeds *s, uint32_t n)
+{
+    s->n = 0;
+    og__id_table_clear(&s->table, sizeof(struct og_id_place));
+    for (uint32_t v = 0; v < n; v++) {
+        const uint32_t i = og__id_place(&s->table, s->own[v], s->n);
+        s->n += i == s->n;
+        s->own[i] = s->own[v];
+        s->first[i] = OG__NO_ID;
+        s->next[v] = i; /* until all are known */
+    }
+    for (uint32_t v = n; v-- > 0;) {
+        const uint32_t i = s->next[v];
+        s->next[v] = s->first[i];
+        s->first[i] = v;
+    }
+    s->extra = n - s->n;
+    s->repeating = s->extra > 0 ? s->n : 0;
 }
 
 void og__seeds_take(struct og_seeds *s, const struct og_seed_source *source,
                     const struct og_descriptor *descriptor)
 {
     const uint32_t *split = source->split[descriptor->split];
+    s->repeating = s->extra = 0;
     og__schedule_places(source->schedule, descriptor, s->place);
     if (source->edges) {
         struct og_pair_key key = {descriptor->split == OG__TRAIN, (uint32_t)descriptor->split,
@@ -55,6 +94,8 @@ void og__seeds_take(struct og_seeds *s, const struct og_seed_source *source,
         s->own[i] = split[s->place[i]];
     s->node = s->own;
     s->n = descriptor->n_seeds;
+    if (source->repeats && descriptor->split == OG__TRAIN)
+        drop_repeats(s, descriptor->n_seeds);
 }
 
 /* Edges that are held out are not in the graph. */

@@ -11,6 +11,7 @@
 struct og_seed_source {
     const struct og_schedule *schedule;
     const uint32_t *split[OG__SPLITS]; /* node ids; of edges, src and dst one after another */
+    bool repeats; /* the training split may list a node several times, the others may not */
     bool edges;
     struct og_pair_rule rule; /* with edges */
 };
@@ -20,6 +21,12 @@ struct og_seeds {
     uint64_t *place; /* [turn.n_seeds] of the seeds in their split */
     const uint32_t *node;
     uint32_t n; /* distinct nodes */
+    /* Where the turn lists a node several times: place v of the turn is followed by next[v], the
+     * next one of the same node, or OG__NO_ID; first[i] is the first one of node[i]. */
+    uint32_t repeating; /* n; 0: each node is listed once, and these are not filled */
+    uint32_t extra;     /* places of the turn beyond n */
+    uint32_t *first, *next;
+    struct og_id_table table; /* of og_id_place: node -> position */
     struct og_pairs pairs;
     struct og_budget *budget;
     uint32_t *own; /* `node` where seeds are nodes */
@@ -31,6 +38,13 @@ OG_MUST_CHECK int og__seeds_open(struct og_seeds *s, const struct og_seed_source
 void og__seeds_close(struct og_seeds *s);
 size_t og__seeds_bytes(const struct og_seed_source *source);
 uint32_t og__seeds_most(const struct og_seed_source *source); /* nodes of a batch */
+
+/* Where node i of the batch stands once each seed stands in its first place of the turn, and the
+ * other nodes behind the turn. */
+static inline uint32_t og__turn_place(const struct og_seeds *s, uint32_t i)
+{
+    return i < s->repeating ? s->first[i] : i + s->extra;
+}
 
 void og__seeds_take(struct og_seeds *s, const struct og_seed_source *source,
                     const struct og_descriptor *descriptor);

@@ -169,7 +169,8 @@ static int load_nodes(struct og_session *s, enum og__split which, struct og_err 
     if (!to->seeds)
         return og__dataset_split(s->facts.ds, to->split, s->budget, &split->ids, &split->n, err);
     split->n = to->n_seeds;
-    return og__dataset_seeds(s->facts.ds, to->seeds, to->n_seeds, s->budget, &split->ids, err);
+    return og__dataset_seeds(s->facts.ds, to->seeds, to->n_seeds, s->budget, &split->ids,
+                             &s->facts.seeds.repeats, err);
 }
 
 static int load_edges(struct og_session *s, enum og__split which, struct og_err *err)

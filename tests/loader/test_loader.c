@@ -194,6 +194,41 @@ static void own_seeds_that_are_a_split_make_its_batches(void **state)
     og_options_release(&opt);
 }
 
+/* Each with its row, its label and its edges, and input_id says which it is. */
+static void seeds_that_repeat_are_there_as_often(void **state)
+{
+    enum { N = 6 };
+    static const int64_t ids[N] = {40, 7, 40, 40, 12, 7};
+    static const int64_t first[N] = {0, 1, 0, 0, 4, 1};
+    static const char *const pairs[] = {"policy", "degree", "no-shuffle", "true", NULL};
+    struct og_options opt;
+    struct og_loader_options from;
+    (void)state;
+    set_up(&opt, pairs);
+    og_loader_options_init(&from);
+    from.seeds = ids;
+    from.n_seeds = N;
+    struct og_loader *l = open_loader(classes, &opt, &from);
+    start_epoch(l, 1);
+    const struct og_minibatch *b = next_batch(l);
+    assert_int_equal(b->n_seeds, N);
+    assert_memory_equal(b->ids.data, ids, sizeof(ids));
+    const int64_t *ptr = b->hop[0].indptr.data;
+    const int64_t *src = b->hop[0].src.data;
+    const float *x = b->x.data;
+    for (int64_t i = 0; i < N; i++) {
+        const int64_t f = first[i];
+        assert_int_equal(((const int64_t *)b->input_id.data)[i], i);
+        assert_int_equal(ptr[i + 1] - ptr[i], ptr[f + 1] - ptr[f]);
+        assert_memory_equal(src + ptr[i], src + ptr[f], (size_t)(ptr[i + 1] - ptr[i]) * 8);
+        assert_memory_equal(x + i * DIM, x + f * DIM, DIM * sizeof(*x));
+    }
+    assert_int_equal(ptr[N], b->hop[0].n_edges);
+    og_minibatch_release(b);
+    og_loader_close(l);
+    og_options_release(&opt);
+}
+
 /* ---- links ---- */
 
 static void batches_of_links_have_their_pairs(void **state)
@@ -349,6 +384,7 @@ int main(void)
         cmocka_unit_test(targets_and_features_have_the_types_they_are_stored_in),
         cmocka_unit_test(a_second_loader_changes_nothing),
         cmocka_unit_test(own_seeds_that_are_a_split_make_its_batches),
+        cmocka_unit_test(seeds_that_repeat_are_there_as_often),
         cmocka_unit_test(batches_of_links_have_their_pairs),
         cmocka_unit_test(a_pass_has_its_split_in_order),
         cmocka_unit_test(a_pass_that_is_planned_goes_on),

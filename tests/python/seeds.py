@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Whose neighbourhoods a Loader yields: repeated seeds, and input_id in every form."""
+from support import arrays_of_a_graph, main, np, outgrow, same
+
+RNG = np.random.default_rng(3)
+REPEATED = np.concatenate([RNG.integers(0, 2000, 300), RNG.integers(0, 20, 300)])
+TYPES = {"paper": (600, 8), "author": (300, None), "venue": (12, 4)}
+RELATIONS = ("paper", "cites", "paper"), ("author", "writes", "paper"), ("paper", "in", "venue"), ("paper", "written", "author")
+SAMPLERS = {}, {"draw": "once"}, {"sampler": "labor"}, {"topology": "disk", "policy": "belady", "cache": "10%"}
+OF_ONE_TYPE = {"sampler": "walk", "neighbors": 4}, {"sampler": "ladies"}
+
+
+def make_graphs():
+    outgrow.write("graph", **arrays_of_a_graph())
+    n = {name: count for name, (count, _) in TYPES.items()}
+    outgrow.write("typed", edge_index={(s, r, d): np.stack([RNG.integers(0, n[s], 2500), RNG.integers(0, n[d], 2500)]) for s, r, d in RELATIONS},
+                  x={name: RNG.standard_normal((count, dim)).astype(np.float32) for name, (count, dim) in TYPES.items() if dim}, num_nodes=n,
+                  y={"paper": RNG.integers(0, 4, 600)}, train={"paper": np.arange(300)}, valid={"paper": np.arange(300, 400)})
+
+
+def lists(hop):
+    return [hop.src[hop.indptr[v]:hop.indptr[v + 1]].tolist() for v in range(hop.n_dst)]
+
+
+def check_repeats(ids, n_seeds, hops, whose):
+    """Only seeds repeat, and those of one node have the same edges; edges from them leave the first. whose: "dst", "src", "both"."""
+    nodes, first = np.unique(ids[:n_seeds], return_index=True)
+    rest = ids[n_seeds:]
+    assert len(np.unique(rest)) == len(rest) and not np.isin(rest, nodes).any()
+    for hop in hops:
+        same("dst", hop.dst, np.repeat(np.arange(hop.n_dst), np.diff(hop.indptr)))
+        assert hop.indptr[-1] == hop.n_edges
+        if whose != "dst":
+            assert np.isin(hop.src[hop.src < n_seeds], first).all()
+        if whose != "src":
+            of = lists(hop)
+            assert all(of[v] == of[first[np.searchsorted(nodes, ids[v])]] for v in range(n_seeds))
+
+
+def test_repeated_seeds_come_as_often():
+    make_graphs()
+    x, y = np.load("graph/features.npy"), np.load("graph/labels.npy")
+    for options in *SAMPLERS, *OF_ONE_TYPE:
+        for shuffle in True, False:
+            with outgrow.Loader("graph", fanout=[4, 3], seeds=REPEATED, batch=100, form="arrays", shuffle=shuffle, **options) as loader:
+                seen = []
+                for batch in loader:
+                    same("seeds", batch.ids[:batch.n_seeds], REPEATED[batch.input_id])
+                    same("x", batch.x, x[batch.ids])
+                    same("y", batch.y, y[batch.ids[:batch.n_seeds]])
+                    check_repeats(batch.ids, batch.n_seeds, batch.hops, "both")
+                    seen.append(batch.input_id.copy())
+                seen = np.concatenate(seen)
+                same("all", np.sort(seen) if shuffle else seen, np.arange(600))
+
+
+def test_one_node_as_all_seeds():
+    with outgrow.Loader("graph", fanout=[4, 3], seeds=[3] * 2500, batch=2500, form="arrays") as loader:
+        batch, = loader
+        assert batch.n_seeds == 2500 and (batch.ids[:2500] == 3).all() and batch.hops[0].n_edges == 2500 * len(lists(batch.hops[0])[0])
+
+
+def test_of_distinct_seeds_nothing_changes():
+    ids = RNG.permutation(2000)[:300]
+    with outgrow.Loader("graph", fanout=[4, 3], seeds=ids, batch=300, form="arrays", shuffle=False) as plain, \
+            outgrow.Loader("graph", fanout=[4, 3], seeds=[*ids, ids[0]], batch=300, form="arrays", shuffle=False) as other:
+        a, b = next(iter(plain)), next(iter(other))
+        for name in "ids", "x", "y", "edge_index":
+            same(name, a[name], b[name])
+
+
+def test_repeated_seeds_of_a_type():
+    seeds = np.concatenate([RNG.integers(0, 600, 150), RNG.integers(0, 5, 150)])
+    x, y = [np.load(f"typed/features_{t}.npy") if dim else None for t, (_, dim) in enumerate(TYPES.values())], np.load("typed/labels.npy")
+    for options in SAMPLERS:
+        with outgrow.Loader("typed", fanout=[4, 3], seeds=("paper", seeds), batch=60, form="arrays", **options) as loader:
+            for batch in loader:
+                paper = batch.types["paper"]
+                same("seeds", paper.ids[:batch.n_seeds], seeds[batch.input_id])
+                same("whole", batch.ids[:batch.n_seeds], paper.ids[:batch.n_seeds])
+                same("y", batch.y, y[seeds[batch.input_id]])
+                for rows, nodes in zip(x, batch.types.values(), strict=True):
+                    assert rows is None or same("x", nodes.x, rows[nodes.ids]) is None
+                for (source, _, destination), edges in batch.relations.items():
+                    ends = (source == "paper") + 2 * (destination == "paper")
+                    assert all(hop.n_dst == batch.types[destination].n[h] for h, hop in enumerate(edges.hops))
+                    if ends:
+                        check_repeats(paper.ids, batch.n_seeds, edges.hops, ("", "src", "dst", "both")[ends])
+
+
+def test_a_model_gives_repeated_seeds_the_same():
+    try:
+        import torch
+        from torch_geometric.nn import GraphSAGE
+    except ImportError:
+        return
+    torch.manual_seed(1)
+    model = GraphSAGE(24, 8, 2, 5)
+    with outgrow.Loader("graph", num_neighbors=[4, 3], batch_size=100, input_nodes=torch.from_numpy(REPEATED)) as loader, torch.no_grad():
+        for batch in loader:
+            same("seeds", batch.n_id[:batch.batch_size].numpy(), REPEATED[batch.input_id.numpy()])
+            out = model(batch.x, batch.edge_index)[:batch.batch_size]
+            _, inverse = np.unique(batch.n_id[:batch.batch_size].numpy(), return_inverse=True)
+            first = np.unique(inverse, return_index=True)[1][inverse]
+            assert torch.allclose(out, out[torch.from_numpy(first)])
+            assert sum(batch.num_sampled_nodes) == batch.num_nodes and sum(batch.num_sampled_edges) == batch.num_edges
+
+
+def test_input_id_of_a_split_is_the_place_in_its_file():
+    for split in "train", "valid":
+        ids = np.load(f"graph/{split}.npy")
+        with outgrow.Loader("graph", fanout=[3], split=split, batch=100, form="arrays") as loader:
+            for batch in loader:
+                same(split, batch.ids[:batch.n_seeds], ids[batch.input_id])
+            for batch in loader.evaluate("test"):
+                same("test", batch.ids[:batch.n_seeds], np.load("graph/test.npy")[batch.input_id])
+
+
+def test_input_id_in_every_form():
+    ids = RNG.permutation(2000)[:90]
+    mask = np.isin(np.arange(2000), ids)
+    for given, wanted in (ids, ids), (mask, np.flatnonzero(mask)), (REPEATED, REPEATED):
+        options = {"fanout": [3, 2], "batch": 40, "seeds": given, "seed": 4}
+        with outgrow.Loader("graph", form="arrays", **options) as loader:
+            want = [batch.input_id.copy() for batch in loader]
+            same("all", np.sort(np.concatenate(want)), np.arange(len(wanted)))
+        for form, of in (("pyg", lambda b: (b.input_id, b.n_id)), ("adjs", lambda b: (b.input_id, b.n_id)),
+                         ("dgl", lambda b: (b[2][-1].dstdata["input_id"], b[1]))):
+            try:
+                loader = outgrow.Loader("graph", form=form, **options)
+            except ImportError:
+                continue
+            for batch, places in zip(loader, want, strict=True):
+                got, n_id = of(batch)
+                same(form, got.numpy(), places)
+                same(form, n_id.numpy()[:len(places)], wanted[places])
+
+
+def test_input_id_with_types():
+    try:
+        import torch_geometric
+    except ImportError:
+        return
+    mask = np.arange(600) % 3 == 1
+    for batch in outgrow.Loader("typed", num_neighbors=[3, 2], input_nodes=("paper", mask), batch_size=50):
+        same("seeds", batch["paper"].n_id[:batch["paper"].batch_size].numpy(), np.flatnonzero(mask)[batch["paper"].input_id.numpy()])
+        assert "input_id" not in batch["author"]
+
+
+def test_input_id_of_links_is_that_of_each_edge():
+    options = {"task": "link", "fanout": [3], "batch": 500, "epochs": 1}
+    with outgrow.Loader("graph", form="arrays", **options) as loader:
+        batches = [(batch.input_id.copy(), batch.n_positive) for batch in loader]
+    places = np.sort(np.concatenate([places for places, _ in batches]))
+    assert all(len(places) == n for places, n in batches) and (places == np.arange(len(places))).all()
+    with outgrow.Loader("typed", form="arrays", **options) as loader:
+        for batch in loader:
+            same("of relations", np.sort(np.concatenate([edges.input_id for edges in batch.relations.values()])), np.sort(batch.input_id))
+
+
+main(globals())
