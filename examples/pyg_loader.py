@@ -40,7 +40,8 @@ def main():
     about = outgrow.info(args.dataset)
     model = GraphSAGE(about["feature_dim"], 64, 2, about["num_classes"], dropout=0.5)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
-    with outgrow.Loader(args.dataset, num_neighbors=[10, 10], batch_size=1000, memory=args.memory, epochs=args.epochs, progress=True) as loader:
+    with outgrow.Loader(args.dataset, num_neighbors=[10, 10], batch_size=1000, input_nodes="train", shuffle=True, memory=args.memory, epochs=args.epochs,
+                        progress=True) as loader:
         if os.path.exists(CHECKPOINT):
             saved = torch.load(CHECKPOINT)
             model.load_state_dict(saved["model"])
@@ -59,7 +60,7 @@ def main():
             if loader.epoch >= args.epochs:
                 break
             save(model, optimizer, loader)
-    print(f"test {accuracy(model, outgrow.Loader(args.dataset, num_neighbors=[10, 10], memory=args.memory).evaluate('test')):.4f}")
+    print(f"test {accuracy(model, outgrow.Loader(args.dataset, num_neighbors=[10, 10], input_nodes='test', memory=args.memory)):.4f}")
     if os.path.exists(CHECKPOINT):
         os.remove(CHECKPOINT)
 

@@ -93,7 +93,7 @@ class Loader:
         batch: int = 1000,
         memory: Size | None = None,
         policy: str = "auto",
-        split: Split = "train",
+        split: Split | None = None,
         seeds: Any = None,
         form: Literal["pyg", "adjs", "dgl", "arrays"] = "pyg",
         epochs: int = 10,
@@ -103,7 +103,7 @@ class Loader:
         progress: bool = False,
         num_neighbors: Sequence[int] | str | Mapping[Any, Sequence[int]] | None = None,
         batch_size: int | None = None,
-        input_nodes: Any = None,
+        input_nodes: Any = ...,
         **options: Any,
     ) -> None: ...
     def __len__(self) -> int: ...

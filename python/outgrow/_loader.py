@@ -10,44 +10,77 @@ from . import _outgrow
 from ._calls import Bar, tell, watched
 from ._errors import BudgetError, Error, OptionError
 from ._forms import MAKERS
+from ._ids import ids_of
 from ._meta import meta_of, relation_names, type_ranges
 from ._options import one_of, text_of, texts_of
 
 # What PyG's NeighborLoader and PyTorch's DataLoader take that makes no difference here.
-NOT_NEEDED = {"num_workers", "persistent_workers", "prefetch_factor", "pin_memory", "multiprocessing_context", "filter_per_worker"}
+NOT_NEEDED = {"num_workers", "persistent_workers", "prefetch_factor", "pin_memory", "pin_memory_device", "multiprocessing_context",
+              "filter_per_worker", "timeout", "worker_init_fn"}
+# What else they take: values that mean what this loader does anyway, and what to do in place of others.
+ANY = object()
+THEIRS = {
+    "replace": (False, "neighbours are drawn without replacement"),
+    "subgraph_type": ("directional", "edges lead towards the seeds: \"directional\""),
+    "directed": (True, "edges lead towards the seeds: directed=True"),
+    "disjoint": (False, "the seeds of a batch share one graph; batch_size=1 keeps them apart"),
+    "temporal_strategy": ("uniform", "times are not looked at"),
+    "time_attr": (None, "times are not looked at: write a dataset of the edges up to a time"),
+    "input_time": (None, "times are not looked at: write a dataset of the edges up to a time"),
+    "edge_label_time": (None, "times are not looked at: write a dataset of the edges up to a time"),
+    "weight_attr": (None, "sampler=\"weighted\" draws by the weights that outgrow.write(edge_weight=) stored"),
+    "transform": (None, "call it on each batch in the loop"),
+    "transform_sampler_output": (None, "change batches in the loop"),
+    "neighbor_sampler": (None, "sampler= names one of Outgrow's: `outgrow help train`"),
+    "is_sorted": (ANY, ""),
+    "in_order": (True, "batches come in order"),
+    "batch_sampler": (None, "give its draws as input_nodes, which may repeat"),
+    "collate_fn": (None, "change batches in the loop"),
+    "generator": (None, "seed=1 decides the order and the draws"),
+    "edge_label_index": (None, "task=\"link\" takes the edges of the graph, split=\"valid\" those of a split"),
+    "edge_label": (None, "task=\"link\" labels edges 1 and negatives 0"),
+    "neg_sampling": (None, "task=\"link\", negatives=1: how many stand against an edge"),
+    "neg_sampling_ratio": (None, "task=\"link\", negatives=1: how many stand against an edge"),
+}
 SPLITS = ("train", "valid", "test")
 
 
-def ids_of(nodes, n):
-    """int64 [n] of node ids, from ids or a mask of n nodes, a tensor or an array or a list."""
-    if hasattr(nodes, "detach"):
-        nodes = nodes.detach().cpu().numpy()
-    nodes = np.asarray(nodes)
-    if nodes.dtype == bool:
-        if nodes.shape != (n,):
-            raise OptionError(f"seeds: a mask {list(nodes.shape)}, of {n} nodes", "give a mask of as many, or ids")
-        nodes = np.flatnonzero(nodes)
-    if nodes.ndim != 1 or (nodes.dtype.kind not in "iu" and nodes.size > 0):
-        raise OptionError(f"seeds: {nodes.dtype} {list(nodes.shape)}", "give ids of nodes, integers [n], or a mask, bool [N]")
-    return np.ascontiguousarray(nodes, dtype=np.int64)
-
-
-def seeds_of(about, nodes):
-    """Ids of the whole graph, from ids or a mask of it; with types from (type, ids or a mask within it, or None: all)."""
+def seeds_of(about, nodes, name):
+    """Ids of the whole graph, from ids or a mask of it; with types from (type, ids or a mask within it, or None: all). `name` is the
+    argument's."""
     ranges = type_ranges(about)
-    named = isinstance(nodes, tuple) and len(nodes) == 2 and isinstance(nodes[0], str)
-    if not ranges and not named:
-        return ids_of(nodes, about["num_nodes"])
-    if not named:
-        raise OptionError("seeds: of which type?", f"give (type, ids), the type one of {', '.join(ranges)}")
-    name, nodes = nodes
-    if name not in ranges:
-        raise OptionError(f"seeds: there are no nodes of type {name!r}", f"types: {', '.join(ranges)}" if ranges else "the graph has none: give ids alone")
-    first, end = ranges[name]
-    ids = np.arange(end - first) if nodes is None else ids_of(nodes, end - first)
-    if len(ids) and not 0 <= ids.min() <= ids.max() < end - first:
-        raise OptionError(f"seeds: not all of 0 .. {end - first - 1}", f"give ids within the type {name}")
-    return ids + first
+    typed = isinstance(nodes, tuple) and len(nodes) == 2 and isinstance(nodes[0], str)
+    if not ranges and not typed:
+        return np.arange(about["num_nodes"]) if nodes is None else ids_of(nodes, name, about["num_nodes"])
+    if not typed:
+        raise OptionError(f"{name}: of which type?", f"give (type, ids), the type one of {', '.join(ranges)}")
+    of, nodes = nodes
+    if of not in ranges:
+        raise OptionError(f"{name}: there are no nodes of type {of!r}", f"types: {', '.join(ranges)}" if ranges else "the graph has none: give ids alone")
+    first, end = ranges[of]
+    return (np.arange(end - first) if nodes is None else ids_of(nodes, name, end - first, f"the type {of}")) + first
+
+
+def whose(dataset, split, seeds, input_nodes):
+    """Of the three arguments that choose seeds: split, ids of the whole graph, and whether their order is to be kept. None and None: it was
+    not said."""
+    given = input_nodes is not ...
+    if given and input_nodes is None and (split or seeds is not None):
+        given = False
+    if seeds is not None or given:
+        if given and seeds is not None or split not in (None, "train"):
+            raise OptionError(f"{'seeds' if seeds is not None else 'split'} and {'input_nodes' if given else 'split'} stand for the same", "give one of them")
+        split = None
+    if not given:
+        return split, None if seeds is None else seeds_of(meta_of(dataset), seeds, "seeds"), False
+    if isinstance(input_nodes, str):
+        types = type_ranges(meta_of(dataset))
+        if input_nodes in SPLITS:
+            return input_nodes, None, True
+        if input_nodes not in types:
+            raise OptionError(f"input_nodes: {input_nodes!r} is no split{' and no type' if types else ''}", f"one of {', '.join([*SPLITS, *types])}, or ids of nodes")
+        input_nodes = input_nodes, None
+    return None, seeds_of(meta_of(dataset), input_nodes, "input_nodes"), True
 
 
 def fanout_of(about, fanout):
@@ -64,11 +97,27 @@ def fanout_of(about, fanout):
     return ";".join([",".join(["1"] * hops), *(f"{name}={text}" for name, text in texts.items())])  # the first part is nobody's
 
 
+def is_the_same(value, ours):
+    value = getattr(value, "value", value)  # of an enumeration
+    return ours is ANY or value is ours or isinstance(value, type(ours)) and value == ours
+
+
+def without_theirs(options):
+    """Options without those of PyTorch Geometric's loaders, which must be what this loader does anyway."""
+    for name, (ours, instead) in THEIRS.items():
+        if name in options and not is_the_same(options[name], ours):
+            raise OptionError(f"{name}: the loader has no such argument", instead)
+    if not isinstance(options.get("sampler", ""), (str, type(None))):
+        raise OptionError(f"sampler: {type(options['sampler']).__name__} is none of Outgrow's", "give its draws as input_nodes, which may repeat: list(sampler)")
+    return {name: value for name, value in options.items() if name not in THEIRS}
+
+
 def options_for(form, options):
     """Options of the library, from those of this and of other loaders."""
+    options = without_theirs(options)
     given = sorted(NOT_NEEDED & options.keys())
     if any(options[name] for name in given):
-        warnings.warn(f"{given[0]} is not needed: the loader has threads of its own (option threads)", stacklevel=4)
+        warnings.warn(f"{given[0]} is not needed: the loader has threads of its own (option threads)", stacklevel=3)
     options = {name: value for name, value in options.items() if name not in NOT_NEEDED}
     if "shuffle" in options:
         options["no_shuffle"] = not options.pop("shuffle")
@@ -92,9 +141,11 @@ class Loader:
     batch         seeds a batch; alias batch_size
     memory        "4G", "25%" or bytes: bound on all that the loader holds [90 % of what is free]
     policy        which rows the cache keeps: "auto" measures, "belady" knows the future, ... (docs/policies.md)
-    split         "train", "valid" or "test": whose neighbourhoods
-    seeds         or those of these nodes: ids or a mask; alias input_nodes, which may also be the name of a split. With types
-                  (type, ids or a mask within it, or None: all of it); input_nodes may be the type's name alone
+    split         "train", "valid" or "test" ["train"]: whose neighbourhoods, in an order of its own each epoch
+    seeds         or those of these nodes, in such an order too: ids, which may repeat, or a mask. With types
+                  (type, ids or a mask within it, or None: all of it)
+    input_nodes   or those that NeighborLoader would take: ids or a mask as in seeds, the name of a split or of a type, or None, all
+                  nodes. In the order given, unless shuffle=True
     form          "pyg": torch_geometric.data.Data as NeighborLoader yields it: x, edge_index, y (of the seeds), n_id,
                   batch_size, num_sampled_nodes, num_sampled_edges; nodes draw their neighbours once a batch (draw="once"), so
                   that one edge_index, with trim_to_layer or without, serves all layers. With types a HeteroData
@@ -123,7 +174,7 @@ class Loader:
         from torch_geometric.nn import GraphSAGE
         import outgrow
 
-        loader = outgrow.Loader("graph", num_neighbors=[10, 10], batch_size=1000, memory="2G", epochs=5)
+        loader = outgrow.Loader("graph", num_neighbors=[10, 10], batch_size=1000, input_nodes="train", shuffle=True, memory="2G", epochs=5)
         info = outgrow.info("graph")
         model = GraphSAGE(info["feature_dim"], 64, 2, info["num_classes"])
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
@@ -161,7 +212,7 @@ class Loader:
         from torch_geometric.nn import HeteroConv, SAGEConv
         import outgrow
 
-        loader = outgrow.Loader("typed", num_neighbors=[10, 10], batch_size=1000, memory="2G", epochs=5)
+        loader = outgrow.Loader("typed", num_neighbors=[10, 10], batch_size=1000, input_nodes="train", shuffle=True, memory="2G", epochs=5)
         widths = {("paper", "cites", "paper"): (32, 32), ("author", "writes", "paper"): (16, 32), ("paper", "written", "author"): (32, 16)}
         layers = torch.nn.ModuleList([HeteroConv({r: SAGEConv(w, 64) for r, w in widths.items()}), HeteroConv({r: SAGEConv(64, 16) for r in widths})])
         optimizer = torch.optim.Adam(layers.parameters(), lr=0.01)
@@ -188,34 +239,35 @@ class Loader:
                 print(batch.number, means.mean(), np.bincount(batch.y[batch.y >= 0]))
     """
 
-    def __init__(self, dataset, *, fanout=None, batch=1000, memory=None, policy="auto", split="train", seeds=None, form="pyg",
-                 epochs=10, step_seconds=None, hold=2, eval_every=None, progress=False, num_neighbors=None, batch_size=None, input_nodes=None,
+    def __init__(self, dataset, *, fanout=None, batch=1000, memory=None, policy="auto", split=None, seeds=None, form="pyg",
+                 epochs=10, step_seconds=None, hold=2, eval_every=None, progress=False, num_neighbors=None, batch_size=None, input_nodes=...,
                  **options):
         if form not in MAKERS:
             raise OptionError(f"form: {form!r} is not one of {', '.join(MAKERS)}")
         self._form = MAKERS[form]()
         self._progress = progress
         self._native = None
+        if not isinstance(dataset, (str, bytes, os.PathLike)):
+            raise OptionError(f"dataset: {type(dataset).__name__} is no folder", "outgrow.write(\"graph\", data) makes one: give \"graph\"")
         fanout = one_of("fanout", fanout, None, "num_neighbors", num_neighbors)
         if fanout is None:
             raise OptionError("fanout: not given", "fanout=[10, 10]: neighbours a node in each hop, the first nearest the seeds")
         if hasattr(fanout, "items"):
             fanout = fanout_of(meta_of(dataset), fanout)
         batch = one_of("batch", batch, 1000, "batch_size", batch_size)
-        if isinstance(input_nodes, str) and input_nodes not in SPLITS and input_nodes in type_ranges(meta_of(dataset)):
-            input_nodes = input_nodes, None
-        if isinstance(input_nodes, str):
-            split, input_nodes = one_of("split", split, "train", "input_nodes", input_nodes), None
-        seeds = one_of("seeds", seeds, None, "input_nodes", input_nodes)
-        if seeds is not None:
-            seeds = seeds_of(meta_of(dataset), seeds)
-        if seeds is not None and split != "train":
-            raise OptionError(f"split: {split!r} and seeds stand for the same", "give one of them")
+        split, seeds, ordered = whose(dataset, split, seeds, input_nodes)
+        if ordered and "no_shuffle" not in options:
+            options.setdefault("shuffle", False)
+        if not (split or seeds is not None):
+            split = "train"
+            if options.get("task") != "link" and not (num_neighbors is None and batch_size is None):
+                warnings.warn("input_nodes: left out, so the seeds are the training split, where NeighborLoader takes all nodes. "
+                              "Give input_nodes=\"train\", shuffle=True for these seeds, input_nodes=None for all nodes", stacklevel=2)
         texts = texts_of({"fanout": fanout, "batch": batch, "memory": memory, "policy": policy, "epochs": epochs,
                           "eval_every": eval_every, **options_for(form, options)})
         self._watch = _outgrow.Watch()
-        self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split if seeds is None else None,
-                               seeds, hold, step_seconds or 0.0, bool(eval_every), watch=self._watch)
+        self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split, seeds, hold, step_seconds or 0.0,
+                               bool(eval_every), watch=self._watch)
         self._epoch = 0  # that iterating began last
         self._turn = 0   # number of the iteration that may go on
         self._restored = False

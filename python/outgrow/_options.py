@@ -8,6 +8,8 @@ def text_of(name, value):
     """The option's value as it stands on a command line."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if hasattr(value, "tolist"):  # an array, a tensor, a number of theirs
+        value = value.tolist()
     if isinstance(value, (list, tuple)):
         return ",".join(text_of(name, v) for v in value)
     if isinstance(value, os.PathLike):

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Whose neighbourhoods a Loader yields: repeated seeds, and input_id in every form."""
-from support import arrays_of_a_graph, main, np, outgrow, same
+import warnings
+
+from support import arrays_of_a_graph, main, np, outgrow, raises, same
 
 RNG = np.random.default_rng(3)
 REPEATED = np.concatenate([RNG.integers(0, 2000, 300), RNG.integers(0, 20, 300)])
@@ -156,6 +158,82 @@ def test_input_id_of_links_is_that_of_each_edge():
     with outgrow.Loader("typed", form="arrays", **options) as loader:
         for batch in loader:
             same("of relations", np.sort(np.concatenate([edges.input_id for edges in batch.relations.values()])), np.sort(batch.input_id))
+
+
+
+def seeds_of(**options):
+    with outgrow.Loader("graph", **{"fanout": [3], "batch": 100, "form": "arrays"} | options) as loader:
+        return np.concatenate([batch.ids[:batch.n_seeds].copy() for batch in loader])
+
+
+def warned(call):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        call()
+    return [str(w.message) for w in said]
+
+
+def test_whose_and_in_which_order():
+    ids, train = RNG.permutation(2000)[:150], np.load("graph/train.npy")
+    mask = np.isin(np.arange(2000), ids)
+    for given, wanted in (ids, ids), (ids.tolist(), ids), (ids.astype(np.uint16), ids), (mask, np.sort(ids)), ("train", train), (None, np.arange(2000)):
+        same("in order", seeds_of(input_nodes=given), wanted)
+        shuffled = seeds_of(input_nodes=given, shuffle=True)
+        same("all", np.sort(shuffled), np.sort(wanted))
+        assert (shuffled != wanted).any()
+    assert (seeds_of(seeds=ids) != ids).any() and (seeds_of() != train).any()
+    same("seeds", seeds_of(seeds=ids, shuffle=False), ids)
+    same("split", np.sort(seeds_of(split="valid")), np.sort(np.load("graph/valid.npy")))
+    same("left to split", np.sort(seeds_of(split="valid", input_nodes=None)), np.sort(np.load("graph/valid.npy")))
+    with raises(outgrow.OptionError, "no split", "train, valid, test"):
+        seeds_of(input_nodes="trian")
+    for both in {"input_nodes": ids, "seeds": ids}, {"input_nodes": ids, "split": "valid"}, {"seeds": ids, "split": "test"}:
+        with raises(outgrow.OptionError, "stand for the same", list(both)[0]):
+            seeds_of(**both)
+    with raises(outgrow.OptionError, "input_nodes: of which type?"):
+        outgrow.Loader("typed", fanout=[3], input_nodes=None)
+
+
+def test_the_training_split_in_place_of_all_nodes_is_said():
+    said, = warned(lambda: outgrow.Loader("graph", num_neighbors=[3], batch_size=50, form="arrays"))
+    assert "input_nodes" in said and "training split" in said
+    for options in {"fanout": [3]}, {"num_neighbors": [3], "split": "train"}, {"num_neighbors": [3], "input_nodes": None}, {"num_neighbors": [3], "task": "link"}:
+        assert warned(lambda options=options: outgrow.Loader("graph", form="arrays", **options)) == []
+
+
+def test_what_are_no_seeds():
+    good = np.arange(2000) % 3 == 0
+    for name in "input_nodes", "seeds":
+        for words, wrong in ((("a mask [2000, 3]", "mask[:, 0]"), np.stack([good] * 3, 1)), (("a mask [1999], of 2000 nodes",), good[1:]),
+                             (("float32 [2000]", "mask != 0"), good.astype(np.float32)), (("float64 [2]", "integers"), [0.5, 1]),
+                             (("zeros and ones", "mask != 0"), good.astype(np.uint8)), (("not all of 0 .. 1999", "position 1 has 2000"), [5, 2000]),
+                             (("position 0 has -1",), [-1]), (("[2, 2]",), [[1, 2], [3, 4]]), (("<U1", "numbers"), ["a", "b"]),
+                             (("a mask [2000, 1]",), good[:, None].astype(int))):
+            with raises(outgrow.OptionError, f"{name}: ", *words):
+                seeds_of(**{name: wrong})
+
+
+def test_arguments_of_neighbor_loader():
+    """Each is taken where it asks for what is done anyway, and else refused by its name."""
+    same_as_here = {"replace": False, "subgraph_type": "directional", "disjoint": False, "temporal_strategy": "uniform", "time_attr": None,
+                    "weight_attr": None, "transform": None, "transform_sampler_output": None, "is_sorted": True, "neighbor_sampler": None,
+                    "directed": True, "drop_last": False, "sampler": None, "batch_sampler": None, "collate_fn": None, "generator": None, "input_time": None,
+                    "edge_label_index": None, "edge_label": None, "edge_label_time": None, "neg_sampling": None, "neg_sampling_ratio": None}
+    ids = np.arange(100)
+    same("defaults", seeds_of(input_nodes=ids, **same_as_here), ids)
+    for name, wrong in (("replace", True), ("subgraph_type", "induced"), ("disjoint", True), ("temporal_strategy", "last"), ("time_attr", "time"),
+                        ("weight_attr", "edge_weight"), ("transform", abs), ("transform_sampler_output", abs), ("neighbor_sampler", object()),
+                        ("directed", False), ("drop_last", True), ("sampler", object()), ("batch_sampler", [[1]]), ("collate_fn", abs),
+                        ("generator", object()), ("input_time", ids), ("edge_label_index", np.ones((2, 3))), ("edge_label", ids), ("edge_label_time", ids),
+                        ("neg_sampling", "binary"), ("neg_sampling_ratio", 1.0)):
+        with raises(outgrow.OptionError, f"{name}: ", "hint: "):
+            seeds_of(input_nodes=ids, **{name: wrong})
+    for name, value in (("num_workers", 2), ("pin_memory", True), ("timeout", 5), ("worker_init_fn", abs), ("prefetch_factor", 2)):
+        said, = warned(lambda: seeds_of(input_nodes=ids, **{name: value}))
+        assert name in said and "not needed" in said
+    same("an array of fanouts", seeds_of(fanout=None, num_neighbors=np.array([3, 2]), input_nodes=ids), ids)
+    with raises(outgrow.OptionError, "dataset: dict", "outgrow.write"):
+        outgrow.Loader({}, fanout=[3])
 
 
 main(globals())

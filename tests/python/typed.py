@@ -134,9 +134,9 @@ def test_seeds_of_any_type():
             same("seeds", np.concatenate(seen), ids)
             for batch in loader.evaluate("valid"):  # which are of another type
                 assert batch.types["paper"].n[0] == batch.n_seeds and (batch.y >= 0).all()
-    with outgrow.Loader("graph", input_nodes=("place", None), fanout=[3], form="arrays", shuffle=False) as loader:
+    with outgrow.Loader("graph", input_nodes=("place", None), fanout=[3], form="arrays") as loader:
         same("all", next(iter(loader)).types["place"].ids[:60], np.arange(60))
-    with outgrow.Loader("graph", input_nodes="place", fanout=[3], form="arrays", shuffle=False) as loader:
+    with outgrow.Loader("graph", input_nodes="place", fanout=[3], form="arrays") as loader:
         same("by name", next(iter(loader)).types["place"].ids[:60], np.arange(60))
     with raises(outgrow.OptionError, "a mask [1799], of 1800 nodes"):
         outgrow.Loader("graph", seeds=("author", mask[1:]), fanout=[3], form="arrays")
@@ -159,7 +159,7 @@ def test_a_split_is_of_one_type():
 
 def test_fanouts_by_relations():
     number = {r: [1 + i, 2 * i] for i, r in enumerate(RELATIONS)}
-    with outgrow.Loader("graph", num_neighbors=number, form="arrays", draw="each", **COMMON) as loader:
+    with outgrow.Loader("graph", num_neighbors=number, input_nodes="train", shuffle=True, form="arrays", draw="each", **COMMON) as loader:
         for batch in loader:
             for relation, edges in batch.relations.items():
                 for hop, most in zip(edges.hops, number[relation]):
