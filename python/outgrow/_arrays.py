@@ -1,7 +1,7 @@
 """Arrays, tensors and iterators of chunks, piece by piece, and .npy files of them."""
 import numpy as np
 
-from ._errors import OptionError
+from ._errors import OptionError, warn
 
 PIECE = 1 << 24     # bytes that are converted at once
 HEADER = 128        # of a .npy file here: its shape is put in when it is known
@@ -15,10 +15,14 @@ def array_of(value, name):
         value = value.detach().cpu()
         if str(value.dtype) == "torch.bfloat16":
             value = value.float()
+        if str(value.layout) != "torch.strided":
+            raise OptionError(f"{name}: a sparse tensor", "give a dense one: to_dense(), or chunks of rows")
         value = value.numpy()
+    if np.ma.is_masked(value):
+        raise OptionError(f"{name}: a masked array with masked values", "give numbers: filled()")
     value = np.asarray(value)
-    if value.dtype.kind not in "biuf":
-        raise OptionError(f"{name}: {value.dtype}", "give numbers")
+    if value.dtype.kind not in "biuf" or value.dtype.itemsize > 8:
+        raise OptionError(f"{name}: {value.dtype}", "give numbers, of 64 bits at most")
     return value
 
 
@@ -51,24 +55,59 @@ def edges_of(value):
         if len(chunk) != 2:
             raise OptionError(f"edge_index: {len(chunk)} rows", "give [2, E]: all sources, then all destinations; transpose [E, 2]")
         src, dst = (array_of(part, "edge_index") for part in (chunk[0], chunk[1]))
+        for part in src, dst:
+            if part.dtype.kind not in "iu" and part.size:
+                raise OptionError(f"edge_index: {part.dtype}", "give ids of nodes, integers")
         if src.shape != dst.shape or src.ndim != 1:
             raise OptionError(f"edge_index: {src.shape} sources and {dst.shape} destinations", "give as many of each")
         for a, b in zip(pieces(src), pieces(dst)):
             yield np.stack([a, b], axis=1)
 
 
-def nodes_of(value, name):
-    """Ids, in turn, from ids or a mask."""
-    if is_iterator(value):
-        return rows_of(value, name)
-    value = array_of(value, name)
-    return pieces(np.flatnonzero(value) if value.dtype == bool else value)
+# ---- what changes on the way ----
+
+def largest_difference(array, name):
+    """Between numbers and what float32 makes of them."""
+    if np.can_cast(array.dtype, np.float32, "safe") or array.size == 0:
+        return 0
+    with np.errstate(over="ignore"):
+        rounded = array.astype(np.float32)
+    if (np.isinf(rounded) & np.isfinite(array)).any():
+        raise OptionError(f"{name}: {array.dtype}, with numbers that float32 has no room for", "scale them")
+    wide = np.longdouble if array.dtype.itemsize == 8 and array.dtype.kind in "iu" else np.float64
+    return np.nanmax(np.abs(array.astype(wide) - rounded.astype(wide)), initial=0)
 
 
-def labels_of(value):
-    """Rows of labels; [N, 1] is [N]."""
-    for rows in rows_of(value, "y"):
+def as_float32(chunks, name, least_dims=1):
+    """The chunks, which are to be stored as float32, with so many dimensions or more; says at the end what that changes."""
+    most, kind = 0, None
+    for chunk in chunks:
+        difference = largest_difference(chunk, name) if chunk.ndim >= least_dims else 0
+        if difference > most:
+            most, kind = difference, chunk.dtype
+        yield chunk
+    if most > 0:
+        warn(f"{name}: {kind} is stored as float32; the largest difference is {most:.6g}")
+
+
+def unchanged(chunks, name):
+    return chunks
+
+
+def labels_of(value, name, values):
+    """Rows of labels; [N, 1] is [N]. Values, and several labels each, are stored as float32."""
+    for rows in as_float32(rows_of(value, name), name, 1 if values else 2):
         yield rows[:, 0] if rows.ndim == 2 and rows.shape[1] == 1 else rows
+
+
+def counted(chunks, name, n, each):
+    """The chunks, which have n rows in all."""
+    rows = 0
+    for chunk in chunks:
+        rows += len(chunk)
+        yield chunk
+    if n is not None and rows != n:
+        raise OptionError(f"{name}: {rows} rows, for {n} {each}s", f"give a row {'an' if each == 'edge' else 'a'} {each}")
 
 
 # ---- .npy files, written from the front ----
@@ -76,6 +115,13 @@ def labels_of(value):
 def header(dtype, shape):
     text = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
     return b"\x93NUMPY\x01\x00" + (HEADER - 10).to_bytes(2, "little") + text.ljust(HEADER - 11).encode() + b"\n"
+
+
+def keeps(chunk, dtype):
+    """Are the numbers the same in the other type?"""
+    with np.errstate(all="ignore"):
+        cast = chunk.astype(dtype)
+    return np.can_cast(chunk.dtype, dtype, "same_kind") and np.array_equal(cast, chunk, equal_nan=chunk.dtype.kind == "f")
 
 
 def save(path, name, chunks):
@@ -88,7 +134,7 @@ def save(path, name, chunks):
                 dtype, width = chunk.dtype.newbyteorder("<"), chunk.shape[1:]
             if chunk.shape[1:] != width:
                 raise OptionError(f"{name}: rows of {chunk.shape[1:]} behind rows of {width}", "give chunks of one width")
-            if not np.can_cast(chunk.dtype, dtype, "same_kind"):
+            if not np.can_cast(chunk.dtype, dtype) and not keeps(chunk, dtype):
                 raise OptionError(f"{name}: {chunk.dtype} behind {dtype}", "give chunks of one type")
             np.ascontiguousarray(chunk, dtype=dtype).tofile(f)
             rows += len(chunk)

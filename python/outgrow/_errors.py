@@ -1,5 +1,7 @@
-"""What is raised: the library's message and hint, under the classes that Python has for such things."""
+"""What is raised: the library's message and hint, under the classes that Python has for such things; and warnings."""
 import errno
+import sys
+import warnings
 
 
 class Error(Exception):
@@ -32,6 +34,14 @@ class FileError(Error, OSError):
 
 class ProcessError(Error, RuntimeError):
     """A call from a process that the loader does not belong to, or after it was closed."""
+
+
+def warn(text):
+    """A warning at the line that called the package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("outgrow."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, stacklevel=level)
 
 
 OPTION = {errno.EINVAL, errno.ERANGE, errno.EDOM, errno.ENOTSUP}

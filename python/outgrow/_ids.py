@@ -1,8 +1,10 @@
 """Ids of nodes, from what users give: ids or masks, by the name of the argument."""
+import itertools
+
 import numpy as np
 
-from ._arrays import array_of
-from ._errors import OptionError
+from ._arrays import array_of, is_iterator, pieces, save
+from ._errors import OptionError, warn
 
 
 def is_zero_one(array, n):
@@ -20,8 +22,8 @@ def refuse_mask(array, name, n):
 def check_range(ids, name, n, within=""):
     """int64 ids, each below n."""
     if ids.size and not 0 <= ids.min() <= ids.max() < n:
-        at = int(np.argmax((ids < 0) | (ids >= n)))
-        raise OptionError(f"{name}: not all of 0 .. {n - 1}: position {at} has {int(ids[at])}", f"give ids within {within or 'the graph'}")
+        wrong = ids[(ids < 0) | (ids >= n)][0]
+        raise OptionError(f"{name}: not all of 0 .. {n - 1}: {int(wrong)} is among them", f"give ids within {within or 'the graph'}")
     return ids.astype(np.int64, copy=False)
 
 
@@ -44,3 +46,37 @@ def ids_of(value, name, n, within="", distinct=False):
                               f"give a mask as bool: mask != 0 for {name}")
         return np.flatnonzero(array)
     return check_range(array, name, n, within)
+
+
+# ---- splits of a dataset ----
+
+def chunk_of_ids(chunk, name, n, within):
+    chunk = array_of(chunk, name)
+    if chunk.ndim != 1 or chunk.dtype.kind not in "iu" and chunk.size:
+        raise OptionError(f"{name}: chunks of {chunk.dtype} {list(chunk.shape)}", "give chunks of ids, or ids or a mask as one array")
+    return check_range(chunk, name, n, within)
+
+
+def split_ids(value, name, n, within, seen, bit):
+    """int64 ids in turn, each noted in `seen`."""
+    for part in (chunk_of_ids(chunk, name, n, within) for chunk in value) if is_iterator(value) else pieces(ids_of(value, name, n, within, distinct=True)):
+        again = seen[part] & bit != 0
+        seen[part] |= bit
+        if again.any() or len(np.unique(part)) < len(part):
+            ids, times = np.unique(part, return_counts=True)
+            node = part[again][0] if again.any() else ids[times > 1][0]
+            raise OptionError(f"{name}: node {int(node)} is listed twice", "remove the repeated ids (numpy.unique)")
+        yield part
+
+
+def save_splits(folder, splits, n, first=0, within=""):
+    """splits: {file: (argument's name, ids or a mask of n nodes, or an iterator of ids)}; `first` is added to the ids."""
+    if not splits:
+        return
+    seen = np.zeros(n, np.uint8)
+    for at, (file, (name, value)) in enumerate(splits.items()):
+        save(f"{folder}/{file}.npy", name, (part + first for part in split_ids(value, name, n, within, seen, 1 << at)))
+    for (a, (name, _)), (b, (other, _)) in itertools.combinations(enumerate(splits.values()), 2):
+        both = int(((seen >> a) & (seen >> b) & 1).sum())
+        if both:
+            warn(f"{name} and {other}: {both} {'node is' if both == 1 else 'nodes are'} in both")

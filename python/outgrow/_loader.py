@@ -2,13 +2,12 @@
 import gc
 import json
 import os
-import warnings
 
 import numpy as np
 
 from . import _outgrow
 from ._calls import Bar, tell, watched
-from ._errors import BudgetError, Error, OptionError
+from ._errors import BudgetError, Error, OptionError, warn
 from ._forms import MAKERS
 from ._ids import ids_of
 from ._meta import meta_of, relation_names, type_ranges
@@ -117,7 +116,7 @@ def options_for(form, options):
     options = without_theirs(options)
     given = sorted(NOT_NEEDED & options.keys())
     if any(options[name] for name in given):
-        warnings.warn(f"{given[0]} is not needed: the loader has threads of its own (option threads)", stacklevel=3)
+        warn(f"{given[0]} is not needed: the loader has threads of its own (option threads)")
     options = {name: value for name, value in options.items() if name not in NOT_NEEDED}
     if "shuffle" in options:
         options["no_shuffle"] = not options.pop("shuffle")
@@ -261,8 +260,8 @@ class Loader:
         if not (split or seeds is not None):
             split = "train"
             if options.get("task") != "link" and not (num_neighbors is None and batch_size is None):
-                warnings.warn("input_nodes: left out, so the seeds are the training split, where NeighborLoader takes all nodes. "
-                              "Give input_nodes=\"train\", shuffle=True for these seeds, input_nodes=None for all nodes", stacklevel=2)
+                warn("input_nodes: left out, so the seeds are the training split, where NeighborLoader takes all nodes. "
+                     "Give input_nodes=\"train\", shuffle=True for these seeds, input_nodes=None for all nodes")
         texts = texts_of({"fanout": fanout, "batch": batch, "memory": memory, "policy": policy, "epochs": epochs,
                           "eval_every": eval_every, **options_for(form, options)})
         self._watch = _outgrow.Watch()

@@ -3,25 +3,36 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 
-from ._arrays import edges_of, is_bf16, labels_of, nodes_of, rows_of, save
+from ._arrays import as_float32, counted, edges_of, is_bf16, is_iterator, labels_of, rows_of, save, unchanged
 from ._calls import import_
-from ._errors import FileError, OptionError
+from ._errors import FileError, OptionError, warn
+from ._ids import check_range, save_splits
 from ._write_typed import SPLITS, all_bf16, constant, of_hetero, of_one_type, save_typed
+
+OF_FILES = {"edges": "edge_index", "feat": "x", "label": "y"}  # what an argument's file is called, where not as the argument
+
+
+def keys_of(data):
+    """Attributes that a Data has; of PyTorch Geometric before 2.4 it is no method."""
+    keys = getattr(data, "keys", None)
+    return list(keys() if callable(keys) else keys or vars(data))
 
 
 def of_data(data):
-    """The arguments that a torch_geometric.data.Data stands for, or a HeteroData."""
+    """The arguments that a torch_geometric.data.Data stands for, or a HeteroData; and what of it stands for none."""
+    if isinstance(data, dict):
+        raise OptionError("data: a dict", "give its arrays by themselves: outgrow.write(path, **data)")
     if hasattr(data, "edge_types"):
         return of_hetero(data)
-
-    def get(name):
-        return getattr(data, name, None)
-    given = {"edge_index": get("edge_index"), "x": get("x"), "y": get("y"), "edge_weight": get("edge_weight")}
-    if given["edge_index"] is None:
+    used = {name: name for name in ("edge_index", "x", "y", "edge_weight", "num_nodes")} | SPLITS
+    if getattr(data, "edge_index", None) is None:
         raise OptionError(f"data: {type(data).__name__} has no edge_index", "give edge_index=, x=, ... by themselves")
-    return given | {split: get(mask) for split, mask in SPLITS.items()}
+    keys = keys_of(data)
+    given = {name: getattr(data, attribute) for name, attribute in used.items() if attribute in keys}
+    return given, [key for key in keys if key not in used.values() and getattr(data, key) is not None]
 
 
 @contextlib.contextmanager
@@ -51,31 +62,59 @@ def said_of(name, num_classes, regression):
     return {key: value for key, value in meta.items() if value is not None}
 
 
-def save_plain(folder, given, meta):
-    """A graph without types."""
+def rows_known(x):
+    """How many rows there are, where that is known before they are read."""
+    return None if is_iterator(x) else len(x)
+
+
+def edges_within(value, n):
+    for rows in edges_of(value):
+        for column in rows.T:
+            check_range(column, "edge_index", n)
+        yield rows
+
+
+def save_plain(folder, given, meta, names, as_stored):
+    """A graph without types. What is quickly looked at comes first."""
     with open(f"{folder}/meta.json", "w") as f:
         json.dump(meta, f)
-    save(f"{folder}/edges.npy", "edge_index", edges_of(given["edge_index"]))
-    n = save(f"{folder}/feat.npy", "x", rows_of(given["x"], "x"))
-    if given["num_nodes"] not in (None, n):
-        raise OptionError(f"x: {n} rows, for {given['num_nodes']} nodes", "give a row a node")
-    save(f"{folder}/label.npy", "y", constant(-1, n) if given["y"] is None else labels_of(given["y"]))
+    splits = {key: (names[key], given[key]) for key in SPLITS if given[key] is not None}
+    known = rows_known(given["x"])
+    if known is not None:
+        save_splits(folder, splits, known)
+    n = save(f"{folder}/feat.npy", "x", as_stored(counted(rows_of(given["x"], "x"), "x", given["num_nodes"], "node"), "x"))
+    if known is None:
+        save_splits(folder, splits, n)
+    y = constant(-1, n) if given["y"] is None else labels_of(given["y"], "y", "task" in meta)
+    save(f"{folder}/label.npy", "y", counted(y, "y", n, "node"))
+    edges = save(f"{folder}/edges.npy", "edge_index", edges_within(given["edge_index"], n))
     if given["edge_weight"] is not None:
-        save(f"{folder}/edge_weight.npy", "edge_weight", rows_of(given["edge_weight"], "edge_weight"))
-    for key in SPLITS:
-        if given[key] is not None:
-            save(f"{folder}/{key}.npy", key, nodes_of(given[key], key))
+        weights = counted(rows_of(given["edge_weight"], "edge_weight"), "edge_weight", edges, "edge")
+        save(f"{folder}/edge_weight.npy", "edge_weight", as_float32(weights, "edge_weight"))
+
+
+@contextlib.contextmanager
+def by_arguments(folder, names):
+    """Errors name arguments in place of the files that they were written to."""
+    def argument(file):
+        name = file[1]
+        return f"x of {name[5:]}" if name.startswith("feat_") else names.get(name) or OF_FILES.get(name, name)
+    try:
+        yield
+    except OptionError as error:
+        told, hint = (re.sub(rf"{re.escape(folder)}/(.+?)\.npy", argument, text) for text in (error.message, error.hint))
+        raise OptionError(told, hint, error.code) from error
 
 
 def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid=None, test=None, edge_weight=None, num_nodes=None,
           num_classes=None, regression=False, name=None, progress=False, **options):
     """Make a dataset in the new folder `path`; returns its `info`.
 
-    data         a torch_geometric.data.Data with edge_index, x, y, train_mask, val_mask, test_mask, or a HeteroData with these,
-                 instead of the rest
+    data         a torch_geometric.data.Data with edge_index, x, y, edge_weight, num_nodes, train_mask, val_mask, test_mask, or a
+                 HeteroData with these, instead of the rest; a warning names what else it has, which is not stored
     edge_index   [2, E] sources and destinations, or a pair of arrays
     x, y         [N, F] features; [N] classes (-1 = none), [N, C] several labels, or values with regression=True
-    train, valid, test   ids of nodes, or masks, bool [N]
+    train, valid, test   ids of nodes, each once, or masks, bool or zeros and ones [N]; a warning says where two have nodes in common
     edge_weight  [E]
     num_classes  where it is more than y shows
     num_nodes    with types {type: n}, of those without features; where there is x it has as many rows
@@ -87,12 +126,17 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
 
     Arrays are NumPy's or PyTorch's. Any of them may be an iterator of chunks instead, each [2, e] for edge_index and of rows for
     the others: then no more than a chunk is in memory, besides what `memory` allows the import. Meanwhile the disk holds it
-    twice. Whether it fails or is killed, nothing half-written stays at `path`; it appears when it is complete.
+    twice. A warning says where numbers of x, of edge_weight or of values in y change because float32 has no room for them. Whether it fails or is killed, nothing half-written stays at `path`; it appears when it is complete.
     """
     path = os.fspath(path).rstrip("/") or "/"
     given = {"edge_index": edge_index, "x": x, "y": y, "train": train, "valid": valid, "test": test, "edge_weight": edge_weight, "num_nodes": num_nodes}
+    names = {key: key for key in SPLITS}
     if data is not None:
-        given |= {key: value for key, value in of_data(data).items() if given[key] is None}
+        of, unused = of_data(data)
+        names |= {key: mask for key, mask in SPLITS.items() if given[key] is None and key in of}
+        given |= {key: value for key, value in of.items() if given[key] is None}
+        if unused:
+            warn(f"data: not stored: {', '.join(unused)}")
     if given["edge_index"] is None:
         raise OptionError("edge_index: not given", "give [2, E]: all sources, then all destinations")
     plain = of_one_type(given)
@@ -102,10 +146,11 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
         raise FileError(f"{path}: it exists", "choose another folder, or remove it", -17)
     if is_bf16(plain["x"]) if plain else all_bf16(given):
         options.setdefault("feature_dtype", "bf16")
-    with folder_beside(path) as folder:
+    as_stored = as_float32 if options.get("feature_dtype") in (None, "f32") and not options.get("row_normalize") else unchanged
+    with folder_beside(path) as folder, by_arguments(folder, names):
         said = said_of(name or os.path.basename(path), num_classes, regression)
         if plain:
-            save_plain(folder, plain, said)
+            save_plain(folder, plain, said, names, as_stored)
         else:
-            save_typed(folder, given, said)
+            save_typed(folder, given, said, names, as_stored)
         return import_("npy", folder, path, progress=progress, **options)

@@ -3,21 +3,28 @@ import json
 
 import numpy as np
 
-from ._arrays import PIECE, edges_of, is_bf16, is_iterator, labels_of, nodes_of, rows_of, save
+from ._arrays import PIECE, as_float32, counted, edges_of, is_bf16, is_iterator, labels_of, rows_of, save
 from ._errors import OptionError
+from ._ids import check_range, save_splits
 
 SPLITS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
 OF_TYPES = "x", "y", "num_nodes", *SPLITS
 
 
 def of_hetero(data):
-    """The arguments that a torch_geometric.data.HeteroData stands for."""
+    """The arguments that a torch_geometric.data.HeteroData stands for; and what of it stands for none."""
+    def unused(stores, used):
+        return [f"{kind if isinstance(kind, str) else '__'.join(kind)}.{key}" for kind, store in stores for key in store.keys() if key not in used]
+
     def of(stores, name):
         return {kind: store[name] for kind, store in stores if name in store} or None
     nodes, edges = list(zip(data.node_types, data.node_stores)), list(zip(data.edge_types, data.edge_stores))
     given = {name: of(edges, name) for name in ("edge_index", "edge_weight")} | {name: of(nodes, name) for name in ("x", "y")}
     counts = {name: store.num_nodes for name, store in nodes if store.num_nodes is not None}
-    return given | {split: of(nodes, mask) for split, mask in SPLITS.items()} | {"num_nodes": counts}
+    given |= {split: of(nodes, mask) for split, mask in SPLITS.items()} | {"num_nodes": counts}
+    left = unused(nodes, {"x", "y", "num_nodes", *SPLITS.values()}) + unused(edges, {"edge_index", "edge_weight"})
+    of_graph = [key for key in data.to_dict().get("_global_store", ())]
+    return {key: value for key, value in given.items() if value is not None}, of_graph + left
 
 
 # ---- what is given ----
@@ -69,14 +76,6 @@ def of_one_type(given):
     return {key: next(iter(value.values()), None) if value is not None else None for key, value in given.items()}
 
 
-def within(ids, n, what):
-    if ids.size and ids.dtype.kind not in "iu":
-        raise OptionError(f"{what}: {ids.dtype}", "give ids, integers")
-    if ids.size and not 0 <= ids.min() <= ids.max() < n:
-        raise OptionError(f"{what}: not all of 0 .. {n - 1}", "give ids within the type")
-    return ids
-
-
 # ---- nodes ----
 
 class Ranges:
@@ -89,13 +88,14 @@ class Ranges:
         self.nodes = int(ends[-1])
 
 
-def save_rows(folder, given, types):
+def save_rows(folder, given, types, as_stored):
     """Features of each type; returns how many nodes each type has."""
     counts = {}
     for name in types:
         said, n = (given["num_nodes"] or {}).get(name), None
         if given["x"] and name in given["x"]:
-            n = save(f"{folder}/feat_{name}.npy", f"x of {name}", rows_of(given["x"][name], f"x of {name}"))
+            what = f"x of {name}"
+            n = save(f"{folder}/feat_{name}.npy", what, as_stored(rows_of(given["x"][name], what), what))
         if n is None and said is None:
             raise OptionError(f"num_nodes: none of {name}, which has no x", "give num_nodes={type: n} of types without features")
         if None not in (n, said) and n != said:
@@ -119,7 +119,7 @@ def labels_around(labels, ranges, name, values):
         if rows.dtype.kind in "iub" and rows.ndim == 1:
             return rows.astype(np.float64 if values else np.int64)
         return rows
-    rows = map(wide, labels_of(labels))
+    rows = map(wide, labels_of(labels, f"y of {name}", values))
     first = next(rows, np.empty(0, np.int64))
     floats = first.dtype.kind == "f" and (values or first.ndim == 1)
     none = np.nan if floats else 0 if first.ndim > 1 else -1
@@ -134,14 +134,12 @@ def labels_around(labels, ranges, name, values):
     yield from constant(none, ranges.nodes - ranges.end[name], first.dtype, first.shape[1:])
 
 
-def save_nodes(folder, given, ranges, name, values):
+def save_nodes(folder, given, ranges, name, names, values):
     """Types of all; labels and splits, which are of one."""
     save(f"{folder}/node_type.npy", "types", (part for t, n in enumerate(ranges.count.values()) for part in constant(t, n, np.int16)))
     save(f"{folder}/label.npy", "y", constant(-1, ranges.nodes) if not given["y"] else labels_around(given["y"][name], ranges, name, values))
-    for key in SPLITS:
-        if given[key]:
-            ids = nodes_of(given[key][name], key)
-            save(f"{folder}/{key}.npy", key, (within(part, ranges.count[name], f"{key} of {name}").astype(np.int64) + ranges.first[name] for part in ids))
+    if splits := {key: (f"{names[key]} of {name}", given[key][name]) for key in SPLITS if given[key]}:
+        save_splits(folder, splits, ranges.count[name], ranges.first[name], f"the type {name}")
 
 
 # ---- edges ----
@@ -153,7 +151,7 @@ def typed_edges(given, ranges, seen):
         seen[relation] = 0
         for rows in edges_of(value):
             for column, name in enumerate((source, destination)):
-                within(rows[:, column], ranges.count[name], f"edge_index of {relation}")
+                check_range(rows[:, column], f"edge_index of {relation}", ranges.count[name], f"the type {name}")
             seen[relation] += len(rows)
             yield rows.astype(np.int64) + [ranges.first[source], ranges.first[destination]]
         if seen[relation] == 0:
@@ -162,12 +160,8 @@ def typed_edges(given, ranges, seen):
 
 def typed_weights(given, seen):
     for relation, edges in seen.items():
-        n = 0
-        for rows in rows_of(given["edge_weight"][relation], "edge_weight"):
-            n += len(rows)
-            yield rows
-        if n != edges:
-            raise OptionError(f"edge_weight of {relation}: {n}, for {edges} edges", "give a weight an edge")
+        name = f"edge_weight of {relation}"
+        yield from as_float32(counted(rows_of(given["edge_weight"][relation], name), name, edges, "edge"), name)
 
 
 def save_edges(folder, given, ranges, numbers):
@@ -178,17 +172,17 @@ def save_edges(folder, given, ranges, numbers):
         save(f"{folder}/edge_weight.npy", "edge_weight", typed_weights(given, seen))
 
 
-def save_typed(folder, given, meta):
+def save_typed(folder, given, meta, names, as_stored):
     types, relations = names_of(given)
     labelled = labelled_type(given, types, relations)
-    ranges = Ranges(save_rows(folder, given, types))
+    ranges = Ranges(save_rows(folder, given, types, as_stored))
     numbers = {name: i for i, name in enumerate(dict.fromkeys(name for _, name, _ in relations))}
     save_edges(folder, given, ranges, numbers)
-    save_nodes(folder, given, ranges, labelled, "task" in meta)
-    names = {"node_types": [{"type": t, "name": name} for t, name in enumerate(types)],
+    save_nodes(folder, given, ranges, labelled, names, "task" in meta)
+    kinds = {"node_types": [{"type": t, "name": name} for t, name in enumerate(types)],
              "edge_types": [{"edge_type": i, "name": name} for name, i in numbers.items()]}
     with open(f"{folder}/meta.json", "w") as f:
-        json.dump(meta | names, f)
+        json.dump(meta | kinds, f)
 
 
 def all_bf16(given):

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """Whose neighbourhoods a Loader yields: repeated seeds, and input_id in every form."""
-import warnings
-
-from support import arrays_of_a_graph, main, np, outgrow, raises, same
+from support import arrays_of_a_graph, main, np, outgrow, raises, same, warned
 
 RNG = np.random.default_rng(3)
 REPEATED = np.concatenate([RNG.integers(0, 2000, 300), RNG.integers(0, 20, 300)])
@@ -166,13 +164,6 @@ def seeds_of(**options):
         return np.concatenate([batch.ids[:batch.n_seeds].copy() for batch in loader])
 
 
-def warned(call):
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        call()
-    return [str(w.message) for w in said]
-
-
 def test_whose_and_in_which_order():
     ids, train = RNG.permutation(2000)[:150], np.load("graph/train.npy")
     mask = np.isin(np.arange(2000), ids)
@@ -206,8 +197,8 @@ def test_what_are_no_seeds():
     for name in "input_nodes", "seeds":
         for words, wrong in ((("a mask [2000, 3]", "mask[:, 0]"), np.stack([good] * 3, 1)), (("a mask [1999], of 2000 nodes",), good[1:]),
                              (("float32 [2000]", "mask != 0"), good.astype(np.float32)), (("float64 [2]", "integers"), [0.5, 1]),
-                             (("zeros and ones", "mask != 0"), good.astype(np.uint8)), (("not all of 0 .. 1999", "position 1 has 2000"), [5, 2000]),
-                             (("position 0 has -1",), [-1]), (("[2, 2]",), [[1, 2], [3, 4]]), (("<U1", "numbers"), ["a", "b"]),
+                             (("zeros and ones", "mask != 0"), good.astype(np.uint8)), (("not all of 0 .. 1999", "2000 is among"), [5, 2000]),
+                             (("-1 is among",), [-1]), (("[2, 2]",), [[1, 2], [3, 4]]), (("<U1", "numbers"), ["a", "b"]),
                              (("a mask [2000, 1]",), good[:, None].astype(int))):
             with raises(outgrow.OptionError, f"{name}: ", *words):
                 seeds_of(**{name: wrong})

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import warnings
 
 try:
     import numpy as np
@@ -96,6 +97,15 @@ def raises(kind, *words):
         assert all(word in str(error) for word in words), (words, str(error))
     else:
         raise AssertionError(f"{kind.__name__} expected")
+
+
+def warned(call):
+    """What is warned of meanwhile, at this package's callers."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        call()
+    assert not any("outgrow/" in w.filename for w in said), [w.filename for w in said]
+    return [str(w.message) for w in said]
 
 
 def main(names):

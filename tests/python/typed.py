@@ -265,7 +265,7 @@ def test_arrays_are_written():
                                ("num_nodes", {"paper": 3000}, "num_nodes: none of"), ("y", {"nobody": np.zeros(3, int)}, "'nobody' is no type"),
                                ("y", {"paper": [1, 2]}, "2 rows, for 3000 nodes"), ("num_nodes", TYPES | {"word": 3}, "400 rows, for 3 nodes"),
                                ("edge_weight", {("paper", "cites", "paper"): np.ones(4000)}, "not of the relations"),
-                               ("edge_weight", given["edge_weight"] | {RELATIONS[1]: np.ones(3999)}, "3999, for 4000 edges"),
+                               ("edge_weight", given["edge_weight"] | {RELATIONS[1]: np.ones(3999)}, "3999 rows, for 4000 edges"),
                                ("edge_index", given["edge_index"] | {RELATIONS[1]: np.zeros((2, 0), int)}, "no edges"),
                                ("edge_index", {("paper", "cites", "paper"): [[0.5], [1.0]]}, "float64"),
                                ("edge_index", {("a/b", "cites", "paper"): [[0], [1]]}, "'a/b' cannot be the name"),

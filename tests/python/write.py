@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from support import arrays_of_a_graph, command, main, np, outgrow, raises, same
+from support import arrays_of_a_graph, command, main, np, outgrow, raises, same, warned
 
 FILES = "indptr", "indices", "features", "labels", "train", "valid", "test", "weights"
 
@@ -113,6 +113,121 @@ def test_what_is_refused():
         assert sorted(os.listdir(".")) == before, (word, os.listdir("."))
     with raises(OSError, "exists"):
         outgrow.write("arrays", **given)
+
+
+def some(n=120, edges=600):
+    rng = np.random.default_rng(7)
+    return {"edge_index": rng.integers(0, n, (2, edges)), "x": rng.standard_normal((n, 4)).astype(np.float32), "y": rng.integers(0, 3, n)}
+
+
+def written(name, **given):
+    """What is said of it."""
+    return warned(lambda: outgrow.write(name, **some() | given))
+
+
+def test_masks_and_ids_of_splits():
+    """Zeros and ones of N nodes are a mask, as ids they would repeat; what is neither is refused by the argument's name."""
+    mask = np.arange(120) % 4 == 1
+    for k, (given, wanted) in enumerate(((mask, np.flatnonzero(mask)), (mask.astype(np.uint8), np.flatnonzero(mask)), (mask.tolist(), np.flatnonzero(mask)),
+                                         (mask.astype(int).tolist(), np.flatnonzero(mask)), (np.zeros(120, bool), []), ([], []), ([0, 1], [0, 1]),
+                                         (iter([[5, 3], [7]]), [5, 3, 7]), (np.array([9, 4], ">u2"), [9, 4]))):
+        assert written(f"split-{k}", train=given) == []
+        same("train", np.load(f"split-{k}/train.npy"), np.array(wanted, np.int64))
+    two = {"edge_index": [[0], [1]], "x": np.ones((2, 1), np.float32), "y": [0, 1]}
+    for k, (given, wanted) in enumerate((([0, 1], [0, 1]), ([1, 0], [1, 0]), ([1, 1], [0, 1]))):
+        outgrow.write(f"two-{k}", **two, train=given)
+        assert np.load(f"two-{k}/train.npy").tolist() == wanted
+    before = sorted(os.listdir("."))
+    for split in "train", "valid", "test":
+        for word, wrong in (("a mask [120, 4] of 120 nodes", np.stack([mask] * 4, 1)), ("a mask [240], of 120", np.arange(240) < 9), ("a mask [60], of 120", mask[:60]),
+                            ("a mask [120, 2]", np.stack([mask, mask], 1).astype(int)), ("mask != 0", mask.astype(float)), ("float64 [2]", [1.5, 2]),
+                            ("120 is among", [3, 120]), ("-1 is among", [-1]), ("node 3 is listed twice", [3, 5, 3]), ("node 3 is", iter([[3], [5], [3]])),
+                            ("chunks of bool", iter([mask])), ("chunks of float64", iter([[0.5]])), ("600 is among", iter([[1], [600]])), ("<U1", ["a"]),
+                            ("object", [None, 3]), ("[2, 2]", [[1, 2], [3, 4]])):
+            with raises(outgrow.OptionError, f"{split}: ", word, "hint: "):
+                outgrow.write("refused", **some(), **{split: wrong})
+            assert sorted(os.listdir(".")) == before
+    with raises(outgrow.OptionError, "train: ", "200 is among"):
+        outgrow.write("refused", **some() | {"x": iter([some()["x"]])}, train=[200])
+    said, = written("overlap", train=np.arange(50), valid=np.arange(40, 60), test=np.arange(100, 110))
+    assert said == "train and valid: 10 nodes are in both"
+
+
+def test_other_arguments_are_refused_by_their_names():
+    longer = np.ones(121)
+    for name, word, wrong in (
+            ("edge_index", "120 is among", [[0, 120], [1, 2]]), ("edge_index", "-1 is among", [[0, 1], [-1, 2]]), ("edge_index", "float64", [[0.0], [1.0]]),
+            ("edge_index", "bool", [[True], [False]]), ("x", "3 dimensions", np.ones((120, 2, 2))), ("x", "0 columns", np.ones((120, 0))), ("x", "complex128", np.ones((120, 2), complex)),
+            ("x", "<U1", np.full((120, 2), "a")), ("x", "object", np.full((120, 2), None)), ("x", "64 bits", np.ones((120, 2), np.longdouble)),
+            ("x", "NaN", np.full((120, 2), np.nan)), ("x", "float32 has no room", np.full((120, 2), 1e300)), ("x", "masked", np.ma.masked_equal(np.eye(120), 1)),
+            ("y", "121 rows, for 120 nodes", longer), ("y", "is no class", np.full(120, 0.5)), ("y", "is no class", np.full(120, -100)),
+            ("y", "<U1", np.full(120, "a")), ("edge_weight", "599 rows, for 600 edges", np.ones(599)), ("edge_weight", "3 columns", np.ones((600, 3))),
+            ("edge_weight", "finite", np.full(600, np.nan)), ("edge_weight", "float32 has no room", np.full(600, 1e39))):
+        with raises(outgrow.OptionError, f"{name}: ", word, "hint: "):
+            outgrow.write("refused", **some() | {name: wrong})
+    with raises(outgrow.OptionError, "x: 120 rows, for 150 nodes"):
+        outgrow.write("refused", **some(), num_nodes=150)
+    with raises(outgrow.OptionError, "data: a dict", "**data"):
+        outgrow.write("refused", some())
+
+
+def test_numbers_that_change_are_named():
+    """Of every type that is read: exact, or said with the largest difference."""
+    integers, halves = np.arange(240).reshape(120, 2), np.arange(240).reshape(120, 2) / 2
+    exact = [integers.astype(t) for t in ("u1", "i1", "i2", ">i4", "u8", "i8", "f2", ">f4", "f8")] + [halves, integers % 2 == 1, np.asfortranarray(halves), integers - 2 ** 24]
+    for k, x in enumerate(exact):
+        assert written(f"exact-{k}", x=x) == []
+        same("exact", np.load(f"exact-{k}/features.npy").astype(np.float64), x.astype(np.float64))
+    for k, (name, words, wrong) in enumerate((
+            ("x", "x: int64 is stored as float32; the largest difference is 60", np.where(integers == 7, 2 ** 30 + 60, integers)),
+            ("x", "x: uint64 is stored as float32; the largest difference is 240", integers.astype("u8") + np.uint64(2 ** 63 + 1)),
+            ("x", "x: int32 is stored as float32; the largest difference is 1", np.where(integers == 7, 2 ** 24 + 1, integers).astype("i4")),
+            ("x", "x: float64 is stored as float32; the largest difference is 1e-10", np.where(integers == 7, 1 + 1e-10, integers)),
+            ("x", "x: int64 is stored as float32; the largest difference is 1", iter([integers[:60], integers[60:] + 2 ** 24 + 1])),
+            ("edge_weight", "edge_weight: int64 is stored as float32; the largest difference is 1", np.arange(600) + 2 ** 24),
+            ("edge_weight", "edge_weight: float64 is stored as float32; the largest difference is 1e-10", np.full(600, 1 + 1e-10)))):
+        said, = written(f"change-{k}", **{name: wrong})
+        assert said == words, said
+    said, = written("change-y", y=np.full(120, 1 + 1e-10), regression=True)
+    assert said.startswith("y: float64 is stored as float32; the largest difference is 1e-10")
+    assert written("exact-y", y=np.arange(120.0) / 4, regression=True) == written("classes", y=(np.arange(120) % 3).astype(">f8")) == []
+    assert written("asked", x=halves + 1e-9, feature_dtype="f16") == []
+    with raises(outgrow.OptionError, "x: int64 behind int32", "one type"):
+        outgrow.write("refused", **some() | {"x": iter([integers[:60].astype("i4"), integers[60:] + 2 ** 40])})
+    with raises(outgrow.OptionError, "x: float32 behind float16", "one type"):
+        outgrow.write("refused", **some() | {"x": iter([halves[:60].astype("f2"), np.full((60, 2), 1e6, "f4")])})
+
+
+def test_what_of_data_is_not_stored_is_named():
+    try:
+        import torch
+        from torch_geometric.data import Data, HeteroData
+    except ImportError:
+        return
+    given = {name: torch.from_numpy(array) for name, array in some().items()}
+    mask = torch.arange(120) < 50
+    more = {"edge_attr": torch.ones(600, 2), "edge_time": torch.arange(600), "edge_label": torch.ones(600), "pos": torch.ones(120, 3), "name": "a", "of_graph": 3}
+    assert warned(lambda: outgrow.write("data-used", Data(**given, train_mask=mask, val_mask=~mask, edge_weight=torch.ones(600), num_nodes=120))) == []
+    said, = warned(lambda: outgrow.write("data-more", Data(**given, **more)))
+    assert said.startswith("data: not stored: ") and all(name in said for name in more)
+    for attribute, word, wrong in (("train_mask", "a mask [120, 2]", torch.stack([mask, mask], 1)), ("val_mask", "a mask [60]", mask[:60]),
+                                   ("test_mask", "neither", mask.float())):
+        with raises(outgrow.OptionError, f"{attribute}: ", word):
+            outgrow.write("refused", Data(**given, **{attribute: wrong}))
+    with raises(outgrow.OptionError, "x: 120 rows, for 130 nodes"):
+        outgrow.write("refused", Data(**given, num_nodes=130))
+    with raises(outgrow.OptionError, "x: a sparse tensor", "to_dense"):
+        outgrow.write("refused", Data(**given | {"x": torch.eye(120).to_sparse()}))
+    typed = HeteroData()
+    typed.version = 3
+    typed["a"].x, typed["a"].y, typed["a"].train_mask, typed["a"].pos = given["x"], given["y"], mask, torch.ones(120)
+    typed["b"].num_nodes, typed["b"].time = 10, torch.arange(10)
+    typed["a", "to", "b"].edge_index, typed["a", "to", "b"].edge_attr = torch.tensor([[0, 1], [2, 3]]), torch.ones(2)
+    said, = warned(lambda: outgrow.write("hetero-more", typed))
+    assert said == "data: not stored: version, a.pos, b.time, a__to__b.edge_attr", said
+    typed["a"].val_mask = mask.float()
+    with raises(outgrow.OptionError, "val_mask of a: ", "neither"):
+        outgrow.write("refused", typed)
 
 
 def test_what_a_kill_leaves_goes_with_the_next():
