@@ -3,24 +3,39 @@
 
     export_dgl.py CoraGraphDataset OUT          any dataset of dgl.data
     from export_dgl import export; export(graph, "OUT")
+
+Edges and their "weight", and "feat", "label" and the masks of nodes are written; what else the graph has is named on stderr.
 """
 import os
 import sys
 
 import numpy as np
 
+MASKS = {"train_mask": "train", "val_mask": "valid", "test_mask": "test"}
+
+
+def ids_of(mask, name, n):
+    if mask.shape != (n,) or not ((mask == 0) | (mask == 1)).all():
+        raise ValueError(f"{name}: {mask.dtype} {list(mask.shape)}, expected a mask [{n}] of bool; of several splits choose one, such as {name}[:, 0]")
+    return np.flatnonzero(mask)
+
 
 def export(graph, out):
+    nodes, edges = graph.ndata, graph.edata
+    feat = nodes["feat"].numpy()
+    splits = {name: ids_of(nodes[mask].numpy(), mask, len(feat)) for mask, name in MASKS.items() if mask in nodes}
     os.makedirs(out)
     src, dst = graph.edges(order="eid")
     np.save(f"{out}/edges.npy", np.stack([src.numpy(), dst.numpy()], 1))
-    np.save(f"{out}/feat.npy", graph.ndata["feat"].numpy())
-    np.save(f"{out}/label.npy", graph.ndata["label"].numpy())
-    if "weight" in graph.edata:
-        np.save(f"{out}/edge_weight.npy", graph.edata["weight"].numpy())
-    for mask, name in ("train_mask", "train"), ("val_mask", "valid"), ("test_mask", "test"):
-        if mask in graph.ndata:
-            np.save(f"{out}/{name}.npy", np.flatnonzero(graph.ndata[mask].numpy()))
+    np.save(f"{out}/feat.npy", feat)
+    np.save(f"{out}/label.npy", nodes["label"].numpy())
+    if "weight" in edges:
+        np.save(f"{out}/edge_weight.npy", edges["weight"].numpy())
+    for name, ids in splits.items():
+        np.save(f"{out}/{name}.npy", ids)
+    left = [key for key in nodes if key not in {"feat", "label", *MASKS}] + [key for key in edges if key != "weight"]
+    if left:
+        print(f"export_dgl: not exported: {', '.join(left)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
 """DGL and PyTorch Geometric, by stand-ins: the scripts use nothing but what these have."""
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -64,6 +66,33 @@ def test_export_without_labels():
     assert "no label.npy" in run("import", "npy", "exported", "again").stderr
 
 
+def what_is_not_exported(export_pyg, export_dgl, g):
+    """Masks that are none of the nodes are refused by name; other attributes are named on stderr."""
+    mask = np.arange(g["n"]) % 3 == 0
+    pyg = {"edge_index": Tensor(np.stack([g["src"], g["dst"]])), "x": Tensor(g["feat"]), "y": Tensor(g["label"])}
+    nodes = {"feat": Tensor(g["feat"]), "label": Tensor(g["label"])}
+
+    def dgl(more, edata):
+        return Bag(edges=lambda order: (Tensor(g["src"]), Tensor(g["dst"])), ndata=nodes | more, edata=edata)
+    for wrong in np.stack([mask, mask], 1), mask[1:], mask + 0.5:
+        for name in "train_mask", "val_mask", "test_mask":
+            for export, graph in (export_pyg.export, Bag(**pyg, **{name: Tensor(wrong)})), (export_dgl.export, dgl({name: Tensor(wrong)}, {})):
+                try:
+                    export(graph, "refused")
+                except ValueError as error:
+                    assert str(error).startswith(f"{name}: ") and "choose one" in str(error), error
+                else:
+                    raise AssertionError(name)
+                assert not os.path.exists("refused")
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        export_pyg.export(Bag(**pyg, train_mask=Tensor(mask.astype(np.uint8)), edge_attr=Tensor(mask), pos=Tensor(mask), num_nodes=g["n"], of_none=None), "more-pyg")
+        export_dgl.export(dgl({"train_mask": Tensor(mask), "pos": Tensor(mask)}, {"time": Tensor(mask)}), "more-dgl")
+    assert said.getvalue() == "export_pyg: not exported: edge_attr, pos\nexport_dgl: not exported: pos, time\n", said.getvalue()
+    for name in "more-pyg", "more-dgl":
+        assert np.array_equal(np.load(f"{name}/train.npy"), np.flatnonzero(mask))
+
+
 def test_exporters():
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "examples"))
     import export_dgl
@@ -84,5 +113,6 @@ def test_exporters():
         got = imported("npy", name)
         same_graph(got, csc(g["src"], g["dst"], g["n"], weight), True)
         same_nodes(got, g, g["label"])
+    what_is_not_exported(export_pyg, export_dgl, g)
     mag240m_splits.save({"train": [1, 2], "valid": [3], "test-dev": [4], "test-challenge": [5]}, ".")
     assert [np.load(f"{s}.npy").tolist() for s in ("train", "valid", "test")] == [[1, 2], [3], [4]]
