@@ -87,7 +87,7 @@ def as_float32(chunks, name, least_dims=1):
             most, kind = difference, chunk.dtype
         yield chunk
     if most > 0:
-        warn(f"{name}: {kind} is stored as float32; the largest difference is {most:.6g}")
+        warn(f"{name}: outgrow.write stores {kind} as float32; the largest difference is {most:.6g}")
 
 
 def unchanged(chunks, name):

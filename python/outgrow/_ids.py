@@ -24,7 +24,7 @@ def check_range(ids, name, n, within=""):
     if ids.size and not 0 <= ids.min() <= ids.max() < n:
         wrong = ids[(ids < 0) | (ids >= n)][0]
         raise OptionError(f"{name}: not all of 0 .. {n - 1}: {int(wrong)} is among them", f"give ids within {within or 'the graph'}")
-    return ids.astype(np.int64, copy=False)
+    return np.ascontiguousarray(ids, dtype=np.int64)
 
 
 def ids_of(value, name, n, within="", distinct=False):

@@ -260,7 +260,7 @@ class Loader:
         if not (split or seeds is not None):
             split = "train"
             if options.get("task") != "link" and not (num_neighbors is None and batch_size is None):
-                warn("input_nodes: left out, so the seeds are the training split, where NeighborLoader takes all nodes. "
+                warn("input_nodes: left out, so outgrow.Loader takes the training split, where NeighborLoader takes all nodes. "
                      "Give input_nodes=\"train\", shuffle=True for these seeds, input_nodes=None for all nodes")
         texts = texts_of({"fanout": fanout, "batch": batch, "memory": memory, "policy": policy, "epochs": epochs,
                           "eval_every": eval_every, **options_for(form, options)})

@@ -136,7 +136,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
         names |= {key: mask for key, mask in SPLITS.items() if given[key] is None and key in of}
         given |= {key: value for key, value in of.items() if given[key] is None}
         if unused:
-            warn(f"data: not stored: {', '.join(unused)}")
+            warn(f"data: outgrow.write does not store {', '.join(unused)}")
     if given["edge_index"] is None:
         raise OptionError("edge_index: not given", "give [2, E]: all sources, then all destinations")
     plain = of_one_type(given)

@@ -167,7 +167,7 @@ def seeds_of(**options):
 def test_whose_and_in_which_order():
     ids, train = RNG.permutation(2000)[:150], np.load("graph/train.npy")
     mask = np.isin(np.arange(2000), ids)
-    for given, wanted in (ids, ids), (ids.tolist(), ids), (ids.astype(np.uint16), ids), (mask, np.sort(ids)), ("train", train), (None, np.arange(2000)):
+    for given, wanted in (ids, ids), (ids.tolist(), ids), (ids.astype(np.uint16), ids), (ids.astype(">i8"), ids), (np.stack([ids, ids], 1)[:, 0], ids), (mask, np.sort(ids)), ("train", train), (None, np.arange(2000)):
         same("in order", seeds_of(input_nodes=given), wanted)
         shuffled = seeds_of(input_nodes=given, shuffle=True)
         same("all", np.sort(shuffled), np.sort(wanted))

@@ -179,17 +179,17 @@ def test_numbers_that_change_are_named():
         assert written(f"exact-{k}", x=x) == []
         same("exact", np.load(f"exact-{k}/features.npy").astype(np.float64), x.astype(np.float64))
     for k, (name, words, wrong) in enumerate((
-            ("x", "x: int64 is stored as float32; the largest difference is 60", np.where(integers == 7, 2 ** 30 + 60, integers)),
-            ("x", "x: uint64 is stored as float32; the largest difference is 240", integers.astype("u8") + np.uint64(2 ** 63 + 1)),
-            ("x", "x: int32 is stored as float32; the largest difference is 1", np.where(integers == 7, 2 ** 24 + 1, integers).astype("i4")),
-            ("x", "x: float64 is stored as float32; the largest difference is 1e-10", np.where(integers == 7, 1 + 1e-10, integers)),
-            ("x", "x: int64 is stored as float32; the largest difference is 1", iter([integers[:60], integers[60:] + 2 ** 24 + 1])),
-            ("edge_weight", "edge_weight: int64 is stored as float32; the largest difference is 1", np.arange(600) + 2 ** 24),
-            ("edge_weight", "edge_weight: float64 is stored as float32; the largest difference is 1e-10", np.full(600, 1 + 1e-10)))):
+            ("x", "x: outgrow.write stores int64 as float32; the largest difference is 60", np.where(integers == 7, 2 ** 30 + 60, integers)),
+            ("x", "x: outgrow.write stores uint64 as float32; the largest difference is 240", integers.astype("u8") + np.uint64(2 ** 63 + 1)),
+            ("x", "x: outgrow.write stores int32 as float32; the largest difference is 1", np.where(integers == 7, 2 ** 24 + 1, integers).astype("i4")),
+            ("x", "x: outgrow.write stores float64 as float32; the largest difference is 1e-10", np.where(integers == 7, 1 + 1e-10, integers)),
+            ("x", "x: outgrow.write stores int64 as float32; the largest difference is 1", iter([integers[:60], integers[60:] + 2 ** 24 + 1])),
+            ("edge_weight", "edge_weight: outgrow.write stores int64 as float32; the largest difference is 1", np.arange(600) + 2 ** 24),
+            ("edge_weight", "edge_weight: outgrow.write stores float64 as float32; the largest difference is 1e-10", np.full(600, 1 + 1e-10)))):
         said, = written(f"change-{k}", **{name: wrong})
         assert said == words, said
     said, = written("change-y", y=np.full(120, 1 + 1e-10), regression=True)
-    assert said.startswith("y: float64 is stored as float32; the largest difference is 1e-10")
+    assert said.startswith("y: outgrow.write stores float64 as float32; the largest difference is 1e-10")
     assert written("exact-y", y=np.arange(120.0) / 4, regression=True) == written("classes", y=(np.arange(120) % 3).astype(">f8")) == []
     assert written("asked", x=halves + 1e-9, feature_dtype="f16") == []
     with raises(outgrow.OptionError, "x: int64 behind int32", "one type"):
@@ -209,7 +209,7 @@ def test_what_of_data_is_not_stored_is_named():
     more = {"edge_attr": torch.ones(600, 2), "edge_time": torch.arange(600), "edge_label": torch.ones(600), "pos": torch.ones(120, 3), "name": "a", "of_graph": 3}
     assert warned(lambda: outgrow.write("data-used", Data(**given, train_mask=mask, val_mask=~mask, edge_weight=torch.ones(600), num_nodes=120))) == []
     said, = warned(lambda: outgrow.write("data-more", Data(**given, **more)))
-    assert said.startswith("data: not stored: ") and all(name in said for name in more)
+    assert said.startswith("data: outgrow.write does not store ") and all(name in said for name in more)
     for attribute, word, wrong in (("train_mask", "a mask [120, 2]", torch.stack([mask, mask], 1)), ("val_mask", "a mask [60]", mask[:60]),
                                    ("test_mask", "neither", mask.float())):
         with raises(outgrow.OptionError, f"{attribute}: ", word):
@@ -224,7 +224,7 @@ def test_what_of_data_is_not_stored_is_named():
     typed["b"].num_nodes, typed["b"].time = 10, torch.arange(10)
     typed["a", "to", "b"].edge_index, typed["a", "to", "b"].edge_attr = torch.tensor([[0, 1], [2, 3]]), torch.ones(2)
     said, = warned(lambda: outgrow.write("hetero-more", typed))
-    assert said == "data: not stored: version, a.pos, b.time, a__to__b.edge_attr", said
+    assert said == "data: outgrow.write does not store version, a.pos, b.time, a__to__b.edge_attr", said
     typed["a"].val_mask = mask.float()
     with raises(outgrow.OptionError, "val_mask of a: ", "neither"):
         outgrow.write("refused", typed)
