@@ -81,6 +81,23 @@ enum og_loss_kind {
     OG_LOSS_MAE,
     OG_LOSS_HUBER,
 };
+/* Which figure of validation chooses the best epoch; auto: the task's own. */
+enum og_best_kind {
+    OG_BEST_AUTO,
+    OG_BEST_LOSS,
+    OG_BEST_ACC,
+    OG_BEST_F1,
+    OG_BEST_MICRO_F1,
+    OG_BEST_AUC,
+    OG_BEST_AP,
+    OG_BEST_MRR,
+    OG_BEST_HITS_1,
+    OG_BEST_HITS_3,
+    OG_BEST_HITS_10,
+    OG_BEST_MSE,
+    OG_BEST_MAE,
+    OG_BEST_R2,
+};
 enum og_negative_kind { OG_NEGATIVE_UNIFORM, OG_NEGATIVE_BATCH };
 enum og_optimizer_kind { OG_OPTIMIZER_ADAM, OG_OPTIMIZER_SGD };
 enum og_device_kind { OG_DEVICE_CPU, OG_DEVICE_VIRTUAL, OG_DEVICE_CUDA };
@@ -180,6 +197,7 @@ struct og_options {
     int64_t seed;
     bool no_shuffle;
     int eval_every;     /* epochs; 0 = never */
+    int best_by;        /* enum og_best_kind */
     int resample_every; /* epochs that train on the same batches, in another order */
     int pack_dtype;     /* enum og_pack_dtype_kind: of rows in memory and in packs */
     /* resources: these move bytes, never values */

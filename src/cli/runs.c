@@ -53,8 +53,8 @@ static json_t *metrics_of(const json_t *summaries, const char *part)
 
 static json_t *sum_up(const struct invocation *in, const json_t *summaries, const json_t *folders)
 {
-    static const char *const keys[] = {"test_acc", "valid_acc", "best_epoch", "seconds",
-                                       "peak_rss_bytes"};
+    static const char *const keys[] = {"test_acc",   "valid_acc", "best_epoch",
+                                       "best_value", "seconds",   "peak_rss_bytes"};
     const json_t *first = json_array_get(summaries, 0);
     json_t *root =
         json_pack("{s:s, s:O, s:i, s:I, s:O, s:O}", "version", og_version(), "dataset",
@@ -63,6 +63,7 @@ static json_t *sum_up(const struct invocation *in, const json_t *summaries, cons
                   json_object_get(first, "parameters"));
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         json_object_set_new(root, keys[i], spread_of(summaries, NULL, keys[i]));
+    json_object_set(root, "best_by", json_object_get(first, "best_by"));
     json_object_set_new(root, "valid_metrics", metrics_of(summaries, "valid_metrics"));
     json_object_set_new(root, "test_metrics", metrics_of(summaries, "test_metrics"));
     return root;

@@ -399,14 +399,31 @@ static void show_metrics(const char *label, const json_t *metrics)
     putchar('\n');
 }
 
+/* "4, by auc 0.9184": what was kept, and why. */
+static void show_best(const json_t *root)
+{
+    const json_t *epoch = json_object_get(root, "best_epoch");
+    const json_t *value = json_object_get(root, "best_value");
+    if (!json_is_integer(epoch))
+        return;
+    printf("best epoch      %d, by %s", (int)json_integer_value(epoch),
+           json_string_value(json_object_get(root, "best_by")));
+    if (json_is_number(value))
+        printf(" %.4f", json_number_value(value));
+    putchar('\n');
+}
+
 /* Tasks that have an accuracy show it, the others all that they are measured by. */
 static void show_accuracy(const json_t *root)
 {
+    const char *by = json_string_value(json_object_get(root, "best_by"));
+    const bool by_acc = by && strcmp(by, "acc") == 0;
     char text[SHOWN_MAX];
     const json_t *metrics = json_object_get(root, "test_metrics");
     if (json_is_object(metrics) && !json_object_get(metrics, "acc")) {
         show_metrics("test", metrics);
         show_metrics("validation", json_object_get(root, "valid_metrics"));
+        show_best(root);
         return;
     }
     const json_t *test = json_object_get(root, "test_acc");
@@ -414,8 +431,10 @@ static void show_accuracy(const json_t *root)
         printf("test accuracy   %s\n", show_value(text, "test_acc", test));
     const json_t *valid = json_object_get(root, "valid_acc");
     if (json_is_number(valid))
-        printf("validation      %s, best at epoch %d\n", show_value(text, "valid_acc", valid),
-               (int)number(root, "best_epoch"));
+        printf(by_acc ? "validation      %s, best at epoch %d\n" : "validation      %s\n",
+               show_value(text, "valid_acc", valid), (int)number(root, "best_epoch"));
+    if (!by_acc)
+        show_best(root);
 }
 
 void show_training(const json_t *root)

@@ -61,6 +61,12 @@ double og__ap(const struct og_metrics *m, const struct og_ranking *areas)
     return areas->ap;
 }
 
+double og__f1(const struct og_metrics *m, const struct og_ranking *areas)
+{
+    (void)m;
+    return areas->f1;
+}
+
 const char *og__metrics_undefined(const struct og_metrics *m)
 {
     if (!isfinite(m->loss_sum))

@@ -72,7 +72,7 @@ bool og__task_takes(int kind, const char *option);
 
 /* All tasks, and all losses but that of a task which has no choice, which is the first, "auto";
  * end with NULL. */
-extern const char *const og__task_words[], *const og__loss_words[];
+extern const char *const og__task_words[], *const og__loss_words[], *const og__best_words[];
 bool og__is_task(int kind);
 /* The task's own loss where *loss is OG_LOSS_AUTO; -EINVAL: it takes no such loss. */
 OG_MUST_CHECK int og__loss_settle(int task, int *loss, struct og_err *err);
@@ -249,9 +249,11 @@ OG_MUST_CHECK int og__model_update(struct og_model *m, double lr, double weight_
 /* ---- ranking scores ---- */
 
 /* Area under the ROC curve, ties counting half, and average precision (the sum over thresholds of
- * precision times the recall gained). Sorts both; NAN where either is empty or has a NaN. */
+ * precision times the recall gained): NAN where either list is empty. F1 of the positive, where
+ * scores above 0 are called so: 0 where no score is positive and none is called so. All are NAN
+ * where a score is NaN. Sorts both. */
 struct og_ranking {
-    double auc, ap;
+    double auc, ap, f1;
 };
 struct og_ranking og__rank_scores(float *positive, size_t n_positive, float *negative,
                                   size_t n_negative);

@@ -50,12 +50,30 @@ static bool any_nan(const float *x, size_t n)
     return any;
 }
 
+static size_t count_above(const float *x, size_t n)
+{
+    size_t above = 0;
+    for (size_t i = 0; i < n; i++)
+        above += x[i] > 0;
+    return above;
+}
+
+static double f1_above(const float *positive, size_t n_positive, const float *negative,
+                       size_t n_negative)
+{
+    const size_t right = count_above(positive, n_positive);
+    const size_t all = right + count_above(negative, n_negative) + n_positive;
+    return all > 0 ? 2 * (double)right / (double)all : 0;
+}
+
 struct og_ranking og__rank_scores(float *positive, size_t n_positive, float *negative,
                                   size_t n_negative)
 {
-    struct og_ranking r = {NAN, NAN};
-    if (n_positive == 0 || n_negative == 0 || any_nan(positive, n_positive) ||
-        any_nan(negative, n_negative))
+    struct og_ranking r = {NAN, NAN, NAN};
+    if (any_nan(positive, n_positive) || any_nan(negative, n_negative))
+        return r;
+    r.f1 = f1_above(positive, n_positive, negative, n_negative);
+    if (n_positive == 0 || n_negative == 0)
         return r;
     sort_descending(positive, n_positive);
     sort_descending(negative, n_negative);

@@ -46,9 +46,10 @@ static double hits_10(const struct og_metrics *sum, const struct og_ranking *are
 }
 
 static const struct og_figure figures[] = {
-    {"auc", og__auc, true},    {"ap", og__ap, true},      {"mrr", mrr, false},
-    {"hits@1", hits_1, false}, {"hits@3", hits_3, false}, {"hits@10", hits_10, false},
-    {NULL, NULL, false},
+    {OG_BEST_AUC, og__auc, true},    {OG_BEST_AP, og__ap, true},
+    {OG_BEST_MRR, mrr, false},       {OG_BEST_HITS_1, hits_1, false},
+    {OG_BEST_HITS_3, hits_3, false}, {OG_BEST_HITS_10, hits_10, false},
+    {OG_BEST_AUTO, NULL, false},
 };
 
 /* Each edge, and a negative. */
@@ -74,6 +75,7 @@ const struct og_task og__task_link = {
     .loss = OG_LOSS_BCE,
     .parameters = parameters,
     .chief = chief,
+    .best = OG_BEST_AUC,
     .figures = figures,
     .n_scores = two_each,
     .score_width = 1,

@@ -16,8 +16,11 @@ static double accuracy(const struct og_metrics *sum, const struct og_ranking *ar
     return sum->counted ? (double)sum->correct / (double)sum->counted : 0;
 }
 
-static const struct og_figure of_classes[] = {
-    {"acc", accuracy, false}, {"auc", og__auc, true}, {"ap", og__ap, true}, {NULL, NULL, false}};
+static const struct og_figure of_classes[] = {{OG_BEST_ACC, accuracy, false},
+                                              {OG_BEST_F1, og__f1, true},
+                                              {OG_BEST_AUC, og__auc, true},
+                                              {OG_BEST_AP, og__ap, true},
+                                              {OG_BEST_AUTO, NULL, false}};
 
 static size_t of_two_classes(int n_classes, size_t n)
 {
@@ -49,10 +52,10 @@ static double micro_f1(const struct og_metrics *sum, const struct og_ranking *ar
     return all > 0 ? right / all : 0;
 }
 
-static const struct og_figure of_labels[] = {{"micro_f1", micro_f1, false},
-                                             {"auc", og__auc, true},
-                                             {"ap", og__ap, true},
-                                             {NULL, NULL, false}};
+static const struct og_figure of_labels[] = {{OG_BEST_MICRO_F1, micro_f1, false},
+                                             {OG_BEST_AUC, og__auc, true},
+                                             {OG_BEST_AP, og__ap, true},
+                                             {OG_BEST_AUTO, NULL, false}};
 
 static size_t of_all(int n_classes, size_t n)
 {
@@ -70,6 +73,7 @@ static const struct og_task labels = {
     .of_values = OG_TASK_REGRESSION,
     .rows = by_sigmoid,
     .chief = micro_f1,
+    .best = OG_BEST_MICRO_F1,
     .figures = of_labels,
     .n_scores = of_all,
     .score_width = 1,
@@ -82,6 +86,7 @@ const struct og_task og__task_node = {
     .of_values = OG_TASK_REGRESSION,
     .rows = by_softmax,
     .chief = accuracy,
+    .best = OG_BEST_ACC,
     .figures = of_classes,
     .n_scores = of_two_classes,
     .score_width = 2,

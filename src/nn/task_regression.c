@@ -26,8 +26,10 @@ static double r2(const struct og_metrics *sum, const struct og_ranking *areas)
     return og__metrics_r2(sum);
 }
 
-static const struct og_figure figures[] = {
-    {"mse", mse, false}, {"mae", mae, false}, {"r2", r2, false}, {NULL, NULL, false}};
+static const struct og_figure figures[] = {{OG_BEST_MSE, mse, false},
+                                           {OG_BEST_MAE, mae, false},
+                                           {OG_BEST_R2, r2, false},
+                                           {OG_BEST_AUTO, NULL, false}};
 
 const struct og_task og__task_regression = {
     .targets = OG__OF_VALUES,
@@ -35,5 +37,6 @@ const struct og_task og__task_regression = {
     .loss = OG_LOSS_MSE,
     .rows = rows,
     .chief = r2,
+    .best = OG_BEST_R2,
     .figures = figures,
 };

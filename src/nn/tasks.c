@@ -11,6 +11,21 @@ static const struct og_task *const tasks[] = {OG__TASKS(POINTER)};
 static const struct og_loss_ops *const losses[] = {OG__LOSSES(LOSS_POINTER)};
 const char *const og__task_words[] = {OG__TASKS(WORD) NULL};
 const char *const og__loss_words[] = {[OG_LOSS_AUTO] = "auto", OG__LOSSES(LOSS_WORD) NULL};
+const char *const og__best_words[] = {[OG_BEST_AUTO] = "auto",
+                                      [OG_BEST_LOSS] = "loss",
+                                      [OG_BEST_ACC] = "acc",
+                                      [OG_BEST_F1] = "f1",
+                                      [OG_BEST_MICRO_F1] = "micro_f1",
+                                      [OG_BEST_AUC] = "auc",
+                                      [OG_BEST_AP] = "ap",
+                                      [OG_BEST_MRR] = "mrr",
+                                      [OG_BEST_HITS_1] = "hits@1",
+                                      [OG_BEST_HITS_3] = "hits@3",
+                                      [OG_BEST_HITS_10] = "hits@10",
+                                      [OG_BEST_MSE] = "mse",
+                                      [OG_BEST_MAE] = "mae",
+                                      [OG_BEST_R2] = "r2",
+                                      NULL};
 
 /* ==== tasks ==== */
 
@@ -41,6 +56,50 @@ bool og__task_takes(int kind, const char *option)
         if (strcmp(*p, option) == 0)
             return true;
     return false;
+}
+
+/* ==== the best epoch ==== */
+
+bool og__keeps_scores(const struct og_model_config *c)
+{
+    const struct og_task *task = og__task_of(c);
+    return task->n_scores && task->n_scores(c->n_classes, 1) > 0;
+}
+
+static bool measures(const struct og_model_config *c, int kind)
+{
+    const struct og_figure *f = og__task_of(c)->figures;
+    while (f->kind != OG_BEST_AUTO && f->kind != kind)
+        f++;
+    return kind == OG_BEST_LOSS ||
+           (f->kind != OG_BEST_AUTO && (!f->of_areas || og__keeps_scores(c)));
+}
+
+int og__best_of(const struct og_model_config *c, int best_by)
+{
+    if (best_by == OG_BEST_AUTO)
+        return og__task_of(c)->best;
+    const bool named_so = best_by == OG_BEST_F1 && !measures(c, OG_BEST_F1);
+    return named_so && measures(c, OG_BEST_MICRO_F1) ? OG_BEST_MICRO_F1 : best_by;
+}
+
+int og__best_check(const struct og_model_config *c, int best_by, struct og_err *err)
+{
+    char hint[128] = "validation has";
+    size_t used = strlen(hint);
+    if (measures(c, og__best_of(c, best_by)))
+        return 0;
+    for (int kind = OG_BEST_LOSS; og__best_words[kind] && used < sizeof(hint); kind++)
+        if (measures(c, kind))
+            used += (size_t)snprintf(hint + used, sizeof(hint) - used, "%s %s",
+                                     kind == OG_BEST_LOSS ? "" : ",", og__best_words[kind]);
+    return og__fail(err, -EINVAL, hint, "--best-by %s: not measured of this task and its labels",
+                    og__best_words[best_by]);
+}
+
+bool og__best_is_less(int kind)
+{
+    return kind == OG_BEST_LOSS || kind == OG_BEST_MSE || kind == OG_BEST_MAE;
 }
 
 /* ==== losses ==== */

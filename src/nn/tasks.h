@@ -31,10 +31,10 @@ enum og__targets {
     OG__OF_PAIRS,   /* a struct og_pairs: edges, and pairs without one */
 };
 
-/* A number that a task is measured by. areas: of the scores of a pass, NULL where none were kept;
- * then a figure `of_areas` is left out. */
+/* A number that a task is measured by, named og__best_words[kind]. areas: of the scores of a pass,
+ * NULL where none were kept; then a figure `of_areas` is left out. */
 struct og_figure {
-    const char *name;
+    int kind; /* enum og_best_kind */
     double (*of)(const struct og_metrics *sum, const struct og_ranking *areas);
     bool of_areas;
 };
@@ -51,9 +51,10 @@ struct og_task {
     /* Loss of rows of logits, by `loss` of its own; not of pairs. */
     int (*rows)(const struct og_nn_ops *ops, struct og_nn_backend *be, int loss,
                 const struct og_loss *op, struct og_err *err);
-    /* One number, the more the better: by it the best epoch is chosen. */
+    /* One number, the more the better; without areas something like it. */
     double (*chief)(const struct og_metrics *sum, const struct og_ranking *areas);
-    const struct og_figure *figures; /* beside the loss; ends with a NULL name */
+    int best; /* enum og_best_kind: the figure that chief is, by which the best epoch is chosen */
+    const struct og_figure *figures; /* beside the loss; ends with OG_BEST_AUTO */
     /* Scores that areas are made of: so many of n items (rows, or edges) of an output C wide, each
      * of `score_width` numbers; NULL: none. */
     size_t (*n_scores)(int n_classes, size_t n);
@@ -64,6 +65,7 @@ struct og_task {
 /* Figures of several tasks. */
 double og__auc(const struct og_metrics *m, const struct og_ranking *areas);
 double og__ap(const struct og_metrics *m, const struct og_ranking *areas);
+double og__f1(const struct og_metrics *m, const struct og_ranking *areas);
 
 #define OG__TASK_DECLARED(NAME, name) extern const struct og_task og__task_##name;
 OG__TASKS(OG__TASK_DECLARED)
@@ -77,6 +79,17 @@ static inline bool og__of_pairs(const struct og_model_config *c)
 }
 /* The kind of task that `kind` is where labels are values, or are not. */
 int og__task_by_labels(int kind, bool values);
+
+/* ---- the best epoch ---- */
+
+/* Are scores of a pass kept, so that figures of areas are known? */
+bool og__keeps_scores(const struct og_model_config *c);
+/* Which figure --best-by means for the task: its own for auto, and f1 is whichever F1 it has. */
+int og__best_of(const struct og_model_config *c, int best_by);
+/* -EINVAL, with those that the task has, where it has no such figure. */
+OG_MUST_CHECK int og__best_check(const struct og_model_config *c, int best_by, struct og_err *err);
+/* Is less of it better? */
+bool og__best_is_less(int kind);
 
 /* ---- losses ---- */
 

@@ -1,8 +1,10 @@
 #include "run/rounds.h"
 
+#include "nn/tasks.h"
 #include "train/exchange.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 static const char *const stages[OG__SPLITS] = {"train", "valid", "test"};
@@ -87,15 +89,32 @@ out:
     return rc;
 }
 
+/* The more the better; what no score tells is worse than all. */
+static double worth(double value, int kind)
+{
+    if (isnan(value))
+        return -INFINITY;
+    return og__best_is_less(kind) ? -value : value;
+}
+
+static double best_so_far(const struct og_train_state *state, int kind)
+{
+    const json_t *metrics = json_object_get(og__train_state_best(state), "valid_metrics");
+    const json_t *value = json_object_get(metrics, og__best_words[kind]);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
 /* Is the model that was just evaluated better than the best so far? Of two that measure the same
  * the one with the smaller validation loss is: where classes are rare many epochs tie. */
-static bool is_better(const struct og_train_state *state, double chief)
+static bool is_better(const struct og_trainer *t)
 {
-    const json_t *row = json_array_get(state->epochs, state->best_epoch - 1);
-    const json_t *loss = json_object_get(json_object_get(row, "valid_metrics"), "loss");
-    if (state->best_epoch == 0 || chief > state->best_valid)
+    const struct og_train_state *state = &t->state;
+    const int kind = og__best_of(&t->s->facts.shape, t->s->config.opt.best_by);
+    const double now = worth(og__scores_figure(&t->scores, &state->valid, kind), kind);
+    const double before = worth(best_so_far(state, kind), kind);
+    if (state->best_epoch == 0 || now > before)
         return true;
-    return chief == state->best_valid && og__metrics_loss(&state->valid) < json_number_value(loss);
+    return now == before && og__metrics_loss(&state->valid) < best_so_far(state, OG_BEST_LOSS);
 }
 
 static int end_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
@@ -103,11 +122,9 @@ static int end_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
     struct og_session *s = t->s;
     struct og_train_state *state = &t->state;
     og__scores_rank(&t->scores);
-    double acc = og__scores_chief(&t->scores, &state->valid);
     int rc;
     OG_TRY(og__run_check_params(t, err));
-    if (og__schedule_evaluates(&s->facts.schedule, epoch) && is_better(state, acc)) {
-        state->best_valid = acc;
+    if (og__schedule_evaluates(&s->facts.schedule, epoch) && is_better(t)) {
         state->best_epoch = epoch;
         OG_TRY(og__model_fetch_values(s->learner.model, t->best, err));
         OG_TRY(og__run_write_best(t, err));

@@ -257,7 +257,6 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     t->whole = og__schedule_whole(&s->facts.schedule);
     t->goes_on =
         (struct og_resumable){&s->config.opt, s->facts.ds, &t->whole, s->learner.model, &t->steps};
-    t->state.best_valid = -1;
     t->state.epochs = json_array();
     t->n_values = og__model_values(s->learner.model);
     t->labels = og__alloc(s->budget, og__targets_bytes(&s->facts), "batches", err);

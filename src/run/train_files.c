@@ -1,6 +1,7 @@
 /* The files of a run, and what they say of it. */
 #include "run/trainer.h"
 
+#include "nn/tasks.h"
 #include "run/plan_json.h"
 #include "train/idle.h"
 #include "train/options.h"
@@ -213,12 +214,24 @@ static json_t *mean_json(double seconds, uint64_t n)
     return n > 0 ? json_real(seconds / (double)n) : json_null();
 }
 
-/* As the epoch's row has them. */
-static json_t *best_metrics(const struct og_train_state *state)
+/* As the best epoch's row has it. */
+static json_t *of_best(const struct og_train_state *state, const char *key)
 {
-    json_t *row = json_array_get(state->epochs, state->best_epoch - 1);
-    json_t *metrics = state->best_epoch ? json_object_get(row, "valid_metrics") : NULL;
-    return metrics ? json_incref(metrics) : json_null();
+    json_t *value = json_object_get(og__train_state_best(state), key);
+    return value ? json_incref(value) : json_null();
+}
+
+/* By which figure it was chosen. */
+static const char *best_by(const struct og_trainer *t)
+{
+    return og__best_words[og__best_of(&t->s->facts.shape, t->s->config.opt.best_by)];
+}
+
+static json_t *best_value(const struct og_trainer *t)
+{
+    const json_t *metrics = json_object_get(og__train_state_best(&t->state), "valid_metrics");
+    json_t *value = json_object_get(metrics, best_by(t));
+    return value ? json_incref(value) : json_null();
 }
 
 /* What each executor did, in this process; null where the model itself trains. */
@@ -269,16 +282,18 @@ int og__run_write_summary(struct og_trainer *t, const struct og_test_result *tes
 {
     struct og_session *s = t->s;
     const struct og_train_state *state = &t->state;
-    bool evaluated = state->best_epoch > 0;
     json_t *root = json_pack(
-        "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f s:o s:o s:o}",
+        "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:o s:s s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f s:o "
+        "s:o "
+        "s:o}",
         "version", og_version(), "dataset", s->facts.ds->name, "run", t->dir.path, "parameters",
         (json_int_t)og__model_trained(og__model_config(s->learner.model)), "config",
         og__options_json(&s->config.opt), "seed", (json_int_t)s->config.opt.seed, "plan",
         og__session_plan_json(s), "prepare", og__prepare_counters_json(&s->prepare), "epochs",
-        state->epochs, "best_epoch", evaluated ? json_integer(state->best_epoch) : json_null(),
-        "valid_acc", evaluated ? og__json_real(state->best_valid) : json_null(), "test_acc",
-        test->acc, "valid_metrics", best_metrics(state), "test_metrics", test->metrics,
+        state->epochs, "best_epoch",
+        state->best_epoch ? json_integer(state->best_epoch) : json_null(), "best_by", best_by(t),
+        "best_value", best_value(t), "valid_acc", of_best(state, "valid_acc"), "test_acc",
+        test->acc, "valid_metrics", of_best(state, "valid_metrics"), "test_metrics", test->metrics,
         "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
         (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit, "io",
         og__data_path_engine(&s->path), "seconds", og__run_seconds(t), "executors",

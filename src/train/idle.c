@@ -51,6 +51,21 @@ static bool chooses_epochs(const struct og_premises *p)
     return p->config->opt.epochs > 1 || p->config->opt.eval_every == 0;
 }
 
+static bool validates(const struct og_premises *p)
+{
+    return p->facts->schedule.n_seeds[OG__VALID] > 0;
+}
+
+/* Else there is one epoch to choose from, or none. */
+static bool validates_twice(const struct og_premises *p)
+{
+    const struct og_schedule *s = &p->facts->schedule;
+    uint32_t n = 0;
+    for (uint32_t epoch = 1; n < 2 && epoch <= (uint32_t)s->epochs; epoch++)
+        n += og__schedule_evaluates(s, epoch);
+    return n > 1;
+}
+
 static bool has_relations(const struct og_premises *p)
 {
     return p->facts->typed;
@@ -137,6 +152,10 @@ static const struct need needs[] = {
     {MODEL, "dropout", "layers", NULL, hides, NULL, "there is no hidden layer"},
     {MODEL, "embedding", "model", NULL, has_trained_rows, NULL, "all nodes have features"},
     {MODEL, "eval-every", "epochs", NULL, chooses_epochs, NULL, "the last epoch is always validated"},
+
+    {MODEL, "best-by", NULL, NULL, validates, NULL, "there are no validation nodes or edges"},
+    {MODEL, "best-by", "eval-every", NULL, validates_twice, NULL,
+     "fewer than two epochs are validated"},
 
     {0, "walk-restart", "walk-length", NULL, steps_again, NULL, "the first step is always taken"},
     {0, "fanout", "sampler", NULL, counts_hops, NULL,

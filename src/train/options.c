@@ -183,6 +183,11 @@ static const struct og_option table[] = {
     {"eval-every", "EPOCHS", "1", numbers, NUMBERS,
      "epochs between validations; 0 = never",
      NULL, OG_OPTION_INT, FIELD(eval_every), 0, 1 << 24, ALL},
+    {"best-by", "FIGURE", "auto", numbers, NUMBERS,
+     "figure of validation that chooses the best epoch, of which best.safetensors has the model; of "
+     "epochs that tie the one with the smallest validation loss; auto = acc of classes, micro_f1 of "
+     "several labels, r2 of values, auc of links; f1 is of class 1 of two classes, or micro_f1",
+     og__best_words, OG_OPTION_CHOICE, FIELD(best_by), 0, 0, ALL},
     {"resample-every", "EPOCHS", "1", sampling, NUMBERS,
      "epochs that train on the same sampled batches, each in an order of its own",
      NULL, OG_OPTION_INT, FIELD(resample_every), 1, 1 << 24, ALL},

@@ -82,6 +82,16 @@ double og__scores_chief(const struct og_scores *c, const struct og_metrics *sum)
     return og__task_of(&c->facts->shape)->chief(sum, &c->ranking);
 }
 
+double og__scores_figure(const struct og_scores *c, const struct og_metrics *sum, int kind)
+{
+    const struct og_figure *f = og__task_of(&c->facts->shape)->figures;
+    if (kind == OG_BEST_LOSS)
+        return og__metrics_loss(sum);
+    while (f->kind != kind)
+        f++;
+    return f->of(sum, &c->ranking);
+}
+
 static json_t *with(json_t *object, const char *key, double value)
 {
     return og__json_with(object, key, og__json_real(value));
@@ -91,9 +101,9 @@ static json_t *figures(const struct og_task *task, const struct og_metrics *sum,
                        const struct og_ranking *areas)
 {
     json_t *object = with(json_object(), "loss", og__metrics_loss(sum));
-    for (const struct og_figure *f = task->figures; f->name; f++)
+    for (const struct og_figure *f = task->figures; f->kind != OG_BEST_AUTO; f++)
         if (areas || !f->of_areas)
-            object = with(object, f->name, f->of(sum, areas));
+            object = with(object, og__best_words[f->kind], f->of(sum, areas));
     return object;
 }
 
@@ -105,7 +115,5 @@ json_t *og__metrics_json(const struct og_model_config *config, const struct og_m
 json_t *og__scores_json(const struct og_scores *c, const struct og_metrics *sum)
 {
     const struct og_model_config *config = &c->facts->shape;
-    const struct og_task *task = og__task_of(config);
-    const bool ranks = task->n_scores && task->n_scores(config->n_classes, 1) > 0;
-    return figures(task, sum, ranks ? &c->ranking : NULL);
+    return figures(og__task_of(config), sum, og__keeps_scores(config) ? &c->ranking : NULL);
 }

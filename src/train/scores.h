@@ -1,6 +1,6 @@
 /* How well a model does on a split that was held out: what its task is measured by.
  *
- *   classes   acc; auc, ap of class 1 where there are two
+ *   classes   acc; f1, auc, ap of class 1 where there are two
  *   labels    micro_f1, auc, ap over all (node, class)
  *   values    mse, mae, r2
  *   links     auc, ap, mrr, hits@1, hits@3, hits@10
@@ -33,9 +33,10 @@ OG_MUST_CHECK int og__scores_add(struct og_scores *c, const struct og_batch *bat
 /* At the end of a pass: makes the areas. */
 void og__scores_rank(struct og_scores *c);
 
-/* One number, the more the better: the epoch in which it is highest is the best. As
- * og__metrics_acc, but the area for links. */
+/* One number, the more the better. As og__metrics_acc, but the area for links. */
 double og__scores_chief(const struct og_scores *c, const struct og_metrics *sum);
+/* A figure that the task has (og__best_check); NaN where no score tells it. */
+double og__scores_figure(const struct og_scores *c, const struct og_metrics *sum, int kind);
 /* What the sums alone tell of nodes: loss, and acc, micro_f1, or mse, mae and r2. */
 json_t *og__metrics_json(const struct og_model_config *config, const struct og_metrics *sum);
 /* All that the task is measured by. */

@@ -329,6 +329,8 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
             s->facts.shape =
                 (struct og_model_config){.types = s->facts.types, .task = s->config.opt.task};
     }
+    if (want & OG__WANT_TRAINING)
+        OG_TRY(og__best_check(&s->facts.shape, s->config.opt.best_by, err));
     og__know_splits(&s->facts, want);
     OG_TRY(og__session_schedule(s, err));
     OG_TRY(open_offline(s, want, err));

@@ -67,16 +67,21 @@ static int check_position(const struct og_schedule *schedule, const json_t *stat
                     path, schedule->epochs);
 }
 
+json_t *og__train_state_best(const struct og_train_state *s)
+{
+    return s->best_epoch ? json_array_get(s->epochs, s->best_epoch - 1) : NULL;
+}
+
 char *og__train_state_text(const struct og_train_state *s, const struct og_schedule *schedule)
 {
     json_t *counters =
         og__tier_counters_json(&s->tiers, og__epoch_counters_json(&s->counters, json_object()));
-    json_t *state = json_pack(
-        "{s:I s:o s:I s:I s:o s:o s:o s:f s:i s:f s:O}", "next_item", (json_int_t)s->next_item,
-        "position", position_json(schedule, s->next_item), "steps", (json_int_t)s->steps, "terms",
-        (json_int_t)s->terms, "counters", counters, "train", metrics_json(&s->train), "valid",
-        metrics_json(&s->valid), "best_valid", s->best_valid, "best_epoch", (int)s->best_epoch,
-        "seconds", s->seconds, "epochs", s->epochs);
+    json_t *state =
+        json_pack("{s:I s:o s:I s:I s:o s:o s:o s:i s:f s:O}", "next_item",
+                  (json_int_t)s->next_item, "position", position_json(schedule, s->next_item),
+                  "steps", (json_int_t)s->steps, "terms", (json_int_t)s->terms, "counters",
+                  counters, "train", metrics_json(&s->train), "valid", metrics_json(&s->valid),
+                  "best_epoch", (int)s->best_epoch, "seconds", s->seconds, "epochs", s->epochs);
     char *text = og__json_print(state, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(state);
     return text;
@@ -105,7 +110,6 @@ static void take(struct og_train_state *s, const json_t *state)
     s->next_item = (uint64_t)json_integer_value(json_object_get(state, "next_item"));
     s->steps = (uint64_t)json_integer_value(json_object_get(state, "steps"));
     s->terms = (uint64_t)json_integer_value(json_object_get(state, "terms"));
-    s->best_valid = json_number_value(json_object_get(state, "best_valid"));
     s->best_epoch = (uint32_t)json_integer_value(json_object_get(state, "best_epoch"));
     s->seconds = json_number_value(json_object_get(state, "seconds"));
     json_decref(s->epochs);

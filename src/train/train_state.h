@@ -14,11 +14,13 @@ struct og_train_state {
     struct og_epoch_counters counters; /* of the epoch under way */
     struct og_tier_counters tiers;     /* the same, of this process */
     struct og_metrics train, valid;
-    double best_valid; /* < 0: none yet */
-    uint32_t best_epoch;
-    double seconds; /* of the whole run so far */
-    json_t *epochs; /* rows of summary.json, owned */
+    uint32_t best_epoch; /* 0: none yet */
+    double seconds;      /* of the whole run so far */
+    json_t *epochs;      /* rows of summary.json, owned */
 };
+
+/* The row of the best epoch, not owned; NULL: there is none. */
+json_t *og__train_state_best(const struct og_train_state *s);
 
 /* JSON with 17 digits, to be freed; NULL without memory. The position is told in words that do not
  * depend on --epochs as well: a run may be made longer. */

@@ -176,6 +176,20 @@ static double area(const float *p, size_t np, const float *n, size_t nn)
     return sum / ((double)np * (double)nn);
 }
 
+/* Of precision and recall, where all above 0 are called positive. */
+static double f1_of(const float *p, size_t np, const float *n, size_t nn)
+{
+    double right = 0, called = 0;
+    for (size_t i = 0; i < np; i++)
+        right += p[i] > 0;
+    for (size_t i = 0; i < nn; i++)
+        called += n[i] > 0;
+    called += right;
+    if (right == 0)
+        return 0;
+    return 2 / (called / right + (double)np / right);
+}
+
 /* Precision at each positive's own score: the sum over thresholds, one positive at a time. */
 static double precision(const float *p, size_t np, const float *n, size_t nn)
 {
@@ -208,10 +222,12 @@ static void areas_are_those_of_all_pairs(void **state)
             struct og_ranking r = og__rank_scores(p, np, n, nn);
             assert_true(fabs(r.auc - auc) < 1e-12);
             assert_true(fabs(r.ap - ap) < 1e-12);
+            assert_true(fabs(r.f1 - f1_of(p, np, n, nn)) < 1e-12);
             free(p);
             free(n);
         }
     assert_true(isnan(og__rank_scores(NULL, 0, NULL, 0).auc));
+    assert_true(og__rank_scores(NULL, 0, NULL, 0).f1 == 0);
     float high[] = {0, 1e-40f, INFINITY, 3, -1}, low[] = {-0.0f, -1e-40f, -INFINITY, -3, 2};
     assert_true(fabs(og__rank_scores(high, 5, low, 5).auc - area(high, 5, low, 5)) < 1e-12);
 }
@@ -233,7 +249,7 @@ static void scores_that_are_no_numbers_have_no_area(void **state)
             for (size_t i = 0; which != 0 && i < nn; i += 1 + nn / 3)
                 n[i] = NAN;
             struct og_ranking r = og__rank_scores(p, np, n, nn);
-            assert_true(isnan(r.auc) && isnan(r.ap));
+            assert_true(isnan(r.auc) && isnan(r.ap) && isnan(r.f1));
             free(p);
             free(n);
         }

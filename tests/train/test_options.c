@@ -254,7 +254,7 @@ static void what_options_decide(void **state)
     }
     /* what a run must have been started with to go on */
     json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
-    assert_int_equal(json_object_size(numbers), 40);
+    assert_int_equal(json_object_size(numbers), 41);
     assert_null(json_object_get(numbers, "epochs"));
     assert_null(json_object_get(numbers, "init"));
     assert_null(json_object_get(numbers, "memory"));
@@ -454,6 +454,7 @@ static const char *const away[][2] = {
     {"seed", "9223372036854775807"},
     {"no-shuffle", "true"},
     {"eval-every", "7"},
+    {"best-by", "hits@10"},
     {"resample-every", "3"},
     {"layout", "packed"},
     {"memory", "33.3%"},

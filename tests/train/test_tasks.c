@@ -74,17 +74,58 @@ static void a_task_has_figures(void **state)
                                     .value_sum = 10,
                                     .value_squares = 30};
     const struct og_metrics none = {0};
-    const struct og_ranking areas = {.auc = 0.75, .ap = 0.5};
+    const struct og_ranking areas = {.auc = 0.75, .ap = 0.5, .f1 = 0.6};
     for (int task = 0; task < n_tasks(); task++)
         for (int multi = 0; multi < 2; multi++) {
             const struct og_model_config c = {.task = task, .multi_label = multi};
             const struct og_task *t = og__task_of(&c);
             assert_true(t->chief(&none, NULL) == 0);
             assert_true(t->chief(&some, &areas) > 0);
-            for (const struct og_figure *f = t->figures; f->name; f++)
+            for (const struct og_figure *f = t->figures; f->kind != OG_BEST_AUTO; f++)
                 assert_true(f->of(&some, &areas) > 0 && f->of(&some, &areas) < 1.5);
             assert_true(!t->n_scores || (t->score && t->score_width > 0));
         }
+}
+
+/* ==== the best epoch ==== */
+
+/* Which figures a task has for --best-by: f1 stands for its own F1, and the rest is refused with
+ * those that there are. */
+static void a_task_chooses_by_its_figures(void **state)
+{
+    (void)state;
+    static const struct {
+        struct og_model_config c;
+        int usual, f1;
+        const char *has;
+    } tasks[] = {
+        {{.task = OG_TASK_NODE, .n_classes = 2}, OG_BEST_ACC, OG_BEST_F1, "loss, acc, f1, auc, ap"},
+        {{.task = OG_TASK_NODE, .n_classes = 3}, OG_BEST_ACC, -1, "loss, acc"},
+        {{.task = OG_TASK_NODE, .n_classes = 3, .multi_label = true},
+         OG_BEST_MICRO_F1,
+         OG_BEST_MICRO_F1,
+         "loss, micro_f1, auc, ap"},
+        {{.task = OG_TASK_LINK, .n_classes = 8},
+         OG_BEST_AUC,
+         -1,
+         "loss, auc, ap, mrr, hits@1, hits@3, hits@10"},
+        {{.task = OG_TASK_REGRESSION, .n_classes = 1}, OG_BEST_R2, -1, "loss, mse, mae, r2"},
+    };
+    for (size_t i = 0; i < OG_COUNT(tasks); i++) {
+        const struct og_model_config *c = &tasks[i].c;
+        assert_int_equal(og__best_of(c, OG_BEST_AUTO), tasks[i].usual);
+        assert_int_equal(og__best_check(c, OG_BEST_AUTO, NULL), 0);
+        assert_true(tasks[i].f1 < 0 || og__best_of(c, OG_BEST_F1) == tasks[i].f1);
+        for (int kind = 1; og__best_words[kind]; kind++) {
+            struct og_err err = {0};
+            char hint[128];
+            snprintf(hint, sizeof(hint), "validation has %s", tasks[i].has);
+            if (og__best_check(c, kind, &err) == 0)
+                continue;
+            assert_string_equal(err.hint, hint);
+            assert_non_null(strstr(err.message, og__best_words[kind]));
+        }
+    }
 }
 
 /* ==== losses ==== */
@@ -173,6 +214,7 @@ int main(void)
         cmocka_unit_test(words_are_those_of_the_enums),
         cmocka_unit_test(a_task_becomes_one_of_values_where_labels_are),
         cmocka_unit_test(a_task_has_figures),
+        cmocka_unit_test(a_task_chooses_by_its_figures),
         cmocka_unit_test(a_task_takes_its_losses),
         cmocka_unit_test(slopes_of_values_are_those_of_the_loss),
         cmocka_unit_test(slopes_of_pairs_are_those_of_the_loss),
