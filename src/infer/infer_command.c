@@ -8,6 +8,7 @@
 #include "train/checkpoint.h"
 #include "train/options.h"
 #include "train/scores.h"
+#include "train/targets.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,27 +19,11 @@
 
 /* ==== opening and closing ==== */
 
-/* A model of links is as wide as its embeddings, whatever classes there are. */
-static int check_widths(const struct og_inference *f, struct og_err *err)
-{
-    const struct og_model_config *c = &f->config;
-    const char *hint = "is it a checkpoint of this dataset?";
-    bool embeds = og__task_of(c)->embeds;
-    if (c->in_dim == f->ds->dim && (embeds || c->n_classes == f->ds->n_classes))
-        return 0;
-    if (embeds)
-        return og__fail(err, -EINVAL, hint, "the checkpoint has %d features, %s has %d", c->in_dim,
-                        f->ds->path, f->ds->dim);
-    return og__fail(err, -EINVAL, hint,
-                    "the checkpoint has %d features and %d classes, %s has %d and %d", c->in_dim,
-                    c->n_classes, f->ds->path, f->ds->dim, f->ds->n_classes);
-}
-
 static int check_shape(struct og_inference *f, struct og_err *err)
 {
     if (f->config.task < 0) /* a file that does not say */
         f->config.task = og__task_by_labels(f->opt.task, f->ds->regression);
-    int rc = check_widths(f, err);
+    int rc = og__features_check(&f->config, f->ds->path, f->ds->dim, err);
     if (rc < 0)
         return rc;
     f->config.multi_label = f->ds->multi_label;
@@ -76,6 +61,7 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
         f->log = (struct og_log){f->seen->message, f->seen->arg};
     OG_TRY(og__nn_find(&f->ops, opt->device, err));
     OG_TRY(og__checkpoint_shape(checkpoint, &f->config, err));
+    OG_TRY(og__checkpoint_check_types(checkpoint, dataset, err));
     OG_TRY(settle_options(f, checkpoint, opt, err));
     OG_TRY(og__dataset_open(dataset, &f->ds, err));
     f->graph = f->ds;
@@ -254,7 +240,7 @@ static size_t waiting_bytes(const struct og_inference *f)
 }
 
 static int open_judged(struct og_inference *f, struct og_judged *j, enum og__split split,
-                       struct og_err *err)
+                       const char *name, struct og_err *err)
 {
     int rc = og__dataset_split(f->ds, split, f->budget, &j->ids, &j->n, err);
     if (rc < 0)
@@ -262,6 +248,11 @@ static int open_judged(struct og_inference *f, struct og_judged *j, enum og__spl
     if (j->n > 0)
         qsort(j->ids, (size_t)j->n, sizeof(*j->ids), by_number);
     rc = og__dataset_labels(f->ds, j->ids, j->n, f->budget, &j->labels, err);
+    if (rc < 0)
+        return rc;
+    rc = og__targets_check_split(f->ds, &f->config,
+                                 &(struct og_split){.ids = j->ids, .n = j->n, .labels = j->labels},
+                                 name, err);
     if (rc < 0)
         return rc;
     j->logits = og__alloc(f->budget, waiting_bytes(f), LABELS, err);
@@ -298,7 +289,7 @@ static int evaluate(struct og_inference *f, const char *checkpoint, enum og__spl
     const char *split = which == OG__VALID ? "valid" : "test";
     struct og_judged j = {0};
     int rc;
-    OG_TRY(open_judged(f, &j, which, err));
+    OG_TRY(open_judged(f, &j, which, split, err));
     OG_TRY(open_state(f, checkpoint, split, err));
     OG_TRY(run_layers(f, err));
     if (og__metrics_undefined(&j.metrics))
@@ -330,6 +321,7 @@ int og__whole_eval(const char *dataset, const char *checkpoint, enum og__split w
                         "leave out --full: edges are judged a batch at a time, by all neighbours "
                         "with --fanout -1",
                         "%s: a model of links", checkpoint));
+    OG_TRY(og__targets_check(f.ds, &f.config, err));
     OG_TRY(evaluate(&f, checkpoint, which, out, err));
 out:
     close_inference(&f);

@@ -138,15 +138,19 @@ static void put_signs(char *name)
             *name = '#';
 }
 
+void og__relation_key(const struct og_graph_types *g, uint32_t number, char *out, size_t bytes)
+{
+    const struct og_graph_relation *r = &g->relation[number];
+    snprintf(out, bytes, "<%s___%s___%s>", g->type[r->source].name, r->name,
+             g->type[r->destination].name);
+    put_signs(out);
+}
+
 void og__name_of_relation(const struct og_model *part, const char *module, int layer,
                           const char *name, char *out, size_t bytes)
 {
-    const struct og_graph_types *g = part->whole->config.types;
-    const struct og_graph_relation *r = &g->relation[part->number];
-    const int head = snprintf(out, bytes, "%s.%d.%s.<", module, layer, module);
-    snprintf(out + head, bytes - (size_t)head, "%s___%s___%s>", g->type[r->source].name, r->name,
-             g->type[r->destination].name);
-    put_signs(out + head);
+    const int head = snprintf(out, bytes, "%s.%d.%s.", module, layer, module);
+    og__relation_key(part->whole->config.types, part->number, out + head, bytes - (size_t)head);
     const size_t used = strlen(out);
     snprintf(out + used, bytes - used, ".%s", name);
 }

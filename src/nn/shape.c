@@ -76,10 +76,13 @@ int og__model_check(const struct og_model_config *c, struct og_err *err)
     if (c->layers < 1 || c->layers > OG_MAX_HOPS)
         return og__fail(err, -EINVAL, NULL, "model: %d layers, 1 to %d are possible", c->layers,
                         OG_MAX_HOPS);
-    if (c->in_dim < 1 || c->in_dim > widest || c->hidden < 1 || c->hidden > widest ||
-        c->n_classes < 1 || c->n_classes > widest)
-        return og__fail(err, -EINVAL, NULL, "model: widths %d, %d, %d, 1 to %d are possible",
-                        c->in_dim, c->hidden, c->n_classes, widest);
+    if (c->in_dim < 1 || c->in_dim > widest || c->hidden < 1 || c->hidden > widest)
+        return og__fail(err, -EINVAL, NULL, "model: widths %d and %d, 1 to %d are possible",
+                        c->in_dim, c->hidden, widest);
+    if (c->n_classes < 1 || c->n_classes > widest)
+        return og__fail(err, -EINVAL,
+                        "classes are numbered from 0; do the labels hold ids, or values?",
+                        "model: %d classes, 1 to %d are possible", c->n_classes, widest);
     const double shares[] = {c->dropout, c->input_dropout, c->attention_dropout};
     for (size_t i = 0; i < OG_COUNT(shares); i++)
         if (!(shares[i] >= 0 && shares[i] < 1))

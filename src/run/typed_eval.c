@@ -41,9 +41,10 @@ out:
     return rc;
 }
 
+static const char *const splits[OG__SPLITS] = {"train", "valid", "test"};
+
 static json_t *result_json(const struct evaluation *e)
 {
-    static const char *const splits[OG__SPLITS] = {"train", "valid", "test"};
     const struct og_session *s = e->s;
     const struct og_epoch_counters *c = &e->counters;
     const struct og_model_config *config = &s->facts.shape;
@@ -89,6 +90,8 @@ static int evaluate(struct evaluation *e, char **out, struct og_err *err)
         return og__fail(err, -EINVAL,
                         "leave out --full: edges are judged by all neighbours with --fanout -1",
                         "%s: a model of links", e->checkpoint);
+    OG_TRY(og__targets_check_split(s->facts.ds, &s->facts.shape, &s->facts.split[e->split],
+                                   splits[e->split], err));
     OG_TRY(og__checkpoint_load(e->checkpoint, s->learner.model, err));
     OG_TRY(og__run_batches(&s->path, e->split, 0,
                            og__schedule_batches(&s->facts.schedule, e->split), eval_sink, e, err));

@@ -1,5 +1,6 @@
 #include "train/checkpoint_parts.h"
 
+#include "nn/relational.h"
 #include "nn/tasks.h"
 #include "train/options.h"
 
@@ -142,6 +143,18 @@ static bool has_types(const struct og_tensors *t)
     return false;
 }
 
+/* The relation in a tensor's name, "<author___writes___paper>"; NULL: it is of none. */
+static const char *relation_in(const char *name, size_t *length)
+{
+    const char *first = strstr(name, ".convs.<");
+    const char *end = first ? strstr(first, ">.") : NULL;
+    if (!end)
+        return NULL;
+    first += strlen(".convs.");
+    *length = (size_t)(end + 1 - first);
+    return first;
+}
+
 /* Names that PyTorch Geometric has or had for the same: GATConv's matrix was lin_src and, once
  * more, lin_dst up to 2.4; its BatchNorm holds PyTorch's as `module`. */
 static int rename_tensors(struct og_tensors_file *f, struct og_err *err)
@@ -211,6 +224,25 @@ static int load_count(const struct og_tensors_file *f, const struct og_tensor *t
     return 0;
 }
 
+/* Why the file has no tensor of this name. */
+static const char *why_missing(const struct og_tensors *t, const char *name)
+{
+    if (!strstr(name, ".convs.<"))
+        return "is it a checkpoint of the same model, layers and sizes?";
+    return has_types(t) ? "types and relations must be those of the graph that it was trained on"
+                        : "it was trained on a graph without types of nodes and relations";
+}
+
+/* Rows that nodes learnt are theirs alone. */
+static int refuse_rows(const char *path, const struct og_tensor *t, const struct og_param *p,
+                       struct og_err *err)
+{
+    return og__fail(err, -EINVAL, "train on this graph, or give nodes of this type features",
+                    "%s: %s: rows that %lld nodes learnt, this graph has %lld of that type: they "
+                    "cannot be handed to other nodes",
+                    path, t->name, (long long)t->shape[0], (long long)p->shape[0]);
+}
+
 int og__checkpoint_take(const struct og_tensors_file *f, const char *prefix,
                         const struct og_param *p, struct og_tensor_place out, struct og_err *err)
 {
@@ -218,12 +250,15 @@ int og__checkpoint_take(const struct og_tensors_file *f, const char *prefix,
     snprintf(name, sizeof(name), "%s%s", prefix, p->name);
     const struct og_tensor *tensor = og__tensors_find(&f->all, name);
     if (!tensor)
-        return og__fail(err, -EINVAL, "is it a checkpoint of the same model, layers and sizes?",
-                        "%s: no tensor %s", f->path, name);
+        return og__fail(err, -EINVAL, why_missing(&f->all, name), "%s: no tensor %s", f->path,
+                        name);
     bool count = p->ndim == 0 && tensor->dtype == OG_TENSOR_I64; /* as PyTorch keeps it */
     bool same = (count || tensor->dtype == OG_TENSOR_F32) && tensor->ndim == p->ndim;
     for (int d = 0; same && d < p->ndim; d++)
         same = tensor->shape[d] == p->shape[d];
+    if (!same && strncmp(name, "embeddings.", strlen("embeddings.")) == 0 && tensor->ndim == 2 &&
+        tensor->shape[0] != p->shape[0])
+        return refuse_rows(f->path, tensor, p, err);
     if (!same)
         return og__fail(err, -EINVAL, "is it a checkpoint of the same model, layers and sizes?",
                         "%s: tensor %s has another shape or dtype: expected float32 [%lld, %lld, "
@@ -253,12 +288,35 @@ static int check_finite(const struct og_tensors_file *f, const struct og_tensor 
     return 0;
 }
 
+/* Every relation that the file knows is in the graph: without one, sums would miss a part. */
+static int check_relations(const struct og_tensors_file *f, const struct og_graph_types *g,
+                           struct og_err *err)
+{
+    char key[OG_PARAM_NAME];
+    for (size_t i = 0; g && i < f->all.n; i++) {
+        size_t n = 0;
+        const char *said = relation_in(f->all.tensor[i].name, &n);
+        bool known = !said;
+        for (uint32_t r = 0; !known && r < g->n_relations; r++) {
+            og__relation_key(g, r, key, sizeof(key));
+            known = strlen(key) == n && memcmp(key, said, n) == 0;
+        }
+        if (!known)
+            return og__fail(err, -EINVAL,
+                            "types and relations must be those of the graph that it was trained on",
+                            "%s: the model reads a relation that this graph has not: %.*s", f->path,
+                            (int)n, said);
+    }
+    return 0;
+}
+
 int og__checkpoint_take_params(const struct og_tensors_file *f, struct og_model *m,
                                struct og_err *err)
 {
     size_t n;
     int rc = 0;
     const struct og_param *params = og__model_params(m, &n);
+    OG_TRY(check_relations(f, og__model_config(m)->types, err));
     for (size_t i = 0; i < n; i++) { /* look first: nothing changes unless all is there */
         OG_TRY(og__checkpoint_take(f, "", &params[i], (struct og_tensor_place){0}, err));
         OG_TRY(check_finite(f, og__tensors_find(&f->all, params[i].name), err));
@@ -266,6 +324,62 @@ int og__checkpoint_take_params(const struct og_tensors_file *f, struct og_model 
     for (size_t i = 0; i < n; i++)
         OG_TRY(og__checkpoint_take(f, "", &params[i], (struct og_tensor_place){m, params[i].value},
                                    err));
+out:
+    return rc;
+}
+
+int og__checkpoint_check_types(const char *path, const char *dataset, struct og_err *err)
+{
+    struct og_tensors_file f;
+    int rc = og__checkpoint_open(path, &f, err);
+    if (rc < 0)
+        return rc;
+    if (has_types(&f.all))
+        rc = og__fail(err, -EINVAL, "apply it to a graph with the same types and relations",
+                      "%s: trained on a graph with types of nodes and relations, %s has none", path,
+                      dataset);
+    og__tensors_close(&f);
+    return rc;
+}
+
+/* What follows the last "___" of n bytes "<author___writes___paper>"; NULL: they have none. */
+static const char *destination_in(const char *key, size_t n, size_t *length)
+{
+    const char *end = key + n - 1;
+    for (const char *p = end - 3; p > key; p--) {
+        if (strncmp(p, "___", 3) != 0)
+            continue;
+        *length = (size_t)(end - p - 3);
+        return p + 3;
+    }
+    return NULL;
+}
+
+int og__checkpoint_target(const char *path, char *type, size_t bytes, struct og_err *err)
+{
+    struct og_model_config config;
+    struct og_tensors_file f;
+    char last[32], other[OG_PARAM_NAME];
+    bool one = true;
+    int rc;
+    *type = 0;
+    OG_TRY(og__checkpoint_shape(path, &config, err));
+    OG_TRY(og__checkpoint_open(path, &f, err));
+    snprintf(last, sizeof(last), "convs.%d.convs.<", config.layers - 1);
+    for (size_t i = 0; i < f.all.n; i++) {
+        const char *name = f.all.tensor[i].name;
+        size_t n = 0, length = 0;
+        const char *said = strncmp(name, last, strlen(last)) == 0 ? relation_in(name, &n) : NULL;
+        const char *to = said ? destination_in(said, n, &length) : NULL;
+        if (!to)
+            continue;
+        snprintf(other, sizeof(other), "%.*s", (int)length, to);
+        one &= !*type || strcmp(type, other) == 0;
+        snprintf(type, bytes, "%s", other);
+    }
+    if (!one)
+        *type = 0;
+    og__tensors_close(&f);
 out:
     return rc;
 }

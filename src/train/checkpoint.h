@@ -30,6 +30,13 @@ OG_MUST_CHECK int og__checkpoint_write(const char *path, struct og_model *m,
  * task, which is -1 where nothing says it. */
 OG_MUST_CHECK int og__checkpoint_shape(const char *path, struct og_model_config *config,
                                        struct og_err *err);
+/* -EINVAL where it is of a graph with types, for one that has none. */
+OG_MUST_CHECK int og__checkpoint_check_types(const char *path, const char *dataset,
+                                             struct og_err *err);
+/* The type of node that the model's last layer makes rows of, with # for a dot; "": the file does
+ * not say one. */
+OG_MUST_CHECK int og__checkpoint_target(const char *path, char *type, size_t bytes,
+                                        struct og_err *err);
 /* Options of the sampler as the checkpoint has them, where it has them and `opt` was not given
  * others. */
 OG_MUST_CHECK int og__checkpoint_sampler(const char *path, struct og_options *opt,

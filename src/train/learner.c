@@ -6,6 +6,7 @@
 
 #include "train/checkpoint.h"
 #include "train/shares.h"
+#include "train/targets.h"
 #include "train/trainers.h"
 
 #include <stdlib.h>
@@ -36,16 +37,24 @@ static int widest(const struct og_facts *f)
     return most;
 }
 
-static struct og_model_config asked_shape(const struct og_options *opt, const struct og_facts *f)
+/* Where no model is made there may be no labels either, and one class does. */
+static int classes_of(const struct og_config *config, const struct og_dataset *ds)
 {
+    if (og__task(config->opt.task)->embeds)
+        return config->opt.hidden;
+    return config->want & OG__WANT_MODEL ? ds->n_classes : OG_MAX(ds->n_classes, 1);
+}
+
+static struct og_model_config asked_shape(const struct og_config *config, const struct og_facts *f)
+{
+    const struct og_options *opt = &config->opt;
     const struct og_dataset *ds = f->ds;
     return (struct og_model_config){.kind = opt->model,
                                     .layers = opt->layers,
                                     .in_dim = widest(f),
                                     .types = f->types,
                                     .hidden = opt->hidden,
-                                    .n_classes =
-                                        og__task(opt->task)->embeds ? opt->hidden : ds->n_classes,
+                                    .n_classes = classes_of(config, ds),
                                     .task = opt->task,
                                     .decoder = opt->decoder,
                                     .loss = opt->loss,
@@ -60,24 +69,46 @@ static struct og_model_config asked_shape(const struct og_options *opt, const st
                                     .residual = opt->residual};
 }
 
-int og__learner_shape(struct og_facts *f, const struct og_options *opt,
+static int check_labels(const struct og_facts *f, const struct og_config *config,
+                        struct og_err *err)
+{
+    const bool reads = config->want & OG__WANT_MODEL && !og__task(config->opt.task)->embeds;
+    if (!reads || f->ds->labels.fd >= 0)
+        return 0;
+    return og__fail(err, -EINVAL,
+                    "import the graph with a label.npy, or learn its edges: --task link",
+                    "%s: has no labels to learn from", f->ds->path);
+}
+
+/* A checkpoint's model takes any graph with its features; only who judges it reads labels. */
+static int check_given(const struct og_facts *f, const struct og_config *config,
+                       const struct og_model_config *given, struct og_err *err)
+{
+    int rc = og__features_check(&f->shape, f->ds->path, widest(f), err);
+    if (rc < 0 || config->want & OG__WANT_EVERY || og__task(config->opt.task)->embeds)
+        return rc;
+    return og__targets_check(f->ds, given, err);
+}
+
+int og__learner_shape(struct og_facts *f, const struct og_config *config,
                       const struct og_model_config *given, struct og_err *err)
 {
+    const struct og_options *opt = &config->opt;
     const struct og_dataset *ds = f->ds;
-    f->shape = given ? *given : asked_shape(opt, f);
+    int rc;
+    OG_TRY(given ? 0 : check_labels(f, config, err));
+    f->shape = given ? *given : asked_shape(config, f);
     f->shape.types = f->types;
     if (f->types) /* files say it of the first relation alone */
         f->shape.in_dim = widest(f);
     f->shape.multi_label = ds->multi_label;
     f->shape.task = opt->task;
     f->shape.loss = opt->loss;
-    const bool widths = og__task(opt->task)->embeds || f->shape.n_classes == ds->n_classes;
-    if (f->shape.in_dim != widest(f) || !widths)
-        return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
-                        "the checkpoint has %d features and %d classes, %s has %d and %d",
-                        f->shape.in_dim, f->shape.n_classes, ds->path, widest(f), ds->n_classes);
-    int rc = og__model_check(&f->shape, err);
-    return rc < 0 ? rc : og__model_check_graph(&f->shape, err);
+    OG_TRY(given ? check_given(f, config, given, err) : 0);
+    OG_TRY(og__model_check(&f->shape, err));
+    rc = og__model_check_graph(&f->shape, err);
+out:
+    return rc;
 }
 
 unsigned og__learner_extras(const struct og_facts *f)

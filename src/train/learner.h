@@ -25,7 +25,7 @@ OG_MUST_CHECK int og__learner_adopt(struct og_config *config, const struct og_op
                                     struct og_err *err);
 /* f->shape: `given` where a checkpoint has one, which must fit the dataset; NULL = as options and
  * dataset say. */
-OG_MUST_CHECK int og__learner_shape(struct og_facts *f, const struct og_options *opt,
+OG_MUST_CHECK int og__learner_shape(struct og_facts *f, const struct og_config *config,
                                     const struct og_model_config *given, struct og_err *err);
 /* What a model of this shape needs of batches: OG__WITH_DEGREES, or nothing. */
 unsigned og__learner_extras(const struct og_facts *f);

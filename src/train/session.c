@@ -300,6 +300,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     s->config.want = want;
     if (use->handover)
         s->config.handover = *use->handover;
+    s->config.target = use->target;
     s->config.share = use->share;
     s->config.here = use->here;
     s->config.processors = use->processors;
@@ -313,7 +314,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
         OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->facts.ds->n_nodes, err));
     OG_TRY(og__know_disks(&s->facts, &s->config.opt, err));
     if (!s->facts.typed)
-        OG_TRY(og__learner_shape(&s->facts, &s->config.opt, model, err));
+        OG_TRY(og__learner_shape(&s->facts, &s->config, model, err));
     if (want & OG__WANT_MODEL)
         OG_TRY(og__learner_begin(&s->learner, &s->config, s->pool, err));
     s->baseline_rss = og__rss_now();
@@ -324,7 +325,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     if (s->facts.typed && (want & OG__WANT_TYPES)) {
         OG_TRY(og__session_know_types(s, model, err));
         if (og__reads_as_a_model(&s->config))
-            OG_TRY(og__learner_shape(&s->facts, &s->config.opt, model, err));
+            OG_TRY(og__learner_shape(&s->facts, &s->config, model, err));
         else /* of no model more than whose nodes are seeds */
             s->facts.shape =
                 (struct og_model_config){.types = s->facts.types, .task = s->config.opt.task};
@@ -342,6 +343,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     else if (!s->predicted.known || (s->predicted.bound && !(want & OG__WANT_QUICK)))
         OG_TRY(build_session(s, 0, err)); /* batches tell what it will do */
     og__session_count_prepared(s);
+    s->config.target = NULL;
     *out = s;
     return 0;
 out:

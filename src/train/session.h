@@ -62,6 +62,7 @@ struct og_session_use {
     unsigned want; /* OG__WANT_* */
     /* the network's shape when it comes from a checkpoint; NULL = from the options and dataset */
     const struct og_model_config *model;
+    const char *target; /* of that model: the type whose nodes it makes rows of; NULL: unknown */
     const struct og_handover *handover; /* NULL: no batch leaves it */
     /* its share of the batches, how many of the ranks are on this machine, and how many of its
      * processors are this one's, 0: an even share; all 0: all of them, by itself */

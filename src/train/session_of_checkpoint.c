@@ -34,17 +34,24 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
     struct og_options own = {0};
     const struct og_log log = {seen ? seen->message : NULL, seen ? seen->arg : NULL};
     const struct og_nn_ops *ops;
+    char target[OG_PARAM_NAME] = "";
+    bool typed = false;
     int rc;
     OG_TRY(og__nn_find(&ops, opt->device, err)); /* before any other complaint */
     OG_TRY(og__checkpoint_shape(checkpoint, &config, err));
+    OG_TRY(og__is_typed(dataset, &typed, err));
+    OG_TRY(typed ? 0 : og__checkpoint_check_types(checkpoint, dataset, err));
     OG_TRY(og__options_copy(&own, opt, err));
     OG_TRY(fit_options(&own, &config, checkpoint, err));
     OG_TRY(og__checkpoint_sampler(checkpoint, &own, &log, err));
     if (og__task(own.task)->targets == OG__OF_PAIRS)
         OG_TRY(og__checkpoint_edges(checkpoint, &own, &log, err));
-    OG_TRY(og__session_open(out, dataset, &own,
-                            OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TYPES | more, &config,
-                            seen, err));
+    OG_TRY(og__checkpoint_target(checkpoint, target, sizeof(target), err));
+    const struct og_session_use use = {.want = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TYPES |
+                                               more,
+                                       .model = &config,
+                                       .target = *target ? target : NULL};
+    OG_TRY(og__session_open_for(out, dataset, &own, &use, seen, err));
 out:
     og_options_release(&own);
     return rc;

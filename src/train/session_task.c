@@ -6,6 +6,7 @@
 #include "train/fanouts.h"
 #include "train/options.h"
 #include "train/session_parts.h"
+#include "train/targets.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,12 @@ int og__session_settle_task(struct og_session *s, struct og_err *err)
 {
     struct og_options *opt = &s->config.opt;
     struct og_dataset *ds = s->facts.ds;
+    if (s->config.want & OG__WANT_EVERY) /* the checkpoint's, which no labels are read for */
+        return 0;
     opt->task = og__task_by_labels(opt->task, ds->regression);
-    if (og__task(opt->task)->targets == OG__OF_VALUES) {
-        if (!og__float_labels(ds))
+    const bool judges = s->config.want & OG__WANT_MODEL && !(s->config.want & OG__WANT_TRAINING);
+    if (og__task(opt->task)->targets == OG__OF_VALUES && (og__float_labels(ds) || !judges)) {
+        if (!og__float_labels(ds)) /* who judges says it of the checkpoint (og__targets_check) */
             return og__fail(err, -EINVAL,
                             "import the graph with a float label.npy and \"task\": "
                             "\"node regression\" in its meta.json",
@@ -159,13 +163,30 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
 
 /* ---- seeds ---- */
 
+static bool has_nodes(const struct og_session *s, enum og__split which)
+{
+    const struct og_npy *ids = &s->facts.ds->split[which];
+    return ids->fd >= 0 && ids->shape[0] > 0;
+}
+
+/* Whose nodes stand for those to train on, which batches are measured by: a model that is applied
+ * to another graph may find none there. */
+static enum og__split measured_by(const struct og_session *s)
+{
+    const bool trains = s->config.want & OG__WANT_TRAINING || !(s->config.want & OG__WANT_MODEL);
+    if (trains || has_nodes(s, OG__TRAIN))
+        return OG__TRAIN;
+    return has_nodes(s, OG__TEST) ? OG__TEST : OG__VALID;
+}
+
 /* Those of the run may be of another split, or the caller's own. */
 static int load_nodes(struct og_session *s, enum og__split which, struct og_err *err)
 {
     const struct og_handover *to = &s->config.handover;
     struct og_split *split = &s->facts.split[which];
+    const enum og__split from = which == OG__TRAIN ? measured_by(s) : which;
     if (which != OG__TRAIN || to->n == 0)
-        return og__dataset_split(s->facts.ds, which, s->budget, &split->ids, &split->n, err);
+        return og__dataset_split(s->facts.ds, from, s->budget, &split->ids, &split->n, err);
     if (!to->seeds)
         return og__dataset_split(s->facts.ds, to->split, s->budget, &split->ids, &split->n, err);
     split->n = to->n_seeds;
@@ -187,11 +208,12 @@ static int load_edges(struct og_session *s, enum og__split which, struct og_err 
                : og__dataset_edges(s->facts.ds, which, s->budget, &split->ids, &split->n, err);
 }
 
-/* Batches that leave the session have labels where there are any. */
+/* Batches that leave the session have labels where there are any; nobody judges every node. */
 static bool wants_labels(const struct og_session *s, unsigned want)
 {
     const bool there = s->facts.ds->labels.fd >= 0;
-    return want & OG__WANT_MODEL || (want & OG__WANT_LABELS && (there || !s->config.handover.n));
+    const bool judges = want & OG__WANT_MODEL && !(want & OG__WANT_EVERY);
+    return judges || (want & OG__WANT_LABELS && (there || !s->config.handover.n));
 }
 
 static int load_split(struct og_session *s, enum og__split which, unsigned want, struct og_err *err)
@@ -250,6 +272,32 @@ static int refuse_no_edges(const struct og_session *s, struct og_err *err)
                     relation ? " " : "");
 }
 
+/* Of what is to be trained: labels that teach nothing, or that may be no classes. */
+static int look_at_labels(const struct og_session *s, struct og_err *err)
+{
+    const struct og_dataset *ds = s->facts.ds;
+    const struct og_split *train = &s->facts.split[OG__TRAIN], *valid = &s->facts.split[OG__VALID];
+    const int64_t labelled = og__labelled(ds, train);
+    if (labelled == 0)
+        return og__fail(err, -EINVAL,
+                        og__float_labels(ds) ? "NaN is a value that is not known"
+                                             : "-1 is a label that is not known",
+                        "%s: none of the %lld training nodes has a label", ds->path,
+                        (long long)train->n);
+    if (!og__float_labels(ds) && ds->n_classes > labelled)
+        og__say(
+            &s->config.log, OG__WARN,
+            "%s: labels of %d classes, but %lld training nodes: do they hold ids, or values? (a "
+            "float label.npy with \"task\": \"node regression\" in meta.json is values)",
+            ds->path, ds->n_classes, (long long)labelled);
+    if (valid->n > 0 && og__labelled(ds, valid) == 0)
+        og__say(
+            &s->config.log, OG__WARN,
+            "%s: none of the %lld validation nodes has a label: no epoch is better than another",
+            ds->path, (long long)valid->n);
+    return 0;
+}
+
 int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *err)
 {
     s->facts.seeds.schedule = &s->facts.schedule;
@@ -268,13 +316,18 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
         s->facts.schedule.n_seeds[i] = (uint64_t)s->facts.split[i].n;
         s->facts.seeds.split[i] = s->facts.split[i].ids;
     }
-    if (s->facts.split[OG__TRAIN].n > 0 || of_pairs(s) > of_edges(s))
-        return 0;
+    const bool named = want & OG__WANT_EVERY && s->config.target;
+    if (s->facts.split[OG__TRAIN].n > 0 || of_pairs(s) > of_edges(s) || named)
+        return want & OG__WANT_TRAINING && !of_pairs(s) ? look_at_labels(s, err) : 0;
     if (s->config.handover.n > 0)
         return og__fail(err, -EINVAL, "give another split, or seeds",
                         "%s: there are no seeds to make batches of", s->facts.ds->path);
     if (s->facts.seeds.edges)
         return refuse_no_edges(s, err);
+    if (want & OG__WANT_MODEL && !(want & OG__WANT_TRAINING))
+        return og__fail(err, -EINVAL, "add test.npy: node ids, int64",
+                        "%s: has no nodes in a split, of whose type and batches the model is",
+                        s->facts.ds->path);
     return og__fail(err, -EINVAL, "add train.npy: node ids, int64", "%s: no training nodes",
                     s->facts.ds->path);
 }

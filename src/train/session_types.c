@@ -126,12 +126,35 @@ static int check_split(const struct og_session *s, const struct og_split *split,
     return 0;
 }
 
+/* Types in the names of parameters have no dots. */
+static bool is_named(const char *name, const char *key)
+{
+    for (; *name && (*name == *key || (*name == '.' && *key == '#')); name++)
+        key++;
+    return !*name && !*key;
+}
+
+/* Where no split has nodes, as of another graph that a model is applied to, its file says it. */
+static int find_target_by_name(struct og_session *s, struct og_err *err)
+{
+    struct og_graph_types *g = s->facts.types;
+    for (g->target = 0; g->target < g->n_types; g->target++)
+        if (is_named(g->type[g->target].name, s->config.target))
+            return 0;
+    return og__fail(err, -EINVAL,
+                    "types and relations must be those of the graph that it was trained on",
+                    "%s: has no nodes of type %s, of which the checkpoint makes rows",
+                    s->facts.ds->path, s->config.target);
+}
+
 /* Seeds are of one type, those of all splits; of batches that are handed over those of each, as the
  * run's own may be others than the dataset's. */
 static int find_target(struct og_session *s, struct og_err *err)
 {
     struct og_graph_types *g = s->facts.types;
     int rc = 0;
+    if (s->facts.split[OG__TRAIN].n == 0)
+        return find_target_by_name(s, err);
     g->target = og__graph_type(g, s->facts.split[OG__TRAIN].ids[0]);
     for (int i = 0; rc == 0 && i < OG__SPLITS; i++) {
         const struct og_split *split = &s->facts.split[i];
@@ -184,14 +207,17 @@ static int take_nodes(struct og_session *s, enum og__split which, uint32_t first
     return 0;
 }
 
-/* Of links those of all types are asked for, and no nodes need be there to train on. */
+/* Of links those of all types are asked for; no nodes need be there to train on. */
 static int take_every_node(struct og_session *s, struct og_err *err)
 {
     const struct og_graph_types *g = s->facts.types;
-    if (!of_pairs(s))
-        return take_nodes(s, OG__TEST, og__first_id(g, g->target), g->type[g->target].end, err);
-    int rc = take_nodes(s, OG__TRAIN, 0, (uint32_t)s->facts.ds->n_nodes, err);
-    return rc < 0 ? rc : take_nodes(s, OG__TEST, 0, (uint32_t)s->facts.ds->n_nodes, err);
+    const bool all = of_pairs(s);
+    const uint32_t first = all ? 0 : og__first_id(g, g->target);
+    const uint32_t end = all ? (uint32_t)s->facts.ds->n_nodes : g->type[g->target].end;
+    int rc = 0;
+    if (s->facts.split[OG__TRAIN].n == 0) /* batches are measured by those to train on */
+        rc = take_nodes(s, OG__TRAIN, first, end, err);
+    return rc < 0 ? rc : take_nodes(s, OG__TEST, first, end, err);
 }
 
 static int find_seeds(struct og_session *s, struct og_err *err)

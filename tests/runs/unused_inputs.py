@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""What a dataset has and training does not use, or cannot, is said once, with --quiet too: labels that are missing, unknown, or too many
+classes to be classes.
+
+    unused_inputs.py OUTGROW      exits 77 where there is no NumPy
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError:
+    sys.exit(77)
+
+OUTGROW = sys.argv[1]
+RUN = ["--fanout", "3,3", "--batch", "50", "--hidden", "8", "--epochs", "1", "--memory", "128M", "--threads", "2", "--quiet"]
+N = 300
+rng = np.random.default_rng(1)
+IDS = rng.permutation(N)
+SPLITS = {"train": IDS[:N // 2], "valid": IDS[N // 2:3 * N // 4], "test": IDS[3 * N // 4:]}
+count = 0
+
+
+def run(*args, fails=False):
+    done = subprocess.run([OUTGROW, *map(str, args)], capture_output=True, text=True)
+    assert (done.returncode != 0) == fails, (args, done.stderr)
+    return done.stderr
+
+
+def write(name, **more):
+    own = np.random.default_rng(2)
+    os.makedirs(name)
+    arrays = {"edges": own.integers(0, N, (5 * N, 2)), "feat": own.standard_normal((N, 5)).astype(np.float32), **SPLITS, **more}
+    for key, array in arrays.items():
+        np.save(f"{name}/{key}.npy", array)
+    if name == "values":
+        pathlib.Path("values/meta.json").write_text(json.dumps({"task": "node regression"}))
+    run("import", "npy", name, f"g-{name}", "--quiet")
+
+
+def train(graph, *options, fails=False):
+    """What it says."""
+    global count
+    count += 1
+    return run("train", f"g-{graph}", *RUN, "--run", f"run{count}", *options, fails=fails)
+
+
+def check_labels():
+    classes = np.arange(N) % 4
+    known = np.isin(np.arange(N), SPLITS["train"])
+    write("bare")
+    write("train-unknown", label=np.where(known, -1, classes))
+    write("valid-unknown", label=np.where(np.isin(np.arange(N), SPLITS["valid"]), -1, classes))
+    write("ids", label=rng.permutation(N))
+    write("far", label=rng.choice(3_000_000, N, replace=False))
+    write("values", label=np.where(known[:, None], np.nan, rng.random((N, 2))).astype(np.float32))
+    for command in (lambda graph, **how: train(graph, **how)), (lambda graph, **how: run("plan", f"g-{graph}", *RUN, **how)):
+        assert "has no labels" in command("bare", fails=True)
+        for graph in "train-unknown", "values":
+            assert "none of the 150 training nodes has a label" in command(graph, fails=True), graph
+        assert "none of the 75 validation nodes has a label" in command("valid-unknown")
+        assert "labels of 300 classes, but 150 training nodes" in command("ids")
+        said = command("far", fails=True)
+        assert " classes, 1 to 1048576" in said and "hint: " in said, said
+    train("bare", "--task", "link", "--batch", "400")
+    run("simulate", "g-bare", *RUN, "--policy", "degree", "--cache", "5%")  # it reads no labels
+    assert "has no labels" in run("sample", "g-bare", *RUN, "--out", "samples", fails=True)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
+    check_labels()
+    os.chdir("/")
