@@ -39,6 +39,27 @@ static bool has_weights(const struct og_facts *f)
     return all;
 }
 
+static bool any_weights(const struct og_facts *f)
+{
+    bool any = !f->typed && f->ds->weights.fd >= 0;
+    for (uint32_t r = 0; f->typed && r < f->typed->n_relations; r++)
+        any |= f->typed->relation[r].view.weights.fd >= 0;
+    return any;
+}
+
+/* Convolutions read none. */
+static void warn_of_weights(const struct og_session *s)
+{
+    const int sampler = s->config.opt.sampler;
+    if (s->config.want & OG__WANT_TRAINING && any_weights(&s->facts) &&
+        !og__sampling_reads_weights((enum og_sampler_kind)sampler))
+        og__say(
+            &s->config.log, OG__WARN,
+            "%s: edge weights have no effect: they act on sampling alone, and --sampler %s does "
+            "not read them (--sampler weighted draws neighbours by them)",
+            s->facts.ds->path, og__option_word("sampler", sampler));
+}
+
 static int check_sampler(const struct og_session *s, struct og_err *err)
 {
     if (og__sampling_reads_weights((enum og_sampler_kind)s->config.opt.sampler) &&
@@ -338,6 +359,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     OG_TRY(og__session_plan(s, err));
     og__session_say_device(s);
     og__say_idle(&s->given);
+    warn_of_weights(s);
     if (!(want & OG__WANT_PLAN_ONLY))
         OG_TRY(build_session(s, want, err));
     else if (!s->predicted.known || (s->predicted.bound && !(want & OG__WANT_QUICK)))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a dataset has and training does not use, or cannot, is said once, with --quiet too: labels that are missing, unknown, or too many
-classes to be classes.
+"""What a dataset has and training does not use, or cannot, is said once, with --quiet too: edge weights, labels that are missing, unknown, or
+too many classes to be classes.
 
     unused_inputs.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -49,6 +49,23 @@ def train(graph, *options, fails=False):
     return run("train", f"g-{graph}", *RUN, "--run", f"run{count}", *options, fails=fails)
 
 
+def check_weights():
+    classes = np.arange(N) % 4
+    write("plain", label=classes)
+    write("weighted", label=classes, edge_weight=rng.random(5 * N).astype(np.float32))
+    for model in "gcn", "sage", "gat", "gin":
+        assert "weight" not in train("plain", "--model", model)
+        assert train("weighted", "--model", model).count("edge weights have no effect") == 1, model
+    for sampler in "labor", "ladies", "walk":
+        assert f"--sampler {sampler} does not read them" in train("weighted", "--sampler", sampler, *(["--fanout", "1,1"] if sampler == "walk" else []))
+    assert train("weighted", "--workers", "2").count("edge weights have no effect") == 1
+    assert train("weighted", "--task", "link", "--batch", "400").count("edge weights have no effect") == 1
+    assert "weight" not in train("weighted", "--sampler", "weighted").replace("--sampler weighted", "")
+    assert run("plan", "g-weighted", *RUN).count("edge weights have no effect") == 1
+    assert run("plan", "g-weighted", *RUN, "--sampler", "weighted") == ""
+    assert run("eval", "g-weighted", "--checkpoint", "run1/checkpoint.safetensors", "--fanout", "3,3", "--memory", "128M", "--quiet") == ""
+
+
 def check_labels():
     classes = np.arange(N) % 4
     known = np.isin(np.arange(N), SPLITS["train"])
@@ -74,5 +91,6 @@ def check_labels():
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
+    check_weights()
     check_labels()
     os.chdir("/")
