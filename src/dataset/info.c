@@ -1,14 +1,11 @@
 /* og_info: what a dataset is, and what of it fits in which memory. */
-#include "base/file.h"
 #include "base/hex.h"
 #include "dataset/identity.h"
+#include "dataset/others.h"
 #include "dataset/stream.h"
 #include "dataset/typed.h"
 
-#include <dirent.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 enum {
     EXACT = 1 << 16, /* degrees below are counted one by one, above by powers of two */
@@ -223,61 +220,12 @@ static int typed_json(const struct og_typed *g, struct degrees *d, json_t **out,
 
 /* ---- what lies beside ---- */
 
-static bool is_numbered(const char *file, const char *begin, const char *end)
+static int list_file(void *arg, const char *name, struct og_err *err)
 {
-    const char *digits = file + strlen(begin);
-    if (strncmp(file, begin, strlen(begin)) != 0)
-        return false;
-    const size_t n = strspn(digits, "0123456789");
-    return n > 0 && strcmp(digits + n, end) == 0;
-}
-
-static bool is_of_format(const char *file)
-{
-    static const char *const names[] = {"meta.json",
-                                        "indptr.npy",
-                                        "indices.npy",
-                                        "weights.npy",
-                                        "features.npy",
-                                        "labels.npy",
-                                        "train.npy",
-                                        "valid.npy",
-                                        "test.npy",
-                                        "train_edges.npy",
-                                        "valid_edges.npy",
-                                        "test_edges.npy",
-                                        "node_ids.npy",
-                                        "train_edge_relations.npy",
-                                        "valid_edge_relations.npy",
-                                        "test_edge_relations.npy"};
-    for (size_t i = 0; i < OG_COUNT(names); i++)
-        if (strcmp(file, names[i]) == 0)
-            return true;
-    return is_numbered(file, "features_", ".npy") || is_numbered(file, "rel", "_indptr.npy") ||
-           is_numbered(file, "rel", "_indices.npy") || is_numbered(file, "rel", "_weights.npy");
-}
-
-static int visible(const struct dirent *e)
-{
-    return e->d_name[0] != '.' && !is_of_format(e->d_name);
-}
-
-/* Names of files that no command reads. */
-static json_t *others_json(const char *dataset)
-{
-    struct dirent **entry = NULL;
-    json_t *list = json_array();
-    const int n = scandir(dataset, &entry, visible, alphasort);
-    for (int i = 0; i < n; i++) {
-        struct stat st;
-        char *path = og__path_join(dataset, entry[i]->d_name);
-        if (path && stat(path, &st) == 0 && S_ISREG(st.st_mode))
-            list = og__json_append(list, og__json_text(entry[i]->d_name));
-        free(path);
-        free(entry[i]);
-    }
-    free(entry);
-    return list;
+    json_t **list = arg;
+    (void)err;
+    *list = og__json_append(*list, og__json_text(name));
+    return 0;
 }
 
 /* ---- either ---- */
@@ -319,7 +267,10 @@ int og_info(const char *dataset, char **out, struct og_err *err)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", dataset);
     OG_TRY(og__is_typed(dataset, &typed, err));
     OG_TRY(typed ? describe_typed(dataset, d, &root, err) : describe_plain(dataset, d, &root, err));
-    root = og__json_with(root, "files_not_used", others_json(dataset));
+    json_t *others = json_array();
+    rc = og__dataset_others(dataset, list_file, &others, err);
+    root = og__json_with(root, "files_not_used", others);
+    OG_TRY(rc);
     text = og__json_print(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     OG_TRY(text ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", dataset));
     if (out) {

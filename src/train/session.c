@@ -4,6 +4,8 @@
 #include "base/file.h"
 #include "base/scratch.h"
 #include "dataset/features.h"
+#include "dataset/names.h"
+#include "dataset/others.h"
 #include "nn/tasks.h"
 #include "train/exchange.h"
 #include "train/hotness.h"
@@ -58,6 +60,25 @@ static void warn_of_weights(const struct og_session *s)
             "%s: edge weights have no effect: they act on sampling alone, and --sampler %s does "
             "not read them (--sampler weighted draws neighbours by them)",
             s->facts.ds->path, og__option_word("sampler", sampler));
+}
+
+static int add_name(void *names, const char *name, struct og_err *err)
+{
+    (void)err;
+    og__names_add(names, name);
+    return 0;
+}
+
+static int name_other_files(const struct og_session *s, struct og_err *err)
+{
+    struct og_names names = {.n = 0};
+    const char *dataset = s->facts.ds->path;
+    int rc =
+        s->config.want & OG__WANT_TRAINING ? og__dataset_others(dataset, add_name, &names, err) : 0;
+    if (rc >= 0 && names.n > 0)
+        og__say(&s->config.log, OG__INFO, "%s: files that no command reads: %s", dataset,
+                og__names_text(&names));
+    return rc;
 }
 
 static int check_sampler(const struct og_session *s, struct og_err *err)
@@ -360,6 +381,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     og__session_say_device(s);
     og__say_idle(&s->given);
     warn_of_weights(s);
+    OG_TRY(name_other_files(s, err));
     if (!(want & OG__WANT_PLAN_ONLY))
         OG_TRY(build_session(s, want, err));
     else if (!s->predicted.known || (s->predicted.bound && !(want & OG__WANT_QUICK)))

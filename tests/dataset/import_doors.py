@@ -142,9 +142,14 @@ def unread_files():
         taken("npy")
         assert json.loads(run("info", "out", "--json").stdout)["num_classes"] == classes
     # files that lie in a dataset, and no command reads
+    source(**IDS)
+    taken("npy")
     for name in "edge_attr.npy", "features_x.npy", "rel0_times.npy":
         np.save(f"out/{name}", np.zeros(3))
     assert json.loads(run("info", "out", "--json").stdout)["files_not_used"] == ["edge_attr.npy", "features_x.npy", "rel0_times.npy"]
+    said = run("train", "out", "--fanout", "2,2", "--memory", "256M", "--epochs", "0", "--run", "run").stderr
+    assert "files that no command reads: edge_attr.npy, features_x.npy, rel0_times.npy" in said, said
+    shutil.rmtree("run", ignore_errors=True)
     # types that are left out by word of the user are named as well
     source(node_type=np.zeros(N, int), edge_type=np.zeros(E, int))
     assert "node_type.npy" in taken("npy", "--drop-types")[1]

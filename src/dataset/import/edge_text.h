@@ -5,8 +5,8 @@
 #define OG_IMPORT_PAIRS_H
 
 #include "dataset/import/import.h"
-#include "dataset/import/names.h"
 #include "dataset/import/text.h"
+#include "dataset/names.h"
 
 enum { OG__EDGE_TEXT_PARTS = 8 };
 

@@ -2,7 +2,7 @@
 #ifndef OG_IMPORT_GRAPHBOLT_META_H
 #define OG_IMPORT_GRAPHBOLT_META_H
 
-#include "dataset/import/names.h"
+#include "dataset/names.h"
 
 /* Absent text is NULL, absent numbers -1. */
 struct og_gb_data {

@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "dataset/dataset.h"
-#include "dataset/import/names.h"
+#include "dataset/names.h"
 
 struct og_table;
 

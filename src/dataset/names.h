@@ -1,6 +1,6 @@
 /* Names gathered one by one for a message: "a, b and 3 others". */
-#ifndef OG_IMPORT_NAMES_H
-#define OG_IMPORT_NAMES_H
+#ifndef OG_DATASET_NAMES_H
+#define OG_DATASET_NAMES_H
 
 #include "base/base.h"
 

@@ -1,4 +1,4 @@
-#include "dataset/import/names.h"
+#include "dataset/names.h"
 
 #include <string.h>
 
