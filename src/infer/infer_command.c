@@ -6,6 +6,7 @@
 #include "infer/whole_graph.h"
 #include "nn/tasks.h"
 #include "train/checkpoint.h"
+#include "train/idle.h"
 #include "train/options.h"
 #include "train/scores.h"
 #include "train/targets.h"
@@ -43,6 +44,13 @@ static int settle_options(struct og_inference *f, const char *checkpoint,
                           const struct og_options *opt, struct og_err *err)
 {
     int rc;
+    const struct og_option_set asked = og__options_set_apart(opt);
+    og__say_unused(&f->log, &asked, OG__UNUSED_WHOLE);
+    og__say_other_task(&f->log, opt, f->config.task);
+    if (opt->sampler != OG_SAMPLER_UNIFORM &&
+        !og__sampling_by_visits((enum og_sampler_kind)opt->sampler))
+        og__say_without_effect(&f->log, "", "sampler", NULL, "",
+                               "all neighbours are taken, or those of walks");
     OG_TRY(og__options_copy(&f->opt, opt, err));
     f->opt.layers = 0;
     OG_TRY(og__checkpoint_sampler(checkpoint, &f->opt, &f->log, err));

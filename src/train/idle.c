@@ -274,6 +274,84 @@ static void say_if_idle(const struct og_premises *p, const struct og_option *row
     }
 }
 
+/* ---- of commands that train nothing ---- */
+
+#define BATCHES OG__UNUSED_BATCHES
+#define APPLIED (OG__UNUSED_JUDGING | OG__UNUSED_WHOLE)
+#define WHOLE   OG__UNUSED_WHOLE
+#define ROWLESS (OG__UNUSED_WHOLE | OG__UNUSED_ROWLESS)
+#define SHORT   (OG__UNUSED_BATCHES | OG__UNUSED_JUDGING)
+#define ALL     (BATCHES | APPLIED)
+
+/* What a value decides elsewhere is not here: --model draws other batches, presets set --io. */
+/* clang-format off */
+static const struct unused {
+    const char *name;
+    unsigned by; /* enum og__unused */
+} unused[] = {
+    {"model", APPLIED}, {"layers", APPLIED}, {"hidden", ALL}, {"heads", ALL},
+    {"aggregator", APPLIED}, {"bases", ALL}, {"norm", ALL}, {"residual", ALL},
+    {"embedding", APPLIED}, {"dropout", ALL}, {"input-dropout", ALL}, {"attention-dropout", ALL},
+    {"decoder", ALL}, {"accumulate", APPLIED}, {"staleness", APPLIED}, {"epochs", APPLIED},
+    {"optimizer", ALL}, {"lr", ALL}, {"weight-decay", ALL}, {"init", APPLIED},
+    {"no-shuffle", APPLIED}, {"eval-every", APPLIED}, {"best-by", ALL},
+    {"resample-every", APPLIED}, {"samples", APPLIED}, {"log-every", ALL},
+
+    {"edge-split", WHOLE}, {"relation", WHOLE}, {"negatives", WHOLE}, {"negative", WHOLE},
+    {"eval-negatives", WHOLE}, {"fanout", WHOLE}, {"relation-fanout", WHOLE}, {"draw", WHOLE},
+    {"batch", WHOLE}, {"executors", WHOLE}, {"sample-on", WHOLE}, {"together", WHOLE},
+    {"pipeline", WHOLE}, {"trace-timeline", WHOLE},
+
+    {"cache", ROWLESS}, {"exchange", ROWLESS}, {"policy", ROWLESS}, {"presc-epochs", ROWLESS},
+    {"scores", ROWLESS}, {"superbatch", ROWLESS}, {"layout", ROWLESS}, {"alternate", ROWLESS},
+    {"ways", ROWLESS}, {"window", ROWLESS}, {"update", ROWLESS}, {"threshold", ROWLESS},
+    {"evict", ROWLESS}, {"device-memory", ROWLESS}, {"device-policy", ROWLESS},
+    {"victim", ROWLESS},
+
+    {"resume", SHORT}, {"checkpoint-every", SHORT},
+};
+/* clang-format on */
+
+static bool is_unused(const char *name, enum og__unused by)
+{
+    for (size_t i = 0; i < OG_COUNT(unused); i++)
+        if (strcmp(unused[i].name, name) == 0)
+            return unused[i].by & by;
+    return false;
+}
+
+void og__say_unused(const struct og_log *log, const struct og_option_set *asked, enum og__unused by)
+{
+    static const char *const why[] = {
+        [OG__UNUSED_BATCHES] = "no model is trained",
+        [OG__UNUSED_JUDGING] = "nothing is trained, and the model is the checkpoint's",
+        [OG__UNUSED_WHOLE] =
+            "the checkpoint's model computes every node with all its neighbours, layer by layer",
+        [OG__UNUSED_ROWLESS] = "no rows are read without --with-features"};
+    size_t n_rows, used = 0, n = 0;
+    const struct og_option *row = og_option_table(&n_rows);
+    char names[1024] = "";
+    for (size_t i = 0; i < n_rows && used < sizeof(names); i++) {
+        if (!og__option_set_has(asked, i) || !is_unused(row[i].name, by))
+            continue;
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s--%s", n ? ", " : "",
+                                 row[i].name);
+        n++;
+    }
+    if (n > 0)
+        og__say(log, OG__INFO, "%s %s no effect: %s", names, n > 1 ? "have" : "has", why[by]);
+}
+
+void og__say_other_task(const struct og_log *log, const struct og_options *opt, int task)
+{
+    char why[64];
+    snprintf(why, sizeof(why), "the checkpoint is of the task %s", og__task_words[OG_MAX(task, 0)]);
+    if (task >= 0 && opt->task != task && og__options_given(opt, "task"))
+        og__say_without_effect(log, "", "task", NULL, "", why);
+}
+
+/* ---- of a session ---- */
+
 void og__say_idle(const struct og_premises *p)
 {
     size_t n_rows;
@@ -282,6 +360,11 @@ void og__say_idle(const struct og_premises *p)
     if (p->config->opt.removed)
         og__say(&p->config->log, OG__INFO, "%s in the file of options has no effect any more",
                 p->config->opt.removed);
+    const unsigned want = p->config->want;
+    if (!(want & OG__WANT_MODEL))
+        og__say_unused(&p->config->log, &p->config->asked, OG__UNUSED_BATCHES);
+    if (want & OG__WANT_RECORD && !(want & (OG__WANT_FEATURES | OG__WANT_TYPED_ROWS)))
+        og__say_unused(&p->config->log, &p->config->asked, OG__UNUSED_ROWLESS);
     snprintf(of_preset, sizeof(of_preset),
              "--preset %s: ", og__option_text(&p->config->opt, "preset", text));
     for (size_t i = 0; i < n_rows; i++) {

@@ -12,6 +12,19 @@ struct og_option_set og__options_set_apart(const struct og_options *opt);
  * has no use for. Those without bearing on the command as a whole are not told of. */
 void og__say_idle(const struct og_premises *p);
 
+/* Who makes nothing of options that train or sample for training. */
+enum og__unused {
+    OG__UNUSED_BATCHES = 1, /* batches are drawn, and no model is made */
+    OG__UNUSED_JUDGING = 2, /* a checkpoint's model is applied to batches */
+    OG__UNUSED_WHOLE = 4,   /* and to every node with all its neighbours, layer by layer */
+    OG__UNUSED_ROWLESS = 8, /* batches are written without rows of features */
+};
+/* One line for all of those asked for that are nothing to them. */
+void og__say_unused(const struct og_log *log, const struct og_option_set *asked,
+                    enum og__unused by);
+/* --task, where a checkpoint's wins. */
+void og__say_other_task(const struct og_log *log, const struct og_options *opt, int task);
+
 /* One such line; before: what it begins with, "" = nothing. */
 void og__say_without_effect(const struct og_log *log, const char *before, const char *name,
                             const char *other, const char *value, const char *why);

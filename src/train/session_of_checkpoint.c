@@ -2,6 +2,7 @@
 
 #include "nn/tasks.h"
 #include "train/checkpoint.h"
+#include "train/idle.h"
 #include "train/options.h"
 
 /* The checkpoint says how many layers there are: a --fanout left at its default follows. */
@@ -41,6 +42,9 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
     OG_TRY(og__checkpoint_shape(checkpoint, &config, err));
     OG_TRY(og__is_typed(dataset, &typed, err));
     OG_TRY(typed ? 0 : og__checkpoint_check_types(checkpoint, dataset, err));
+    const struct og_option_set asked = og__options_set_apart(opt);
+    og__say_unused(&log, &asked, OG__UNUSED_JUDGING);
+    og__say_other_task(&log, opt, config.task);
     OG_TRY(og__options_copy(&own, opt, err));
     OG_TRY(fit_options(&own, &config, checkpoint, err));
     OG_TRY(og__checkpoint_sampler(checkpoint, &own, &log, err));

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What a dataset has and training does not use, or cannot, is said once, with --quiet too: edge weights, labels that are missing, unknown, or
-too many classes to be classes.
+too many classes to be classes; and so are options that a command makes nothing of.
 
     unused_inputs.py OUTGROW      exits 77 where there is no NumPy
 """
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -88,9 +89,36 @@ def check_labels():
     assert "has no labels" in run("sample", "g-bare", *RUN, "--out", "samples", fails=True)
 
 
+def said_of(names, *args):
+    """One line has all of them, and no other option is named."""
+    said = [line for line in run(*args).splitlines() if "no effect" in line]
+    assert len(said) == 1, (args, said)
+    assert sorted(re.findall(r"--([a-z-]+)", said[0].split(" no effect")[0])) == sorted(names), (args, said)
+
+
+def check_options():
+    """Options that a command makes nothing of, each once; those that it uses are not named."""
+    base = ["--memory", "128M", "--threads", "2"]
+    given = ["--lr", "0.1", "--dropout", "0.2", "--epochs", "3", "--best-by", "loss", "--hidden", "24", "--norm", "layer"]
+    names = ["lr", "dropout", "epochs", "best-by", "hidden", "norm"]
+    run("train", "g-plain", *RUN, "--run", "options")
+    judge = ["eval", "g-plain", "--checkpoint", "options/checkpoint.safetensors", *base, *given]
+    said_of([*names, "log-every"], *judge, "--fanout", "3,3", "--policy", "lru", "--log-every", "2")
+    said_of([*names, "policy", "fanout"], *judge, "--full", "--fanout", "3,3", "--policy", "lru")
+    said_of([*names, "batch"], "predict", *judge[1:], "--out", "options.npy", "--batch", "7")
+    said_of(["task"], "predict", "g-plain", "--checkpoint", "options/checkpoint.safetensors", *base, "--task", "link", "--out", "task.npy")
+    said_of(["sampler"], "predict", "g-plain", "--checkpoint", "options/checkpoint.safetensors", *base, "--sampler", "labor", "--out", "sampler.npy")
+    names.remove("epochs")  # so many are sampled
+    said_of(names, "sample", "g-plain", *base, *given, "--with-features", "--policy", "degree", "--out", "with-rows")
+    said_of(names, "simulate", "g-plain", *base, *given, "--policy", "degree", "--cache", "5%")
+    said_of(["policy", "cache"], "sample", "g-plain", *base, "--policy", "degree", "--cache", "5%", "--out", "without-rows")
+    assert "no effect" not in run(*judge[:6], *base[2:], "--fanout", "3,3", "--policy", "lru", "--batch", "7")
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
     check_weights()
     check_labels()
+    check_options()
     os.chdir("/")
