@@ -23,6 +23,8 @@ def array_of(value, name):
     value = np.asarray(value)
     if value.dtype.kind not in "biuf" or value.dtype.itemsize > 8:
         raise OptionError(f"{name}: {value.dtype}", "give numbers, of 64 bits at most")
+    if value.ndim == 0:
+        raise OptionError(f"{name}: {value}, which is no array", "give an array, a tensor, a list or an iterator of these")
     return value
 
 
@@ -50,7 +52,8 @@ def rows_of(value, name):
 def edges_of(value):
     """Rows (src, dst), in turn, from [2, E], a pair of arrays, or an iterator of either."""
     for chunk in value if is_iterator(value) else [value]:
-        if not isinstance(chunk, (tuple, list)) and getattr(chunk, "ndim", 0) != 2:
+        chunk = chunk if isinstance(chunk, (tuple, list)) else array_of(chunk, "edge_index")
+        if getattr(chunk, "ndim", 2) != 2:
             raise OptionError("edge_index: it is no matrix", "give [2, E]: all sources, then all destinations")
         if len(chunk) != 2:
             raise OptionError(f"edge_index: {len(chunk)} rows", "give [2, E]: all sources, then all destinations; transpose [E, 2]")

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 
-from ._arrays import as_float32, counted, edges_of, is_bf16, is_iterator, labels_of, rows_of, save, unchanged
+from ._arrays import array_of, as_float32, counted, edges_of, is_bf16, is_iterator, labels_of, rows_of, save, unchanged
 from ._calls import import_
 from ._errors import FileError, OptionError, warn
 from ._ids import check_range, save_splits
@@ -64,7 +64,9 @@ def said_of(name, num_classes, regression):
 
 def rows_known(x):
     """How many rows there are, where that is known before they are read."""
-    return None if is_iterator(x) else len(x)
+    if is_iterator(x):
+        return None
+    return len(x if getattr(x, "shape", ()) or isinstance(x, list) else array_of(x, "x"))
 
 
 def edges_within(value, n):

@@ -182,7 +182,7 @@ def test_whose_and_in_which_order():
         with raises(outgrow.OptionError, "stand for the same", list(both)[0]):
             seeds_of(**both)
     with raises(outgrow.OptionError, "input_nodes: of which type?"):
-        outgrow.Loader("typed", fanout=[3], input_nodes=None)
+        outgrow.Loader("typed", fanout=[3], input_nodes=None, form="arrays")
 
 
 def test_the_training_split_in_place_of_all_nodes_is_said():
@@ -224,7 +224,7 @@ def test_arguments_of_neighbor_loader():
         assert name in said and "not needed" in said
     same("an array of fanouts", seeds_of(fanout=None, num_neighbors=np.array([3, 2]), input_nodes=ids), ids)
     with raises(outgrow.OptionError, "dataset: dict", "outgrow.write"):
-        outgrow.Loader({}, fanout=[3])
+        outgrow.Loader({}, fanout=[3], form="arrays")
 
 
 main(globals())
