@@ -126,9 +126,10 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     and test are {type: ...}, and ids are those within a type; labels and splits are of one type, and types may have no x. One type with
     one relation is a graph without types.
 
-    Arrays are NumPy's or PyTorch's. Any of them may be an iterator of chunks instead, each [2, e] for edge_index and of rows for
-    the others: then no more than a chunk is in memory, besides what `memory` allows the import. Meanwhile the disk holds it
-    twice. A warning says where numbers of x, of edge_weight or of values in y change because float32 has no room for them. Whether it fails or is killed, nothing half-written stays at `path`; it appears when it is complete.
+    Arrays are NumPy's or PyTorch's. Any of them may be an iterator of chunks instead, each [2, e] for edge_index and of rows
+    for the others: then no more than a chunk is in memory, besides what `memory` allows the import. Meanwhile the disk holds it
+    twice. A warning says where numbers of x, of edge_weight or of values in y change because float32 has no room for them.
+    Whether it fails or is killed, nothing half-written stays at `path`; it appears when it is complete.
     """
     path = os.fspath(path).rstrip("/") or "/"
     given = {"edge_index": edge_index, "x": x, "y": y, "train": train, "valid": valid, "test": test, "edge_weight": edge_weight, "num_nodes": num_nodes}

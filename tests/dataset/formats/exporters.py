@@ -76,9 +76,9 @@ def what_is_not_exported(export_pyg, export_dgl, g):
         return Bag(edges=lambda order: (Tensor(g["src"]), Tensor(g["dst"])), ndata=nodes | more, edata=edata)
     for wrong in np.stack([mask, mask], 1), mask[1:], mask + 0.5:
         for name in "train_mask", "val_mask", "test_mask":
-            for export, graph in (export_pyg.export, Bag(**pyg, **{name: Tensor(wrong)})), (export_dgl.export, dgl({name: Tensor(wrong)}, {})):
+            for export, of in (export_pyg.export, Bag(**pyg, **{name: Tensor(wrong)})), (export_dgl.export, dgl({name: Tensor(wrong)}, {})):
                 try:
-                    export(graph, "refused")
+                    export(of, "refused")
                 except ValueError as error:
                     assert str(error).startswith(f"{name}: ") and "choose one" in str(error), error
                 else:
