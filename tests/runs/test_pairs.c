@@ -45,6 +45,7 @@ static const struct given {
     {"lr", "0.05", CHANGES},           {"weight-decay", "0.1", CHANGES},
     {"init", initial, CHANGES},        {"seed", "9", CHANGES},
     {"no-shuffle", "true", CHANGES},   {"eval-every", "2", CHANGES},
+    {"best-by", "loss", BOUNDS}, /* it may choose the same epoch */
     {"resample-every", "2", CHANGES},  {"pack-dtype", "f16", CHANGES},
     {"memory", "70M", CHANGES},        {"cache", "20%", CHANGES},
     {"threads", "3", CHANGES},         {"topology", "disk", CHANGES},
