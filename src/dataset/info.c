@@ -1,7 +1,7 @@
 /* og_info: what a dataset is, and what of it fits in which memory. */
 #include "base/hex.h"
+#include "dataset/files.h"
 #include "dataset/identity.h"
-#include "dataset/others.h"
 #include "dataset/stream.h"
 #include "dataset/typed.h"
 
@@ -218,13 +218,23 @@ static int typed_json(const struct og_typed *g, struct degrees *d, json_t **out,
     return 0;
 }
 
-/* ---- what lies beside ---- */
+/* ---- files ---- */
+
+struct file_lists {
+    json_t *used, *others;
+};
 
 static int list_file(void *arg, const char *name, struct og_err *err)
 {
-    json_t **list = arg;
+    struct file_lists *l = arg;
+    const char *use = og__file_use(name);
     (void)err;
-    *list = og__json_append(*list, og__json_text(name));
+    if (use)
+        l->used = og__json_append(
+            l->used, og__json_with(og__json_with(json_object(), "file", og__json_text(name)),
+                                   "used_by", json_string(use)));
+    else
+        l->others = og__json_append(l->others, og__json_text(name));
     return 0;
 }
 
@@ -267,9 +277,10 @@ int og_info(const char *dataset, char **out, struct og_err *err)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", dataset);
     OG_TRY(og__is_typed(dataset, &typed, err));
     OG_TRY(typed ? describe_typed(dataset, d, &root, err) : describe_plain(dataset, d, &root, err));
-    json_t *others = json_array();
-    rc = og__dataset_others(dataset, list_file, &others, err);
-    root = og__json_with(root, "files_not_used", others);
+    struct file_lists lists = {json_array(), json_array()};
+    rc = og__dataset_files(dataset, list_file, &lists, err);
+    root = og__json_with(root, "files", lists.used);
+    root = og__json_with(root, "files_not_used", lists.others);
     OG_TRY(rc);
     text = og__json_print(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     OG_TRY(text ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", dataset));

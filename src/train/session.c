@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/scratch.h"
 #include "dataset/features.h"
+#include "dataset/files.h"
 #include "dataset/names.h"
-#include "dataset/others.h"
 #include "nn/tasks.h"
 #include "train/exchange.h"
 #include "train/hotness.h"
@@ -65,7 +65,8 @@ static void warn_of_weights(const struct og_session *s)
 static int add_name(void *names, const char *name, struct og_err *err)
 {
     (void)err;
-    og__names_add(names, name);
+    if (!og__file_use(name))
+        og__names_add(names, name);
     return 0;
 }
 
@@ -74,7 +75,7 @@ static int name_other_files(const struct og_session *s, struct og_err *err)
     struct og_names names = {.n = 0};
     const char *dataset = s->facts.ds->path;
     int rc =
-        s->config.want & OG__WANT_TRAINING ? og__dataset_others(dataset, add_name, &names, err) : 0;
+        s->config.want & OG__WANT_TRAINING ? og__dataset_files(dataset, add_name, &names, err) : 0;
     if (rc >= 0 && names.n > 0)
         og__say(&s->config.log, OG__INFO, "%s: files that no command reads: %s", dataset,
                 og__names_text(&names));

@@ -147,6 +147,8 @@ def unread_files():
     for name in "edge_attr.npy", "features_x.npy", "rel0_times.npy":
         np.save(f"out/{name}", np.zeros(3))
     assert json.loads(run("info", "out", "--json").stdout)["files_not_used"] == ["edge_attr.npy", "features_x.npy", "rel0_times.npy"]
+    uses = {f["file"]: f["used_by"] for f in json.loads(run("info", "out", "--json").stdout)["files"]}
+    assert set(uses) | {"edge_attr.npy", "features_x.npy", "rel0_times.npy"} == set(os.listdir("out")) and "train" in uses["labels.npy"], uses
     said = run("train", "out", "--fanout", "2,2", "--memory", "256M", "--epochs", "0", "--run", "run").stderr
     assert "files that no command reads: edge_attr.npy, features_x.npy, rel0_times.npy" in said, said
     shutil.rmtree("run", ignore_errors=True)

@@ -125,6 +125,8 @@ static const char *const may_be_refused[] = {
     "--disk: ",                   /* too little */
     "--edge-split: writes up to", /* the same */
     "--superbatch: ",             /* more batches than the least memory holds */
+    " nodes or edges",            /* of a split that is evaluated */
+    " nodes has a label",
     NULL,
 };
 

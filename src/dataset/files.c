@@ -1,0 +1,89 @@
+#include "dataset/files.h"
+
+#include "base/file.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_numbered(const char *file, const char *begin, const char *end)
+{
+    const char *digits = file + strlen(begin);
+    if (strncmp(file, begin, strlen(begin)) != 0)
+        return false;
+    const size_t n = strspn(digits, "0123456789");
+    return n > 0 && strcmp(digits + n, end) == 0;
+}
+
+static const struct {
+    const char *file, *use;
+} uses[] = {
+    {"meta.json", "all commands"},
+    {"indptr.npy", "all commands"},
+    {"indices.npy", "all commands"},
+    {"weights.npy", "--sampler weighted"},
+    {"features.npy", "train, eval, predict, pack, sample --with-features, loaders"},
+    {"labels.npy", "train and eval of nodes, loaders"},
+    {"train.npy", "train, sample, simulate, loaders"},
+    {"valid.npy", "train, eval, loaders"},
+    {"test.npy", "train, eval, loaders"},
+    {"train_edges.npy", "--task link"},
+    {"valid_edges.npy", "--task link"},
+    {"test_edges.npy", "--task link"},
+    {"train_edge_relations.npy", "--task link"},
+    {"valid_edge_relations.npy", "--task link"},
+    {"test_edge_relations.npy", "--task link"},
+    {"node_ids.npy", "you: the id that each node had in the source"},
+};
+
+static const char *use_of(const char *file)
+{
+    for (size_t i = 0; i < OG_COUNT(uses); i++)
+        if (strcmp(file, uses[i].file) == 0)
+            return uses[i].use;
+    return NULL;
+}
+
+const char *og__file_use(const char *file)
+{
+    if (is_numbered(file, "features_", ".npy") || strstr(file, "-features-")) /* parts on disks */
+        return use_of("features.npy");
+    if (is_numbered(file, "rel", "_indptr.npy") || is_numbered(file, "rel", "_indices.npy"))
+        return use_of("indptr.npy");
+    return use_of(is_numbered(file, "rel", "_weights.npy") ? "weights.npy" : file);
+}
+
+static int is_visible(const struct dirent *e)
+{
+    return e->d_name[0] != '.';
+}
+
+static int look_at(const char *folder, const char *name,
+                   int (*each)(void *arg, const char *name, struct og_err *err), void *arg,
+                   struct og_err *err)
+{
+    struct stat st;
+    char *path = og__path_join(folder, name);
+    if (!path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    const bool plain = stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    free(path);
+    return plain ? each(arg, name, err) : 0;
+}
+
+int og__dataset_files(const char *path,
+                      int (*each)(void *arg, const char *name, struct og_err *err), void *arg,
+                      struct og_err *err)
+{
+    struct dirent **entry = NULL;
+    int rc = 0;
+    const int n = scandir(path, &entry, is_visible, alphasort);
+    for (int i = 0; i < n; i++) {
+        if (rc >= 0)
+            rc = look_at(path, entry[i]->d_name, each, arg, err);
+        free(entry[i]);
+    }
+    free(entry);
+    return rc;
+}
