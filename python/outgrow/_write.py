@@ -108,6 +108,12 @@ def by_arguments(folder, names):
         raise OptionError(told, hint, error.code) from error
 
 
+# What other libraries call the arguments of write.
+OTHER_NAMES = {"features": "x", "feat": "x", "labels": "y", "label": "y", "edges": "edge_index", "edge_weights": "edge_weight", "weight": "edge_weight",
+               "train_mask": "train", "train_idx": "train", "val": "valid", "val_mask": "valid", "val_idx": "valid", "valid_mask": "valid", "valid_idx": "valid",
+               "test_mask": "test", "test_idx": "test"}
+
+
 def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid=None, test=None, edge_weight=None, num_nodes=None,
           num_classes=None, regression=False, name=None, progress=False, **options):
     """Make a dataset in the new folder `path`; returns its `info`.
@@ -131,6 +137,9 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     twice. A warning says where numbers of x, of edge_weight or of values in y change because float32 has no room for them.
     Whether it fails or is killed, nothing half-written stays at `path`; it appears when it is complete.
     """
+    for key in options:
+        if key in OTHER_NAMES:
+            raise OptionError(f"{key}: no such argument", f"it is called {OTHER_NAMES[key]}")
     path = os.fspath(path).rstrip("/") or "/"
     given = {"edge_index": edge_index, "x": x, "y": y, "train": train, "valid": valid, "test": test, "edge_weight": edge_weight, "num_nodes": num_nodes}
     names = {key: key for key in SPLITS}

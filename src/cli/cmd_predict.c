@@ -40,6 +40,9 @@ const struct command cmd_predict = {
             "and --sampler walk with its own and --seed: then neighbours are drawn by walks, once "
             "a node, as they are where the checkpoint says so and no --sampler is given.\n"
             "\n"
+            "Rows are in the order of nodes. Where an import numbered them anew, node_ids.npy of the "
+            "dataset has the source's id of each row.\n"
+            "\n"
             "Where nodes have types, --out has a row for each node of the type that the model was "
             "trained on, and neighbours are drawn as in training (docs/models.md, Types).",
     .own = own,

@@ -117,6 +117,11 @@ static int guess_file(const char *src, const char **format, const char **file, s
     size_t n = f ? fread(head, 1, sizeof(head) - 1, f) : 0;
     if (f)
         fclose(f);
+    if (n > 0 && (head[0] == '{' || head[0] == '['))
+        return failure(
+            err, -EINVAL,
+            "write its arrays with numpy.save into a folder: edges.npy, feat.npy, label.npy",
+            "%.300s: JSON, which is not read", src);
     bool gzip = n > 2 && memcmp(head, "\x1f\x8b", 2) == 0;
     bool matrix = strncmp(head, "%%MatrixMarket", 14) == 0 || ends_with(src, ".mtx.gz");
     if (!matrix && !gzip && memchr(head, 0, n))

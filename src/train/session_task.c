@@ -328,8 +328,10 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
         return og__fail(err, -EINVAL, "add test.npy: node ids, int64",
                         "%s: has no nodes in a split, of whose type and batches the model is",
                         s->facts.ds->path);
-    return og__fail(err, -EINVAL, "add train.npy: node ids, int64", "%s: no training nodes",
-                    s->facts.ds->path);
+    return og__fail(err, -EINVAL,
+                    "import the graph again with train.npy beside its edges, or train.csv of ids "
+                    "as the edges have them",
+                    "%s: no training nodes", s->facts.ds->path);
 }
 
 int og__session_schedule(struct og_session *s, struct og_err *err)

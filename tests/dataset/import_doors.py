@@ -88,6 +88,9 @@ def splits_and_masks():
                     got, said = taken(*words)
                     assert np.array_equal(np.sort(got[split]), np.sort(IDS[split])), (name, form.dtype)
                     assert name not in said, said
+    source()
+    said = taken("npy")[1]
+    assert "without splits" in said and "--symmetrize" in said, said
     # of several splits one is chosen, or they are refused
     several = np.stack([mask(rng.permutation(N)[:50]) for _ in range(5)], 1)
     for form in several, several.astype("uint8"), np.asfortranarray(several):
@@ -96,7 +99,9 @@ def splits_and_masks():
         for k in 0, 4:
             got, said = taken("npy", "--split-column", k)
             assert np.array_equal(got["train"], np.flatnonzero(several[:, k])) and f"column {k} of 5" in said
-        refused("npy", "--split-column", 5, says=["train_mask.npy"])
+        refused("npy", "--split-column", 5, says=["train_mask.npy", "count from 0"])
+        source(train_mask=np.ascontiguousarray(form.T))
+        refused("npy", says=["train_mask.npy", "array.T"])
     # what is neither
     for name, array, words in [
             ("train", mask(IDS["train"], 2 * N), ["train.npy", "a mask of 480 entries", "240 nodes"]),
@@ -261,8 +266,19 @@ def labels():
     source(label=ids)
     _, said = taken("npy", "--quiet")
     assert "label.npy: 2000000 classes" in said and "240 nodes" in said, said
-    source(label=np.where(np.arange(N) < 3, LABEL, -1))
-    assert "classes" not in taken("npy", "--quiet")[1]
+    source(label=LABEL + 1)
+    assert "label.npy: 1 of 4 classes has no node, class 0 for one" in taken("npy", "--quiet")[1]
+    source(label=np.eye(3)[LABEL])
+    assert "argmax(1)" in taken("npy", "--quiet")[1]
+    source(label=np.eye(3)[LABEL] + (np.arange(N) == 5)[:, None] % 2)
+    refused("npy", says=["label.npy", "row 5"])
+    known = rng.random(N) < 0.6
+    source(label=np.where(known, LABEL, -1), **IDS)
+    said = taken("npy", "--quiet")[1]
+    for split, ids in IDS.items():
+        assert f"{split}.npy: {(~known[ids]).sum()} of {len(ids)} nodes have no label" in said, said
+    source(label=LABEL, **IDS)
+    assert taken("npy", "--quiet")[1] == ""
 
 
 def graph_of(got):
@@ -325,7 +341,7 @@ def columns_of_edges():
             ("a,b", ["src", "dst"], [], ["line 1", "--columns"]), ("id,source,target", ["id", "src", "dst"], ["--weight-column", 3], ["weights is an end"]),
             ("src,dst,src", ["src", "dst", "src"], [], ["two columns"]), ("src,time", ["src", "t"], [], ["line 1"]),
             ("dst,src", ["dst", "src"], ["--reverse"], ["--reverse"]), ("src,dst", ["src", "dst"], ["--columns", "src,foo"], ["--columns"]),
-            (None, ["src", "dst", "w"], [], ["more than two columns"])]:
+            (None, ["src", "dst", "w"], [], ["more than two columns", "--columns"]), ("a,b,c", ["id", "src", "dst"], ["--columns", "src,dst"], ["not as many columns"])]:
         shutil.rmtree("text", ignore_errors=True)
         text("edges.csv", *([header] if header else []), *lines(order))
         refused(*words, path="text", says=["edges.csv", *says])
@@ -346,6 +362,16 @@ def columns_by_id():
         got, said = taken("--quiet", path="text")
         assert got["labels"].tolist() == list(label.values()), (header, got["labels"])
         assert ("time" in said) == ("time" in (header or "")), said
+    start()
+    text("label.csv", "name,id,label", '"a ""b"", c",0,2', *(f"x,{v},{y}" for v, y in label.items() if v))
+    got, said = taken("--quiet", path="text")
+    assert got["labels"].tolist() == list(label.values()) and "name" in said, got
+    start()
+    text("label.csv", "id,label", "0,unknown")
+    refused(path="text", says=["label.csv", "number the words", "empty"])
+    start()
+    text("label.csv", *(f"{v + 100},1" for v in label))
+    assert "are its ids those of the edges" in taken("--quiet", path="text")[1]
     start()
     text("label.csv", "# a remark", "id,label", "0,1", "1,NA", "2,", "3,null", "4,nan")
     assert taken(path="text")[0]["labels"].tolist() == [1, -1, -1, -1, -1]

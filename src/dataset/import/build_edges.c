@@ -90,6 +90,9 @@ static void tell_edges(const struct og_importer *imp, const struct og_edge_sorte
                        imp->opt->symmetrize ? ", the reverse of each among them" : "",
                        (long long)r->n_self_loops, plural(r->n_self_loops),
                        (long long)r->n_duplicates, plural(r->n_duplicates), (long long)r->n_edges);
+    if (!r->symmetric && !imp->opt->symmetrize && !imp->new_id)
+        og__import_say(imp, "edges lead one way; where the graph is undirected, --symmetrize adds "
+                            "the reverse of each");
     if (r->n_alone > 0)
         og__import_say(imp, "%lld of %lld nodes have no edge that leads to them",
                        (long long)r->n_alone, (long long)imp->n_nodes);

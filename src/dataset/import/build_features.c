@@ -262,6 +262,7 @@ int og__import_no_features(struct og_importer *imp, struct og_err *err)
     uint8_t ones[ONES];
     struct og_npy_writer *w = NULL;
     int rc;
+    og__import_say(imp, "no features: every node gets the number 1");
     OG_TRY(og__import_create(imp, &w, "features.npy", OG__NPY_U8, 2, 1, err));
     memset(ones, 1, sizeof(ones));
     for (int64_t v = 0; v < imp->n_nodes; v += ONES)

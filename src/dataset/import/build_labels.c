@@ -28,17 +28,27 @@ static int class_of(const struct og_table *t, const void *raw, size_t i, int64_t
 
 struct labelling {
     struct og_npy_writer *w;
-    bool rows;    /* of several labels, or of values */
-    bool values;  /* any number, NaN for none; else 0 or 1 */
-    float *row;   /* [C], when rows */
-    int64_t most; /* largest class */
-    int64_t n;    /* nodes that have a class */
+    bool rows;          /* of several labels, or of values */
+    bool values;        /* any number, NaN for none; else 0 or 1 */
+    float *row;         /* [C], when rows */
+    int64_t most;       /* largest class */
+    int64_t n;          /* nodes that have a class */
+    uint64_t *labelled; /* a bit a node that has a label; or NULL */
+    uint64_t *found;    /* [MOST_FOUND] a bit a class that some node has */
+    bool one_each;      /* when rows: every node has one of several labels */
     struct og_changed changed;
 };
 
 static bool is_label(const struct labelling *l, float x)
 {
     return l->values ? !isinf(x) : x >= 0 && x <= 1;
+}
+
+enum { MOST_FOUND = 65536 };
+
+static void set_bit(uint64_t *bits, int64_t i)
+{
+    bits[i / 64] |= (uint64_t)1 << i % 64;
 }
 
 /* Label of node v, in row i of the piece. */
@@ -51,8 +61,13 @@ static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, i
         int rc = class_of(p->t, p->raw, i, v, &class, err);
         l->most = OG_MAX(l->most, class);
         l->n += class >= 0;
+        if (class >= 0 && l->labelled)
+            set_bit(l->labelled, v);
+        if (class >= 0 && class < MOST_FOUND)
+            set_bit(l->found, class);
         return rc < 0 ? rc : og__npy_append(l->w, &class, 1, err);
     }
+    double sum = 0;
     for (size_t j = 0; j < width; j++) {
         l->row[j] = (float)og__number_at(p->t->type, p->raw, i * width + j);
         if (!is_label(l, l->row[j]))
@@ -66,7 +81,11 @@ static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, i
         const double given = og__number_at(p->t->type, p->raw, i * width + j);
         if (stored != given && !isnan(given) && (!p->t->text || given == floor(given)))
             og__changed_by(&l->changed, v, (int64_t)j, fabs(given - stored));
+        sum += stored == floor(stored) ? stored : NAN;
     }
+    l->one_each = l->one_each && sum == 1;
+    if (l->labelled && !isnan((double)l->row[0]))
+        set_bit(l->labelled, v);
     return og__npy_append(l->w, l->row, 1, err);
 }
 
@@ -93,6 +112,33 @@ out:
     return rc;
 }
 
+/* What is probably not meant. */
+static void doubt_labels(const struct og_importer *imp, const struct og_table *t,
+                         const struct labelling *l, int64_t classes)
+{
+    int64_t missing = 0;
+    int64_t first = -1;
+    for (int64_t c = 0; !l->rows && c < OG_MIN(classes, (int64_t)MOST_FOUND); c++)
+        if (!(l->found[c / 64] >> c % 64 & 1)) {
+            missing++;
+            first = first < 0 ? c : first;
+        }
+    if (!l->rows && classes > OG_MAX(l->n, (int64_t)2))
+        og__import_warn(imp,
+                        "%s: %lld classes, the largest label is %lld, but only %lld nodes have "
+                        "one: are they ids?",
+                        t->name, (long long)classes, (long long)l->most, (long long)l->n);
+    else if (missing > 0)
+        og__import_warn(imp, "%s: %lld of %lld classes %s no node, class %lld for one", t->name,
+                        (long long)missing, (long long)classes, missing == 1 ? "has" : "have",
+                        (long long)first);
+    if (l->rows && !l->values && l->one_each && t->columns > 1)
+        og__import_warn(imp,
+                        "%s: every node has one of %lld labels; they are taken as several labels a "
+                        "node: for classes store array.argmax(1)",
+                        t->name, (long long)t->columns);
+}
+
 static int set_classes(struct og_importer *imp, const struct og_table *t, const struct labelling *l,
                        int64_t said, struct og_err *err)
 {
@@ -103,11 +149,8 @@ static int set_classes(struct og_importer *imp, const struct og_table *t, const 
     if (classes > OG__MOST_COLUMNS)
         return og__fail(err, -EINVAL, "at most 268435455; is it what the labels are?",
                         "%s: %lld classes", t->name, (long long)classes);
-    if (!l->rows && said < 0 && classes > OG_MAX(l->n, (int64_t)2))
-        og__import_warn(imp,
-                        "%s: %lld classes, the largest label is %lld, but only %lld nodes have "
-                        "one: are they ids?",
-                        t->name, (long long)classes, (long long)l->most, (long long)l->n);
+    if (said < 0)
+        doubt_labels(imp, t, l, classes);
     og__import_note(imp, "num_classes", json_integer(classes));
     og__import_note(imp, "multi_label", json_boolean(l->rows && !l->values));
     if (l->values)
@@ -136,15 +179,23 @@ static int drop_labels(struct og_importer *imp, int64_t n_classes, struct og_err
 int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t n_classes, bool partly,
                       struct og_err *err)
 {
-    struct labelling l = {.rows = imp->values || t->columns > 1, .values = imp->values, .most = -1};
+    struct labelling l = {
+        .rows = imp->values || t->columns > 1, .values = imp->values, .most = -1, .one_each = true};
     const size_t row_bytes = (size_t)t->columns * sizeof(float);
+    const size_t found_bytes = MOST_FOUND / 8;
+    const size_t bits = (size_t)(imp->n_nodes / 64 + 1) * sizeof(uint64_t);
     int rc;
     if (partly)
         OG_TRY(og__import_check_columns(t, "labels", err));
     else
         OG_TRY(og__import_expect_rows(imp, t, "labels", err));
-    if (!(l.row = og__alloc(imp->budget, row_bytes, part, err)))
+    if (!(l.row = og__alloc(imp->budget, row_bytes, part, err)) ||
+        !(l.found = og__alloc(imp->budget, found_bytes, part, err)))
         OG_TRY(-ENOMEM);
+    if (!imp->labelled && bits <= og__budget_left(imp->budget) / 4 &&
+        !(imp->labelled = og__alloc(imp->budget, bits, part, err)))
+        OG_TRY(-ENOMEM);
+    l.labelled = imp->labelled;
     OG_TRY(og__import_create(imp, &l.w, "labels.npy", l.rows ? OG__NPY_F32 : OG__NPY_I64,
                              l.rows ? 2 : 1, t->columns, err));
     OG_TRY(copy_labels(imp, t, partly, &l, err));
@@ -159,6 +210,7 @@ int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t n_cla
     l.w = NULL;
 out:
     og__npy_discard(l.w);
+    og__release(imp->budget, l.found, found_bytes, part);
     og__release(imp->budget, l.row, row_bytes, part);
     return rc;
 }

@@ -149,7 +149,11 @@ static int find_mask(struct og_importer *imp, struct og_table *t, int64_t *colum
         return 0;
     if (t->columns > 1 && (chosen < 0 || chosen >= t->columns))
         return og__fail(err, -EINVAL,
-                        "of a mask [nodes, splits] --split-column K takes one, from 0",
+                        t->rows != imp->n_nodes && t->columns == imp->n_nodes
+                            ? "turn it round: array.T; a mask has a row a node"
+                        : chosen >= 0
+                            ? "columns count from 0"
+                            : "of a mask [nodes, splits] --split-column K takes one, from 0",
                         "%s: %s [%lld, %lld]: a list of node ids, or a mask, is expected", t->name,
                         og__npy_name(t->type), (long long)t->rows, (long long)t->columns);
     OG_TRY(are_flags(imp, t, OG_MAX(chosen, (int64_t)0) % t->columns, &flags, err));
@@ -190,6 +194,20 @@ static size_t seen_words(const struct og_importer *imp)
     return (size_t)(imp->n_nodes / 64 + 1);
 }
 
+/* Nodes of it that have no label, where some nodes have. */
+static void compare_labels(const struct og_importer *imp, const struct og_table *t,
+                           const uint64_t *seen)
+{
+    int64_t first = 0;
+    if (!seen || !imp->labelled || imp->new_id)
+        return;
+    const int64_t all = count_shared(seen, seen, seen_words(imp), &first);
+    const int64_t without = all - count_shared(seen, imp->labelled, seen_words(imp), &first);
+    if (without > 0)
+        og__import_warn(imp, "%s: %lld of %lld nodes have no label", t->name, (long long)without,
+                        (long long)all);
+}
+
 /* Takes `seen`. */
 static void compare_splits(struct og_importer *imp, const struct og_table *t, uint64_t *seen)
 {
@@ -215,6 +233,7 @@ void og__import_drop_splits(struct og_importer *imp)
 {
     for (unsigned i = 0; i < imp->n_splits; i++)
         og__release(imp->budget, imp->split[i].seen, seen_words(imp) * sizeof(uint64_t), part);
+    og__release(imp->budget, imp->labelled, seen_words(imp) * sizeof(uint64_t), part);
     imp->n_splits = 0;
 }
 
@@ -257,6 +276,7 @@ static int import_list(struct og_importer *imp, struct og_table *t, const char *
     rc = og__import_finish(imp, w, name, err);
     w = NULL;
     OG_TRY(rc);
+    compare_labels(imp, t, seen);
     compare_splits(imp, t, seen);
     seen = NULL;
 out:
@@ -268,6 +288,7 @@ out:
 int og__import_split(struct og_importer *imp, struct og_table *t, const char *name,
                      struct og_err *err)
 {
+    imp->has_splits = true;
     return import_list(imp, t, name, 1, err);
 }
 

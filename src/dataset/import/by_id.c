@@ -277,8 +277,12 @@ static int check_missing(const struct by_id *b, bool whole, int64_t missing, str
         return og__fail(err, -EINVAL,
                         "every node needs a row; the edges are of nodes without, or remove them",
                         "%s: no row for id %lld%s", b->t.name, (long long)id_of(imp, v), others);
-    og__import_say(imp, "%s: no row for id %lld%s: %s no label", b->t.name,
-                   (long long)id_of(imp, v), others, missing > 1 ? "they have" : "it has");
+    if (missing >= imp->n_nodes / 2)
+        og__import_warn(imp, "%s: no row for id %lld%s, of %lld: are its ids those of the edges?",
+                        b->t.name, (long long)id_of(imp, v), others, (long long)imp->n_nodes);
+    else
+        og__import_say(imp, "%s: no row for id %lld%s: %s no label", b->t.name,
+                       (long long)id_of(imp, v), others, missing > 1 ? "they have" : "it has");
     return 0;
 }
 

@@ -37,9 +37,11 @@ const char *og__column_next(const char *p, char mark, struct og_column_name *nam
     const bool quoted = *p == '"' || *p == '\'';
     const char quote = *p;
     p += quoted;
-    for (; *p != '\n' && (quoted ? *p != quote : !ends_field(p, mark)); p++)
+    for (; *p != '\n' && (quoted ? *p != quote || p[1] == quote : !ends_field(p, mark)); p++) {
+        p += quoted && *p == quote; /* doubled, it is one of the text */
         if (n + 1 < sizeof(name->text))
             name->text[n++] = (char)tolower((unsigned char)*p);
+    }
     while (n > 0 && (name->text[n - 1] == ' ' || name->text[n - 1] == '\r'))
         n--;
     name->text[n] = 0;

@@ -204,8 +204,9 @@ static void parse_part(void *arg, size_t task, int thread)
 
 /* ---- blocks ---- */
 
-static const char columns_hint[] = "name them: --columns src,dst, with - for what is not used; or "
-                                   "rename them in the file";
+static const char columns_hint[] =
+    "name every column: --columns src,dst,weight, in their order, with "
+    "- for what is not read; or rename them in the file";
 
 /* Columns by their names, from a line that a newline ends. */
 static int name_columns(struct og_edge_text *p, const char *line, const char *at,
@@ -268,21 +269,24 @@ static const char *past_marks(const char *p)
     return p;
 }
 
-/* Where --columns names them. */
-static int name_as_told(struct og_edge_text *p, const char *at, struct og_err *err)
-{
-    char line[256];
-    if ((size_t)snprintf(line, sizeof(line), "%s\n", p->names) >= sizeof(line))
-        return og__fail(err, -EINVAL, columns_hint, "--columns: more than 254 characters");
-    return name_columns(p, line, at, err);
-}
-
 static int count_columns(const char *at)
 {
     int columns = 0;
     for (const char *q = skip_blanks(at); *q != '\n'; columns++)
         q = skip_separator(skip_field(q));
     return columns;
+}
+
+/* Where --columns names them. */
+static int name_as_told(struct og_edge_text *p, const char *at, struct og_err *err)
+{
+    char line[256];
+    if ((size_t)snprintf(line, sizeof(line), "%s\n", p->names) >= sizeof(line))
+        return og__fail(err, -EINVAL, columns_hint, "--columns: more than 254 characters");
+    if (count_columns(at) != count_columns(line))
+        return og__text_wrong(&p->text, at, columns_hint, "not as many columns as --columns names",
+                              err);
+    return name_columns(p, line, at, err);
 }
 
 /* Without names: src, dst, and what --weight-column says. */
@@ -294,10 +298,7 @@ static int number_columns(struct og_edge_text *p, const char *at, struct og_err 
                               "the column of weights is an end of the edges", err);
     if (p->weight_column >= 0 || count_columns(at) <= 2)
         return 0;
-    return og__text_wrong(
-        &p->text, at,
-        "--weight-column 3 takes the third as weights, --weight-column 0 leaves them out",
-        "more than two columns", err);
+    return og__text_wrong(&p->text, at, columns_hint, "more than two columns", err);
 }
 
 /* The first line that is no remark may name the columns, or else the remark before it. */

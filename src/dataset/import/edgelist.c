@@ -327,6 +327,10 @@ static int find_file(const struct og_importer *imp, char **path, bool *is_folder
         i++;
     if (has < 0)
         return has;
+    if (*is_folder && !has)
+        return og__fail(err, -ENOENT,
+                        "call the list of edges edges.csv, .tsv, .txt or .el, perhaps .gz",
+                        "%s: no list of edges", imp->src);
     *path = *is_folder ? og__import_source(imp, names[has ? i : 0]) : strdup(imp->src);
     return *path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
 }

@@ -54,8 +54,10 @@ struct og_importer {
     bool claimed; /* n_nodes is a mere number in the source: no array there has as many rows */
     bool values;  /* labels are numbers to be told, not classes */
     const uint32_t *new_id; /* [n_nodes] of the source's nodes where types change their order */
+    uint64_t *labelled;     /* a bit a node: has it a label? NULL = not known */
     struct og_split_seen split[3];
     unsigned n_splits;
+    bool has_splits;
     struct og_source_files *files; /* of the source, those that were opened */
 };
 

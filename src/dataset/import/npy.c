@@ -432,6 +432,9 @@ int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
     int rc = 0;
     for (size_t i = 0; i < OG_COUNT(splits); i++)
         OG_TRY(import_split(imp, &splits[i], err));
+    if (!imp->has_splits)
+        og__import_say(imp, "no train.npy or train.csv: a graph without splits, for predict, "
+                            "--task link and loaders");
 out:
     return rc;
 }

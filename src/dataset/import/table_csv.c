@@ -33,7 +33,13 @@ static const char *skip_blanks(const struct csv_table *c, const char *p)
 
 static int wrong(const struct csv_table *c, const char *at, const char *why, struct og_err *err)
 {
-    return og__text_wrong(&c->text, at, c->by_id ? by_id_hint : csv_hint, why, err);
+    const bool word = c->by_id && c->rows == OG__CSV_LABELS && *at > '9';
+    return og__text_wrong(&c->text, at,
+                          word ? "number the words (numpy.unique, return_inverse=True), and leave "
+                                 "the field empty where there is no label"
+                          : c->by_id ? by_id_hint
+                                     : csv_hint,
+                          why, err);
 }
 
 /* ---- a line ---- */
