@@ -367,6 +367,9 @@ def columns_by_id():
     got, said = taken("--quiet", path="text")
     assert got["labels"].tolist() == list(label.values()) and "name" in said, got
     start()
+    text("feat.csv", "0,1,2,3,4", *(f"{v},5,6,7,8" for v in range(5)))
+    refused(path="text", says=["feat.csv: line 1: numbers of columns"])
+    start()
     text("label.csv", "id,label", "0,unknown")
     refused(path="text", says=["label.csv", "number the words", "empty"])
     start()

@@ -284,6 +284,22 @@ static int place_columns(struct csv_table *c, const char *line, struct og_err *e
     return 0;
 }
 
+/* "0,1,2,3,4", as a data frame without names has it: it would be taken for node 0. */
+static bool counts_columns(const struct csv_table *c, const char *line)
+{
+    enum { SURELY = 5 };
+    struct og_column_name name;
+    char number[24];
+    const char *p = line;
+    for (int64_t j = 0; j < c->n_columns; j++) {
+        p = og__column_next(p, c->mark, &name);
+        snprintf(number, sizeof(number), "%lld", (long long)j);
+        if (strcmp(name.text, number) != 0)
+            return false;
+    }
+    return c->n_columns >= SURELY;
+}
+
 static int find_columns(struct csv_table *c, struct og_err *err)
 {
     const char *line;
@@ -294,6 +310,9 @@ static int find_columns(struct csv_table *c, struct og_err *err)
         c->mark = og__column_mark(line);
     if (line)
         c->t.columns = c->n_columns = count_fields(line, c->mark);
+    if (line && c->by_id && counts_columns(c, line))
+        OG_TRY(og__text_wrong(&c->text, line, "remove this line, or call its first column id",
+                              "numbers of columns, not of a node", err));
     if (line && c->by_id && og__names_columns(line, c->mark, true)) {
         if (!(c->place = calloc((size_t)c->n_columns, sizeof(*c->place))))
             OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", c->t.name));
