@@ -456,7 +456,7 @@ struct og_tiers_asked {
     const char *policies; /* of the device's cache, as `policies`; NULL: static ones, by the
                              rankings of the host's */
     const char *memory;   /* sizes of the device's cache, as `caches`; of several all together */
-    const char *victim;   /* "off", "pvp" or "pvp:depth=16384", rows a ring; NULL = off */
+    const char *victim;   /* "off", "pvp" or "pvp:depth=N", rows a ring; NULL = off */
 };
 OG_EXPORT OG_MUST_CHECK int
 og_simulate_tiers(const char *source, const char *policies, const char *caches,

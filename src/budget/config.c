@@ -40,12 +40,10 @@ int og__victim_read(struct og_victim_asked *v, const char *text, struct og_err *
     text = text ? text : "off";
     *v = (struct og_victim_asked){0};
     snprintf(v->name, sizeof(v->name), "%s", text);
-    if (strcmp(text, "off") == 0)
+    v->on = strcmp(text, "off") != 0;
+    v->fitted = strcmp(text, "pvp") == 0;
+    if (!v->on || v->fitted)
         return 0;
-    if (strcmp(text, "pvp") == 0) {
-        v->depth = RING_ROWS;
-        return 0;
-    }
     char *end = NULL;
     const char *digits = text + strlen(prefix);
     const bool named =
@@ -58,12 +56,13 @@ int og__victim_read(struct og_victim_asked *v, const char *text, struct og_err *
 }
 
 struct og_victim_setup og__victim_setup(const struct og_victim_asked *v,
-                                        const struct og_options *device)
+                                        const struct og_options *device, uint64_t most)
 {
-    if (v->depth == 0)
+    if (!v->on)
         return (struct og_victim_setup){0};
+    const uint32_t usual = (uint32_t)OG_MAX(OG_MIN(most, (uint64_t)RING_ROWS), 1u);
     return (struct og_victim_setup){.n_rings = (uint32_t)device->window,
-                                    .depth = v->depth,
+                                    .depth = v->depth > 0 ? v->depth : usual,
                                     .update = (uint32_t)OG_MAX(device->update, 1)};
 }
 

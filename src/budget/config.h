@@ -42,8 +42,9 @@ struct og_handover {
 
 /* Rings of victims, as they were asked for. */
 struct og_victim_asked {
-    char name[32];  /* as given */
-    uint32_t depth; /* rows a ring; 0 = off */
+    char name[32];   /* as given */
+    bool on, fitted; /* fitted: depth was not given, and follows from memory */
+    uint32_t depth;  /* rows a ring; 0 = not known yet */
 };
 
 struct og_config {
@@ -107,10 +108,11 @@ static inline bool og__has_tiers(const struct og_config *config)
 
 /* "off", "pvp", "pvp:depth=N"; NULL is off. */
 OG_MUST_CHECK int og__victim_read(struct og_victim_asked *v, const char *text, struct og_err *err);
-/* As many rings as the device's policy looks ahead (plan/victim.h). */
+/* As many rings as the device's policy looks ahead (plan/victim.h), unless their depth is known as
+ * deep as the paper's, but not deeper than the `most` rows that there are. */
 struct og_victim_setup;
 struct og_victim_setup og__victim_setup(const struct og_victim_asked *v,
-                                        const struct og_options *device);
+                                        const struct og_options *device, uint64_t most);
 
 /* Does each rank own a part of the nodes, and send their rows to the others (train/exchange.h)? */
 static inline bool og__exchanges(const struct og_config *config)

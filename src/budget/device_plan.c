@@ -123,7 +123,7 @@ struct og_tiers_setup og__premised_tiers(const struct og_premises *p, uint64_t n
     struct og_tiers_setup s = {
         .device = og__policy_setup(&c->above, p->way->device_policy, p->facts->n_nodes),
         .host = og__premised_policy(p),
-        .victim = og__victim_setup(&c->victim, &c->above)};
+        .victim = og__victim_setup(&c->victim, &c->above, og__input_rows(p->facts))};
     s.keepers = (uint32_t)p->facts->keepers;
     s.device.ranges = s.host.ranges;
     s.device.n_ranges = s.host.n_ranges;

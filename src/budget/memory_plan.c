@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { LEAST_SWEEP = 32 * OG_MIB, SWEEP_SHARE = 16 };
+enum { LEAST_SWEEP = 32 * OG_MIB, SWEEP_SHARE = 16, RINGS_SHARE = 4 };
 
 /* ---- the fixed part ---- */
 
@@ -307,7 +307,35 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p
         widen_sweep(m);
 }
 
+uint32_t og__memory_plan_rings(const struct og_premises *p)
+{
+    struct og_config shallow = *p->config; /* a row a ring */
+    shallow.victim.depth = 1;
+    const struct og_premises given = {&shallow, p->facts, p->way};
+    const uint32_t n_rings = og__premised_tiers(&given, 0).victim.n_rings;
+    struct og_memory_plan m;
+    og__memory_plan_fixed(&m, &given);
+    const size_t a_row = m.victims + n_rings * sizeof(uint32_t); /* of each ring, with its node */
+    const size_t share = (m.limit - OG_MIN(m.limit, m.smallest)) / RINGS_SHARE;
+    shallow.victim.depth = 0;
+    return (uint32_t)OG_MIN(1 + share / a_row, (size_t)og__premised_tiers(&given, 0).victim.depth);
+}
+
 /* ---- refusing ---- */
+
+/* Options by which the largest part takes less. */
+static const char *remedy_for(const char *largest)
+{
+    static const struct {
+        const char *part, *options;
+    } known[] = {{"model", "a smaller --hidden needs"},
+                 {"activations", "smaller --batch, --fanout or --hidden need"},
+                 {"rings of victims", "--victim pvp, whose rings fit, or a smaller depth needs"}};
+    for (size_t i = 0; i < OG_COUNT(known); i++)
+        if (strcmp(largest, known[i].part) == 0)
+            return known[i].options;
+    return "smaller --batch or --fanout need";
+}
 
 int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
 {
@@ -330,16 +358,17 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
                  {"process", m->process}};
     char text[400] = "";
     char size[32];
+    size_t most = 0;
     for (size_t i = 0; i < OG_COUNT(parts); i++) {
         size_t used = strlen(text);
+        most = parts[i].bytes > parts[most].bytes ? i : most;
         if (parts[i].bytes >= OG_MIB)
             snprintf(text + used, sizeof(text) - used, "%s%s %s", used ? ", " : "", parts[i].name,
                      og__human_bytes(size, (double)parts[i].bytes));
     }
-    char hint[128];
-    snprintf(hint, sizeof(hint), "the smallest that would do is --memory %zuM%s",
-             og__memory_plan_all(m, m->smallest) / OG_MIB,
-             "; smaller --batch or --fanout need less");
+    char hint[160];
+    snprintf(hint, sizeof(hint), "the smallest that would do is --memory %zuM; %s less",
+             og__memory_plan_all(m, m->smallest) / OG_MIB, remedy_for(parts[most].name));
     return og__fail(err, -ENOMEM, hint, "--memory %s: too little (%s)",
                     og__human_bytes(size, (double)og__memory_plan_all(m, m->limit)), text);
 }

@@ -115,6 +115,9 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m);
 
 /* Fill everything but superbatch, staging and caches, and `smallest` (memory_plan.c). */
 void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p);
+/* Rows that a ring of victims has where it was not said: of a share of what is free beside all that
+ * is fixed, no more than the largest batch has (memory_plan.c). */
+uint32_t og__memory_plan_rings(const struct og_premises *p);
 /* Refuse when the limit is below the smallest that would do. */
 OG_MUST_CHECK int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err);
 

@@ -22,8 +22,8 @@ static const struct og_option own[] = {
              "policies of that cache; unless given, static ones by the rankings of --policy"),
     OWN_TEXT(
         "victim", "off|pvp[:depth=N]",
-        "pvp: what leaves the device waits in rings of N rows [16384] for the batch that wants "
-        "it next"),
+        "pvp: what leaves the device waits in rings of N rows [16384, or all there are] for the "
+        "batch that wants it next"),
     OWN_TEXT("executors", "S:T,...",
              "what an epoch would take with so many samplers and trainers, instead of or beside "
              "caches; 4 = every split of four (docs/executors.md)"),

@@ -154,7 +154,7 @@ out:
 
 static int check_victims(const struct simulator *m, struct og_err *err)
 {
-    for (int i = 0; m->victim.depth > 0 && i < m->device->n_policies; i++)
+    for (int i = 0; m->victim.on && i < m->device->n_policies; i++)
         if (!og__policy_admits(m->device->policy[i].kind))
             return og__fail(err, -EINVAL, "name one that lets rows in: --device-policy hybrid",
                             "victim: nothing leaves a device's cache under %s",

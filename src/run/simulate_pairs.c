@@ -26,7 +26,7 @@ struct og_tiers_setup og__simulated_pair(const struct simulator *m, const struct
 {
     return (struct og_tiers_setup){.device = og__policy_setup(&device->opt, device->kind, n_nodes),
                                    .host = og__policy_setup(&host->opt, host->kind, n_nodes),
-                                   .victim = og__victim_setup(&m->victim, &device->opt),
+                                   .victim = og__victim_setup(&m->victim, &device->opt, n_nodes),
                                    .keepers = (uint32_t)og__simulator_keepers(m)};
 }
 

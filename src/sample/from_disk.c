@@ -59,11 +59,12 @@ struct og_disk_sampler {
 
 /* ---- sizes, open and close ---- */
 
-static uint32_t blocks_a_round(const struct og_topology_disk_options *opt)
+/* No more than the file has. */
+static uint32_t blocks_a_round(const struct og_topology_disk_options *opt, uint64_t n_blocks)
 {
     size_t staging = opt->staging_bytes ? opt->staging_bytes : 8 * OG_MIB;
     size_t blocks = OG_MIN(staging, OG_GIB) / OG__LIST_BLOCK / ROUNDS;
-    return (uint32_t)OG_MAX(blocks, (size_t)LEAST_BLOCKS);
+    return (uint32_t)OG_MAX(OG_MIN(blocks, n_blocks), (size_t)LEAST_BLOCKS);
 }
 
 size_t og__sampler_disk_bytes(const struct og_dataset *ds,
@@ -78,7 +79,7 @@ size_t og__sampler_disk_bytes(const struct og_dataset *ds,
         edges = OG_MAX(edges, caps->hop[h].n_drawn);
     const size_t bytes =
         og__bits_words(n_blocks) * 8 + og__bits_words(n_blocks) * 4 + (size_t)edges * 4 +
-        (size_t)ROUNDS * blocks_a_round(opt) * (OG__LIST_BLOCK + sizeof(uint32_t)) +
+        (size_t)ROUNDS * blocks_a_round(opt, n_blocks) * (OG__LIST_BLOCK + sizeof(uint32_t)) +
         og__reader_bytes(&opt->reader);
     return bytes + (kind->disk_bytes ? kind->disk_bytes(ds, opt, longest) : 0);
 }
@@ -114,7 +115,7 @@ static int open_disk(struct og_sampler *s, struct og_err *err)
         return og__fail_errno(err, -ENOMEM, NULL, "sampler");
     s->disk = d;
     d->n_blocks = on_disk->lists.n_blocks;
-    d->round_blocks = blocks_a_round(&on_disk->opt);
+    d->round_blocks = blocks_a_round(&on_disk->opt, d->n_blocks);
     for (int i = 0; i < ROUNDS; i++)
         OG_TRY(take_round(s, &d->round[i], err));
     d->wanted = og__alloc(s->budget, og__bits_words(d->n_blocks) * 8, part, err);

@@ -295,8 +295,8 @@ static const struct og_option table[] = {
      "ones, ranked as --policy ranks them, or with --policy auto those of the pair that is fastest",
      NULL, OG_OPTION_TEXT, FIELD(device_policy), 0, 0, ALL},
     {"victim", "off|pvp[:depth=N]", "", resources, NOTHING,
-     "pvp: what leaves that cache waits in the host's memory, in rings of N rows [16384], for the "
-     "batch that wants it next",
+     "pvp: what leaves that cache waits in the host's memory, in rings of N rows, for the batch "
+     "that wants it next; unless given, N is what --memory has room for, 16384 at most",
      NULL, OG_OPTION_TEXT, FIELD(victim), 0, 0, ALL},
     {"disk", "SIZE", "90%", resources, NOTHING,
      "bound on what is written to --scratch, all its folders together, of which each has an equal share; 25% "

@@ -137,6 +137,19 @@ out:
 
 /* ---- sizes ---- */
 
+/* Unless it was said how deep rings of victims are, they are as deep as what is left has room for
+ * (memory_plan.h); while a policy is open, beside the plainest. */
+static void settle_rings(struct og_session *s)
+{
+    struct og_victim_asked *v = &s->config.victim;
+    const struct og_way way = s->way;
+    if (!v->fitted || !s->way.tiers)
+        return;
+    og__plainest_way(&s->way);
+    v->depth = og__memory_plan_rings(&s->given);
+    s->way = way;
+}
+
 /* With a pilot's batches known everything but the cache is: does it fit? */
 static int plan_fixed(struct og_session *s, struct og_err *err)
 {
@@ -169,6 +182,7 @@ out:
     if (rc < 0)
         return rc;
     og__plainest_way(&s->way);
+    settle_rings(s);
     rc = plan_fixed(s, err);
     return rc < 0 ? rc : og__fail(err, -ENOMEM, NULL, "%s does not fit", what);
 }
@@ -313,6 +327,7 @@ static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_er
     OG_TRY(know_growth(s, pilot, s->budget, err));
     OG_TRY(og__know_batches(s, pilot, err));
     OG_TRY(settle_hands(s, err));
+    settle_rings(s);
     OG_TRY(og__choose(s, pilot, &s->way, err));
     if (s->way.topology != topology)
         OG_TRY(move_structure(s, pilot, err));
@@ -503,7 +518,7 @@ static struct og_way asked_way(const struct og_config *config)
                            .models = config->want & OG__WANT_MODEL,
                            .tiers = og__has_tiers(config),
                            .device_policy = config->above.policy,
-                           .has_rings = config->victim.depth > 0,
+                           .has_rings = config->victim.on,
                            .one_by_one = opt->pipeline == OG_PIPELINE_NONE,
                            .threads = opt->threads,
                            .samplers = opt->executors.samplers};

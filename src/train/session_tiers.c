@@ -110,7 +110,7 @@ static int read_victims(struct og_config *c, struct og_err *err)
 {
     int rc = og__victim_read(&c->victim, c->opt.victim, err);
     const bool open = c->above.policy == OG_POLICY_AUTO;
-    if (rc < 0 || c->victim.depth == 0 || open || og__policy_admits(c->above.policy))
+    if (rc < 0 || !c->victim.on || open || og__policy_admits(c->above.policy))
         return rc;
     return og__fail(err, -EINVAL, "name one that lets rows in: --device-policy hybrid",
                     "victim: nothing leaves a device's cache under %s",

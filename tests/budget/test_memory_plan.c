@@ -392,6 +392,69 @@ static void rows_that_workers_share_are_counted_once(void **state)
     }
 }
 
+/* ---- sizes that nobody gave ---- */
+
+static size_t part_of(const json_t *plan, const char *part)
+{
+    return (size_t)json_integer_value(json_object_get(json_object_get(plan, "memory"), part));
+}
+
+/* Rings take a share of what is free, and are refused with their option where they were asked for.
+ */
+static void rings_follow_the_budget(void **state)
+{
+    (void)state;
+    static const char *deep = "pvp:depth=16384";
+    const char *pairs[] = {"policy",  "degree",        "device-policy", "hybrid", "device",
+                           "virtual", "device-memory", "256M",          "batch",  "300",
+                           "fanout",  "5,5",           "victim",        "pvp",    NULL};
+    static const int more[] = {0, 1, 100, 2000};
+    const int least = smallest(pairs);
+    size_t before = 0;
+    struct og_err err = {0};
+    for (size_t i = 0; i < OG_COUNT(more); i++) {
+        json_t *plan = plan_with(pairs, least + more[i], &err);
+        if (!plan)
+            fail_msg("--memory %dM: %s; %s", least + more[i], err.message, err.hint);
+        const size_t rings = part_of(plan, "victims");
+        assert_true(rings >= before && rings > 0);
+        assert_true(i == 0 || rings < (size_t)(more[i] + 4) * OG_MIB / 4);
+        before = rings;
+        json_decref(plan);
+    }
+    assert_true(before < 256 * (size_t)16384 * 520); /* a batch has fewer rows */
+    pairs[13] = deep;
+    assert_null(plan_with(pairs, least + 100, &err));
+    assert_non_null(strstr(err.hint, "--victim pvp"));
+}
+
+/* What reads the structure has buffers no larger than that. */
+static void a_tiny_structure_is_read_through_small_buffers(void **state)
+{
+    (void)state;
+    char tiny[TEST_PATH + 8];
+    struct og_generate g;
+    struct og_err err = {0};
+    const char *pairs[] = {"topology", "disk", "policy", "degree", "batch", "5", NULL};
+    og_generate_init(&g);
+    g.nodes = 20;
+    g.degree = 3;
+    g.dim = 1;
+    g.classes = 2;
+    g.threads = 1;
+    snprintf(tiny, sizeof(tiny), "%s/tiny", root);
+    assert_int_equal(og_generate(tiny, &g, NULL, NULL), 0);
+    assert_null(plan_of(tiny, pairs, 8, &err));
+    const int on_disk = named_smallest(&err);
+    pairs[1] = "memory";
+    assert_null(plan_of(tiny, pairs, 8, &err));
+    assert_true(on_disk - named_smallest(&err) < 6); /* a reader's own memory is 4 MiB */
+    pairs[1] = "disk";
+    json_t *plan = plan_of(tiny, pairs, on_disk, &err);
+    assert_non_null(plan);
+    json_decref(plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +467,8 @@ int main(void)
         cmocka_unit_test(training_is_measured_in_memory),
         cmocka_unit_test(an_epoch_without_a_model_has_none),
         cmocka_unit_test(rows_that_workers_share_are_counted_once),
+        cmocka_unit_test(rings_follow_the_budget),
+        cmocka_unit_test(a_tiny_structure_is_read_through_small_buffers),
     };
     return cmocka_run_group_tests(tests, make_graph, remove_graph);
 }
