@@ -188,6 +188,14 @@ static json_t *executors_json(const struct og_session *s)
                      (json_int_t)with.switched);
 }
 
+/* What FGNN's rule followed from; null where half of the threads sample, or --executors says. */
+static json_t *rule_json(const struct og_hands *h)
+{
+    return h->by_rule == 0
+               ? json_null()
+               : json_pack("{s:f s:f}", "sample_seconds", h->sample, "train_seconds", h->train);
+}
+
 /* Where what is sampled ahead goes, if that was said, how much of it there may be, and how fast it
  * is written. */
 static json_t *scratch_json(const struct og_session *s)
@@ -313,6 +321,8 @@ json_t *og__session_plan_json(const struct og_session *s)
         predicted_json(s), "candidates", choice_json(s), "trainers", groups_json(&s->hands),
         "executors", executors_json(s), "scratch", scratch_json(s), "device", device_json(s));
     plan = og__json_with(plan, "lent_rows", json_integer(s->memory.n_yielded));
+    plan = og__json_with(plan, "samplers", json_integer(og__samplers(&s->way)));
+    plan = og__json_with(plan, "samplers_rule", rule_json(&s->hands));
     if (s->way.tiers)
         plan = og__json_with(plan, "link", link_json(&s->facts.links.all));
     if (s->learner.devices.n > 1)

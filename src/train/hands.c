@@ -21,14 +21,27 @@ int og__hands_choose(const struct og_group_time *tried, int n)
 }
 
 /* Measuring takes some mini-batches' time: a run that is not much longer does without. */
-bool og__hands_wanted(const struct og_config *config, const struct og_facts *f)
+static bool may_measure(const struct og_config *config, const struct og_facts *f)
 {
     enum { LEAST_BATCHES = 64 };
     const struct og_options *opt = &config->opt;
     const uint64_t batches =
         og__schedule_batches(&f->schedule, OG__TRAIN) * (uint64_t)OG_MAX(opt->epochs, 0);
-    return config->want & OG__WANT_TRAINING && opt->executors.samplers == 0 && opt->trainers == 0 &&
-           opt->threads > 1 && og__trainers_useful(opt) > 1 && batches >= LEAST_BATCHES;
+    return config->want & OG__WANT_TRAINING && opt->executors.samplers == 0 && opt->threads > 1 &&
+           batches >= LEAST_BATCHES;
+}
+
+bool og__hands_wanted(const struct og_config *config, const struct og_facts *f)
+{
+    return may_measure(config, f) && config->opt.trainers == 0 &&
+           og__trainers_useful(&config->opt) > 1;
+}
+
+/* A device trains with hands of its own. */
+bool og__hands_ruled(const struct og_config *config, const struct og_facts *f)
+{
+    return may_measure(config, f) && config->opt.preset == OG_PRESET_FGNN &&
+           config->opt.device == OG_DEVICE_CPU;
 }
 
 /* Of more than memory holds nothing is known. */
@@ -54,6 +67,21 @@ int og__hands_try(struct og_hands *h, const struct og_learner *l, const struct o
         if (t->seconds == 0) /* nor is there room for more */
             break;
     }
+out:
+    return rc;
+}
+
+/* Where memory has no room for the measurement it stays at half. */
+int og__hands_rule(struct og_hands *h, const struct og_learner *l, const struct og_structure *g,
+                   int threads, struct og_err *err)
+{
+    struct og_group_time one = {1, 1, 0};
+    int rc;
+    OG_TRY(time_groups(l, g, &one, err));
+    h->sample = g->given.facts->pilot_seconds;
+    h->train = one.seconds;
+    if (one.seconds > 0)
+        h->by_rule = og__executors_samplers(threads, h->sample, h->train);
 out:
     return rc;
 }

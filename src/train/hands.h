@@ -3,7 +3,8 @@
  *
  *   --trainers auto   groups of threads that compute a mini-batch each: of those that memory has
  * room for the fewest that are about as fast as the fastest
- *   --executors S:T   what an epoch will take (plan/executors.h) */
+ *   --executors S:T   what an epoch will take (plan/executors.h)
+ *   --preset fgnn     how many threads sample (Yang et al. 2022, §5.2) */
 #ifndef OG_HANDS_H
 #define OG_HANDS_H
 
@@ -25,6 +26,8 @@ struct og_hands {
     int n_tried;
     double sample;         /* seconds of a sampler, a mini-batch */
     double train, standby; /* of a trainer, and of a sampler that stands in; 0 = there is none */
+    int by_rule; /* threads that sample by FGNN's rule, from `sample` and the seconds of one thread
+                    that trains, `train`; 0 = half of them */
 };
 
 /* Groups to take: the fewest whose mini-batches a second are within 5 % of the most, so that
@@ -38,6 +41,11 @@ bool og__hands_wanted(const struct og_config *config, const struct og_facts *f);
 OG_MUST_CHECK int og__hands_try(struct og_hands *h, const struct og_learner *l,
                                 const struct og_structure *g, int threads, int most,
                                 struct og_err *err);
+/* Does FGNN's rule say how many of the threads sample, and is the run long enough to measure? */
+bool og__hands_ruled(const struct og_config *config, const struct og_facts *f);
+/* Measures a thread that trains, into hands->by_rule. */
+OG_MUST_CHECK int og__hands_rule(struct og_hands *h, const struct og_learner *l,
+                                 const struct og_structure *g, int threads, struct og_err *err);
 /* Measures what the options ask for, into hands->train and standby. */
 OG_MUST_CHECK int og__hands_time(struct og_hands *h, const struct og_learner *l,
                                  const struct og_structure *g, struct og_err *err);

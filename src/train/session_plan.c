@@ -296,11 +296,24 @@ out:
     return rc;
 }
 
+/* Of --preset fgnn; measured once, as above. */
+static int settle_samplers(struct og_session *s, struct og_err *err)
+{
+    struct og_hands *h = &s->hands;
+    int rc = 0;
+    if (h->by_rule == 0 && og__hands_ruled(&s->config, &s->facts))
+        rc = og__hands_rule(h, &s->learner, &s->structure, s->config.opt.threads, err);
+    s->way.samplers = h->by_rule;
+    return rc;
+}
+
 static int settle_hands(struct og_session *s, struct og_err *err)
 {
     const struct og_trainers_setup setup = og__trainers_setup(&s->config.opt);
-    if (s->config.opt.executors.samplers == 0)
-        return settle_trainers(s, err);
+    if (s->config.opt.executors.samplers == 0) {
+        const int rc = settle_trainers(s, err);
+        return rc < 0 ? rc : settle_samplers(s, err);
+    }
     return s->config.want & OG__WANT_TRAINING && !s->hands.known && og__trainers_all(&setup) > 0
                ? og__hands_time(&s->hands, &s->learner, &s->structure, err)
                : 0;

@@ -119,6 +119,38 @@ static void a_run_tells_who_did_what(void **state)
     assert_told("3:2", 3, 2, 2); /* four at a time: two stand in */
 }
 
+/* FGNN's rule says how many threads sample, in its preset, where nothing else does. */
+static void the_rule_of_fgnn_is_applied(void **state)
+{
+    (void)state;
+    static const char *const many[] = {"batch", "2",     "epochs", "3", "threads",
+                                       "8",     "cache", "10%",    NULL};
+    train("half", LISTS(many, WORDS("policy", "presc")));
+    train("ruled", LISTS(many, WORDS("preset", "fgnn")));
+    train("said", LISTS(many, WORDS("preset", "fgnn", "executors", "3:1")));
+    assert_same_run("half", "ruled");
+    assert_same_run("half", "said");
+    json_t *half = summary_of("half");
+    json_t *ruled = summary_of("ruled");
+    json_t *said = summary_of("said");
+    const json_t *plan = json_object_get(ruled, "plan");
+    const json_t *rule = json_object_get(plan, "samplers_rule");
+    const double sample = json_number_value(json_object_get(rule, "sample_seconds"));
+    const double train_one = json_number_value(json_object_get(rule, "train_seconds"));
+    assert_true(sample > 0 && train_one > 0);
+    assert_int_equal(whole(plan, "samplers"), og__executors_samplers(8, sample, train_one));
+    assert_int_equal(whole(json_object_get(half, "plan"), "samplers"), 4);
+    assert_int_equal(whole(json_object_get(said, "plan"), "samplers"), 3);
+    assert_true(json_is_null(json_object_get(json_object_get(half, "plan"), "samplers_rule")) &&
+                json_is_null(json_object_get(json_object_get(said, "plan"), "samplers_rule")));
+    json_decref(half);
+    json_decref(ruled);
+    json_decref(said);
+    forget("half");
+    forget("ruled");
+    forget("said");
+}
+
 static void who_trains_follows_from_the_options(void **state)
 {
     (void)state;
@@ -246,6 +278,7 @@ int main(void)
         cmocka_unit_test(any_split_makes_the_same),
         cmocka_unit_test(a_run_goes_on_with_others),
         cmocka_unit_test(a_run_tells_who_did_what),
+        cmocka_unit_test(the_rule_of_fgnn_is_applied),
         cmocka_unit_test(who_trains_follows_from_the_options),
         cmocka_unit_test(two_numbers_of_trainers_are_refused),
         cmocka_unit_test(choice_follows_what_was_measured),
