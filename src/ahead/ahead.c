@@ -179,7 +179,7 @@ static int plan_tiers(struct og_ahead *a, struct og_ahead_counts *done, struct o
     const bool alternates = d->memory->alternates;
     const double start = og__now();
     int rc;
-    OG_TRY(og__tiers_prepare(d->tiers, &all, og__ahead_own(a).n_batches, err));
+    OG_TRY(og__ahead_prepare_tiers(a, &all, err));
     OG_TRY(alternates ? og__ahead_put_fills(a, err) : fill_tiers(d, done, err));
     OG_TRY(og__ahead_put_tiers(a, err));
     if (alternates)

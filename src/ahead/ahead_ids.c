@@ -155,7 +155,7 @@ static int plan_tiers_epoch(struct og_ahead *a, struct og_err *err)
     OG_TRY(list ? 0 : -ENOMEM);
     if (og__packs(d->way))
         OG_TRY(og__ahead_begin_packing(a, &own, err));
-    OG_TRY(ahead ? og__tiers_prepare(d->tiers, &all, own.n_batches, err) : 0);
+    OG_TRY(ahead ? og__ahead_prepare_tiers(a, &all, err) : 0);
     for (uint32_t b = 0; b < own.n_batches; b++) {
         const uint32_t *ids = own.ids + own.ptr[b];
         uint64_t ptr[] = {0, own.ptr[b + 1] - own.ptr[b]};

@@ -191,6 +191,9 @@ OG_MUST_CHECK int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *don
 OG_MUST_CHECK int og__ahead_plan_tiers(struct og_ahead *a, uint32_t b, const uint32_t *ids,
                                        uint32_t n, const struct og_tiers_plan **out,
                                        struct og_err *err);
+/* Both caches are prepared for the own batches of `all`, which has a tail behind them. */
+OG_MUST_CHECK int og__ahead_prepare_tiers(struct og_ahead *a, const struct og_trace *all,
+                                          struct og_err *err);
 /* Those of all own batches, spilled until they are trained. */
 OG_MUST_CHECK int og__ahead_put_tiers(struct og_ahead *a, struct og_err *err);
 /* In turns what is to enter both caches before the first batch is spilled too, before the plans;

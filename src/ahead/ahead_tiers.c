@@ -1,6 +1,7 @@
 /* A superbatch of a device's cache over the host's: planned as a whole before its first batch. */
 #include "ahead/ahead_parts.h"
 #include "plan/count.h"
+#include "plan/simulate.h"
 #include "train/filling.h"
 #include "train/tiers_spill.h"
 
@@ -52,6 +53,83 @@ int og__ahead_plan_tiers(struct og_ahead *a, uint32_t b, const uint32_t *ids, ui
 out:
     return rc;
 }
+
+/* ---- which threshold ---- */
+
+/* Whether rings of victims gain or lose by hybrid depends on its threshold: in the preset whose
+ * system has both, it is the one under which most rows of the first superbatch are found on the
+ * device and in the rings, what lies beneath left out. An eighth of the window, as Park et al. 2024
+ * have it (§4.2), where all are alike, and where nothing can be counted. */
+static bool threshold_is_open(const struct og_data_path *d)
+{
+    const struct og_tiers_setup *s = og__tiers_setup(d->tiers);
+    return d->config->opt.preset == OG_PRESET_LSM_GNN && s->device.kind == OG_POLICY_HYBRID &&
+           s->device.evict == OG_EVICT_HYBRID && s->device.threshold == 0 && s->victim.n_rings > 0;
+}
+
+/* The first of the batches that the memory which is kept for larger ones has room to count over. */
+static bool fit_batches(const struct og_data_path *d, const struct og_tiers_setup *setup,
+                        struct og_simulation *sim)
+{
+    enum { LEAST = 16 };
+    const uint64_t longest = og__input_rows(d->facts);
+    while (sim->superbatch >= LEAST) {
+        const uint64_t rows = sim->trace.ptr[sim->superbatch];
+        if (og__simulate_tiers_bytes(sim, setup, rows, longest) <= d->memory->slack)
+            break;
+        sim->superbatch /= 2;
+    }
+    sim->trace.n_batches = sim->superbatch;
+    return sim->superbatch >= LEAST;
+}
+
+static int find_threshold(const struct og_data_path *d, const struct og_trace *all,
+                          uint32_t *threshold, struct og_err *err)
+{
+    static const uint32_t parts[] = {8, 4, 2};
+    struct og_tiers_setup setup = *og__tiers_setup(d->tiers);
+    struct og_simulation sim = {.trace = *all,
+                                .n_nodes = d->facts->n_nodes,
+                                .superbatch = all->n_batches,
+                                .rule = d->facts->read_rule,
+                                .budget = d->budget,
+                                .stop = og__stop_flag(d->config)};
+    uint64_t most = 0;
+    *threshold = OG_MAX(setup.device.window / parts[0], 1u);
+    setup.host = (struct og_policy_setup){.kind = OG_POLICY_NONE, .n_nodes = setup.host.n_nodes};
+    setup.device.ranges = NULL;
+    if (setup.device.n_ranges > 0 || !fit_batches(d, &setup, &sim))
+        return 0;
+    for (size_t i = 0; i < OG_COUNT(parts); i++) {
+        struct og_simulated_tiers of;
+        setup.device.threshold = OG_MAX(setup.device.window / parts[i], 1u);
+        const int rc = og__simulate_tiers(&sim, &setup, NULL, NULL, &of, err);
+        if (rc < 0)
+            return rc;
+        const uint64_t found = of.tiers.device_hits + of.tiers.victim_hits;
+        if (found > most)
+            *threshold = setup.device.threshold;
+        most = OG_MAX(most, found);
+    }
+    return 0;
+}
+
+int og__ahead_prepare_tiers(struct og_ahead *a, const struct og_trace *all, struct og_err *err)
+{
+    struct og_data_path *d = a->path;
+    struct og_err none = {0};
+    uint32_t threshold;
+    int rc = 0;
+    if (threshold_is_open(d)) {
+        rc = find_threshold(d, all, &threshold, &none);
+        if (rc < 0 && rc != -ENOMEM)
+            return og__fail(err, rc, none.hint, "%s", none.message);
+        og__tiers_set_threshold(d->tiers, threshold);
+    }
+    return og__tiers_prepare(d->tiers, all, og__ahead_own(a).n_batches, err);
+}
+
+/* ---- plans ---- */
 
 static int put_plan(struct og_ahead *a, uint32_t b, const uint32_t *ids, uint32_t n,
                     struct og_err *err)

@@ -415,6 +415,12 @@ void og__pair_invalidate(struct og_pair *t, uint32_t first)
         og__beneath_invalidate(&t->beneath, first);
 }
 
+void og__pair_set_threshold(struct og_pair *t, uint32_t batches)
+{
+    t->setup.device.threshold = batches;
+    og__policy_set_threshold(t->device, batches);
+}
+
 void og__pair_trim(struct og_pair *t)
 {
     release_prepared(t);

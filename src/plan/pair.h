@@ -34,6 +34,7 @@ struct og_tiers_places og__pair_places(const struct og_pair *t);
 OG_MUST_CHECK int og__pair_prepare(struct og_pair *t, const struct og_trace *trace, uint32_t n,
                                    struct og_err *err);
 uint32_t og__pair_prefill(struct og_pair *t, uint32_t *nodes, uint32_t *places, uint32_t most);
+void og__pair_set_threshold(struct og_pair *t, uint32_t batches);
 void og__pair_trim(struct og_pair *t);
 void og__pair_invalidate(struct og_pair *t, uint32_t first);
 /* out: room for the batch's rows, and nothing counted yet. */

@@ -249,6 +249,11 @@ out:
     return rc;
 }
 
+void og__policy_set_threshold(struct og_policy *p, uint32_t batches)
+{
+    p->setup.threshold = batches;
+}
+
 void og__policy_trim(struct og_policy *p)
 {
     if (p->ops->trim)

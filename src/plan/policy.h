@@ -162,6 +162,8 @@ OG_MUST_CHECK int og__policy_plan(struct og_policy *p, struct og_planner *planne
 OG_MUST_CHECK int og__policy_code(struct og_policy *p, const uint32_t *ids, uint32_t n,
                                   struct og_plan *scratch, uint32_t *codes, struct og_err *err);
 
+/* From the next batch on, of a policy that has one: batches (setup.threshold). */
+void og__policy_set_threshold(struct og_policy *p, uint32_t batches);
 /* Once all that was prepared is planned: give tables back that only planning needs. */
 void og__policy_trim(struct og_policy *p);
 /* Slots from `first` on have lost their rows. Between superbatches. */

@@ -177,6 +177,13 @@ uint32_t og__tiers_prefill(struct og_tiers *t, uint32_t *nodes, uint32_t *places
     return n;
 }
 
+void og__tiers_set_threshold(struct og_tiers *t, uint32_t batches)
+{
+    t->setup.device.threshold = batches;
+    for (uint32_t k = 0; k < t->n; k++)
+        og__pair_set_threshold(t->of[k], batches);
+}
+
 void og__tiers_trim(struct og_tiers *t)
 {
     release_own(t);

@@ -77,6 +77,10 @@ OG_MUST_CHECK int og__tiers_prepare(struct og_tiers *t, const struct og_trace *t
  * planned. */
 uint32_t og__tiers_prefill(struct og_tiers *t, uint32_t *nodes, uint32_t *places, uint32_t most);
 
+/* The threshold of the device's policy from now on. Until it is set og__tiers_setup has what was
+ * asked for, 0 = what the policy takes by itself. */
+void og__tiers_set_threshold(struct og_tiers *t, uint32_t batches);
+
 /* Once all that was prepared is planned: give tables back that only planning needs. */
 void og__tiers_trim(struct og_tiers *t);
 /* Slots of the host from `first` on have lost their rows. Between superbatches. */

@@ -49,9 +49,12 @@ static const struct preset_value {
     {OG_PRESET_MEMORY, "cache", "100%"},
 };
 
-/* With --device-memory, a cache on the device over the host's: these come first (Park et al. 2024,
- * §4.2, §4.3). */
+/* With --device-memory, a cache on the device over the host's: these come first. Rows are ranked by
+ * how often the superbatch's samples read them (Liu et al. 2025, §4), or by what Park et al. 2024,
+ * §4.2, §4.3 have. */
 static const struct preset_value device_values[] = {
+    {OG_PRESET_GINEX, "device-policy", "frequency"},
+    {OG_PRESET_DISKGNN, "device-policy", "frequency"},
     {OG_PRESET_LSM_GNN, "policy", "pagerank"},
     {OG_PRESET_LSM_GNN, "device-policy", "hybrid"},
     {OG_PRESET_LSM_GNN, "victim", "pvp"},

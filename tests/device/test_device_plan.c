@@ -202,6 +202,8 @@ static void presets_mean_their_papers(void **state)
         bool rings;
     } presets[] = {{"helios", "presc", "presc", false},
                    {"fgnn", "presc", "presc", false},
+                   {"ginex", "frequency", "belady", false},
+                   {"diskgnn", "frequency", "frequency", false},
                    {"lsm-gnn", "hybrid", "pagerank", true}};
     static const char *const plain[] = {"policy", "degree", NULL};
     char memory[32];
@@ -232,6 +234,63 @@ static void presets_mean_their_papers(void **state)
         drop(&with);
     }
     drop(&without);
+}
+
+static long long threshold_of(const json_t *plan)
+{
+    return json_integer_value(json_object_get(json_object_get(plan, "device"), "threshold"));
+}
+
+/* Rows of the first superbatch on the device and in its rings, as told; *chosen: the threshold. */
+static long long found_by(const char *rings, const char *threshold, long long *chosen)
+{
+    char memory[32];
+    memory_for(300, memory);
+    const char *const way[] = {"preset",
+                               "lsm-gnn",
+                               "cache",
+                               "0%",
+                               "window",
+                               "16",
+                               "device-memory",
+                               memory,
+                               "victim",
+                               rings,
+                               "superbatch",
+                               "all",
+                               threshold ? "threshold" : "device",
+                               threshold ? threshold : tested_device(),
+                               NULL};
+    struct result run = train(way);
+    json_t *plan = plan_of(way);
+    const long long found = told(plan, "device_hits") + told(plan, "victim_hits");
+    *chosen = threshold_of(json_object_get(run.summary, "plan"));
+    assert_int_equal(threshold_of(plan), *chosen);
+    json_decref(plan);
+    drop(&run);
+    return found;
+}
+
+/* The preset takes the threshold under which most rows of the first superbatch are found there:
+ * another for rings that are soon full. */
+static void lsm_gnn_counts_which_threshold_is_best(void **state)
+{
+    (void)state;
+    static const char *const rings[] = {"pvp:depth=60", "pvp:depth=5"};
+    static const char *const tried[] = {"2", "4", "8"};
+    long long chosen[OG_COUNT(rings)];
+    for (size_t r = 0; r < OG_COUNT(rings); r++) {
+        long long of[OG_COUNT(tried)];
+        size_t best = 0;
+        for (size_t i = 0; i < OG_COUNT(tried); i++) {
+            of[i] = found_by(rings[r], tried[i], &chosen[r]);
+            assert_int_equal(chosen[r], 2 << i);
+            best = of[i] > of[best] ? i : best;
+        }
+        assert_int_equal(found_by(rings[r], NULL, &chosen[r]), of[best]);
+        assert_int_equal(chosen[r], 2 << best);
+    }
+    assert_true(chosen[0] < chosen[1]);
 }
 
 /* Batches that were sampled beforehand are the same, whoever trains on them. */
@@ -517,6 +576,7 @@ int main(void)
         cmocka_unit_test(links_of_several_are_timed_side_by_side),
         cmocka_unit_test(auto_takes_the_fastest_pair),
         cmocka_unit_test(presets_mean_their_papers),
+        cmocka_unit_test(lsm_gnn_counts_which_threshold_is_best),
         cmocka_unit_test(samples_made_beforehand_are_trained_on),
         cmocka_unit_test(staging_of_sampling_is_in_the_plan),
         cmocka_unit_test(rows_are_offered_what_is_free),
