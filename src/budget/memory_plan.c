@@ -3,6 +3,7 @@
 #include "budget/memory_plan_parts.h"
 
 #include "plan/demand.h"
+#include "plan/packing.h"
 #include "sample/spilled.h"
 
 #include <string.h>
@@ -228,6 +229,15 @@ static void plan_exchange(struct og_memory_plan *m, const struct og_premises *p)
         m->exchange += (og__input_rows(f) + read) * number;
 }
 
+/* Of each width by itself, no more than all rows and batches have use for. */
+static size_t least_sweep(const struct og_premises *p)
+{
+    const struct og_facts *f = p->facts;
+    const uint64_t batches = og__longest_superbatch(p);
+    const size_t most = og__sweep_most(f->n_nodes, og__widest_row(f), batches, og__input_bytes(f));
+    return OG_MIN((size_t)LEAST_SWEEP, most);
+}
+
 /* Planning and reading, but for staging and cache. */
 static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
 {
@@ -262,7 +272,7 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
         m->reader += f->types ? reader : og__gather_beside_bytes(&opt, f->row_bytes);
     if (og__packs(p->way)) { /* of packs, which the sweep may have before */
         m->reader += OG_MAX(reader, of_packs);
-        m->sweep = LEAST_SWEEP;
+        m->sweep = least_sweep(p);
     }
     if (p->way->layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
         m->reader += of_packs;

@@ -72,8 +72,7 @@ static uint64_t longest_epoch(const struct og_premises *p)
     return OG_MAX(train + valid, og__schedule_batches(s, OG__TEST));
 }
 
-/* Items of the whole run, or of the test that follows it. */
-static uint64_t longest_superbatch(const struct og_premises *p)
+uint64_t og__longest_superbatch(const struct og_premises *p)
 {
     return OG_MAX(og__schedule_items(&p->facts->schedule), longest_epoch(p));
 }
@@ -86,7 +85,7 @@ enum { TAIL_LOTS = 8 };
 /* Batches that the policy wants to see behind a superbatch, as far as the run has them. */
 static uint64_t wanted_tail(const struct og_premises *p, uint64_t batches)
 {
-    const uint64_t run = longest_superbatch(p);
+    const uint64_t run = og__longest_superbatch(p);
     return og__keeps_batches(p->way)
                ? 0
                : OG_MIN((uint64_t)og__premised_tail(p), run - OG_MIN(run, batches));
@@ -363,7 +362,7 @@ static void choose_largest(const struct room *r, uint64_t low, uint64_t high, sh
  * epoch. */
 static void choose_superbatch(struct room *r)
 {
-    const uint64_t items = r->m->alternates ? longest_superbatch(r->p) : longest_epoch(r->p);
+    const uint64_t items = r->m->alternates ? og__longest_superbatch(r->p) : longest_epoch(r->p);
     r->most = OG_MIN(items, (uint64_t)OG__MOST_FORESEEN);
     if (r->p->way->layout == OG_LAYOUT_SEGMENTED)
         r->most = OG_MIN(r->most, (uint64_t)OG__MOST_SEGMENTED);
@@ -426,10 +425,10 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_premises *p,
     else if (p->config->opt.superbatch == OG_SUPERBATCH_AUTO)
         choose_superbatch(&room);
     else
-        take_superbatch(&room,
-                        p->config->opt.superbatch == OG_SUPERBATCH_ALL
-                            ? longest_epoch(p)
-                            : OG_MIN((uint64_t)p->config->opt.superbatch, longest_superbatch(p)));
+        take_superbatch(
+            &room, p->config->opt.superbatch == OG_SUPERBATCH_ALL
+                       ? longest_epoch(p)
+                       : OG_MIN((uint64_t)p->config->opt.superbatch, og__longest_superbatch(p)));
     m->wanted = wanted_tail(p, m->superbatch);
     m->disk = (uint64_t)disk_bytes(p, &g, rows, m->superbatch, m->tail);
     keep_blocks(m, p, m->limit - OG_MIN(m->limit, used));

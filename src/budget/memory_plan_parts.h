@@ -47,6 +47,9 @@ double og__memory_plan_disk(const struct og_premises *p);
 /* May they be drawn together, which spills beside them a quarter of that at most? */
 bool og__memory_plan_draws_together(const struct og_premises *p);
 
+/* Items of the whole run, or of the test that follows it. */
+uint64_t og__longest_superbatch(const struct og_premises *p);
+
 /* Slots that so much memory may turn out to have, at most: how many there are depends on all else.
  * And what they add to the policy's tables, with rows of several widths too. */
 uint32_t og__most_slots(const struct og_facts *f, size_t memory);

@@ -247,6 +247,17 @@ size_t og__sweep_least(const struct og_packing *p)
     return og__sweep_bytes(p, &least);
 }
 
+/* Twice what pieces and rows take, since each has half at least. */
+size_t og__sweep_most(uint64_t rows, size_t row_bytes, uint64_t batches, size_t batch_bytes)
+{
+    const size_t piece = OG_MIN(og__round_up(batch_bytes, OG__PACK_BLOCK), (size_t)LARGEST_PIECE);
+    const struct og_packing p = {.row_bytes = row_bytes,
+                                 .n_batches = (uint32_t)OG_MIN(batches, (uint64_t)UINT16_MAX)};
+    const size_t pieces = least_pieces(&p) + p.n_batches / 4 + 1;
+    return 2 * ((size_t)rows * row_cost(&p) + pieces * (piece + OG__SWEEP_A_PIECE)) +
+           2 * OG__PACK_BLOCK + tables_bytes(&p);
+}
+
 /* Half of the memory is for the pieces, as far as they can use it and one row fits beside them:
  * larger writes first, because a partition more costs nothing but a request or two. */
 static void share_pieces(const struct og_packing *p, size_t memory, struct og_sweep *s)

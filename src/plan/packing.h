@@ -108,6 +108,9 @@ OG_MUST_CHECK int og__sweep_share(const struct og_packing *p, size_t memory, str
                                   struct og_err *err);
 size_t og__sweep_bytes(const struct og_packing *p, const struct og_sweep *s); /* <= memory */
 size_t og__sweep_least(const struct og_packing *p);
+/* More than that serves nothing, of so many rows of so many bytes in all, and of batches of which
+ * the largest takes batch_bytes. */
+size_t og__sweep_most(uint64_t rows, size_t row_bytes, uint64_t batches, size_t batch_bytes);
 
 /* The node ids of the next partition, ascending, into list[part_rows]; returns how many. *cursor is
  * 0 before the first. */

@@ -455,6 +455,34 @@ static void a_tiny_structure_is_read_through_small_buffers(void **state)
     json_decref(plan);
 }
 
+/* Nor does packing a few rows take more than they do, and it works in that. */
+static void few_rows_are_packed_in_little_memory(void **state)
+{
+    (void)state;
+    static const char *const layouts[] = {"packed", "segmented"};
+    char tiny[TEST_PATH + 8], run[TEST_PATH + 8];
+    struct og_err err = {0};
+    const char *pairs[] = {"policy", "frequency", "layout", "raw", "batch",  "5",   "cache", "10%",
+                           "epochs", "3",         "hidden", "4",   "fanout", "2,2", NULL};
+    snprintf(tiny, sizeof(tiny), "%s/tiny", root);
+    assert_null(plan_of(tiny, pairs, 8, &err));
+    const int raw = named_smallest(&err);
+    for (size_t i = 0; i < OG_COUNT(layouts); i++) {
+        struct og_options opt;
+        pairs[3] = layouts[i];
+        assert_null(plan_of(tiny, pairs, 8, &err));
+        const int packed = named_smallest(&err);
+        if (packed - raw > 12) /* readers' own memory is 4 MiB each */
+            fail_msg("--memory %dM, and %dM for %s", raw, packed, layouts[i]);
+        set_options(&opt, pairs, packed);
+        snprintf(run, sizeof(run), "%s/%s", root, layouts[i]);
+        assert_int_equal(og_options_set(&opt, "run", run, NULL), 0);
+        if (og_train(tiny, &opt, NULL, NULL, &err) < 0)
+            fail_msg("%s, --memory %dM: %s; %s", layouts[i], packed, err.message, err.hint);
+        og_options_release(&opt);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -469,6 +497,7 @@ int main(void)
         cmocka_unit_test(rows_that_workers_share_are_counted_once),
         cmocka_unit_test(rings_follow_the_budget),
         cmocka_unit_test(a_tiny_structure_is_read_through_small_buffers),
+        cmocka_unit_test(few_rows_are_packed_in_little_memory),
     };
     return cmocka_run_group_tests(tests, make_graph, remove_graph);
 }
