@@ -302,8 +302,10 @@ static void widen_sweep(struct og_memory_plan *m)
 void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p)
 {
     const bool features = p->config->want & OG__WANT_FEATURES;
-    *m = (struct og_memory_plan){
-        .limit = og__own_memory(p->config), .here = p->config->here, .process = OG__PROCESS_BYTES};
+    *m = (struct og_memory_plan){.limit = og__own_memory(p->config),
+                                 .here = p->config->here,
+                                 .trains = p->config->want & OG__WANT_TRAINING,
+                                 .process = OG__PROCESS_BYTES};
     plan_sampling(m, p);
     if (features)
         plan_reading(m, p);
@@ -334,15 +336,17 @@ uint32_t og__memory_plan_rings(const struct og_premises *p)
 /* ---- refusing ---- */
 
 /* Options by which the largest part takes less. */
-static const char *remedy_for(const char *largest)
+static const char *remedy_for(const struct og_memory_plan *m, const char *largest)
 {
     static const struct {
         const char *part, *options;
-    } known[] = {{"model", "a smaller --hidden needs"},
-                 {"activations", "smaller --batch, --fanout or --hidden need"},
-                 {"rings of victims", "--victim pvp, whose rings fit, or a smaller depth needs"}};
+        bool of_model;
+    } known[] = {
+        {"model", "a smaller --hidden needs", true},
+        {"activations", "smaller --batch, --fanout or --hidden need", true},
+        {"rings of victims", "--victim pvp, whose rings fit, or a smaller depth needs", false}};
     for (size_t i = 0; i < OG_COUNT(known); i++)
-        if (strcmp(largest, known[i].part) == 0)
+        if (strcmp(largest, known[i].part) == 0 && (m->trains || !known[i].of_model))
             return known[i].options;
     return "smaller --batch or --fanout need";
 }
@@ -368,17 +372,18 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
                  {"process", m->process}};
     char text[400] = "";
     char size[32];
-    size_t most = 0;
+    size_t most = 0; /* of all but the last, which no option makes smaller */
     for (size_t i = 0; i < OG_COUNT(parts); i++) {
         size_t used = strlen(text);
-        most = parts[i].bytes > parts[most].bytes ? i : most;
+        if (i + 1 < OG_COUNT(parts) && parts[i].bytes > parts[most].bytes)
+            most = i;
         if (parts[i].bytes >= OG_MIB)
             snprintf(text + used, sizeof(text) - used, "%s%s %s", used ? ", " : "", parts[i].name,
                      og__human_bytes(size, (double)parts[i].bytes));
     }
     char hint[160];
     snprintf(hint, sizeof(hint), "the smallest that would do is --memory %zuM; %s less",
-             og__memory_plan_all(m, m->smallest) / OG_MIB, remedy_for(parts[most].name));
+             og__memory_plan_all(m, m->smallest) / OG_MIB, remedy_for(m, parts[most].name));
     return og__fail(err, -ENOMEM, hint, "--memory %s: too little (%s)",
                     og__human_bytes(size, (double)og__memory_plan_all(m, m->limit)), text);
 }

@@ -455,6 +455,29 @@ static void a_tiny_structure_is_read_through_small_buffers(void **state)
     json_decref(plan);
 }
 
+/* A model that was made before has the width that it has. */
+static void a_refusal_names_options_that_help(void **state)
+{
+    (void)state;
+    char run[TEST_PATH + 8], checkpoint[TEST_PATH + 32];
+    struct og_err err = {0};
+    struct og_options opt;
+    const char *const pairs[] = {"hidden", "1000",   "epochs", "0", "batch",
+                                 "10",     "fanout", "2,2",    NULL};
+    assert_null(plan_with(pairs, 16, &err));
+    assert_non_null(strstr(err.hint, "--hidden"));
+    snprintf(run, sizeof(run), "%s/wide", root);
+    snprintf(checkpoint, sizeof(checkpoint), "%s/checkpoint.safetensors", run);
+    set_options(&opt, pairs, 400);
+    assert_int_equal(og_options_set(&opt, "run", run, NULL), 0);
+    assert_int_equal(og_train(graph, &opt, NULL, NULL, &err), 0);
+    og_options_release(&opt);
+    set_options(&opt, pairs + 4, 16);
+    assert_int_equal(og_eval(graph, checkpoint, "test", &opt, NULL, NULL, &err), -ENOMEM);
+    og_options_release(&opt);
+    assert_null(strstr(err.hint, "--hidden"));
+}
+
 /* Nor does packing a few rows take more than they do, and it works in that. */
 static void few_rows_are_packed_in_little_memory(void **state)
 {
@@ -497,6 +520,7 @@ int main(void)
         cmocka_unit_test(rows_that_workers_share_are_counted_once),
         cmocka_unit_test(rings_follow_the_budget),
         cmocka_unit_test(a_tiny_structure_is_read_through_small_buffers),
+        cmocka_unit_test(a_refusal_names_options_that_help),
         cmocka_unit_test(few_rows_are_packed_in_little_memory),
     };
     return cmocka_run_group_tests(tests, make_graph, remove_graph);
