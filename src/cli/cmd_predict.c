@@ -32,19 +32,20 @@ const struct command cmd_predict = {
     .min_args = 1,
     .max_args = 1,
     .summary = "apply a trained model to every node",
-    .text = "Computes every node with all its neighbours, layer by layer. What does not fit in "
-            "--memory lies in --scratch (the folder of --out), a layer's rows at a time, shared "
-            "out over its folders; --resume goes on with what an interrupted or killed run left "
-            "there; without it, files that exist are not replaced. The "
-            "model comes from the checkpoint; of the training options only the resources count, "
-            "and --sampler walk with its own and --seed: then neighbours are drawn by walks, once "
-            "a node, as they are where the checkpoint says so and no --sampler is given.\n"
-            "\n"
-            "Rows are in the order of nodes. Where an import numbered them anew, node_ids.npy of the "
-            "dataset has the source's id of each row.\n"
-            "\n"
-            "Where nodes have types, --out has a row for each node of the type that the model was "
-            "trained on, and neighbours are drawn as in training (docs/models.md, Types).",
+    .text =
+        "Computes every node with all its neighbours, layer by layer. What does not fit in "
+        "--memory lies in --scratch (the folder of --out), a layer's rows at a time, shared "
+        "out over its folders; --resume goes on with what an interrupted or killed run left "
+        "there; without it, files that exist are not replaced. The "
+        "model comes from the checkpoint; of the training options only the resources count, "
+        "and --sampler walk with its own and --seed: then neighbours are drawn by walks, once "
+        "a node, as they are where the checkpoint says so and no --sampler is given.\n"
+        "\n"
+        "Rows are in the order of nodes. Where an import numbered them anew, node_ids.npy of the "
+        "dataset has the source's id of each row.\n"
+        "\n"
+        "Where nodes have types, --out has a row for each node of the type that the model was "
+        "trained on, and neighbours are drawn as in training (docs/models.md, Types).",
     .own = own,
     .training = true,
     .often = WORDS("memory", "scratch", "resume"),

@@ -1,6 +1,7 @@
 /* Which format files are in, from their names and, of a file that stands alone, its first line. */
 #include "cli.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,18 +70,44 @@ static void hint_names(char *hint, size_t size, const char *src, size_t from)
                                      other_names[i][0], other_names[i][1]);
 }
 
+static int visible(const struct dirent *e)
+{
+    return e->d_name[0] != '.';
+}
+
+/* "a, b, c": what lies in a folder, as far as there is room. */
+static void list_names(char *names, size_t size, const char *src)
+{
+    struct dirent **entry = NULL;
+    const int n = scandir(src, &entry, visible, alphasort);
+    size_t used = 0;
+    names[0] = 0;
+    for (int i = 0; i < n; i++) {
+        const char *name = used + strlen(entry[i]->d_name) + 8 < size ? entry[i]->d_name : "...";
+        if (used + 8 < size)
+            used += (size_t)snprintf(names + used, size - used, "%s%s", used ? ", " : "", name);
+        free(entry[i]);
+    }
+    free(entry);
+}
+
 /* A folder that almost is one of `import npy`, or needs no import. */
 static int refuse_folder(const char *src, struct og_err *err)
 {
     char hint[sizeof(err->hint)];
+    char names[160];
     if (is_there(src, "meta.json") && is_there(src, "indptr.npy"))
         return failure(err, -EINVAL,
                        "train on it as it is; `outgrow export` writes it in another format",
                        "%.300s: a dataset already", src);
     hint_names(hint, sizeof(hint), src, 0);
+    list_names(names, sizeof(names), src);
     if (!hint[0])
-        return failure(err, -EINVAL, "`outgrow help import` says which files each format has",
-                       "%.300s: a folder of no format that is known", src);
+        return failure(err, -EINVAL,
+                       "edges are expected in edges.npy, or as text in edges.csv; `outgrow help "
+                       "import` lists the files of each format",
+                       "%.300s: a folder of no format that is known: %s", src,
+                       names[0] ? names : "it is empty");
     return failure(err, -EINVAL, hint, "%.300s: no edges.npy, but other files of `import npy`",
                    src);
 }

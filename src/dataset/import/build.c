@@ -64,8 +64,9 @@ int og__import_check_rows(const struct og_importer *imp, const struct og_table *
     if (rows < 0 || rows == imp->n_nodes)
         return 0;
     return og__fail(err, -EINVAL, "one for every node; a label of -1 where there is none",
-                    "%s: %lld %s, the graph has %lld nodes", t->name, (long long)rows, what,
-                    (long long)imp->n_nodes);
+                    "%s: %lld %s, the graph has %lld nodes%s%s", t->name, (long long)rows, what,
+                    (long long)imp->n_nodes, imp->nodes_from ? " by " : "",
+                    imp->nodes_from ? imp->nodes_from : "");
 }
 
 int og__import_check_columns(const struct og_table *t, const char *what, struct og_err *err)

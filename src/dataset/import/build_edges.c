@@ -143,8 +143,9 @@ int og__edges_check(const struct og_edges *e, struct og_err *err)
                         (long long)e->weights->columns);
     if (e->weights && e->weights->rows >= 0 && ends[0]->rows >= 0 &&
         e->weights->rows != ends[0]->rows)
-        return og__fail(err, -EINVAL, "a weight for every edge", "%s: %lld weights for %lld edges",
-                        e->weights->name, (long long)e->weights->rows, (long long)ends[0]->rows);
+        return og__fail(err, -EINVAL, "a weight for every edge",
+                        "%s: %lld weights for %lld edges of %s", e->weights->name,
+                        (long long)e->weights->rows, (long long)ends[0]->rows, ends[0]->name);
     return 0;
 }
 

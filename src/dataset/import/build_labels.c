@@ -143,8 +143,10 @@ static int set_classes(struct og_importer *imp, const struct og_table *t, const 
                        int64_t said, struct og_err *err)
 {
     if (!l->rows && said >= 0 && l->most >= said)
-        return og__fail(err, -EINVAL, "the source says how many there are",
-                        "%s: class %lld of %lld", t->name, (long long)l->most, (long long)said);
+        return og__fail(
+            err, -EINVAL,
+            "num_classes of meta.json, or of the source's own description, says how many there are",
+            "%s: class %lld of %lld", t->name, (long long)l->most, (long long)said);
     int64_t classes = l->rows ? t->columns : OG_MAX(said, l->most + 1);
     if (classes > OG__MOST_COLUMNS)
         return og__fail(err, -EINVAL, "at most 268435455; is it what the labels are?",

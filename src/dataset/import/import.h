@@ -49,6 +49,7 @@ struct og_importer {
     struct og_newdir dir;
     json_t *meta, *checksums; /* of the dataset being made */
     int64_t n_nodes, n_edges;
+    const char *nodes_from; /* the file that says how many nodes there are, or NULL */
     double began;
     struct og_node_ids ids;
     bool claimed; /* n_nodes is a mere number in the source: no array there has as many rows */

@@ -486,6 +486,16 @@ static int64_t count_nodes(const struct source *s)
                               : -1;
 }
 
+/* What count_nodes goes by. */
+static const char *nodes_from(const struct source *s)
+{
+    return s->said.nodes >= 0 ? "meta.json"
+           : s->values        ? "feat_indptr.npy"
+           : s->features      ? "feat.npy"
+           : s->labels        ? "label.npy"
+                              : NULL;
+}
+
 static int open_nodes(struct og_importer *imp, struct source *s, struct og_err *err)
 {
     int rc;
@@ -528,6 +538,7 @@ static int find_nodes(struct og_importer *imp, const struct source *s, struct og
         OG_TRY(og__fail(
             err, -ENOENT, "add feat.npy [N, F], or feat_indptr/indices/data.npy (CSR), or feat.csv",
             "%s: no features: none of feat.npy, feat_indptr.npy and feat.csv", imp->src));
+    imp->nodes_from = nodes_from(s) ? nodes_from(s) : features_by_id;
     OG_TRY(og__import_set_nodes(imp, count_nodes(s) >= 0 ? count_nodes(s) : lines, err));
 out:
     return rc;
