@@ -79,7 +79,7 @@ def change_array(rng, name, array):
         to = rng.choice([-1, 0, 1, 2, 1e3, 2**24 + 1, 2**31, 2**33, 2**53 + 1, np.nan, np.inf, 1e300, 0.5])
         array = array.astype("f8") if not np.isfinite(to) or to != int(to) or (array.dtype.kind == "f" and rng.random() < 0.5) else array.copy()
         with np.errstate(all="ignore"):
-            array.flat[rng.integers(array.size)] = to
+            array.flat[rng.integers(array.size)] = np.float64(to).astype(array.dtype)
         return array, f"value {to}"
     if how == "length":
         k = rng.integers(5)

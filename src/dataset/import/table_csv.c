@@ -85,28 +85,38 @@ static const char *parse_field(const struct csv_table *c, int64_t column, const 
     return p && *p == '"' ? p + 1 : NULL;
 }
 
+static const char *no_value(const struct csv_table *c, int64_t column)
+{
+    if (is_id(c, column))
+        return "no node id (a whole number below 2^63)";
+    return c->t.type == OG__NPY_F64 ? "no number" : "no whole number";
+}
+
+/* After a value, in place of the mark or the line's end that there should be. */
+static const char *no_end(const struct csv_table *c, char there)
+{
+    if (there == '\n')
+        return c->place ? "fewer columns than the first line names"
+                        : "fewer columns than there should be";
+    if (there == c->mark)
+        return c->place ? "more columns than the first line names"
+                        : "more columns than there should be";
+    return "something after a number";
+}
+
 static int parse_line(struct csv_table *c, char *out, struct og_err *err)
 {
     const int64_t columns = c->by_id ? c->n_columns : c->t.columns;
     const char *p = c->at;
     for (int64_t j = 0; j < columns; j++) {
+        const char end = j + 1 < columns ? c->mark : '\n';
         const char *field = skip_blanks(c, p);
         p = parse_field(c, j, field, out);
         if (!p)
-            return wrong(c, field,
-                         is_id(c, j)                ? "no node id (a whole number below 2^63)"
-                         : c->t.type == OG__NPY_F64 ? "no number"
-                                                    : "no whole number",
-                         err);
+            return wrong(c, field, no_value(c, j), err);
         p = skip_blanks(c, p);
-        if (*p != (j + 1 < columns ? c->mark : '\n'))
-            return wrong(c, p == c->end ? p - 1 : p,
-                         *p == '\n'      ? c->place ? "fewer columns than the first line names"
-                                                    : "fewer columns than there should be"
-                         : *p == c->mark ? c->place ? "more columns than the first line names"
-                                                    : "more columns than there should be"
-                                         : "something after a number",
-                         err);
+        if (*p != end)
+            return wrong(c, p == c->end ? p - 1 : p, no_end(c, *p), err);
         p++;
     }
     c->at = p;
