@@ -158,7 +158,9 @@ def csv_draw(rng, t):
                 if choice == "missing":
                     rows, i, value = [list(row) for row in rows], rng.integers(len(rows)), str(rng.choice(["", "NA", "nan", "null"]))
                     last = len(t["feat"][0]) if name == "feat" else len(rows[i]) - 1 if name == "train" else 1
-                    if name == "label":
+                    if want[name] is None:
+                        pass
+                    elif name == "label":
                         want[name] = np.where(np.arange(len(want[name])) == rows[i][0], -1, want[name])
                     else:  # an empty line is none
                         want[name] = np.delete(want[name], i) if name == "train" and value == "" and not quoted else None
