@@ -362,6 +362,11 @@ def columns_by_id():
         got, said = taken("--quiet", path="text")
         assert got["labels"].tolist() == list(label.values()), (header, got["labels"])
         assert ("time" in said) == ("time" in (header or "")), said
+    for header, form, words in (",label", "{v},{y}", "no name, is taken for the ids"), (",user_id,label", "9,{v},{y}", "not read: (unnamed)"):
+        start()
+        text("label.csv", header, *(form.format(v=v, y=y) for v, y in label.items()))
+        got, said = taken("--quiet", path="text")
+        assert got["labels"].tolist() == list(label.values()) and words in said, said
     start()
     text("label.csv", "name,id,label", '"a ""b"", c",0,2', *(f"x,{v},{y}" for v, y in label.items() if v))
     got, said = taken("--quiet", path="text")

@@ -134,6 +134,10 @@ int og__by_id_text(const struct og_importer *imp, const char *name, struct og_ta
 static void name_unread(const struct og_importer *imp, struct og_table *text)
 {
     struct og_names *names = og__table_csv_unread(text);
+    if (og__table_csv_unnamed_id(text))
+        og__import_warn(imp,
+                        "%s: the first column, which has no name, is taken for the ids of nodes",
+                        text->name);
     if (names->n > 0)
         og__import_warn(imp, "%s: columns that are not read: %s", text->name,
                         og__names_text(names));

@@ -67,6 +67,8 @@ enum og_csv_rows { OG__CSV_IDS, OG__CSV_FEATURES, OG__CSV_LABELS };
 OG_MUST_CHECK int og__table_csv_by_id(struct og_table **out, const char *path,
                                       enum og_csv_rows rows, struct og_budget *b,
                                       struct og_err *err);
+/* Is its first column, which has no name, taken for the ids? */
+bool og__table_csv_unnamed_id(const struct og_table *t);
 /* Columns of such a table that are not taken; the table's own. */
 struct og_names *og__table_csv_unread(struct og_table *t);
 

@@ -18,6 +18,7 @@ struct csv_table {
     int32_t *place; /* by_id: [n_columns] which element of a row each is, 0 = the id, -1 = none */
     int64_t n_columns;
     struct og_names unread; /* columns */
+    bool unnamed_id;        /* the first line has names, and none for the ids */
 };
 
 static const char csv_hint[] = "numbers with commas between them and no header line are read here";
@@ -230,7 +231,8 @@ static int find_id(struct csv_table *c, const char *line, int64_t *id, struct og
     for (int64_t j = 0; j < c->n_columns; j++) {
         p = og__column_next(p, c->mark, &name);
         const size_t n = strlen(name.text);
-        const bool ends_so = j == 0 && n > 3 && strcmp(name.text + n - 3, "_id") == 0;
+        const bool first = j == 0 || (j == 1 && unnamed == 0);
+        const bool ends_so = first && n > 3 && strcmp(name.text + n - 3, "_id") == 0;
         if (n == 0 && j == 0)
             unnamed = j;
         if (n == 0 || (og__column_of(name.text) != OG__COLUMN_ID && !ends_so))
@@ -242,6 +244,7 @@ static int find_id(struct csv_table *c, const char *line, int64_t *id, struct og
     }
     if (*id < 0)
         *id = unnamed;
+    c->unnamed_id = c->n_columns > 1 && unnamed >= 0 && *id == unnamed;
     return *id >= 0 ? 0
                     : og__text_wrong(&c->text, line,
                                      "call the column of node ids `id`, or leave out this line "
@@ -288,7 +291,7 @@ static int place_columns(struct csv_table *c, const char *line, struct og_err *e
         p = og__column_next(p, c->mark, &name);
         c->place[j] = j == id ? 0 : takes(c, name.text, labelled) ? next++ : -1;
         if (c->place[j] < 0)
-            og__names_add(&c->unread, name.text);
+            og__names_add(&c->unread, name.text[0] ? name.text : "(unnamed)");
     }
     c->t.columns = next;
     return 0;
@@ -382,6 +385,11 @@ int og__table_csv_by_id(struct og_table **out, const char *path, enum og_csv_row
         c->rows = rows;
     }
     return open_csv(out, c, path, 0, b, err);
+}
+
+bool og__table_csv_unnamed_id(const struct og_table *t)
+{
+    return ((const struct csv_table *)t)->unnamed_id;
 }
 
 struct og_names *og__table_csv_unread(struct og_table *t)
