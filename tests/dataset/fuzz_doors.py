@@ -139,7 +139,7 @@ def csv_draw(rng, t):
         if name == changed:
             choices = rng.choice(["order", "mark", "quote", "end", "bom", "comment", "blank", "extra", "unknown", "head", "missing", "twice"], 2, replace=False)
             quoted = "quote" in choices
-            for choice in choices:
+            for choice in choices if set(choices) != {"twice", "missing"} else ["missing"]:  # it may be the line that is there twice
                 what.append(str(choice))
                 if choice == "order" and len(columns) > 1:
                     order, names = list(rng.permutation(len(columns))), True

@@ -54,8 +54,9 @@ int og__import_set_nodes(struct og_importer *imp, int64_t n, struct og_err *err)
     imp->n_nodes = n;
     if (n >= 1 && n < UINT32_MAX - 1)
         return 0;
-    return og__fail(err, -EINVAL, "from 1 to 4294967293 nodes", "%s: %lld nodes", imp->src,
-                    (long long)n);
+    return og__fail(err, -EINVAL, "from 1 to 4294967293 nodes", "%s: %lld nodes%s%s", imp->src,
+                    (long long)n, imp->nodes_from ? " by " : "",
+                    imp->nodes_from ? imp->nodes_from : "");
 }
 
 int og__import_check_rows(const struct og_importer *imp, const struct og_table *t, int64_t rows,
