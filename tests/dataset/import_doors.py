@@ -142,6 +142,9 @@ def unread_files():
     source({"num_nodes": N, "name": "x", "num_clases": 3, "splits": {}})
     _, said = taken("npy", "--quiet")
     assert "num_clases" in said and "splits" in said and "num_nodes" not in said, said
+    for key in "name", "task":
+        source({key: 5})
+        refused("npy", says=["meta.json", key])
     for label, classes in (LABEL, 7), (None, 7):
         source({"num_classes": 7}, label=label)
         taken("npy")

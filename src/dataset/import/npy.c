@@ -283,6 +283,16 @@ static int get_count(const json_t *root, const char *key, int64_t *n, const char
                           "%s: \"%s\" must be a whole number", path, key);
 }
 
+/* Texts, where they are there. */
+static int check_text(const json_t *root, const char *key, const char *path, struct og_err *err)
+{
+    const json_t *value = json_object_get(root, key);
+    return !value || json_is_null(value) || json_is_string(value)
+               ? 0
+               : og__fail(err, -EINVAL, "mend it, or leave it out", "%s: \"%s\" must be a text",
+                          path, key);
+}
+
 /* Of the source's meta.json. */
 static void name_unread_keys(const struct og_importer *imp, json_t *root, const char *path)
 {
@@ -320,6 +330,8 @@ int og__npy_said(struct og_importer *imp, struct og_npy_said *s, struct og_err *
         OG_TRY(og__fail(err, -EINVAL, optional, "%s: not a JSON object", path));
     OG_TRY(get_count(root, "num_nodes", &s->nodes, path, err));
     OG_TRY(get_count(root, "num_classes", &s->classes, path, err));
+    OG_TRY(check_text(root, "name", path, err));
+    OG_TRY(check_text(root, "task", path, err));
     og__import_set_name(imp, json_string_value(json_object_get(root, "name")));
     const char *task = json_string_value(json_object_get(root, "task"));
     imp->values = task && strstr(task, "regression");
