@@ -37,17 +37,6 @@ int og__table_read(struct og_table *t, void *out, int64_t want, int64_t *got, st
     return rc;
 }
 
-int og__table_take_row(struct og_table *t, int64_t r, struct og_err *err)
-{
-    int64_t row = (int64_t)og__table_row_bytes(t);
-    t->skip += r * row;
-    t->offset += r * row;
-    t->rows = t->columns;
-    t->columns = 1;
-    t->ndim = 1;
-    return og__table_rewind(t, err);
-}
-
 void *og__table_new(size_t bytes, const struct og_table_ops *ops, const char *name,
                     struct og_err *err)
 {
@@ -129,6 +118,7 @@ static const struct og_table_ops file_ops = {file_read, file_rewind, file_close,
 
 struct column_table {
     struct file_table f;
+    int64_t row, step;      /* of one row alone: which, and how many elements a column has */
     char column[64 * 1024]; /* rows of one */
 };
 
@@ -154,6 +144,46 @@ out:
 }
 
 static const struct og_table_ops columns_ops = {columns_read, file_rewind, file_close, NULL};
+
+/* One element of each column. */
+static int row_read(struct og_table *t, void *out, int64_t want, int64_t *got, struct og_err *err)
+{
+    struct column_table *c = (struct column_table *)t;
+    const struct og_npy *a = &c->f.a;
+    const int64_t size = (int64_t)og__npy_size(t->type);
+    const int64_t most = ((int64_t)sizeof(c->column) / size - 1) / c->step + 1;
+    int rc = 0;
+    for (int64_t n; *got < want; *got += n) {
+        n = OG_MIN(want - *got, most);
+        const off_t at = (off_t)(a->offset + ((t->next + *got) * c->step + c->row) * size);
+        OG_TRY(og__read_all(a->fd, c->column, (size_t)(((n - 1) * c->step + 1) * size), at, a->path,
+                            err));
+        for (int64_t i = 0; i < n; i++)
+            memcpy((char *)out + (*got + i) * size, c->column + i * c->step * size, (size_t)size);
+    }
+out:
+    return rc;
+}
+
+static const struct og_table_ops row_ops = {row_read, file_rewind, file_close, NULL};
+
+int og__table_take_row(struct og_table *t, int64_t r, struct og_err *err)
+{
+    const int64_t row = (int64_t)og__table_row_bytes(t);
+    if (t->ops == &columns_ops) {
+        struct column_table *c = (struct column_table *)t;
+        c->row = r;
+        c->step = t->rows;
+        t->ops = &row_ops;
+    } else {
+        t->skip += r * row;
+        t->offset += r * row;
+    }
+    t->rows = t->columns;
+    t->columns = 1;
+    t->ndim = 1;
+    return og__table_rewind(t, err);
+}
 
 /* Turns a table of the transpose round. */
 static int read_by_columns(struct og_table **out, struct og_err *err)
