@@ -88,7 +88,7 @@ def as_float32(chunks, name, least_dims=1):
         difference = largest_difference(chunk, name) if chunk.ndim >= least_dims else 0
         if difference > most:
             most, kind = difference, chunk.dtype
-        yield chunk
+        yield chunk.astype(np.float32) if chunk.ndim >= least_dims and chunk.dtype.kind == "f" and chunk.itemsize > 4 else chunk
     if most > 0:
         warn(f"{name}: outgrow.write stores {kind} as float32; the largest difference is {most:.6g}")
 

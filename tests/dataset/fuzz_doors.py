@@ -106,7 +106,6 @@ def npy_draw(rng, t):
     if said is None and meta and rng.random() < 0.2:
         key, value = [("num_node", 3), ("num_nodes", t["n"] + 1), ("num_nodes", "x"), ("num_classes", 2), ("num_classes", 9), ("task", "node regression"), ("extra", 1)][rng.integers(7)]
         meta[key] = value
-        file = "meta.json" if key not in ("num_classes",) else "meta.json"
         said = f"meta {key}={value}"
         want["classes"] = 9 if value == 9 else 3
         if key == "task":
@@ -120,7 +119,7 @@ def npy_draw(rng, t):
     if meta:
         with open("src/meta.json", "w") as f:
             json.dump(meta, f)
-    return f"{name}: {said}", [f"{file}.npy", f"{name}.npy", "meta.json" if said.startswith("meta") else f"{file}.npy"], want, ["npy"] if rng.random() < 0.5 else []
+    return f"{name}: {said}", ["meta.json"] if said.startswith("meta") else [f"{file}.npy", f"{name}.npy"], want, ["npy"] if rng.random() < 0.5 else []
 
 
 # ---- text ----

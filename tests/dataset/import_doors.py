@@ -142,6 +142,9 @@ def unread_files():
     source({"num_nodes": N, "name": "x", "num_clases": 3, "splits": {}})
     _, said = taken("npy", "--quiet")
     assert "num_clases" in said and "splits" in said and "num_nodes" not in said, said
+    source({"symmetric": True})
+    _, said = taken("npy", "--quiet")
+    assert "meta.json" in said and "symmetric" not in json.load(open("out/meta.json")), said
     for key in "name", "task":
         source({key: 5})
         refused("npy", says=["meta.json", key])
@@ -209,6 +212,10 @@ def unread_keys_of_graphbolt():
                 "  feature_data:\n    - domain: edge\n      name: time\n"
                 "feature_data:\n  - domain: node\n    name: feat\n    format: numpy\n    path: feat.npy\n    dtype: float32\n")
     _, said = taken("graphbolt", "--quiet", path="bolt")
+    plain, _ = taken("graphbolt", path="bolt")
+    np.save("bolt/edges.npy", np.asfortranarray(EDGES.T))
+    fortran, _ = taken("graphbolt", path="bolt")
+    assert graph_of(plain) == graph_of(fortran) == set(map(tuple, EDGES.tolist()))
     assert "keys that are not read: feature_data, dtype" in said and "year.npy" in said and " path" not in said, said
 
 
@@ -245,6 +252,8 @@ def types_of_numbers():
     plain, _ = taken("npy")
     for name in plain:
         assert np.array_equal(got[name], plain[name]), name
+    source(edge_weight=rng.random(E))
+    assert f"edge_weight.npy: float64 stored as f32: {E} numbers change" in taken("npy", "--quiet")[1]
     for bad in -1.5, np.nan, np.inf:
         broken = weight.copy()
         broken[7] = bad
@@ -335,6 +344,11 @@ def columns_of_edges():
         check(mark.join(["dst", "src"]), ["dst", "src"], mark=mark)
     check("dst,src", ["dst", "src"], end="\r\n")
     check("dst,src", ["dst", "src"], begin=b"\xef\xbb\xbf")
+    # fields that are not read may hold blanks and marks, and be empty
+    for mark, what in [(",", ["Area 51", '"a, 7"', "", "x y 9", '"3"']), ("\t", ["Area 51", "", "8 8", "a,b", "1;2"]), (";", ["1,5", "", "7 7", '"a;b"', "9"])]:
+        rows["word"] = what
+        check(mark.join(["src", "city", "dst"]), ["src", "word", "dst"], mark=mark, unread=["city"])
+        check(None, ["word", "src", "dst"], words=["--columns", "-,src,dst"], mark=mark)
     # every field in quotes, with names and without
     for header in [['"src","dst"'], []]:
         shutil.rmtree("text", ignore_errors=True)
@@ -383,6 +397,10 @@ def columns_by_id():
     start()
     text("label.csv", *(f"{v + 100},1" for v in label))
     assert "are its ids those of the edges" in taken("--quiet", path="text")[1]
+    start()
+    text("label.csv", "what,id,label0,label1", *(f"9,{v},{v % 2},1" for v in label))
+    got, said = taken("--quiet", path="text")
+    assert got["labels"].tolist() == [[v % 2, 1] for v in range(5)] and "what" in said, (got["labels"], said)
     start()
     text("label.csv", "# a remark", "id,label", "0,1", "1,NA", "2,", "3,null", "4,nan")
     assert taken(path="text")[0]["labels"].tolist() == [1, -1, -1, -1, -1]

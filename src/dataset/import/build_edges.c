@@ -90,6 +90,8 @@ static void tell_edges(const struct og_importer *imp, const struct og_edge_sorte
                        imp->opt->symmetrize ? ", the reverse of each among them" : "",
                        (long long)r->n_self_loops, plural(r->n_self_loops),
                        (long long)r->n_duplicates, plural(r->n_duplicates), (long long)r->n_edges);
+    if (!r->symmetric && imp->said_symmetric)
+        og__import_warn(imp, "meta.json: \"symmetric\" is true, but some edges have no reverse");
     if (!r->symmetric && !imp->opt->symmetrize && !imp->new_id)
         og__import_say(imp, "edges lead one way; where the graph is undirected, --symmetrize adds "
                             "the reverse of each");
@@ -207,6 +209,10 @@ static int convert_edges(const struct og_importer *imp, const struct og_edges *e
             return og__fail(err, -EINVAL, "weights are finite numbers, 0 or more",
                             "%s: row %lld: %g is no weight", e->weights->name,
                             (long long)(first + (int64_t)i), p->weight[i]);
+        const double lost =
+            og__number_at(e->weights->type, p->raw_weight, i) - (double)p->weight[i];
+        if (lost != 0 && !e->weights->text)
+            og__changed_by(&p->changed, first + (int64_t)i, -1, fabs(lost));
     }
     return 0;
 }
@@ -214,8 +220,15 @@ static int convert_edges(const struct og_importer *imp, const struct og_edges *e
 int og__edges_next(const struct og_importer *imp, const struct og_edges *e, int64_t done,
                    struct og_edge_piece *p, int64_t *n, struct og_err *err)
 {
-    int rc = read_edges(e, p, n, err);
-    return rc < 0 ? rc : convert_edges(imp, e, done, (size_t)*n, p, err);
+    int rc;
+    OG_TRY(read_edges(e, p, n, err));
+    OG_TRY(convert_edges(imp, e, done, (size_t)*n, p, err));
+    if (*n < OG__EDGES_A_PIECE && e->weights) { /* the last */
+        og__import_tell_changed(imp, e->weights, &p->changed, "f32");
+        p->changed = (struct og_changed){.n = 0};
+    }
+out:
+    return rc;
 }
 
 static int add_edges(struct og_importer *imp, const struct og_edges *e,

@@ -34,8 +34,8 @@ const char *og__column_next(const char *p, char mark, struct og_column_name *nam
     size_t n = 0;
     while (is_blank(p, mark))
         p++;
-    const bool quoted = *p == '"' || *p == '\'';
-    const char quote = *p;
+    static const char quote = '"';
+    const bool quoted = *p == quote;
     p += quoted;
     for (; *p != '\n' && (quoted ? *p != quote || p[1] == quote : !ends_field(p, mark)); p++) {
         p += quoted && *p == quote; /* doubled, it is one of the text */
@@ -49,6 +49,19 @@ const char *og__column_next(const char *p, char mark, struct og_column_name *nam
     while (is_blank(p, mark))
         p++;
     return p + (*p == mark || (mark == ' ' && (*p == ',' || *p == ';')));
+}
+
+int64_t og__column_count(const char *line, char mark)
+{
+    struct og_column_name name;
+    int64_t n = 1;
+    for (const char *p = line;; n++) {
+        p = og__column_next(p, mark, &name);
+        if (p == line || p[-1] != mark)
+            return n;
+        if (*p == '\n')
+            return n + 1;
+    }
 }
 
 /* ---- names ---- */

@@ -22,6 +22,8 @@ struct og_column_name {
 /* The field at p of a line that a newline ends; what follows it: the next field, or the newline.
  * mark = what stands between fields; ' ' = blanks and tabs, or any of , and ; */
 const char *og__column_next(const char *p, char mark, struct og_column_name *name);
+/* How many fields the line has, empty ones too; not of blanks. */
+int64_t og__column_count(const char *line, char mark);
 /* What stands between the fields of this line: ',' ';' or tab, whichever is there; else ' '. */
 char og__column_mark(const char *line);
 

@@ -74,12 +74,30 @@ static const char *skip_separator(const char *p)
 
 static const char *skip_field(const char *p)
 {
-    if (*p == '"')
-        for (p++; *p != '"' && *p != '\n'; p++)
-            ;
     while (!is_blank(p) && *p != ',' && *p != ';' && *p != '\n')
         p++;
     return p;
+}
+
+/* Of a column that is not read: where the mark is known it may have blanks in it, or quotes. */
+static const char *skip_unread(const struct og_edge_text *p, const char *at)
+{
+    bool quoted = false;
+    if (!p->mark)
+        return skip_field(at);
+    for (; *at != '\n' && (quoted || *at != p->mark); at++)
+        quoted ^= *at == '"';
+    return at;
+}
+
+/* To the next column. A tab parts two, also empty ones. */
+static const char *next_column(const struct og_edge_text *p, const char *at)
+{
+    if (p->mark != '\t')
+        return skip_separator(at);
+    while (*at == ' ')
+        at++;
+    return *at == '\t' ? at + 1 : at;
 }
 
 static bool is_remark(const char *p)
@@ -159,14 +177,15 @@ static bool parse_edge(const struct og_edge_text *p, struct og_edge_text_part *p
         if (column > 0) {
             const char *blank = skip_blanks(q);
             mark = *blank == ',' || *blank == ';' ? *blank : 0;
-            q = skip_separator(q);
+            q = next_column(p, q);
         }
         if (column == p->src || column == p->dst)
             q = parse_end(p, part, q, &id[column == p->dst]);
         else if (column == p->weight)
             q = parse_weight(p, part, q, mark);
         else
-            q = *q == '\n' ? refuse(part, q, "fewer columns than there should be") : skip_field(q);
+            q = *q == '\n' ? refuse(part, q, "fewer columns than there should be")
+                           : skip_unread(p, q);
     }
     if (!q)
         return false;
@@ -191,13 +210,16 @@ static void parse_part(void *arg, size_t task, int thread)
     const char *at = part.begin;
     (void)thread;
     while (at < part.end) {
-        at = skip_blanks(at);
-        if (*at == '\n')
-            at++;
-        else if (is_remark(at))
-            at = next_line(at, part.end);
-        else if (!parse_edge(p, &part, &at, part.end))
-            break;
+        const char *first = skip_blanks(at);
+        if (*first == '\n')
+            at = first + 1;
+        else if (is_remark(first))
+            at = next_line(first, part.end);
+        else {
+            at = p->mark == '\t' ? at : first; /* whose first column may be empty */
+            if (!parse_edge(p, &part, &at, part.end))
+                break;
+        }
     }
     ((struct og_edge_text *)arg)->part[task] = part;
 }
@@ -216,7 +238,6 @@ static int name_columns(struct og_edge_text *p, const char *line, const char *at
     struct og_column_name name;
     int weight = -1;
     int column = 0;
-    p->mark = og__column_mark(at) == ',' || og__column_mark(at) == ';' ? og__column_mark(at) : 0;
     p->src = p->dst = -1;
     p->unread = (struct og_names){.n = 0};
     for (const char *q = line; *q != '\n'; column++) {
@@ -277,13 +298,32 @@ static int count_columns(const char *at)
     return columns;
 }
 
+/* That of the names, unless edges have another; 0 = blanks. */
+static char mark_of(const char *edge, char of_names)
+{
+    const char mark =
+        of_names != ' ' && og__column_count(edge, of_names) > 1 ? of_names : og__column_mark(edge);
+    return mark == ' ' ? 0 : mark;
+}
+
+/* Sets the mark by which the line has n columns; false where there is none. */
+static bool marks_columns(struct og_edge_text *p, const char *line, int64_t n)
+{
+    static const char marks[] = {'\t', ';', ','};
+    p->mark = 0;
+    for (size_t i = 0; i < OG_COUNT(marks); i++)
+        if (!p->mark && og__column_count(line, marks[i]) == n)
+            p->mark = marks[i];
+    return p->mark || count_columns(line) == n;
+}
+
 /* Where --columns names them. */
 static int name_as_told(struct og_edge_text *p, const char *at, struct og_err *err)
 {
     char line[256];
     if ((size_t)snprintf(line, sizeof(line), "%s\n", p->names) >= sizeof(line))
         return og__fail(err, -EINVAL, columns_hint, "--columns: more than 254 characters");
-    if (count_columns(at) != count_columns(line))
+    if (!marks_columns(p, at, count_columns(line)))
         return og__text_wrong(&p->text, at, columns_hint, "not as many columns as --columns names",
                               err);
     return name_columns(p, line, at, err);
@@ -320,6 +360,9 @@ static int begin_file(struct og_edge_text *p, const char **begin, const char *en
     const bool named = p->skip == 0 && og__names_columns(line, og__column_mark(line), false);
     if (named)
         *begin = at = next_line(at, end);
+    p->mark = 0;
+    if (named && at < end)
+        p->mark = mark_of(at, og__column_mark(line));
     if (p->names)
         return name_as_told(p, line, err);
     if (!named && (p->skip > 0 || !remark || !remark_names(remark)))

@@ -34,8 +34,8 @@ struct og_edge_text {
     bool reverse;      /* the user's word that columns are dst, src: not where the file says so */
     /* what the first line says, columns from 0; -1 = there are none */
     int src, dst, weight;
-    char mark;              /* between them: a comma or semicolon; 0 = blanks, or no names */
-    bool others_known;      /* further columns are left out */
+    char mark;         /* between named columns: comma, semicolon or tab; 0 = blanks, or no names */
+    bool others_known; /* further columns are left out */
     struct og_names unread; /* those, by name */
     /* what next found */
     struct og_edge_text_part part[OG__EDGE_TEXT_PARTS];

@@ -34,6 +34,22 @@ struct og_node_ids {
     int64_t *list; /* [n] ascending; NULL = their numbers */
 };
 
+/* Numbers of a source that the dataset stores in another type: how many differ, and by how much. */
+struct og_changed {
+    int64_t n, row, column; /* row and column of the largest difference */
+    double most;
+};
+static inline void og__changed_by(struct og_changed *c, int64_t row, int64_t column,
+                                  double difference)
+{
+    c->n++;
+    if (difference > c->most) {
+        c->most = difference;
+        c->row = row;
+        c->column = column;
+    }
+}
+
 /* Which nodes a list that was written has. */
 struct og_split_seen {
     uint64_t *seen; /* a bit a node of the source */
@@ -53,7 +69,8 @@ struct og_importer {
     double began;
     struct og_node_ids ids;
     bool claimed; /* n_nodes is a mere number in the source: no array there has as many rows */
-    bool values;  /* labels are numbers to be told, not classes */
+    bool said_symmetric;    /* by the source; the edges are looked at */
+    bool values;            /* labels are numbers to be told, not classes */
     const uint32_t *new_id; /* [n_nodes] of the source's nodes where types change their order */
     uint64_t *labelled;     /* a bit a node: has it a label? NULL = not known */
     struct og_split_seen split[3];
@@ -100,6 +117,7 @@ struct og_edge_piece {
     int64_t raw_weight[OG__EDGES_A_PIECE];
     uint32_t src[OG__EDGES_A_PIECE], dst[OG__EDGES_A_PIECE];
     float weight[OG__EDGES_A_PIECE];
+    struct og_changed changed; /* weights of all pieces so far */
 };
 OG_MUST_CHECK int og__edges_next(const struct og_importer *imp, const struct og_edges *e,
                                  int64_t done, struct og_edge_piece *p, int64_t *n,
@@ -208,22 +226,7 @@ OG_MUST_CHECK int og__import_open_as_stored(const struct og_importer *imp, const
 
 /* ---- the user (tell.c) ---- */
 
-/* Numbers of a source that the dataset stores in another type: how many differ, and by how much. */
-struct og_changed {
-    int64_t n, row, column; /* row and column of the largest difference */
-    double most;
-};
-static inline void og__changed_by(struct og_changed *c, int64_t row, int64_t column,
-                                  double difference)
-{
-    c->n++;
-    if (difference > c->most) {
-        c->most = difference;
-        c->row = row;
-        c->column = column;
-    }
-}
-/* Warns where some do. */
+/* Warns of numbers that changed, where some did. */
 void og__import_tell_changed(const struct og_importer *imp, const struct og_table *t,
                              const struct og_changed *c, const char *stored_as);
 

@@ -335,8 +335,7 @@ int og__npy_said(struct og_importer *imp, struct og_npy_said *s, struct og_err *
     og__import_set_name(imp, json_string_value(json_object_get(root, "name")));
     const char *task = json_string_value(json_object_get(root, "task"));
     imp->values = task && strstr(task, "regression");
-    if (json_is_true(json_object_get(root, "symmetric")))
-        og__import_note(imp, "symmetric", json_true());
+    imp->said_symmetric = json_is_true(json_object_get(root, "symmetric"));
     name_unread_keys(imp, root, path);
     s->root = json_incref(root);
 out:

@@ -209,19 +209,6 @@ out:
 
 /* ---- by id: which column is what ---- */
 
-static int64_t count_fields(const char *line, char mark)
-{
-    struct og_column_name name;
-    int64_t n = 1;
-    for (const char *p = line;; n++) {
-        p = og__column_next(p, mark, &name);
-        if (p == line || p[-1] != mark)
-            return n;
-        if (*p == '\n')
-            return n + 1;
-    }
-}
-
 static int find_id(struct csv_table *c, const char *line, int64_t *id, struct og_err *err)
 {
     struct og_column_name name;
@@ -252,14 +239,18 @@ static int find_id(struct csv_table *c, const char *line, int64_t *id, struct og
                                      "no column is called id", err);
 }
 
+static bool names_label(const char *name)
+{
+    return og__column_of(name) == OG__COLUMN_LABEL || strncmp(name, "label", 5) == 0;
+}
+
 /* Is a column of this name an element of the row? `labelled`: some are called label. */
 static bool takes(const struct csv_table *c, const char *name, bool labelled)
 {
-    const enum og_column what = og__column_of(name);
     if (!*name)
         return false;
     if (c->rows == OG__CSV_LABELS)
-        return !labelled || what == OG__COLUMN_LABEL || strncmp(name, "label", 5) == 0;
+        return !labelled || names_label(name);
     return true;
 }
 
@@ -280,7 +271,7 @@ static int place_columns(struct csv_table *c, const char *line, struct og_err *e
     const char *p = line;
     for (int64_t j = 0; j < c->n_columns; j++) {
         p = og__column_next(p, c->mark, &name);
-        labelled = labelled || og__column_of(name.text) == OG__COLUMN_LABEL;
+        labelled = labelled || names_label(name.text);
         if (c->rows == OG__CSV_FEATURES && is_label(name.text))
             return og__text_wrong(&c->text, line,
                                   "write labels to label.csv, with the ids; or rename the column",
@@ -322,7 +313,7 @@ static int find_columns(struct csv_table *c, struct og_err *err)
     if (line && c->by_id && og__column_mark(line) != ' ')
         c->mark = og__column_mark(line);
     if (line)
-        c->t.columns = c->n_columns = count_fields(line, c->mark);
+        c->t.columns = c->n_columns = og__column_count(line, c->mark);
     if (line && c->by_id && counts_columns(c, line))
         OG_TRY(og__text_wrong(&c->text, line, "remove this line, or call its first column id",
                               "numbers of columns, not of a node", err));

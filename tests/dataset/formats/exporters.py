@@ -33,8 +33,8 @@ def test_export_of_values_and_edges():
         lists = {s: rng.integers(0, g["n"], (7, 2)) for s in ("train", "valid", "test")}
         neutral("src", {**g, "label": values}, **{s + "_edges": a for s, a in lists.items()})
         with open("src/meta.json", "w") as f:
-            json.dump({"task": "node regression", "symmetric": True}, f)
-        run("import", "npy", "src", "d", "--quiet")
+            json.dump({"task": "node regression"}, f)
+        run("import", "npy", "src", "d", "--quiet", "--symmetrize")
         for fmt in "npy", "graphbolt":
             run("export", fmt, "d", "exported", "--quiet")
             want = values.copy()
