@@ -9,7 +9,8 @@
  * metrics and checkpoints must be those of the first run, and counts must add up. Some graphs are
  * used for predictions, evaluations and the simulation as well. A refusal must say what to do and
  * must follow from a size or from the graph (report.c). Exit status 1 if anything was wrong. --keep
- * DIR leaves the graphs and the runs for the commands that are printed. */
+ * DIR leaves the graphs and the runs for the commands that are printed. Each graph has a process of
+ * its own: what that leaves behind in memory goes with it, and the others follow if it dies. */
 #include "one.h"
 #include "workers.h"
 
@@ -17,7 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- checking ---- */
@@ -101,10 +104,33 @@ static void graph_run(struct report *r, const char *folder, uint64_t number)
     path_in(&c, c.dataset, "graph", -1);
     graph_write(&c.graph, &c.draw, c.dataset);
     options_numbers(&c.numbers, &c.draw, &c.graph);
-    r->graphs++;
     try_graph(&c);
     if (!r->kept)
         remove_tree(c.folder);
+}
+
+/* As graph_run, in a process of its own, which has said why if it does not end well. */
+static void graph_apart(struct report *r, const char *folder, uint64_t number)
+{
+    int status = 0;
+    r->graphs++;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        report_deaths();
+        graph_run(r, folder, number);
+        exit(0);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid) {
+        perror("random_runs: a process for a graph");
+        exit(2);
+    }
+    if (status != 0) {
+        r->wrong++;
+        printf("WRONG in graph %llu: its process ended %s %d\n", (unsigned long long)number,
+               WIFSIGNALED(status) ? "by signal" : "with status",
+               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        fflush(stdout);
+    }
 }
 
 /* ---- the program ---- */
@@ -128,7 +154,8 @@ static char *own_folder(char out[128])
 
 int main(int argc, char **argv)
 {
-    static struct report r;
+    struct report *r =
+        mmap(NULL, sizeof(*r), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     char own[128];
     const char *folder = NULL;
     uint64_t number = 0;
@@ -147,18 +174,21 @@ int main(int argc, char **argv)
     }
     if (argc < 3)
         usage();
-    r.seed = strtoull(argv[1], NULL, 10);
-    r.kept = folder != NULL;
+    if (r == MAP_FAILED) {
+        perror("random_runs: its counts");
+        return 2;
+    }
+    r->seed = strtoull(argv[1], NULL, 10);
+    r->kept = folder != NULL;
     const long count = strtol(argv[2], NULL, 10);
-    if (r.kept ? mkdir(folder, 0777) < 0 && errno != EEXIST : !(folder = own_folder(own))) {
+    if (r->kept ? mkdir(folder, 0777) < 0 && errno != EEXIST : !(folder = own_folder(own))) {
         perror("random_runs: its folder");
         return 2;
     }
-    report_deaths();
-    while (r.graphs < count && r.wrong < 20)
-        graph_run(&r, folder, number++);
-    if (!r.kept)
+    while (r->graphs < count && r->wrong < 20)
+        graph_apart(r, folder, number++);
+    if (!r->kept)
         remove_tree(folder);
-    report_print(&r, all);
-    return r.wrong > 0;
+    report_print(r, all);
+    return r->wrong > 0;
 }
