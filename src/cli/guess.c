@@ -16,7 +16,9 @@ static const struct sign {
     {"processed/paper___cites___paper/edge_index.npy", "ogb"},
     {"raw/data.npz", "ogb"},
     {"raw/edge.csv.gz", "ogb"},
+    {"raw/edge.csv", "ogb"}, /* unpacked: it says what to do */
     {"raw/num-node-dict.csv.gz", "ogb"},
+    {"raw/num-node-list.csv.gz", "ogb"},
     {"processed/paper__cites__paper/edge_index.npy", "igb"},
     {"edges.npy", "npy"},
     {"graph.mtx", "mtx"},

@@ -3,7 +3,8 @@
 
     fuzz_doors.py OUTGROW SEED COUNT      exits 77 where there is no NumPy, 1 where a change went through in silence
 
-A draw is a folder of `import npy`, or one of CSV. What the changed file still means is worked out here, by NumPy alone.
+A draw is a folder of `import npy`, with types or without, of CSV, Matrix Market, OGB's or GraphBolt's (fuzz_formats.py). What the changed file
+still means is worked out here, by NumPy alone.
 """
 import json
 import os
@@ -16,6 +17,7 @@ try:
     import numpy as np
 except ImportError:
     sys.exit(77)
+import fuzz_formats
 
 OUTGROW, SEED, COUNT = os.path.abspath(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 SPLITS = "train", "valid", "test"
@@ -119,7 +121,7 @@ def npy_draw(rng, t):
     if meta:
         with open("src/meta.json", "w") as f:
             json.dump(meta, f)
-    return f"{name}: {said}", ["meta.json"] if said.startswith("meta") else [f"{file}.npy", f"{name}.npy"], want, ["npy"] if rng.random() < 0.5 else []
+    return f"{name}: {said}", ["meta.json"] if said.startswith("meta") else [f"{file}.npy", f"{name}.npy"], want, "npy"
 
 
 # ---- text ----
@@ -180,7 +182,7 @@ def csv_draw(rng, t):
     text("label", [str(rng.choice(["id", "node_id"])), str(rng.choice(["label", "y", "class"]))], [[v, int(t["label"][v])] for v in rng.permutation(n)])
     text("train", ["id"], [[v] for v in t["train"]])
     want["valid"] = want["test"] = None
-    return f"{changed}.csv: {' '.join(what)}", [f"{changed}.csv"], want, []
+    return f"{changed}.csv: {' '.join(what)}", [f"{changed}.csv"], want, None
 
 
 # ---- comparing ----
@@ -216,21 +218,35 @@ def difference(want):
     return "classes" if "classes" in want and label.ndim == 1 and classes != want["classes"] else None
 
 
+def outgrow(*words):
+    return subprocess.run([OUTGROW, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+
+
 def try_one(number):
     rng = np.random.default_rng([SEED, number])
     for folder in "src", "out":
         shutil.rmtree(folder, ignore_errors=True)
     os.makedirs("src")
     t = draw_truth(rng)
-    what, words, want, form = (npy_draw if rng.random() < 0.6 else csv_draw)(rng, t)
-    done = subprocess.run([OUTGROW, "import", *form, "src", "out", "--memory", "64M"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+    kind = rng.random()
+    if kind < 0.5:
+        what, words, want, form = fuzz_formats.DRAWS[rng.integers(len(fuzz_formats.DRAWS))](rng, t, change_array)
+    else:
+        what, words, want, form = (npy_draw if kind < 0.75 else csv_draw)(rng, t)
+    told = [form] if form and rng.random() < 0.5 else []  # else it finds the format itself
+    done = outgrow("import", *told, "src", "out", "--memory", "64M")
     said = done.stderr.split(": taken as", 1)[-1].split("\n", 1)[-1] if "taken as" in done.stderr else done.stderr
     if done.returncode not in (0, 1):
         return f"status {done.returncode}: {done.stderr}", what
     named = any(word in said for word in words)
     if done.returncode == 1:
         return (None if named and "hint: " in said else f"refused, not named: {said}"), what
-    differs = difference(want)
+    if "node_type" in want:
+        shutil.rmtree("back", ignore_errors=True)
+        exported = outgrow("export", "npy", "out", "back")
+        if exported.returncode != 0:
+            return f"export: {exported.stderr}", what
+    differs = fuzz_formats.typed_difference(want) if "node_type" in want else difference(want)
     return (None if differs is None or named else f"{differs} differs in silence; said: {said}"), what
 
 

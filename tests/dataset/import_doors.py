@@ -423,11 +423,67 @@ def columns_by_id():
     assert "edges_old.csv" in said, said
 
 
+def what_the_wider_fuzz_found():
+    """Each went through in silence, or was refused without a word about its cause."""
+    source(**IDS)
+    os.makedirs("src/older/deep")
+    np.save("src/older/feat.npy", FEAT)
+    assert "older/" in taken("npy", "--quiet")[1]
+    done = run("import", "npy", "src", "src/made", "--quiet")  # the folder that is being made is none of the source
+    assert done.returncode == 0 and "made" not in done.stderr, done.stderr
+    # keys of meta.json
+    for meta, says in [({"symmetric": "yes"}, ["symmetric", "true or false"]), ({"node_types": {"0": "paper"}}, ["node_types", "list"]),
+                       ({"node_types": [{"id": 0, "name": "paper"}]}, ["node_types", "entry 0"]), ({"edge_types": [{"edge_type": 0}]}, ["edge_types", "entry 0"]),
+                       ({"node_types": [{"type": 1, "name": "a"}, {"type": 1, "name": "b"}]}, ["type 1 has two names"])]:
+        source(meta)
+        refused("npy", says=["meta.json", "hint: ", *says])
+    names = {"node_types": [{"type": i, "name": f"kind{i}"} for i in range(3)]}
+    source(names)
+    assert "there is no node_type.npy" in taken("npy", "--quiet")[1]
+    source(names, node_type=np.arange(N) % 2)
+    assert "of no node: kind2" in taken("npy", "--quiet")[1]
+    source(node_type=np.arange(N - 1) % 2)
+    refused("npy", says=["edges.npy", "239 nodes by node_type.npy"])
+    # one label a column, and values beyond what a double holds
+    source({"num_classes": 9}, label=np.ones((N, 3)))
+    assert "num_classes of 9 has no effect" in taken("npy", "--quiet")[1]
+    large = np.full(N, 2**53, np.int64)
+    large[7] += 1
+    source({"task": "regression"}, label=large)
+    assert "label.npy" in taken("npy", "--quiet")[1]
+    # texts
+    shutil.rmtree("text", ignore_errors=True)
+    text("graph.mtx", "%%MatrixMarket matrix coordinate pattern general", "3 3 2", "1 2", "2 3")
+    text("meta.json", '{"num_nodes": 4}')
+    refused("mtx", path="text", says=["meta.json", "num_nodes", "3 nodes"])
+    shutil.rmtree("text")
+    text("edges.csv", "src,dst", *(f"{v},{v + 1}" for v in range(4)))
+    text("label.csv", "id,label", "0,1", "1,0", end="\r")
+    refused(path="text", says=["label.csv", "carriage returns", "tr "])
+    os.remove("text/label.csv")
+    for first in "-", "17 x", "2020-01-01":
+        text("train.csv", first, "1")
+        refused(path="text", says=["train.csv", "line 1"])
+    os.remove("text/train.csv")
+    for lines in ['src,dst', '"1",0,5', '"2",1,3'], ["src dst", "# a remark of several words", "1 0 5"], ["# src dst", "1\t0\t5"]:
+        text("edges.csv", *lines)
+        refused("edgelist", path="text", says=["more columns than there are names", "--columns"])
+    text("edges.csv", "src,dst", "", "# a remark, of several, words", "0,1", "1,2")
+    assert len(taken("edgelist", path="text")[0]["indices"]) == 2
+    # an archive that somebody unpacked
+    shutil.rmtree("text")
+    os.makedirs("text/raw")
+    for name, line in ("edge.csv", "0,1"), ("num-node-list.csv.gz", "2"):
+        text(f"raw/{name}", line)
+    refused(path="text", says=["raw/edge.csv is", "gzip"])
+
+
 def main():
     folder, here = tempfile.mkdtemp(prefix="og-doors-"), os.getcwd()
     os.chdir(folder)
     try:
-        for test in splits_and_masks, unread_files, documented_names, unread_keys_of_graphbolt, types_of_numbers, labels, columns_of_edges, columns_by_id:
+        for test in (splits_and_masks, unread_files, documented_names, unread_keys_of_graphbolt, types_of_numbers, labels, columns_of_edges, columns_by_id,
+                     what_the_wider_fuzz_found):
             test()
             print(f"{test.__name__}: ok", flush=True)
     finally:

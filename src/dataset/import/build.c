@@ -52,11 +52,12 @@ int og__import_finish(struct og_importer *imp, struct og_npy_writer *w, const ch
 int og__import_set_nodes(struct og_importer *imp, int64_t n, struct og_err *err)
 {
     imp->n_nodes = n;
+    if (imp->nodes_from)
+        snprintf(imp->nodes_by, sizeof(imp->nodes_by), " by %s", imp->nodes_from);
     if (n >= 1 && n < UINT32_MAX - 1)
         return 0;
-    return og__fail(err, -EINVAL, "from 1 to 4294967293 nodes", "%s: %lld nodes%s%s", imp->src,
-                    (long long)n, imp->nodes_from ? " by " : "",
-                    imp->nodes_from ? imp->nodes_from : "");
+    return og__fail(err, -EINVAL, "from 1 to 4294967293 nodes", "%s: %lld nodes%s", imp->src,
+                    (long long)n, imp->nodes_by);
 }
 
 int og__import_check_rows(const struct og_importer *imp, const struct og_table *t, int64_t rows,
@@ -65,9 +66,8 @@ int og__import_check_rows(const struct og_importer *imp, const struct og_table *
     if (rows < 0 || rows == imp->n_nodes)
         return 0;
     return og__fail(err, -EINVAL, "one for every node; a label of -1 where there is none",
-                    "%s: %lld %s, the graph has %lld nodes%s%s", t->name, (long long)rows, what,
-                    (long long)imp->n_nodes, imp->nodes_from ? " by " : "",
-                    imp->nodes_from ? imp->nodes_from : "");
+                    "%s: %lld %s, the graph has %lld nodes%s", t->name, (long long)rows, what,
+                    (long long)imp->n_nodes, imp->nodes_by);
 }
 
 int og__import_check_columns(const struct og_table *t, const char *what, struct og_err *err)

@@ -197,9 +197,10 @@ static int convert_edges(const struct og_importer *imp, const struct og_edges *e
         bool bad_from = u < 0 || u >= n_from;
         if (bad_from || v < 0 || v >= n_to)
             return og__fail(err, -EINVAL, "ids count from 0; is the number of nodes right?",
-                            "%s: row %lld: node %lld, the graph has %lld nodes",
+                            "%s: row %lld: node %lld, the graph has %lld nodes%s",
                             bad_from ? from->name : to->name, (long long)(first + (int64_t)i),
-                            (long long)(bad_from ? u : v), (long long)(bad_from ? n_from : n_to));
+                            (long long)(bad_from ? u : v), (long long)(bad_from ? n_from : n_to),
+                            e->n_sources ? " of its type" : imp->nodes_by);
         p->src[i] = (uint32_t)(imp->opt->reverse ? v : u);
         p->dst[i] = (uint32_t)(imp->opt->reverse ? u : v);
         if (!e->weights)

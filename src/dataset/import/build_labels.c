@@ -79,8 +79,11 @@ static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, i
                             og__table_place(p->t, v, (int64_t)j).text, l->row[j]);
         const double stored = (double)l->row[j];
         const double given = og__number_at(p->t->type, p->raw, i * width + j);
-        if (stored != given && !isnan(given) && (!p->t->text || given == floor(given)))
-            og__changed_by(&l->changed, v, (int64_t)j, fabs(given - stored));
+        const double lost = og__npy_is_integer(p->t->type)
+                                ? og__integer_less(p->t->type, p->raw, i * width + j, l->row[j])
+                                : given - stored;
+        if (lost != 0 && !isnan(given) && (!p->t->text || given == floor(given)))
+            og__changed_by(&l->changed, v, (int64_t)j, fabs(lost));
         sum += stored == floor(stored) ? stored : NAN;
     }
     l->one_each = l->one_each && sum == 1;
@@ -151,6 +154,10 @@ static int set_classes(struct og_importer *imp, const struct og_table *t, const 
     if (classes > OG__MOST_COLUMNS)
         return og__fail(err, -EINVAL, "at most 268435455; is it what the labels are?",
                         "%s: %lld classes", t->name, (long long)classes);
+    if (l->rows && said > 0 && said != t->columns)
+        og__import_warn(imp, "%s: num_classes of %lld has no effect: %lld %s a node", t->name,
+                        (long long)said, (long long)t->columns,
+                        l->values ? "values" : "labels, 0 or 1 each,");
     if (said < 0)
         doubt_labels(imp, t, l, classes);
     og__import_note(imp, "num_classes", json_integer(classes));

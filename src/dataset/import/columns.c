@@ -1,6 +1,7 @@
 #include "dataset/import/columns.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -66,18 +67,17 @@ int64_t og__column_count(const char *line, char mark)
 
 /* ---- names ---- */
 
-enum kind { EMPTY, NUMBER, WORD };
+enum kind { EMPTY, NUMBER, WORD }; /* a name of a column begins with no digit, sign or point */
 
 static enum kind kind_of(const char *name)
 {
-    static const char *const missing[] = {"",     "nan",  "inf", "-inf", "infinity", "-infinity",
-                                          "none", "null", "na",  "n/a",  "+inf",     "?"};
+    static const char *const missing[] = {"",          "nan",  "inf",  "-inf", "infinity",
+                                          "-infinity", "none", "null", "na",   "n/a",
+                                          "+inf",      "?",    "-"};
     for (size_t i = 0; i < OG_COUNT(missing); i++)
         if (strcmp(name, missing[i]) == 0)
             return EMPTY;
-    const bool digits =
-        strspn(name, "0123456789+-.e") == strlen(name) && strpbrk(name, "0123456789");
-    return digits ? NUMBER : WORD;
+    return strchr("0123456789+-.", name[0]) ? NUMBER : WORD;
 }
 
 bool og__names_columns(const char *line, char mark, bool id)

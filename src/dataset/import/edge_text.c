@@ -317,6 +317,18 @@ static bool marks_columns(struct og_edge_text *p, const char *line, int64_t n)
     return p->mark || count_columns(line) == n;
 }
 
+/* Has the line as many columns as the line of names? Row names of data frames make it one more. */
+static int check_width(const struct og_edge_text *p, const char *names, const char *line,
+                       struct og_err *err)
+{
+    const char mark = og__column_mark(names);
+    const int64_t named = mark == ' ' ? count_columns(names) : og__column_count(names, mark);
+    const int64_t there = p->mark ? og__column_count(line, p->mark) : count_columns(line);
+    if (there <= named)
+        return 0;
+    return og__text_wrong(&p->text, line, columns_hint, "more columns than there are names", err);
+}
+
 /* Where --columns names them. */
 static int name_as_told(struct og_edge_text *p, const char *at, struct og_err *err)
 {
@@ -341,6 +353,20 @@ static int number_columns(struct og_edge_text *p, const char *at, struct og_err 
     return og__text_wrong(&p->text, at, columns_hint, "more than two columns", err);
 }
 
+static bool has_edge(const char *line)
+{
+    const char *const first = skip_blanks(line);
+    return *first != '\n' && !is_remark(first);
+}
+
+/* NULL where the block has none. */
+static const char *first_edge(const char *at, const char *end)
+{
+    while (at < end && !has_edge(at))
+        at = next_line(at, end);
+    return at < end ? at : NULL;
+}
+
 /* The first line that is no remark may name the columns, or else the remark before it. */
 static int begin_file(struct og_edge_text *p, const char **begin, const char *end,
                       struct og_err *err)
@@ -351,8 +377,7 @@ static int begin_file(struct og_edge_text *p, const char **begin, const char *en
     for (int64_t i = 0; i < p->skip && at < end; i++)
         at = next_line(at, end);
     *begin = at;
-    for (; at < end && (*skip_blanks(at) == '\n' || is_remark(skip_blanks(at)));
-         at = next_line(at, end))
+    for (; at < end && !has_edge(at); at = next_line(at, end))
         remark = is_remark(skip_blanks(at)) ? past_marks(skip_blanks(at)) : remark;
     if (at == end)
         return 0;
@@ -360,14 +385,15 @@ static int begin_file(struct og_edge_text *p, const char **begin, const char *en
     const bool named = p->skip == 0 && og__names_columns(line, og__column_mark(line), false);
     if (named)
         *begin = at = next_line(at, end);
-    p->mark = 0;
-    if (named && at < end)
-        p->mark = mark_of(at, og__column_mark(line));
+    const char *const edge = first_edge(at, end);
+    p->mark = named && edge ? mark_of(edge, og__column_mark(line)) : 0;
     if (p->names)
         return name_as_told(p, line, err);
     if (!named && (p->skip > 0 || !remark || !remark_names(remark)))
         return at == end ? 0 : number_columns(p, line, err);
     int rc = name_columns(p, named ? line : remark, line, err);
+    if (rc >= 0 && edge)
+        rc = check_width(p, named ? line : remark, edge, err);
     if (rc >= 0 && p->reverse && p->dst < p->src)
         return og__text_wrong(&p->text, line,
                               "leave out --reverse: names say which end is which; or --columns "

@@ -12,6 +12,7 @@
 
 #include "dataset/convert.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,9 +271,11 @@ int og__bolt_labels(struct og_bolt *b, struct og_err *err)
         return 0;
     }
     size_t row = (size_t)columns * sizeof(double);
+    char name[PATH_MAX];
+    snprintf(name, sizeof(name), "%s/%s: labels of the sets", b->imp->src, meta_file);
     int64_t fits = (int64_t)(og__budget_left(budget) / 4 / row);
     struct label_table l = {.t = {.ops = &label_ops,
-                                  .name = (char *)"labels of the sets",
+                                  .name = name,
                                   .type = OG__NPY_F64,
                                   .ndim = columns > 1 ? 2 : 1,
                                   .rows = b->imp->n_nodes,
@@ -298,6 +301,7 @@ static int read_meta(struct og_bolt *b, struct og_err *err)
                 : og__fail_errno(err, -ENOMEM, NULL, "%s", meta_file));
     OG_TRY(og__gb_meta_parse(&b->meta, text, len, path, err));
     og__import_set_name(b->imp, b->meta->name);
+    b->imp->nodes_from = meta_file;
     if (b->meta->n_tasks > 0)
         b->task = b->meta->tasks;
     b->imp->values = b->task && b->task->name && strstr(b->task->name, "regression");

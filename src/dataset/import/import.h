@@ -66,6 +66,7 @@ struct og_importer {
     json_t *meta, *checksums; /* of the dataset being made */
     int64_t n_nodes, n_edges;
     const char *nodes_from; /* the file that says how many nodes there are, or NULL */
+    char nodes_by[64];      /* " by <nodes_from>", for messages; or "" */
     double began;
     struct og_node_ids ids;
     bool claimed; /* n_nodes is a mere number in the source: no array there has as many rows */

@@ -129,6 +129,7 @@ static int read_header(struct matrix *m, struct og_err *err)
     if (!begin)
         OG_TRY(og__fail(err, -EINVAL, header_hint, "%s: empty", m->pairs.text.path));
     OG_TRY(og__mtx_head(&m->head, &m->pairs.text, begin, end, err));
+    m->imp->nodes_from = "graph.mtx";
     OG_TRY(og__import_set_nodes(m->imp, m->head.nodes, err));
     m->pairs.skip = m->head.lines;
     m->pairs.base = 1;

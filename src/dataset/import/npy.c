@@ -293,6 +293,43 @@ static int check_text(const json_t *root, const char *key, const char *path, str
                           path, key);
 }
 
+/* true or false, where it is there. */
+static int check_flag(const json_t *root, const char *key, const char *path, struct og_err *err)
+{
+    const json_t *value = json_object_get(root, key);
+    return !value || json_is_null(value) || json_is_boolean(value)
+               ? 0
+               : og__fail(err, -EINVAL, "mend it, or leave it out",
+                          "%s: \"%s\" must be true or false", path, key);
+}
+
+/* Names of types, where they are there: a list of {"<key>": number, "name": text}, each number
+ * once. */
+static int check_types(const json_t *root, const char *list, const char *key, const char *path,
+                       struct og_err *err)
+{
+    const json_t *types = json_object_get(root, list);
+    char hint[96];
+    size_t i;
+    json_t *one;
+    snprintf(hint, sizeof(hint), "write \"%s\": [{\"%s\": 0, \"name\": \"paper\"}, ...]", list,
+             key);
+    if (types && !json_is_null(types) && !json_is_array(types))
+        return og__fail(err, -EINVAL, hint, "%s: \"%s\" must be a list", path, list);
+    json_array_foreach(types, i, one)
+    {
+        const json_t *number = json_object_get(one, key);
+        if (!json_is_integer(number) || json_integer_value(number) < 0 ||
+            !json_is_string(json_object_get(one, "name")))
+            return og__fail(err, -EINVAL, hint, "%s: \"%s\": entry %zu is no type", path, list, i);
+        for (size_t j = 0; j < i; j++)
+            if (json_equal(json_object_get(json_array_get(types, j), key), number))
+                return og__fail(err, -EINVAL, hint, "%s: \"%s\": type %lld has two names", path,
+                                list, (long long)json_integer_value(number));
+    }
+    return 0;
+}
+
 /* Of the source's meta.json. */
 static void name_unread_keys(const struct og_importer *imp, json_t *root, const char *path)
 {
@@ -332,6 +369,9 @@ int og__npy_said(struct og_importer *imp, struct og_npy_said *s, struct og_err *
     OG_TRY(get_count(root, "num_classes", &s->classes, path, err));
     OG_TRY(check_text(root, "name", path, err));
     OG_TRY(check_text(root, "task", path, err));
+    OG_TRY(check_flag(root, "symmetric", path, err));
+    OG_TRY(check_types(root, "node_types", "type", path, err));
+    OG_TRY(check_types(root, "edge_types", "edge_type", path, err));
     og__import_set_name(imp, json_string_value(json_object_get(root, "name")));
     const char *task = json_string_value(json_object_get(root, "task"));
     imp->values = task && strstr(task, "regression");
@@ -478,9 +518,25 @@ out:
     return rc;
 }
 
+/* Names of types of meta.json, in a graph without types. */
+static void doubt_types(const struct og_importer *imp, const struct source *s, const char *list,
+                        const char *file)
+{
+    const size_t n = json_array_size(json_object_get(s->said.root, list));
+    if (n > 1)
+        og__import_warn(imp, "%s/meta.json: \"%s\" names %zu types, there is %s %s", imp->src, list,
+                        n, imp->opt->drop_types ? "--drop-types, not" : "no", file);
+}
+
 static int import_nodes(struct og_importer *imp, struct source *s, struct og_err *err)
 {
-    int rc;
+    int rc = 0;
+    if (s->said.nodes >= 0 && s->said.nodes != imp->n_nodes)
+        OG_TRY(og__fail(err, -EINVAL, "mend meta.json, or leave it out",
+                        "%s/meta.json: \"num_nodes\" is %lld, the edges' file has %lld nodes",
+                        imp->src, (long long)s->said.nodes, (long long)imp->n_nodes));
+    doubt_types(imp, s, "node_types", "node_type.npy");
+    doubt_types(imp, s, "edge_types", "edge_type.npy");
     OG_TRY(import_features(imp, s, err));
     OG_TRY(import_labels(imp, s, err));
     OG_TRY(og__import_npy_splits(imp, err));

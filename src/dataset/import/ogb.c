@@ -26,12 +26,30 @@ struct ogb {
 
 /* ---- opening ---- */
 
+/* `name` is there, or nothing like it: not unpacked, without its .gz. */
+static int check_packed(const struct og_importer *imp, const char *name, struct og_err *err)
+{
+    char plain[256];
+    snprintf(plain, sizeof(plain), "%.*s", (int)(strlen(name) - strlen(".gz")), name);
+    int rc = og__import_has(imp, name, err);
+    if (rc == 0)
+        rc = og__import_has(imp, plain, err);
+    else
+        rc = OG_MIN(rc, 0);
+    return rc <= 0 ? rc
+                   : og__fail(err, -ENOENT, "pack it again: gzip FILE", "%s/%s: not there, %s is",
+                              imp->src, name, plain);
+}
+
 int og__ogb_csv(const struct og_importer *imp, const char *name, enum og__npy_type type,
                 int64_t columns, struct og_table **out, struct og_err *err)
 {
+    int rc = check_packed(imp, name, err);
+    if (rc < 0)
+        return rc;
     char *path = og__import_source(imp, name);
-    int rc = path ? og__table_csv(out, path, type, columns, imp->budget, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    rc = path ? og__table_csv(out, path, type, columns, imp->budget, err)
+              : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
     free(path);
     return rc;
 }
@@ -46,7 +64,7 @@ static int open_member(const struct og_importer *imp, const char *name, const ch
     return rc;
 }
 
-/* The one number in a table. Closes it. */
+/* The one number in a table, a count. Closes it. */
 int og__ogb_number(struct og_table *t, int64_t *n, struct og_err *err)
 {
     int64_t raw[2] = {0};
@@ -58,6 +76,9 @@ int og__ogb_number(struct og_table *t, int64_t *n, struct og_err *err)
         OG_TRY(og__fail(err, -EINVAL, "datasets of one graph are read", "%s: one number expected",
                         t->name));
     og__npy_widen(t->type, raw, 1, n);
+    if (*n < 0)
+        OG_TRY(og__fail(err, -EINVAL, "fetch the file again: it says how many there are",
+                        "%s: %lld", t->name, (long long)*n));
 out:
     og__table_close(t);
     return rc;
@@ -104,6 +125,7 @@ static int open_counts(struct ogb *o, struct og_err *err)
     int rc;
     OG_TRY(og__ogb_csv(o->imp, "raw/num-node-list.csv.gz", OG__NPY_I64, 1, &t, err));
     OG_TRY(og__ogb_number(t, &nodes, err));
+    o->imp->nodes_from = "num-node-list.csv.gz";
     OG_TRY(og__import_set_nodes(o->imp, nodes, err));
     OG_TRY(og__import_has(o->imp, "raw/num-edge-list.csv.gz", err));
     if (rc == 0)
@@ -311,7 +333,7 @@ static int import_all(struct ogb *o, bool is_mag, struct og_err *err)
     OG_TRY(og__import_edges(o->imp, &o->edges, err));
     if (o->said_edges >= 0 && edges->next != o->said_edges)
         OG_TRY(og__fail(err, -EINVAL, "fetch the files again: they belong together",
-                        "%s: %lld edges where its list of their numbers says %lld", edges->name,
+                        "%s: %lld edges where num-edge-list.csv.gz says %lld", edges->name,
                         (long long)edges->next, (long long)o->said_edges));
     OG_TRY(o->features ? og__import_features(o->imp, o->features, NULL, err)
                        : og__import_no_features(o->imp, err));

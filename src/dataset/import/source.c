@@ -58,12 +58,24 @@ static int visible(const struct dirent *e)
     return e->d_name[0] != '.';
 }
 
-/* A folder that `outgrow import` made, perhaps just now. */
-static bool is_dataset(const char *folder)
+/* A folder that `outgrow import` made, or is making now. */
+static bool is_dataset(const struct og_importer *imp, const char *folder)
 {
     struct og_err none;
+    const char *const ours = strrchr(imp->dir.temporary, '/');
+    const char *const name = strrchr(folder, '/');
+    if (name && strcmp(name, ours ? ours : imp->dir.temporary) == 0)
+        return true;
     return og__exists(folder, "meta.json", &none) > 0 &&
            og__exists(folder, "indptr.npy", &none) > 0;
+}
+
+/* A folder below those that are looked into, as "name/". */
+static void name_folder(struct og_names *names, const char *name)
+{
+    char text[256];
+    snprintf(text, sizeof(text), "%.250s/", name);
+    og__names_add(names, text);
 }
 
 static int name_unread(const struct og_importer *imp, const char *below, int deep,
@@ -80,8 +92,11 @@ static int look_at(const struct og_importer *imp, const char *name, int deep,
         return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
     if (stat(path, &st) < 0)
         st.st_mode = 0;
-    if (S_ISDIR(st.st_mode) && deep > 0 && !is_dataset(path))
+    const bool folder = S_ISDIR(st.st_mode) && !is_dataset(imp, path);
+    if (folder && deep > 0)
         rc = name_unread(imp, name, deep - 1, names, err);
+    else if (folder)
+        name_folder(names, name);
     else if (S_ISREG(st.st_mode) && !was_read(imp->files, name))
         og__names_add(names, name);
     free(path);
@@ -162,7 +177,7 @@ int og__import_named(const struct og_importer *imp, const char *name, const char
     char *folder = said ? realpath(imp->src, NULL) : NULL;
     char *real = folder ? realpath(said, NULL) : NULL;
     if (!real)
-        rc = og__fail_errno(err, said ? -errno : -ENOMEM, NULL, "%s", said ? said : name);
+        rc = og__fail_errno(err, said ? -errno : -ENOMEM, NULL, "%s: path: %s", said_by, name);
     else if (!lies_in(real, folder))
         rc = leaves(name, said_by, err);
     free(said);

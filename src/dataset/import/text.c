@@ -200,10 +200,14 @@ int og__text_block(struct og_text *t, const char **begin, const char **end, stru
     t->block = 0;
     int rc;
     OG_TRY(t->zipped ? fill_zipped(t, err) : fill_plain(t, err));
-    if (!t->begun)
+    const bool first = !t->begun;
+    if (first)
         drop_mark(t);
     if (t->filled == 0)
         return rc;
+    if (first && memchr(t->buffer, '\r', t->filled) && !memchr(t->buffer, '\n', t->filled))
+        return og__fail(err, -EINVAL, "end lines in a newline: tr '\\r' '\\n' <OLD >NEW",
+                        "%s: lines end in carriage returns alone", t->path);
     if (t->ended && t->buffer[t->filled - 1] != '\n')
         t->buffer[t->filled++] = '\n'; /* the one byte of spare room */
     const char *last = memrchr(t->buffer, '\n', t->filled);

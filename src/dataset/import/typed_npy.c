@@ -100,6 +100,22 @@ static const char *said_name(const struct typed_source *s, const char *list, con
     return NULL;
 }
 
+/* Names of numbers that no node, or no edge, has. */
+static void doubt_names(const struct typed_source *s, const char *list, const char *key, int64_t n)
+{
+    struct og_names names = {.n = 0};
+    size_t i;
+    json_t *one;
+    json_array_foreach(json_object_get(s->said.root, list), i, one)
+    {
+        if (json_integer_value(json_object_get(one, key)) >= n)
+            og__names_add(&names, json_string_value(json_object_get(one, "name")));
+    }
+    if (names.n > 0)
+        og__import_warn(s->ti.imp, "%s/meta.json: \"%s\": of no %s: %s", s->ti.imp->src, list,
+                        strcmp(key, "type") == 0 ? "node" : "edge", og__names_text(&names));
+}
+
 /* ---- nodes ---- */
 
 static int count_types(struct typed_source *s, int64_t count[OG_MOST_TYPES], struct og_err *err)
@@ -170,6 +186,9 @@ static int find_nodes(struct typed_source *s, struct og_err *err)
     const char *src = s->ti.imp->src;
     int64_t count[OG_MOST_TYPES] = {0};
     int rc;
+    s->ti.imp->nodes_from = s->node_type         ? "node_type.npy"
+                            : s->said.nodes >= 0 ? "meta.json"
+                                                 : NULL;
     OG_TRY(s->node_type ? count_types(s, count, err) : one_type(s, count, err));
     for (uint32_t t = 0; t < o->n_types; t++) {
         char number[32];
@@ -366,9 +385,9 @@ static int import_features(struct typed_source *s, struct og_err *err)
     int rc = 0;
     if (s->features && !all && rows != s->order.first[1])
         OG_TRY(og__fail(err, -EINVAL, "a row for every node, or for every one of the first type",
-                        "%s: %lld rows, the graph has %lld nodes, %lld of the first type",
+                        "%s: %lld rows, the graph has %lld nodes%s, %lld of the first type",
                         s->features->name, (long long)rows, (long long)s->order.n,
-                        (long long)s->order.first[1]));
+                        s->ti.imp->nodes_by, (long long)s->order.first[1]));
     for (uint32_t t = 0; t < s->order.n_types; t++) {
         bool own = false;
         OG_TRY(import_own_features(s, t, &own, err));
@@ -541,8 +560,9 @@ static int open_source(struct typed_source *s, struct og_err *err)
     OG_TRY(og__edges_check(&s->edges, err));
     const int64_t edges = s->edges.pairs ? s->edges.pairs->rows : s->edges.src->rows;
     if (s->edge_type && s->edge_type->rows != edges)
-        OG_TRY(og__fail(err, -EINVAL, "one for each edge", "%s: %lld types for %lld edges",
-                        s->edge_type->name, (long long)s->edge_type->rows, (long long)edges));
+        OG_TRY(og__fail(err, -EINVAL, "one for each edge",
+                        "%s: %lld types for %lld edges of edges.npy", s->edge_type->name,
+                        (long long)s->edge_type->rows, (long long)edges));
 out:
     return rc;
 }
@@ -585,6 +605,8 @@ int og__import_npy_typed(struct og_importer *imp, bool *typed, struct og_err *er
     OG_TRY(open_source(&s, err));
     OG_TRY(find_nodes(&s, err));
     OG_TRY(find_relations(&s, err));
+    doubt_names(&s, "node_types", "type", s.order.n_types);
+    doubt_names(&s, "edge_types", "edge_type", s.n_edge_types);
     *typed = s.ti.typing.n_types > 1 || s.ti.typing.n_relations > 1 || imp->opt->reverse_relations;
     if (*typed)
         OG_TRY(import_all(&s, err));

@@ -225,8 +225,8 @@ static int import_relation(struct ogb_types *o, uint32_t r, struct og_err *err)
     OG_TRY(og__typed_relation(&o->ti, r, &o->edges, err));
     if (o->edges.pairs->next != said)
         OG_TRY(og__fail(err, -EINVAL, "fetch the files again: they belong together",
-                        "%s: %lld edges where its list of their numbers says %lld",
-                        o->edges.pairs->name, (long long)o->edges.pairs->next, (long long)said));
+                        "%s: %lld edges where num-edge-list.csv.gz says %lld", o->edges.pairs->name,
+                        (long long)o->edges.pairs->next, (long long)said));
     og__table_close(o->edges.pairs);
     o->edges.pairs = NULL;
 out:

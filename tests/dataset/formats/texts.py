@@ -129,7 +129,8 @@ def test_edgelist():
             (b"0;1;1,5\n", ["--weight-column", "3"], ["line 1: no finite weight", "'1,5'"]),
             (b"0 1 2x\n", ["--weight-column", "3"], ["line 1: no finite weight", "'2x'"]),
             (b"0 1 naninity\n", ["--weight-column", "3"], ["line 1: no finite weight"]),
-            (b"0 1\r1 2\r", ["--weight-column", "0"], ["line 1: something after"]),
+            (b"0 1\r1 2\r", [], ["carriage returns", "tr "]),
+            (b"0 1\r1 2\n", ["--weight-column", "0"], ["line 1: something after"]),
             (b"\x005 6\n0 1\n", [], ["line 1: no node id"])]:
         open("bad.txt", "wb").write(text)
         refused("edgelist", "bad.txt", *words, flags=flags)
