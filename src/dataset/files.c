@@ -67,9 +67,13 @@ static int look_at(const char *folder, const char *name,
     char *path = og__path_join(folder, name);
     if (!path)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
-    const bool plain = stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    int rc = 0;
+    if (stat(path, &st) == 0)
+        rc = S_ISREG(st.st_mode) ? each(arg, name, err) : 0;
+    else if (errno != ENOENT) /* a link that leads nowhere is no file */
+        rc = og__fail_errno(err, -errno, NULL, "%s", path);
     free(path);
-    return plain ? each(arg, name, err) : 0;
+    return rc;
 }
 
 int og__dataset_files(const char *path,
@@ -77,8 +81,8 @@ int og__dataset_files(const char *path,
                       struct og_err *err)
 {
     struct dirent **entry = NULL;
-    int rc = 0;
     const int n = scandir(path, &entry, is_visible, alphasort);
+    int rc = n < 0 ? og__fail_errno(err, -errno, NULL, "%s", path) : 0;
     for (int i = 0; i < n; i++) {
         if (rc >= 0)
             rc = look_at(path, entry[i]->d_name, each, arg, err);

@@ -87,8 +87,8 @@ static void look(const char *folder, struct inventory *v)
     const struct dirent *e;
     while (dir && (e = readdir(dir))) {
         struct stat st;
-        if (e->d_name[0] == '.')
-            continue;
+        if (e->d_name[0] == '.' || strncmp(e->d_name, "neighbors-", 10) == 0)
+            continue; /* a neighbour cache is kept for the next run, and checked by it */
         char *path = og__path_join(folder, e->d_name);
         assert_int_equal(lstat(path, &st), 0);
         v->temporaries += strstr(e->d_name, ".tmp-") || strstr(e->d_name, "outgrow-scratch-");

@@ -90,8 +90,11 @@ static int look_at(const struct og_importer *imp, const char *name, int deep,
     char *path = og__path_join(imp->src, name);
     if (!path)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
-    if (stat(path, &st) < 0)
-        st.st_mode = 0;
+    if (stat(path, &st) < 0) {
+        rc = errno == ENOENT ? 0 : og__fail_errno(err, -errno, NULL, "%s", path);
+        free(path);
+        return rc;
+    }
     const bool folder = S_ISDIR(st.st_mode) && !is_dataset(imp, path);
     if (folder && deep > 0)
         rc = name_unread(imp, name, deep - 1, names, err);
@@ -110,6 +113,10 @@ static int name_unread(const struct og_importer *imp, const char *below, int dee
     char *folder = og__path_join(imp->src, below);
     const int n = folder ? scandir(folder, &list, visible, alphasort) : 0;
     int rc = folder ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", below);
+    if (n < 0 && errno == EACCES && *below)
+        name_folder(names, below);
+    else if (n < 0 && errno != ENOTDIR) /* SRC may be one file */
+        rc = og__fail_errno(err, -errno, NULL, "%s", folder);
     for (int i = 0; i < n; i++) {
         char *name = *below ? og__path_join(below, list[i]->d_name) : strdup(list[i]->d_name);
         if (rc >= 0)
