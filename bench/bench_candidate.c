@@ -8,11 +8,11 @@
  * more with looking ahead, copying as 4 GB/s; the model as MODEL_MS a batch (default none). The
  * disk is that of the profile. Nothing of the features is read. */
 #include "base/thread.h"
+#include "choose/hotness.h"
 #include "dataset/features.h"
 #include "plan/candidate.h"
 #include "sample/sample.h"
 #include "sample/superbatch.h"
-#include "train/hotness.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * same. */
 #include "fuzz.h"
 
-#include "train/options.h"
+#include "options/options.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "memory_folder.h"
 #include "sealed.h"
 
-#include "train/packs.h"
+#include "flow/packs.h"
 
 enum { NODES = 100 };
 

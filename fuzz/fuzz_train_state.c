@@ -5,7 +5,7 @@
  *          | u8: eval_every | text | */
 #include "fuzz.h"
 
-#include "train/train_state.h"
+#include "learn/train_state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "ahead/ahead.h"
 
 #include "ahead/ahead_parts.h"
-#include "train/exchange.h"
+#include "flow/exchange.h"
 
 #include <assert.h>
 #include <stdlib.h>

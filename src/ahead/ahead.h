@@ -14,7 +14,7 @@
 #ifndef OG_AHEAD_H
 #define OG_AHEAD_H
 
-#include "train/data_path.h"
+#include "flow/data_path.h"
 
 /* As og__flow_run, over the data path: every command runs its batches through this. */
 OG_MUST_CHECK int og__run_batches(struct og_data_path *d, enum og__split pass, uint64_t first,

@@ -1,7 +1,7 @@
 #include "ahead/ahead_parts.h"
 #include "ahead/segmented.h"
 #include "base/scratch.h"
-#include "train/pilot.h"
+#include "choose/pilot.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -14,10 +14,10 @@
 #define OG_AHEAD_PARTS_H
 
 #include "ahead/ahead.h"
+#include "choose/predict.h"
 #include "dataset/features.h"
+#include "flow/pipeline.h"
 #include "plan/segments.h"
-#include "train/pipeline.h"
-#include "train/predict.h"
 
 /* Rows of one width, which are packed by themselves. */
 struct og_ahead_width {

@@ -1,8 +1,8 @@
 /* What an epoch will read, as the plans of the first superbatch tell. */
 #include "ahead/ahead_parts.h"
 #include "ahead/segmented.h"
+#include "choose/typed_told.h"
 #include "plan/count.h"
-#include "train/typed_told.h"
 
 #include <stdlib.h>
 

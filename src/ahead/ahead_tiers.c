@@ -1,9 +1,9 @@
 /* A superbatch of a device's cache over the host's: planned as a whole before its first batch. */
 #include "ahead/ahead_parts.h"
+#include "flow/filling.h"
+#include "flow/tiers_spill.h"
 #include "plan/count.h"
 #include "plan/simulate.h"
-#include "train/filling.h"
-#include "train/tiers_spill.h"
 
 #include <stdlib.h>
 

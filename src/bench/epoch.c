@@ -1,9 +1,10 @@
 /* `bench epoch`: the data path alone. */
 #include "ahead/ahead.h"
 #include "bench/bench.h"
+#include "flow/count_work.h"
+#include "report/json.h"
 #include "run/plan_json.h"
-#include "train/json.h"
-#include "train/session.h"
+#include "session/session.h"
 
 struct delivery {
     struct og_session *s;

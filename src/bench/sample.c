@@ -1,8 +1,8 @@
 /* `bench sample`: sampled edges a second, each thread on batches of its own. */
 #include "bench/bench.h"
-#include "train/json.h"
-#include "train/options.h"
-#include "train/session.h"
+#include "options/options.h"
+#include "report/json.h"
+#include "session/session.h"
 
 #include <stdlib.h>
 

@@ -3,10 +3,11 @@
 #include "ahead/ahead.h"
 #include "bench/bench.h"
 #include "bench/floor.h"
-#include "train/json.h"
-#include "train/options.h"
-#include "train/session.h"
-#include "train/targets.h"
+#include "flow/count_work.h"
+#include "learn/targets.h"
+#include "options/options.h"
+#include "report/json.h"
+#include "session/session.h"
 
 #include <assert.h>
 

@@ -96,3 +96,10 @@ void og__observe(const struct og_observer *seen, const struct og_progress *p)
     if (seen && seen->progress)
         seen->progress(seen->arg, p);
 }
+
+struct og_devices og__devices(const struct og_config *config)
+{
+    const struct og_devices d = og__devices_asked(&config->opt);
+    const uint32_t own = config->share.rank % (uint32_t)d.n;
+    return config->share.ranks > 1 ? (struct og_devices){1, {d.number[own]}} : d;
+}

@@ -6,6 +6,7 @@
 
 #include "dataset/dataset.h"
 #include "io/io.h"
+#include "options/devices.h"
 #include "plan/owners.h"
 #include "plan/policy.h"
 #include "sample/sample.h"
@@ -100,6 +101,9 @@ static inline bool og__trains_on_rows(const struct og_config *config)
     return (config->want & all) == all;
 }
 
+/* Of --devices those of this process: of several workers each has one of them, in turn. */
+struct og_devices og__devices(const struct og_config *config);
+
 /* Do feature rows come to a device from a cache of its own, over the host's? */
 static inline bool og__has_tiers(const struct og_config *config)
 {
@@ -114,7 +118,7 @@ struct og_victim_setup;
 struct og_victim_setup og__victim_setup(const struct og_victim_asked *v,
                                         const struct og_options *device, uint64_t most);
 
-/* Does each rank own a part of the nodes, and send their rows to the others (train/exchange.h)? */
+/* Does each rank own a part of the nodes, and send their rows to the others (flow/exchange.h)? */
 static inline bool og__exchanges(const struct og_config *config)
 {
     return config->opt.exchange && config->share.ranks > 1;

@@ -1,6 +1,6 @@
 #include "budget/device_plan.h"
 
-#include "budget/memory_plan_parts.h"
+#include "budget/premises.h"
 
 #include <stdio.h>
 

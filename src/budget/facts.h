@@ -3,10 +3,10 @@
 #ifndef OG_FACTS_H
 #define OG_FACTS_H
 
-#include "budget/devices.h"
 #include "dataset/typed.h"
 #include "io/io.h"
 #include "nn/nn.h"
+#include "options/devices.h"
 #include "plan/link.h"
 #include "plan/policy.h"
 #include "sample/by_type.h"

@@ -14,18 +14,16 @@
 #ifndef OG_MEMORY_PLAN_H
 #define OG_MEMORY_PLAN_H
 
-#include "budget/config.h"
-#include "budget/facts.h"
-#include "budget/way.h"
+#include "budget/premises.h"
 #include "sample/together.h"
 
 /* Thread stacks, the heap, stdio, what JIT kernels take while running. */
 #define OG__PROCESS_BYTES (12 * OG_MIB)
 
 /* What is noted of a batch that is sampled ahead, and of a window of rows that enter the cache
- * (train/source.h, train/filling.h). */
+ * (flow/source.h, flow/filling.h). */
 enum { OG__SAMPLED_AHEAD_BYTES = 56, OG__FILL_WINDOW_BYTES = 16 };
-/* And of a row that is to enter the host's cache once a device has read it (train/device_rows.c).
+/* And of a row that is to enter the host's cache once a device has read it (flow/device_rows.c).
  */
 enum { OG__ENTERING_BYTES = 16 };
 
@@ -74,22 +72,6 @@ struct og_memory_plan {
     size_t smallest; /* the least --memory that would do */
 };
 
-/* What a plan follows from. */
-struct og_premises {
-    const struct og_config *config;
-    const struct og_facts *facts;
-    const struct og_way *way;
-};
-
-/* Are ranks that exchange rows all on one machine, so that an owner puts them where the others read
- * them, instead of sending them? Each row of two rounds of each owner, and of its cache, has a
- * number there. Rows of several widths are sent. */
-static inline bool og__exchanges_in_place(const struct og_config *config, const struct og_facts *f)
-{
-    return og__exchanges(config) && !f->types && config->sharers.common &&
-           config->sharers.n == (int)config->share.ranks && f->n_nodes < UINT32_MAX / 4;
-}
-
 /* Rows that the worst batch misses under a cache of n_slots rows, with a margin; never more under a
  * larger cache. */
 struct og_misses {
@@ -108,16 +90,16 @@ static inline size_t og__memory_plan_all(const struct og_memory_plan *m, size_t 
     return bytes * (size_t)OG_MAX(m->here, 1);
 }
 
-/* All of it together (memory_plan_sum.c). */
+/* All of it together (ledger.c). */
 size_t og__memory_plan_sum(const struct og_memory_plan *m);
 
 /* ---- in parts, each for what the ones before it leave: what the cache would miss may be known
  * only once the neighbour cache is there ---- */
 
-/* Fill everything but superbatch, staging and caches, and `smallest` (memory_plan.c). */
+/* Fill everything but superbatch, staging and caches, and `smallest` (memory_plan_fixed.c). */
 void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p);
 /* Rows that a ring of victims has where it was not said: of a share of what is free beside all that
- * is fixed, no more than the largest batch has (memory_plan.c). */
+ * is fixed, no more than the largest batch has (memory_plan_fixed.c). */
 uint32_t og__memory_plan_rings(const struct og_premises *p);
 /* Refuse when the limit is below the smallest that would do. */
 OG_MUST_CHECK int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err);

@@ -64,19 +64,6 @@ size_t og__spilled_batch_bytes(const struct og_facts *f)
            (100 + OG__MARGIN_PERCENT);
 }
 
-static uint64_t longest_epoch(const struct og_premises *p)
-{
-    const struct og_schedule *s = &p->facts->schedule;
-    uint64_t train = og__schedule_batches(s, OG__TRAIN);
-    uint64_t valid = s->eval_every ? og__schedule_batches(s, OG__VALID) : 0;
-    return OG_MAX(train + valid, og__schedule_batches(s, OG__TEST));
-}
-
-uint64_t og__longest_superbatch(const struct og_premises *p)
-{
-    return OG_MAX(og__schedule_items(&p->facts->schedule), longest_epoch(p));
-}
-
 /* ---- its tail ---- */
 
 /* A tail is sampled in eighths at least, so that what is spilled of it lies in few pieces. */
@@ -264,7 +251,7 @@ static void size_least(struct og_memory_plan *m, const struct og_premises *p)
     const struct growth one = {(double)rows, 0, 1, p->facts->n_nodes};
     const struct growth many = growth_of(p->facts);
     if (og__keeps_batches(p->way))
-        size_ahead(m, p, &many, mean_rows(p->facts), longest_epoch(p), 0);
+        size_ahead(m, p, &many, mean_rows(p->facts), og__longest_epoch(p), 0);
     else
         size_ahead(m, p, &one, rows, 1, 0);
 }
@@ -362,7 +349,8 @@ static void choose_largest(const struct room *r, uint64_t low, uint64_t high, sh
  * epoch. */
 static void choose_superbatch(struct room *r)
 {
-    const uint64_t items = r->m->alternates ? og__longest_superbatch(r->p) : longest_epoch(r->p);
+    const uint64_t items =
+        r->m->alternates ? og__longest_superbatch(r->p) : og__longest_epoch(r->p);
     r->most = OG_MIN(items, (uint64_t)OG__MOST_FORESEEN);
     if (r->p->way->layout == OG_LAYOUT_SEGMENTED)
         r->most = OG_MIN(r->most, (uint64_t)OG__MOST_SEGMENTED);
@@ -421,13 +409,13 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_premises *p,
     const size_t used = og__memory_plan_without_rows(m) + beside;
     struct room room = {.m = m, .p = p, .g = &g, .rows = rows, .beside = beside};
     if (og__keeps_batches(p->way))
-        size_ahead(m, p, &g, rows, longest_epoch(p), 0);
+        size_ahead(m, p, &g, rows, og__longest_epoch(p), 0);
     else if (p->config->opt.superbatch == OG_SUPERBATCH_AUTO)
         choose_superbatch(&room);
     else
         take_superbatch(
             &room, p->config->opt.superbatch == OG_SUPERBATCH_ALL
-                       ? longest_epoch(p)
+                       ? og__longest_epoch(p)
                        : OG_MIN((uint64_t)p->config->opt.superbatch, og__longest_superbatch(p)));
     m->wanted = wanted_tail(p, m->superbatch);
     m->disk = (uint64_t)disk_bytes(p, &g, rows, m->superbatch, m->tail);

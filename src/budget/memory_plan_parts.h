@@ -1,12 +1,13 @@
 /* What the files of the memory plan share. They are asked in this order, each for what the ones
  * before it leave:
  *
- *   memory_plan.c            all that is fixed; refusing
+ *   memory_plan_fixed.c      all that is fixed
  *   memory_plan_ahead.c      batches sampled ahead
  *   memory_plan_together.c   batches sampled together from disk
  *   memory_plan_cache.c      neighbour cache, staging areas, feature cache
  *
- * All add up by memory_plan_sum.c: what is alive at the same time. */
+ * All add up by ledger.c: what is alive at the same time. Tables of policies are tables.c's, and
+ * memory_plan.c asks all of them. */
 #ifndef OG_MEMORY_PLAN_PARTS_H
 #define OG_MEMORY_PLAN_PARTS_H
 
@@ -15,7 +16,6 @@
 #include "plan/policy.h"
 
 enum {
-    OG__MOST_STAGING = 2, /* one batch is read while one is trained */
     OG__SLACK_SHARE = 32, /* of the limit, kept for batches larger than the pilot's */
     OG__COPIES = 2,       /* with --exchange in place: rounds whose rows lie where all read them */
     /* rows that are about to enter the cache, and their slots */
@@ -47,20 +47,13 @@ double og__memory_plan_disk(const struct og_premises *p);
 /* May they be drawn together, which spills beside them a quarter of that at most? */
 bool og__memory_plan_draws_together(const struct og_premises *p);
 
-/* Items of the whole run, or of the test that follows it. */
-uint64_t og__longest_superbatch(const struct og_premises *p);
-
-/* Slots that so much memory may turn out to have, at most: how many there are depends on all else.
- * And what they add to the policy's tables, with rows of several widths too. */
-uint32_t og__most_slots(const struct og_facts *f, size_t memory);
+/* As many slots as so much memory may turn out to have, of each width: what they add to the
+ * policy's tables. */
 void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_premises *p,
                                 size_t memory);
 /* What slots of each width add to them. */
 void og__memory_plan_ranges(struct og_memory_plan *m, const struct og_premises *p,
                             const struct og_slot_range *ranges);
-
-/* Staging areas there must be while a run starts, when every row of a batch may have to be read. */
-int og__first_staging(const struct og_way *way);
 
 /* What the tables of a way take that plan superbatches of so much, with a cache of n_slots rows. */
 struct og_planned_size {
@@ -68,11 +61,15 @@ struct og_planned_size {
 };
 size_t og__premised_tables(const struct og_premises *p, uint64_t n_slots,
                            const struct og_planned_size *of);
+/* And once they have planned. */
+size_t og__trimmed_tables(const struct og_premises *p, uint64_t n_slots);
 /* Batches that it wants to see behind a superbatch. */
 uint32_t og__premised_tail(const struct og_premises *p);
 
-/* The policy of a way, without a cache yet. */
-struct og_policy_setup og__premised_policy(const struct og_premises *p);
+/* What takes the most, largest parts by name: "topology 3.2 GiB, model 12 MiB"; and which option
+ * makes the largest of them smaller. */
+void og__ledger_list(const struct og_memory_plan *m, char *text, size_t size);
+const char *og__ledger_remedy(const struct og_memory_plan *m);
 
 /* A superbatch needs so many bytes, which is more than the limit. */
 OG_MUST_CHECK int og__memory_plan_refuse_superbatch(const struct og_memory_plan *m,

@@ -4,7 +4,7 @@
 #include "base/scratch.h"
 #include "dataset/neighbors.h"
 #include "infer/infer_state.h"
-#include "train/json.h"
+#include "report/json.h"
 
 #include <stdlib.h>
 #include <string.h>

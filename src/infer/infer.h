@@ -17,7 +17,7 @@
 #include "io/io.h"
 #include "nn/whole.h"
 #include "plan/plan.h"
-#include "train/json.h"
+#include "report/json.h"
 
 /* Rows of all nodes in files. */
 struct og_matrix {

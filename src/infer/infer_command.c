@@ -1,15 +1,15 @@
 /* predict, and eval with all neighbours. */
-#include "budget/devices.h"
 #include "budget/memory_plan.h"
 #include "dataset/features.h"
 #include "infer/infer.h"
 #include "infer/whole_graph.h"
+#include "learn/checkpoint.h"
+#include "learn/scores.h"
+#include "learn/targets.h"
 #include "nn/tasks.h"
-#include "train/checkpoint.h"
-#include "train/idle.h"
-#include "train/options.h"
-#include "train/scores.h"
-#include "train/targets.h"
+#include "options/devices.h"
+#include "options/options.h"
+#include "session/idle.h"
 
 #include <stdio.h>
 #include <stdlib.h>

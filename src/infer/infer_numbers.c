@@ -5,7 +5,8 @@
 
 #include "base/hex.h"
 #include "dataset/identity.h"
-#include "train/options.h"
+#include "options/options.h"
+#include "sample/sample.h"
 
 #include <stdlib.h>
 #include <string.h>

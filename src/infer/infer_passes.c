@@ -1,8 +1,9 @@
 /* What passes over all nodes are made with: readers, the memory that is left, progress. */
 #include "infer/infer_passes.h"
 
+#include "budget/config.h"
 #include "dataset/features.h"
-#include "train/checkpoint.h"
+#include "learn/checkpoint.h"
 
 #include <float.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "base/lease.h"
 #include "base/temporary.h"
 #include "infer/infer_passes.h"
-#include "train/options.h"
+#include "options/options.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* Plan and counters of a loader, as text. */
 #include "base/json.h"
 #include "loader/told.h"
+#include "report/json.h"
 #include "run/plan_json.h"
-#include "train/json.h"
 
 #include <stdlib.h>
 #include <string.h>

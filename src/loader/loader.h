@@ -20,7 +20,7 @@
 
 #include "loader/depot.h"
 #include "loader/minibatch.h"
-#include "train/session.h"
+#include "session/session.h"
 
 /* What the thread goes through. */
 struct og_loading_run {

@@ -1,6 +1,6 @@
 #include "loader/minibatch_parts.h"
 
-#include "train/targets.h"
+#include "learn/targets.h"
 
 #include <assert.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #ifndef OG_MINIBATCH_H
 #define OG_MINIBATCH_H
 
+#include "flow/data_path.h"
 #include "loader/layout.h"
-#include "train/data_path.h"
 
 /* How large a batch's arrays are. */
 struct og_minibatch_shape {

@@ -1,7 +1,7 @@
 /* Opening a loader, and closing it. */
 #include "loader/loader.h"
 #include "loader/told.h"
-#include "train/options.h"
+#include "options/options.h"
 
 #include <stdlib.h>
 #include <string.h>

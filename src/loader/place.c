@@ -4,8 +4,8 @@
 #include "base/hex.h"
 #include "base/json.h"
 #include "dataset/identity.h"
-#include "train/json.h"
-#include "train/options.h"
+#include "options/options.h"
+#include "report/json.h"
 
 #include <string.h>
 

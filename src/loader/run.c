@@ -1,9 +1,10 @@
 /* The thread behind a loader. */
+#include "flow/count_work.h"
 #include "loader/loader.h"
 
 #include "ahead/ahead.h"
 #include "loader/told.h"
-#include "train/json.h"
+#include "report/json.h"
 
 /* ---- one batch ---- */
 

@@ -1,5 +1,5 @@
 /* sums: gradients that ranks computed, each on a device of its own, added there in the order of the
- * schedule: what the hosts would do (train/shares.h), with pieces that go from device to device. A
+ * schedule: what the hosts would do (learn/shares.h), with pieces that go from device to device. A
  * rank adds a slice of all of them; a sum is there when it has the others' slices as well. After a
  * failure it is of no group any more, so that no rank waits for this one. */
 #ifndef OG_NN_SUMS_H

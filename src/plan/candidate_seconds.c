@@ -1,4 +1,4 @@
-/* From what is read and written to seconds: a model of the flow (train/flow.h, ahead/ahead.h).
+/* From what is read and written to seconds: a model of the flow (flow/flow.h, ahead/ahead.h).
  *
  *   straight     sample | plan | read | train           each batch through all, side by side
  *

@@ -35,7 +35,7 @@ struct og_executors {
     bool switches;                      /* samplers have standby trainers */
     uint64_t tickets;                   /* mini-batches of the epoch */
     uint64_t queue; /* that may be sampled and not yet trained; 0 = all of them */
-    /* Steps (train/steps.h): mini-batches of one, and steps whose mini-batches may be trained
+    /* Steps (learn/steps.h): mini-batches of one, and steps whose mini-batches may be trained
      * before those of an earlier one are all there. What an executor made of its mini-batch is
      * taken in order, until then it has no other. 0 mini-batches: nobody waits for anybody. */
     uint64_t accumulate, staleness;

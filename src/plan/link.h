@@ -1,4 +1,4 @@
-/* link: how fast rows come to a device, as it was measured (train/measure_link.c). */
+/* link: how fast rows come to a device, as it was measured (choose/measure_link.c). */
 #ifndef OG_LINK_H
 #define OG_LINK_H
 

@@ -87,7 +87,7 @@ bool og__policy_lies_beneath(int kind);
 bool og__policy_adopts(int kind);
 int og__policy_that_adopts(void);
 
-/* What its hotness, known before any batch is, is made of. Who can make which: train/hotness.c. */
+/* What its hotness, known before any batch is, is made of. Who can make which: choose/hotness.c. */
 enum og_hotness {
     OG__HOTNESS_NONE,
     OG__HOTNESS_NOISE,

@@ -144,7 +144,7 @@ OG_MUST_CHECK int og__tiers_plan_reserve(struct og_tiers_plan *p,
                                          const struct og_tiers_setup *setup, uint32_t n,
                                          struct og_err *err);
 size_t og__tiers_plan_bytes(const struct og_tiers_setup *setup, uint64_t n);
-/* At most of one that is put away until its batch comes (train/tiers_spill.h). */
+/* At most of one that is put away until its batch comes (flow/tiers_spill.h). */
 enum { OG__TIERS_HEAD_BYTES = 32 };
 size_t og__tiers_spilled_bytes(const struct og_tiers_setup *setup, uint64_t n);
 

@@ -1,16 +1,17 @@
 /* The smaller commands on a session: plan and eval. */
 #include "ahead/ahead.h"
 #include "base/json.h"
+#include "flow/count_work.h"
+#include "learn/checkpoint.h"
+#include "learn/scores.h"
+#include "learn/targets.h"
 #include "nn/tasks.h"
+#include "options/options.h"
+#include "report/json.h"
 #include "run/plan_exchange.h"
 #include "run/plan_json.h"
-#include "train/checkpoint.h"
-#include "train/json.h"
-#include "train/options.h"
-#include "train/scores.h"
-#include "train/session.h"
-#include "train/session_of_checkpoint.h"
-#include "train/targets.h"
+#include "session/session.h"
+#include "session/session_of_checkpoint.h"
 
 #include <assert.h>
 #include <stdlib.h>

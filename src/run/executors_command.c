@@ -2,10 +2,10 @@
  * event model of plan/executors.h. */
 #include "plan/executors.h"
 
-#include "train/json.h"
-#include "train/measure.h"
-#include "train/options.h"
-#include "train/session.h"
+#include "choose/measure.h"
+#include "options/options.h"
+#include "report/json.h"
+#include "session/session.h"
 
 #include <math.h>
 #include <stdlib.h>

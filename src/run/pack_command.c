@@ -3,9 +3,9 @@
 #include "ahead/ahead.h"
 #include "base/file.h"
 #include "dataset/writer.h"
-#include "train/json.h"
-#include "train/options.h"
-#include "train/session.h"
+#include "options/options.h"
+#include "report/json.h"
+#include "session/session.h"
 
 #include <stdlib.h>
 #include <string.h>

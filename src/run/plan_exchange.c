@@ -9,12 +9,12 @@
 
 #include "ahead/ahead.h"
 #include "base/json.h"
+#include "choose/hotness.h"
 #include "comm/comm.h"
+#include "flow/pipeline.h"
 #include "gather/typed_gather.h"
 #include "plan/dealt.h"
-#include "train/hotness.h"
-#include "train/pipeline.h"
-#include "train/typed_cache.h"
+#include "session/typed_cache.h"
 
 #include <assert.h>
 #include <stdlib.h>

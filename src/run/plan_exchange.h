@@ -3,7 +3,7 @@
 #ifndef OG_RUN_PLAN_EXCHANGE_H
 #define OG_RUN_PLAN_EXCHANGE_H
 
-#include "train/session.h"
+#include "session/session.h"
 
 #include <jansson.h>
 

@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "budget/device_plan.h"
-#include "train/options.h"
+#include "options/options.h"
 
 #include <math.h>
 

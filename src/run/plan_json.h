@@ -3,7 +3,7 @@
 #ifndef OG_PLAN_JSON_H
 #define OG_PLAN_JSON_H
 
-#include "train/session.h"
+#include "session/session.h"
 
 #include <jansson.h>
 

@@ -1,4 +1,4 @@
-/* ranks: what ranks that train together tell one another beside gradients (train/shares.h), so that
+/* ranks: what ranks that train together tell one another beside gradients (learn/shares.h), so that
  * all of them know the same of the run, and any could write its files; rank 0 does.
  *
  * They meet before the first round, in every round, and before they end. Whoever fails or is asked
@@ -7,10 +7,10 @@
 #define OG_RANKS_H
 
 #include "base/common.h"
+#include "learn/scores.h"
+#include "learn/shares.h"
 #include "nn/nn.h"
 #include "report/counters.h"
-#include "train/scores.h"
-#include "train/shares.h"
 
 /* What a rank brings to a meeting: numbers that travel as they lie in memory. */
 struct og_told {

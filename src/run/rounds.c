@@ -1,7 +1,7 @@
 #include "run/rounds.h"
 
+#include "flow/exchange.h"
 #include "nn/tasks.h"
-#include "train/exchange.h"
 
 #include <assert.h>
 #include <math.h>

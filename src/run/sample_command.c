@@ -5,16 +5,17 @@
 #include "dataset/identity.h"
 #include "dataset/stream.h"
 #include "dataset/writer.h"
+#include "flow/count_work.h"
 #include "gather/typed_rows.h"
+#include "learn/targets.h"
 #include "nn/tasks.h"
+#include "options/options.h"
+#include "report/json.h"
 #include "sample/degree_counts.h"
 #include "sample/trace.h"
-#include "train/idle.h"
-#include "train/json.h"
-#include "train/options.h"
-#include "train/session.h"
-#include "train/targets.h"
-#include "train/typed_cache.h"
+#include "session/idle.h"
+#include "session/session.h"
+#include "session/typed_cache.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,13 +6,13 @@
  */
 #include "base/file.h"
 #include "budget/memory_plan.h"
+#include "choose/hotness.h"
+#include "learn/trainers.h"
+#include "options/options.h"
+#include "report/json.h"
 #include "run/simulate_pairs.h"
 #include "run/simulate_types.h"
-#include "train/hotness.h"
-#include "train/json.h"
-#include "train/options.h"
-#include "train/session.h"
-#include "train/trainers.h"
+#include "session/session.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 #include "run/simulate_pairs.h"
 
+#include "choose/hotness.h"
+#include "learn/trainers.h"
+#include "options/options.h"
+#include "report/json.h"
 #include "run/simulate_typed_pairs.h"
-#include "train/hotness.h"
-#include "train/json.h"
-#include "train/options.h"
-#include "train/trainers.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "run/simulate_pairs.h"
 #include "run/simulate_types.h"
-#include "train/typed_cache.h"
+#include "session/typed_cache.h"
 
 #include <string.h>
 

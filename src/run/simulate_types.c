@@ -1,11 +1,11 @@
 #include "run/simulate_types.h"
 
+#include "choose/hotness.h"
 #include "gather/typed_gather.h"
+#include "options/options.h"
+#include "report/json.h"
 #include "sample/degree_counts.h"
-#include "train/hotness.h"
-#include "train/json.h"
-#include "train/options.h"
-#include "train/typed_cache.h"
+#include "session/typed_cache.h"
 
 #include <stdlib.h>
 #include <string.h>

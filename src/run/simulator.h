@@ -6,7 +6,7 @@
 #include "plan/simulate.h"
 #include "run/simulate_tiers.h"
 #include "sample/trace.h"
-#include "train/session.h"
+#include "session/session.h"
 
 enum { MOST_POLICIES = 64, MOST_WORKERS = 64, WORD = 48 };
 

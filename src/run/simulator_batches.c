@@ -2,9 +2,9 @@
 #include "run/simulate_types.h"
 
 #include "base/file.h"
-#include "train/options.h"
-#include "train/pipeline.h"
-#include "train/predict.h"
+#include "choose/predict.h"
+#include "flow/pipeline.h"
+#include "options/options.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* What a simulation found, as JSON. */
 #include "run/simulate_types.h"
 
-#include "train/json.h"
+#include "report/json.h"
 
 static double share(uint64_t part, uint64_t of)
 {

@@ -1,7 +1,7 @@
 /* What a simulation is asked to compare: lists of policies and of cache sizes. */
 #include "run/simulator.h"
 
-#include "train/options.h"
+#include "options/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 /* og_train: the sink that trains, the test of the best model, the run; alone or as a rank. */
 #include "ahead/ahead.h"
 #include "base/file.h"
+#include "flow/count_work.h"
+#include "flow/exchange.h"
+#include "learn/targets.h"
+#include "options/options.h"
 #include "run/rounds.h"
-#include "train/exchange.h"
-#include "train/options.h"
-#include "train/targets.h"
 
 #include <stdlib.h>
 #include <string.h>

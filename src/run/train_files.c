@@ -2,9 +2,9 @@
 #include "run/trainer.h"
 
 #include "nn/tasks.h"
+#include "options/options.h"
 #include "run/plan_json.h"
-#include "train/idle.h"
-#include "train/options.h"
+#include "session/idle.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

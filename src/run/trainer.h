@@ -2,13 +2,13 @@
 #ifndef OG_TRAINER_H
 #define OG_TRAINER_H
 
+#include "learn/checkpoint.h"
+#include "learn/scores.h"
+#include "learn/trainers.h"
+#include "report/json.h"
 #include "run/ranks.h"
 #include "run/rundir.h"
-#include "train/checkpoint.h"
-#include "train/json.h"
-#include "train/scores.h"
-#include "train/session.h"
-#include "train/trainers.h"
+#include "session/session.h"
 
 #include <stdio.h>
 

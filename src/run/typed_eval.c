@@ -1,13 +1,14 @@
 #include "run/typed_eval.h"
+#include "flow/count_work.h"
 
 #include "ahead/ahead.h"
+#include "learn/checkpoint.h"
+#include "learn/scores.h"
+#include "learn/targets.h"
 #include "nn/tasks.h"
-#include "train/checkpoint.h"
-#include "train/json.h"
-#include "train/options.h"
-#include "train/scores.h"
-#include "train/session_of_checkpoint.h"
-#include "train/targets.h"
+#include "options/options.h"
+#include "report/json.h"
+#include "session/session_of_checkpoint.h"
 
 #include <stdio.h>
 

@@ -1,12 +1,13 @@
 #include "run/typed_predict.h"
+#include "flow/count_work.h"
 
 #include "ahead/ahead.h"
 #include "dataset/writer.h"
 #include "infer/wanted.h"
+#include "learn/checkpoint.h"
 #include "nn/tasks.h"
-#include "train/checkpoint.h"
-#include "train/json.h"
-#include "train/session_of_checkpoint.h"
+#include "report/json.h"
+#include "session/session_of_checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 #include "base/common.h"
 #include "base/file.h"
 #include "dataset/features.h"
+#include "flow/packs.h"
 #include "gather/pack.h"
 #include "run/verifier.h"
-#include "train/packs.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
 #include "base/hex.h"
 #include "budget/config.h"
 #include "dataset/identity.h"
+#include "flow/offline.h"
 #include "run/verifier.h"
-#include "train/offline.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

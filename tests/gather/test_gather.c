@@ -3,10 +3,10 @@
 
 #include "base/common.h"
 #include "base/random.h"
+#include "flow/filling.h"
+#include "flow/source.h"
 #include "gather/gather.h"
 #include "plan/policy.h"
-#include "train/filling.h"
-#include "train/source.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -10,9 +10,9 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "dataset/writer.h"
+#include "learn/checkpoint.h"
 #include "sample/sample.h"
 #include "support/folder.h"
-#include "train/checkpoint.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -5,10 +5,10 @@
 #include "support/testing.h"
 
 #include "base/random.h"
+#include "choose/pilot.h"
 #include "plan/candidate.h"
 #include "plan/policy_ops.h"
 #include "plan/segments.h"
-#include "train/pilot.h"
 
 #include <outgrow/outgrow.h>
 

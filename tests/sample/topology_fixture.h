@@ -7,12 +7,12 @@
 
 #include "base/file.h"
 #include "base/thread.h"
+#include "choose/hotness.h"
 #include "dataset/on_disk.h"
 #include "io/engine.h"
 #include "plan/plan.h"
 #include "sample/sample.h"
 #include "support/draws.h"
-#include "train/hotness.h"
 
 #include <fcntl.h>
 #include <signal.h>

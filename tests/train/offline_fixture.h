@@ -8,9 +8,9 @@
 #include "support/testing.h"
 
 #include "base/file.h"
+#include "flow/offline.h"
+#include "flow/packs.h"
 #include "support/folder.h"
-#include "train/offline.h"
-#include "train/packs.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -14,11 +14,11 @@
 
 #include "comm/comm.h"
 #include "comm/ranks_fixture.h"
+#include "flow/exchange_parts.h"
 #include "support/files.h"
 #include "support/folder.h"
 #include "support/runs.h"
 #include "support/small_run.h"
-#include "train/exchange_parts.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -2,8 +2,8 @@
  * of its node, whoever owns it; and lists that no rank may ask with are told apart. */
 #include "support/testing.h"
 
+#include "flow/exchange_parts.h"
 #include "support/draws.h"
-#include "train/exchange_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

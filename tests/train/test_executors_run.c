@@ -2,7 +2,7 @@
  * trainers there are where the program chooses. */
 #include "train/steps_fixture.h"
 
-#include "train/hands.h"
+#include "choose/hands.h"
 
 static const char *const late[] = {"accumulate", "2", "staleness", "1", NULL};
 

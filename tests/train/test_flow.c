@@ -2,8 +2,8 @@
  */
 #include "support/testing.h"
 
+#include "flow/source.h"
 #include "support/runs.h"
-#include "train/source.h"
 
 #include <stdlib.h>
 #include <unistd.h>

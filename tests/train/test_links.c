@@ -2,7 +2,7 @@
  * must not tell. */
 #include "nn/links_fixture.h"
 
-#include "train/session.h"
+#include "session/session.h"
 
 /* ==== holding edges out ==== */
 

@@ -2,8 +2,8 @@
 #include "support/testing.h"
 
 #include "base/base.h"
+#include "options/options.h"
 #include "support/folder.h"
-#include "train/options.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #include "support/small_run.h"
 
 #include "base/file.h"
+#include "choose/hotness.h"
 #include "dataset/dataset.h"
-#include "train/hotness.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -3,10 +3,10 @@
 #include "train/steps_fixture.h"
 
 #include "ahead/ahead.h"
+#include "learn/checkpoint.h"
+#include "learn/targets.h"
 #include "oracles/steps.h"
-#include "train/checkpoint.h"
-#include "train/session.h"
-#include "train/targets.h"
+#include "session/session.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 
 #include "base/random.h"
 #include "nn/tasks.h"
-#include "train/options.h"
+#include "options/options.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,0 +1,153 @@
+/* The ledger of a memory plan: what takes memory, and when. It makes the sums, and the words of a
+ * refusal.
+ *
+ * Without turns everything is there at once. In turns (--alternate) a superbatch is sampled,
+ * planned, packed, and only then the cache has its rows; parts come and go. Of the topology what is
+ * on disk stays, of a trace what is packed of it, of a policy's tables what it needs once it has
+ * planned. The rows of the cache have what the most of sampling, planning and packing leaves. */
+#include "budget/memory_plan_parts.h"
+
+#include <string.h>
+
+enum phase {
+    BESIDE = 1,   /* without turns, but for what fills what is left: sweep and cache */
+    SAMPLING = 2, /* in turns */
+    PLANNING = 4,
+    PACKING = 8,
+    TRAINING = 16,
+    FILLED = 32, /* without turns, all */
+    ALWAYS = 63,
+    ONCE = BESIDE | FILLED,
+};
+
+/* `said`: in a refusal, where rows of one name are one; NULL: no option makes it much smaller. */
+static const struct row {
+    const char *said;
+    size_t offset;
+    unsigned phases;
+} rows[] = {
+#define ROW(field) offsetof(struct og_memory_plan, field)
+    {"topology", ROW(topology), ONCE | SAMPLING},
+    {NULL, ROW(topology_training), PLANNING | PACKING | TRAINING},
+    {"activations", ROW(activations), ALWAYS},
+    {"batches", ROW(batches), ALWAYS},
+    {"batches", ROW(plans), ALWAYS},
+    {"batches", ROW(sampler), ALWAYS},
+    {"batches handed over", ROW(handed), ALWAYS},
+    {"model", ROW(model), ALWAYS},
+    {"exchange", ROW(exchange), ALWAYS},
+    {"samples", ROW(record), ALWAYS},
+    {"seeds and labels", ROW(seeds), ALWAYS},
+    {"seeds and labels", ROW(labels), ALWAYS},
+    {"degrees", ROW(degrees), ALWAYS},
+    {"read buffers", ROW(reader), ALWAYS},
+    {"rings of victims", ROW(victims), ALWAYS},
+    {"process", ROW(process), ALWAYS},
+    {NULL, ROW(samples), ALWAYS},
+    {NULL, ROW(staging), ALWAYS},
+    {NULL, ROW(neighbors), ONCE | SAMPLING},
+    {NULL, ROW(together), ONCE | SAMPLING},
+    {NULL, ROW(trace), ONCE | SAMPLING | PLANNING},
+    {NULL, ROW(missed), PACKING},
+    {NULL, ROW(spill), ONCE | SAMPLING},
+    {NULL, ROW(packing), ONCE | PLANNING | PACKING},
+    {NULL, ROW(sweep), FILLED | PACKING},
+    {NULL, ROW(policy), ONCE | PLANNING},
+    {NULL, ROW(policy_slots), ONCE | PLANNING},
+    {NULL, ROW(policy_training), SAMPLING | PACKING | TRAINING},
+    {NULL, ROW(policy_training_slots), SAMPLING | PACKING | TRAINING},
+    {NULL, ROW(cache), FILLED | TRAINING},
+#undef ROW
+};
+
+static size_t bytes_of(const struct og_memory_plan *m, const struct row *r)
+{
+    return *(const size_t *)((const char *)m + r->offset);
+}
+
+/* ---- sums ---- */
+
+static size_t sum_of(const struct og_memory_plan *m, enum phase phase)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < OG_COUNT(rows); i++)
+        sum += rows[i].phases & phase ? bytes_of(m, &rows[i]) : 0;
+    return sum;
+}
+
+size_t og__memory_plan_before_training(const struct og_memory_plan *m)
+{
+    return OG_MAX(sum_of(m, SAMPLING), OG_MAX(sum_of(m, PLANNING), sum_of(m, PACKING)));
+}
+
+size_t og__memory_plan_without_rows(const struct og_memory_plan *m)
+{
+    return m->alternates ? og__memory_plan_before_training(m) : sum_of(m, BESIDE);
+}
+
+size_t og__memory_plan_sum(const struct og_memory_plan *m)
+{
+    return sum_of(m, m->alternates ? TRAINING : FILLED);
+}
+
+/* ---- what is said of it ---- */
+
+/* The rows of the name of rows[i], which are side by side; *next: the first behind them. */
+static size_t named(const struct og_memory_plan *m, size_t i, size_t *next)
+{
+    size_t sum = 0;
+    size_t k = i;
+    for (; k < OG_COUNT(rows) && rows[k].said && strcmp(rows[k].said, rows[i].said) == 0; k++)
+        sum += bytes_of(m, &rows[k]);
+    *next = k;
+    return sum;
+}
+
+void og__ledger_list(const struct og_memory_plan *m, char *text, size_t size)
+{
+    char bytes[32];
+    text[0] = 0;
+    for (size_t i = 0, next; i < OG_COUNT(rows); i = next) {
+        next = i + 1;
+        if (!rows[i].said)
+            continue;
+        const size_t used = strlen(text);
+        const size_t sum = named(m, i, &next);
+        if (sum >= OG_MIB)
+            snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", rows[i].said,
+                     og__human_bytes(bytes, (double)sum));
+    }
+}
+
+/* The largest by name; no option makes the process smaller. */
+static const char *largest(const struct og_memory_plan *m)
+{
+    const char *name = NULL;
+    size_t most = 0;
+    for (size_t i = 0, next; i < OG_COUNT(rows); i = next) {
+        next = i + 1;
+        if (!rows[i].said || rows[i].offset == offsetof(struct og_memory_plan, process))
+            continue;
+        const size_t sum = named(m, i, &next);
+        if (!name || sum > most) {
+            name = rows[i].said;
+            most = sum;
+        }
+    }
+    return name;
+}
+
+const char *og__ledger_remedy(const struct og_memory_plan *m)
+{
+    static const struct {
+        const char *part, *options;
+        bool of_model;
+    } known[] = {
+        {"model", "a smaller --hidden needs", true},
+        {"activations", "smaller --batch, --fanout or --hidden need", true},
+        {"rings of victims", "--victim pvp, whose rings fit, or a smaller depth needs", false}};
+    for (size_t i = 0; i < OG_COUNT(known); i++)
+        if (strcmp(largest(m), known[i].part) == 0 && (m->trains || !known[i].of_model))
+            return known[i].options;
+    return "smaller --batch or --fanout need";
+}

@@ -1,0 +1,201 @@
+/* All that is fixed of a memory plan, and the smallest limit that would do. */
+#include "budget/device_plan.h"
+#include "budget/memory_plan_parts.h"
+
+#include "plan/demand.h"
+#include "plan/packing.h"
+#include "sample/spilled.h"
+
+enum { LEAST_SWEEP = 32 * OG_MIB, SWEEP_SHARE = 16, RINGS_SHARE = 4 };
+
+/* Rings of victims, of each width. */
+static size_t victim_bytes(const struct og_premises *p, const struct og_victim_setup *rings)
+{
+    const struct og_facts *f = p->facts;
+    size_t all = f->types ? 0 : f->row_bytes + OG__VICTIM_META_BYTES;
+    for (uint32_t k = 0; f->types && k < f->n_ranges; k++)
+        all += f->range_row_bytes[k] + OG__VICTIM_META_BYTES;
+    return (size_t)og__victim_places(rings) * all;
+}
+
+/* Must nodes be ranked for the device's policy, or to share its slots out among widths? */
+static bool ranks_there(const struct og_premises *p)
+{
+    const int policy = p->way->device_policy;
+    return p->way->tiers &&
+           (og__policy_wants_hotness(policy) || (p->facts->types && og__policy_caches(policy)));
+}
+
+/* Tables of the policy for an empty superbatch, without slots yet. */
+static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
+{
+    const int policy = p->way->policy;
+    const uint64_t rows = p->way->tiers ? og__input_rows(p->facts) : 0; /* a batch at a time */
+    const struct og_planned_size batch = {rows, rows > 0, rows};
+    m->policy = og__premised_tables(p, 0, &batch);
+    m->policy_training = og__trimmed_tables(p, 0);
+    m->alternates = p->way->alternate;
+    size_t ranks = (size_t)p->facts->n_nodes * 4;
+    bool prepares = og__policy_looks_ahead(policy) && !og__policy_fills_beside(policy);
+    bool shares = p->facts->types && og__policy_caches(policy); /* slots among widths */
+    if (og__policy_wants_hotness(policy) || prepares || shares) /* or to guess at misses */
+        m->hotness = ranks;
+    if (ranks_there(p))
+        m->hotness += ranks;
+    if (p->way->tiers && og__policy_keeps_hotness(p->way->device_policy)) {
+        m->policy += ranks;
+        m->policy_training += ranks;
+    }
+    if (og__policy_keeps_hotness(policy)) { /* as long as the run */
+        m->policy += ranks;
+        m->policy_training += ranks;
+    }
+}
+
+static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
+{
+    const struct og_sizes *of = &p->facts->bytes;
+    m->samples = of->samples;
+    m->topology = of->structure;
+    const bool stays = p->way->topology == OG_TOPOLOGY_DISK || p->config->sharers.common;
+    m->topology_training = stays ? of->structure : 0;
+    m->seeds = of->seeds;
+    m->labels = of->labels + of->scores;
+    m->degrees = of->degrees;
+    m->sampler = (size_t)og__samplers(p->way) * (of->sampler + of->sampler_reading);
+    m->batches = (size_t)og__works(p->way) * of->batch;
+    m->record = of->record;
+    m->handed = (size_t)p->config->handover.n * of->handed;
+    m->model = of->model;
+    m->activations = of->activations + of->targets + of->sampling_staging;
+}
+
+/* Rows of a batch twice, of one that is trained and of the next; what others ask for; where rows
+ * of the batches under way are, and lists from others and to them. Where ranks read rows in place:
+ * those that an owner is asked for twice, each once, and numbers of rows in the place of rows; it
+ * may be that its cache has some of them, which need no copies (memory_plan_cache.c). */
+static void plan_exchange(struct og_memory_plan *m, const struct og_premises *p)
+{
+    enum { ROWS = 2, LISTS = 4 };
+    const struct og_facts *f = p->facts;
+    const uint32_t ranks = p->config->share.ranks;
+    const uint64_t read = og__read_rows(f);
+    const bool in_place = og__exchanges_in_place(p->config, f);
+    const size_t number = sizeof(uint32_t);
+    if (!og__exchanges(p->config))
+        return;
+    const size_t sent = (size_t)og__sent_rows(f, ranks);
+    m->exchange = ROWS * (in_place ? og__input_rows(f) * number : og__input_bytes(f)) +
+                  LISTS * og__input_rows(f) * number + sent * number +
+                  (in_place ? sent * number : og__sent_bytes(f, ranks)) +
+                  og__plan_bytes(read, og__policy_admits(p->way->policy) ? read : 0) +
+                  og__demand_bytes(ranks, f->n_nodes, 1, f->asked_rows);
+    if (in_place)
+        m->exchange += OG__COPIES * read * f->row_bytes;
+    if (f->types) /* plans are of ids with rows, of an own batch and of what is asked for */
+        m->exchange += (og__input_rows(f) + read) * number;
+}
+
+/* Of each width by itself, no more than all rows and batches have use for. */
+static size_t least_sweep(const struct og_premises *p)
+{
+    const struct og_facts *f = p->facts;
+    const uint64_t batches = og__longest_superbatch(p);
+    const size_t most = og__sweep_most(f->n_nodes, og__widest_row(f), batches, og__input_bytes(f));
+    return OG_MIN((size_t)LEAST_SWEEP, most);
+}
+
+/* Planning and reading, but for staging and cache. */
+static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
+{
+    const struct og_facts *f = p->facts;
+    const uint64_t rows = og__read_rows(f);
+    const uint64_t changes = og__policy_admits(p->way->policy) ? rows : 0;
+    const struct og_reader_options opt = {.io = p->config->opt.io, .profile = f->profile};
+    const size_t reader = f->types ? f->bytes.typed_reader : og__reader_bytes(&opt);
+    const struct og_reader_options own = {.io = p->config->opt.io,
+                                          .profile = *og__packs_profile(f)};
+    const struct og_reader_options made = {.io = p->config->opt.io, .profile = f->made};
+    const size_t of_made = f->made.depth > 0 ? og__reader_bytes(&made) : 0;
+    const size_t of_types = f->scratch_disks > 1 ? f->n_ranges * og__reader_bytes(&own) : reader;
+    const size_t of_packs = f->types ? OG_MAX(of_types, f->n_ranges * of_made)
+                                     : OG_MAX(og__reader_bytes(&own), of_made);
+    const int plans = og__exchanges(p->config) ? 0 : og__works(p->way);
+    m->plans = (size_t)plans * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
+    plan_exchange(m, p);
+    if (p->way->tiers) {
+        const struct og_tiers_setup tiers = og__premised_tiers(p, 1);
+        m->plans = (size_t)og__works(p->way) * og__tiers_plan_bytes(&tiers, rows) +
+                   og__planner_bytes(rows) + rows * OG__ENTERING_BYTES;
+        m->victims = victim_bytes(p, &tiers.victim);
+    }
+    if (f->types) /* plans are of ids with rows */
+        m->plans += (size_t)og__works(p->way) * og__input_rows(f) * sizeof(uint32_t) +
+                    og__policy_ids_bytes(rows) + OG__MOST_STAGING * f->bytes.typed_staging;
+    m->reader = reader;
+    if (og__samples_ahead(p->way))
+        m->reader += og__spilled_reader_bytes();
+    if (og__policy_fills_beside(p->way->policy))
+        m->reader += f->types ? reader : og__gather_beside_bytes(&opt, f->row_bytes);
+    if (og__packs(p->way)) { /* of packs, which the sweep may have before */
+        m->reader += OG_MAX(reader, of_packs);
+        m->sweep = least_sweep(p);
+    }
+    if (p->way->layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
+        m->reader += of_packs;
+        m->plans += OG__MOST_STAGING * OG_MAX(rows, f->typed_rows) * 2 * sizeof(uint32_t);
+        m->sweep += (size_t)f->n_nodes * 3 / 16 + rows * 2 * sizeof(uint32_t);
+    }
+    plan_policy(m, p);
+}
+
+/* Hotness lives only while the cache is decided, when little else does; finding it may take more
+ * arrays of its size. */
+static size_t while_deciding(const struct og_memory_plan *m, const struct og_premises *p)
+{
+    const bool ranks = og__policy_hotness(p->way->policy) == OG__HOTNESS_PAGERANK;
+    return m->process + m->topology + m->seeds + m->labels + m->degrees + m->policy + m->hotness +
+           (ranks && m->hotness ? og__pagerank_bytes(p->facts->n_nodes) : 0);
+}
+
+/* A share of the limit, as far as that leaves as much to the others. */
+static void widen_sweep(struct og_memory_plan *m)
+{
+    const size_t share = OG_MAX(m->limit / SWEEP_SHARE, (size_t)LEAST_SWEEP);
+    const size_t spare = m->limit - OG_MIN(m->limit, m->smallest);
+    m->sweep += OG_MIN(share - LEAST_SWEEP, spare / 2);
+}
+
+void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p)
+{
+    const bool features = p->config->want & OG__WANT_FEATURES;
+    *m = (struct og_memory_plan){.limit = og__own_memory(p->config),
+                                 .here = p->config->here,
+                                 .trains = p->config->want & OG__WANT_TRAINING,
+                                 .process = OG__PROCESS_BYTES};
+    plan_sampling(m, p);
+    if (features)
+        plan_reading(m, p);
+    const bool ahead = features && og__samples_ahead(p->way);
+    size_t fixed = OG_MAX(og__memory_plan_sum(m), ahead ? og__memory_plan_least_ahead(m, p)
+                                                        : og__memory_plan_without_rows(m));
+    size_t staged = og__staged_bytes(p->facts) * (size_t)og__first_staging(p->way);
+    m->smallest = fixed + (features ? staged : 0);
+    m->smallest = og__round_up(OG_MAX(m->smallest, while_deciding(m, p)), OG_MIB);
+    if (m->sweep) /* the more memory, the fewer partitions */
+        widen_sweep(m);
+}
+
+uint32_t og__memory_plan_rings(const struct og_premises *p)
+{
+    struct og_config shallow = *p->config; /* a row a ring */
+    shallow.victim.depth = 1;
+    const struct og_premises given = {&shallow, p->facts, p->way};
+    const uint32_t n_rings = og__premised_tiers(&given, 0).victim.n_rings;
+    struct og_memory_plan m;
+    og__memory_plan_fixed(&m, &given);
+    const size_t a_row = m.victims + n_rings * sizeof(uint32_t); /* of each ring, with its node */
+    const size_t share = (m.limit - OG_MIN(m.limit, m.smallest)) / RINGS_SHARE;
+    shallow.victim.depth = 0;
+    return (uint32_t)OG_MIN(1 + share / a_row, (size_t)og__premised_tiers(&given, 0).victim.depth);
+}

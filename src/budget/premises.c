@@ -1,0 +1,37 @@
+#include "budget/premises.h"
+
+struct og_policy_setup og__premised_policy(const struct og_premises *p)
+{
+    struct og_policy_setup setup = og__policy_setup(&p->config->opt, p->way->policy,
+                                                    og__nodes_known(p->config, p->facts->n_nodes));
+    setup.ranges = p->facts->ranges;
+    setup.n_ranges = p->facts->n_ranges;
+    return setup;
+}
+
+uint64_t og__longest_epoch(const struct og_premises *p)
+{
+    const struct og_schedule *s = &p->facts->schedule;
+    uint64_t train = og__schedule_batches(s, OG__TRAIN);
+    uint64_t valid = s->eval_every ? og__schedule_batches(s, OG__VALID) : 0;
+    return OG_MAX(train + valid, og__schedule_batches(s, OG__TEST));
+}
+
+uint64_t og__longest_superbatch(const struct og_premises *p)
+{
+    return OG_MAX(og__schedule_items(&p->facts->schedule), og__longest_epoch(p));
+}
+
+uint32_t og__most_slots(const struct og_facts *f, size_t memory)
+{
+    return (uint32_t)OG_MIN(memory / f->row_bytes, (size_t)f->n_nodes);
+}
+
+/* In turns a policy that looks ahead but starts empty has nothing cached, and two batches in
+ * flight. */
+int og__first_staging(const struct og_way *way)
+{
+    const bool empty =
+        way->alternate && og__policy_looks_ahead(way->policy) && !og__policy_prefills(way->policy);
+    return empty ? OG__MOST_STAGING : 1;
+}

@@ -1,0 +1,42 @@
+/* premises: what a plan follows from, numbers alone, and what follows from that without a plan. The
+ * lowest file of the budget: device_plan.h, tables.c, ledger.c and the parts of the memory plan are
+ * above it, in this order. */
+#ifndef OG_PREMISES_H
+#define OG_PREMISES_H
+
+#include "budget/config.h"
+#include "budget/facts.h"
+#include "budget/way.h"
+
+enum { OG__MOST_STAGING = 2 }; /* areas: one batch is read while one is trained */
+
+struct og_premises {
+    const struct og_config *config;
+    const struct og_facts *facts;
+    const struct og_way *way;
+};
+
+/* Are ranks that exchange rows all on one machine, so that an owner puts them where the others read
+ * them, instead of sending them? Each row of two rounds of each owner, and of its cache, has a
+ * number there. Rows of several widths are sent. */
+static inline bool og__exchanges_in_place(const struct og_config *config, const struct og_facts *f)
+{
+    return og__exchanges(config) && !f->types && config->sharers.common &&
+           config->sharers.n == (int)config->share.ranks && f->n_nodes < UINT32_MAX / 4;
+}
+
+/* The policy of a way, without a cache yet. */
+struct og_policy_setup og__premised_policy(const struct og_premises *p);
+
+/* Items of an epoch, or of the test that follows the run; and of the whole run. */
+uint64_t og__longest_epoch(const struct og_premises *p);
+uint64_t og__longest_superbatch(const struct og_premises *p);
+
+/* Slots that so much memory may turn out to have, at most: how many there are depends on all else.
+ */
+uint32_t og__most_slots(const struct og_facts *f, size_t memory);
+
+/* Staging areas there must be while a run starts, when every row of a batch may have to be read. */
+int og__first_staging(const struct og_way *way);
+
+#endif

@@ -1,0 +1,590 @@
+/* Eight batches (OG__MARGIN_PERCENT covers what they do not show): sampled, from a disk most of
+ * them together, then asked in turn for sizes, growth and misses. */
+#include "choose/pilot.h"
+
+#include "base/bits.h"
+#include "nn/relational.h"
+#include "nn/tasks.h"
+#include "plan/owners.h"
+#include "sample/together.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { PILOT_BATCHES = 8, FIRST_EPOCH = 1 };
+
+/* ---- sampling it ---- */
+
+static int keep_ids(struct og_pilot *p, const struct og_batch *batch, struct og_budget *b,
+                    struct og_err *err)
+{
+    size_t need = (p->rows + batch->n_ids) * sizeof(*p->ids);
+    if (need > p->bytes) {
+        size_t first = (size_t)PILOT_BATCHES * batch->n_ids * sizeof(*p->ids) * 9 / 8;
+        size_t bytes = OG_MAX(OG_MAX(need, p->bytes * 3 / 2), first);
+        uint32_t *ids = og__alloc(b, bytes, "pilot", err);
+        if (!ids)
+            return -ENOMEM;
+        if (p->ids)
+            memcpy(ids, p->ids, p->rows * sizeof(*ids));
+        og__release(b, p->ids, p->bytes, "pilot");
+        p->ids = ids;
+        p->bytes = bytes;
+    }
+    memcpy(p->ids + p->rows, batch->ids, batch->n_ids * sizeof(*p->ids));
+    p->rows += batch->n_ids;
+    p->ptr[++p->n] = p->rows;
+    return 0;
+}
+
+static int count_types(struct og_pilot *p, const struct og_facts *f, const struct og_batch *batch,
+                       struct og_err *err)
+{
+    struct og_type_counts own = {0};
+    int rc = 0;
+    if (!f->types)
+        return 0;
+    if (!p->by_type.nodes)
+        OG_TRY(og__type_counts_init(&p->by_type, f->types, batch->n_hops, err));
+    OG_TRY(og__type_counts_init(&own, f->types, batch->n_hops, err));
+    og__count_types(f->types, batch, NULL, &own);
+    og__type_counts_include(&p->by_type, &own);
+out:
+    og__type_counts_release(&own);
+    return rc;
+}
+
+/* What a batch tells that was sampled. */
+static int note_batch(struct og_pilot *p, const struct og_facts *f,
+                      const struct og_descriptor *descriptor, const struct og_batch *batch,
+                      struct og_budget *b, struct og_err *err)
+{
+    int rc;
+    og__caps_include(&p->caps, batch);
+    OG_TRY(count_types(p, f, batch, err));
+    if (descriptor->split == OG__TRAIN)
+        OG_TRY(keep_ids(p, batch, b, err));
+out:
+    return rc;
+}
+
+static int pilot_batch(struct og_pilot *p, const struct og_structure *g, struct og_sampler *sampler,
+                       const struct og_descriptor *descriptor, struct og_batch_memory *m,
+                       struct og_budget *b, struct og_err *err)
+{
+    struct og_seeds seeds;
+    int rc;
+    OG_TRY(og__seeds_open(&seeds, &g->given.facts->seeds, b, err));
+    og__seeds_take(&seeds, &g->given.facts->seeds, descriptor);
+    OG_TRY(og__sample(sampler, seeds.node, seeds.n, OG__STREAM_SAMPLE, descriptor->drawn_epoch,
+                      descriptor->drawn_batch, m, err));
+    OG_TRY(note_batch(p, g->given.facts, descriptor, &m->batch, b, err));
+out:
+    og__seeds_close(&seeds);
+    return rc;
+}
+
+/* Two rounds at least, where what is asked for in rounds is what counts. */
+static uint32_t first_batches(const struct og_structure *g)
+{
+    const uint32_t rounds = og__exchanges(g->given.config) ? 2 * g->given.config->share.ranks : 0;
+    return OG_MAX(rounds, (uint32_t)PILOT_BATCHES);
+}
+
+static bool enough(const struct og_pilot *p, const struct og_pilot_limits *limits, double since)
+{
+    return p->n == limits->batches ||
+           (limits->seconds > 0 && og__now() - since > limits->seconds) ||
+           (limits->bytes > 0 && p->rows * sizeof(*p->ids) > limits->bytes);
+}
+
+static double core_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Training batches from the next one on, each by itself: their time is taken. */
+static int pilot_training(struct og_pilot *p, const struct og_structure *g,
+                          struct og_sampler *sampler, const struct og_pilot_limits *limits,
+                          struct og_batch_memory *m, struct og_budget *b, struct og_err *err)
+{
+    const double start = og__now();
+    const double core_start = core_now();
+    int rc = 0;
+    while (!enough(p, limits, start)) {
+        struct og_descriptor descriptor =
+            og__schedule_pass(&g->given.facts->schedule, OG__TRAIN, p->n);
+        descriptor.drawn_epoch = limits->epoch;
+        OG_TRY(pilot_batch(p, g, sampler, &descriptor, m, b, err));
+        p->reads.io.reads += og__sampler_reads(sampler).io.reads;
+        p->reads.io.bytes += og__sampler_reads(sampler).io.bytes;
+    }
+out:
+    p->seconds += og__now() - start;
+    p->core_seconds += core_now() - core_start;
+    return rc;
+}
+
+/* A model of links, and no edges to score. */
+static bool embeds_nodes(const struct og_facts *f)
+{
+    return og__of_pairs(&f->shape) && !f->seeds.edges;
+}
+
+/* Nodes of all types that are predicted come in the order of their ids: a batch of each type. */
+static int pilot_types(struct og_pilot *p, const struct og_structure *g, struct og_sampler *sampler,
+                       struct og_batch_memory *m, struct og_budget *b, struct og_err *err)
+{
+    const struct og_facts *f = g->given.facts;
+    const struct og_graph_types *types = f->types;
+    int rc = 0;
+    for (uint32_t t = 0; t < types->n_types; t++) {
+        const uint32_t first = og__first_id(types, t);
+        const uint32_t middle = first + (types->type[t].end - first) / 2;
+        struct og_descriptor descriptor =
+            og__schedule_pass(&f->schedule, OG__TEST, middle / f->schedule.batch_size);
+        OG_TRY(pilot_batch(p, g, sampler, &descriptor, m, b, err));
+    }
+out:
+    return rc;
+}
+
+static int pilot_evaluation(struct og_pilot *p, const struct og_structure *g,
+                            struct og_sampler *sampler, struct og_batch_memory *m,
+                            struct og_budget *b, struct og_err *err)
+{
+    int rc = 0;
+    for (int split = OG__VALID; split < OG__SPLITS; split++) {
+        if (g->given.facts->split[split].n == 0)
+            continue;
+        struct og_descriptor descriptor =
+            og__schedule_pass(&g->given.facts->schedule, (enum og__split)split, 0);
+        OG_TRY(pilot_batch(p, g, sampler, &descriptor, m, b, err));
+    }
+    if (g->given.facts->types && embeds_nodes(g->given.facts))
+        OG_TRY(pilot_types(p, g, sampler, m, b, err));
+out:
+    return rc;
+}
+
+/* ---- together, from a disk ---- */
+
+/* How so many batches like those before are sampled together, in a part of the memory that is left;
+ * .batches 0 where that does not do. */
+static struct og_together_sizes sizes_of(const struct og_pilot *p, const struct og_structure *g,
+                                         uint32_t n, const struct og_budget *b)
+{
+    const size_t most = (size_t)256 << 20;
+    const struct og_together_sizes none = {0};
+    const struct og_options *opt = &g->given.config->opt;
+    const struct og_sampling how = og__sampling_setup(opt);
+    const struct og_facts *f = g->given.facts;
+    if (!b || !g->topology.disk || f->typed || n < 2 || opt->together == 1 ||
+        !og__sampling_together(how.kind))
+        return none;
+    const size_t capacity = OG_MIN(og__budget_left(b) / 2, most);
+    const struct og_batch_caps caps = og__caps_with_margin(&p->caps, g->given.config, f);
+    const struct og_reader_options reader = og__structure_on_disk(g).reader;
+    const struct og_together_shape shape =
+        og__together_shape(f->ds, &how, og__longest_list(&g->topology));
+    const struct og_together_sizes sizes = {.batches = n,
+                                            .shift = og__together_shift(&shape, &reader, capacity),
+                                            .memory = n * og__together_drawn_bytes(&shape, &caps)};
+    const size_t bytes = og__together_bytes(&shape, &caps, &sizes, 1, &reader) + sizes.memory;
+    return bytes <= capacity ? sizes : none;
+}
+
+/* The next n of training. */
+static int add_next(const struct og_pilot *p, struct og_together *t, const struct og_facts *f,
+                    uint32_t n, struct og_budget *b, struct og_err *err)
+{
+    struct og_seeds seeds;
+    int rc;
+    OG_TRY(og__seeds_open(&seeds, &f->seeds, b, err));
+    for (uint32_t i = p->n; i < p->n + n; i++) {
+        struct og_descriptor d = og__schedule_pass(&f->schedule, OG__TRAIN, i);
+        d.drawn_epoch = FIRST_EPOCH;
+        const struct og_sample_key key = {OG__STREAM_SAMPLE, d.drawn_epoch, d.drawn_batch};
+        og__seeds_take(&seeds, &f->seeds, &d);
+        OG_TRY(og__together_add(t, seeds.node, seeds.n, &key, err));
+    }
+out:
+    og__seeds_close(&seeds);
+    return rc;
+}
+
+/* As many of them as memory allows: with no scratch, what is drawn has to stay there. -ENOMEM where
+ * they are larger than those before had it. */
+static int pilot_together(struct og_pilot *p, const struct og_structure *g,
+                          struct og_sampler *sampler, const struct og_together_sizes *sizes,
+                          struct og_batch_memory *m, struct og_budget *b, struct og_err *err)
+{
+    const struct og_together_options opt = {.sizes = *sizes, .samplers = &sampler, .n_samplers = 1};
+    const struct og_descriptor training = {.split = OG__TRAIN};
+    struct og_together_counts counts;
+    struct og_together *together;
+    int rc;
+    OG_TRY(og__together_open(&together, &g->topology, &opt, b, err));
+    OG_TRY(add_next(p, together, g->given.facts, sizes->batches, b, err));
+    OG_TRY(og__together_sample(together, &counts, err));
+    p->group = counts.wanted;
+    for (uint32_t i = 0; i < sizes->batches; i++) {
+        OG_TRY(og__together_take(together, i, 0, m, &counts.drawn, err));
+        OG_TRY(note_batch(p, g->given.facts, &training, &m->batch, b, err));
+    }
+out:
+    og__together_close(together);
+    return rc;
+}
+
+/* ---- of a run, or so many ---- */
+
+/* Others take as long as those whose time was taken. */
+static void scale(struct og_pilot *p, uint32_t timed)
+{
+    const double by = (double)p->n / OG_MAX(timed, 1u);
+    p->seconds *= by;
+    p->core_seconds *= by;
+    p->reads.io.reads = (uint64_t)((double)p->reads.io.reads * by);
+    p->reads.io.bytes = (uint64_t)((double)p->reads.io.bytes * by);
+}
+
+/* Its training batches from a disk: the time of two is taken, the others share what is read as far
+ * as they fit in memory. */
+static int pilot_of_run(struct og_pilot *p, const struct og_structure *g,
+                        struct og_sampler *sampler, const struct og_pilot_limits *all,
+                        struct og_batch_memory *m, struct og_budget *b, struct og_err *err)
+{
+    struct og_pilot_limits timed = *all;
+    uint32_t together = 0;
+    int rc;
+    timed.batches = g->topology.disk ? OG_MIN(all->batches, 2u) : all->batches;
+    OG_TRY(pilot_training(p, g, sampler, &timed, m, b, err));
+    const uint32_t before = p->n;
+    const struct og_together_sizes sizes = sizes_of(p, g, all->batches - before, b);
+    if (sizes.batches > 0) {
+        rc = pilot_together(p, g, sampler, &sizes, m, b, err);
+        if (rc == -ENOMEM && err) /* those that are left do, one by one */
+            *err = (struct og_err){0};
+        OG_TRY(rc == -ENOMEM ? 0 : rc);
+        together = p->n - before;
+    }
+    OG_TRY(pilot_training(p, g, sampler, all, m, b, err));
+    scale(p, p->n - together);
+    OG_TRY(pilot_evaluation(p, g, sampler, m, b, err));
+out:
+    return rc;
+}
+
+static int sample_pilot(struct og_pilot *p, const struct og_structure *g,
+                        const struct og_pilot_limits *limits, bool of_run, struct og_budget *b,
+                        struct og_err *err)
+{
+    struct og_sampler *sampler = NULL;
+    struct og_batch_memory m;
+    *p = (struct og_pilot){.ptr = calloc((size_t)limits->batches + 1, sizeof(*p->ptr))};
+    if (!p->ptr)
+        return og__fail_errno(err, -ENOMEM, NULL, "pilot");
+    og__batch_init(&m, b);
+    int rc;
+    OG_TRY(og__structure_sampler(g, &sampler, b, err));
+    if (of_run)
+        OG_TRY(pilot_of_run(p, g, sampler, limits, &m, b, err));
+    else
+        OG_TRY(pilot_training(p, g, sampler, limits, &m, b, err));
+out:
+    og__sampler_close(sampler);
+    og__batch_release(&m);
+    if (rc < 0)
+        og__pilot_release(p, b);
+    return rc;
+}
+
+uint64_t og__pilot_epoch(const struct og_structure *g)
+{
+    const struct og_schedule *own = &g->given.facts->schedule;
+    const struct og_schedule whole = og__schedule_whole(own);
+    return og__schedule_batches(og__exchanges(g->given.config) ? &whole : own, OG__TRAIN);
+}
+
+int og__pilot_run(struct og_pilot *p, const struct og_structure *g, struct og_budget *b,
+                  struct og_err *err)
+{
+    const struct og_pilot_limits few = {
+        .epoch = FIRST_EPOCH,
+        .batches = (uint32_t)OG_MIN(og__pilot_epoch(g), (uint64_t)first_batches(g))};
+    return sample_pilot(p, g, &few, true, b, err);
+}
+
+int og__pilot_sample(struct og_pilot *p, const struct og_structure *g,
+                     const struct og_pilot_limits *limits, struct og_budget *b, struct og_err *err)
+{
+    return sample_pilot(p, g, limits, false, b, err);
+}
+
+void og__pilot_release(struct og_pilot *p, struct og_budget *b)
+{
+    og__pilot_unrank(p, b);
+    og__release(b, p->ids, p->bytes, "pilot");
+    og__type_counts_release(&p->by_type);
+    free(p->ptr);
+    *p = (struct og_pilot){0};
+}
+
+/* ---- with others ---- */
+
+int og__pilot_asked(struct og_pilot *out, const struct og_pilot *p, const struct og_share *own,
+                    uint64_t n_nodes, struct og_budget *b, struct og_err *err)
+{
+    struct og_owner owner = {0};
+    const uint32_t rounds = OG_MAX(p->n / own->ranks, 1u); /* whole ones, if there is one */
+    const double share = (double)rounds / OG_MAX(p->n, 1u);
+    int rc;
+    *out = (struct og_pilot){.ptr = calloc((size_t)rounds + 1, sizeof(*out->ptr)),
+                             .bytes = OG_MAX(p->rows, (uint64_t)1) * sizeof(*out->ids),
+                             .caps = p->caps,
+                             .group = p->group};
+    OG_TRY(out->ptr ? 0 : og__fail_errno(err, -ENOMEM, NULL, "pilot"));
+    OG_TRY((out->ids = og__alloc(b, out->bytes, "pilot", err)) ? 0 : -ENOMEM);
+    OG_TRY(og__owner_open(&owner, own->ranks, own->rank, n_nodes, b, err));
+    for (uint32_t r = 0; r < rounds; r++) {
+        const uint32_t first = r * own->ranks;
+        const uint32_t last = OG_MIN(first + own->ranks, p->n);
+        uint32_t *ids = out->ids + out->rows;
+        og__owner_begin(&owner, ids);
+        for (uint32_t i = first; i < last; i++)
+            (void)og__owner_ask(&owner, p->ids + p->ptr[i], (uint32_t)(p->ptr[i + 1] - p->ptr[i]),
+                                NULL);
+        out->rows += owner.n;
+        out->ptr[++out->n] = out->rows;
+    }
+    for (uint64_t i = 0; i < out->rows; i++)
+        out->ids[i] = og__owned_node(own->ranks, own->rank, out->ids[i]);
+    out->seconds = p->seconds;
+    out->core_seconds = p->core_seconds * share;
+    out->reads.io.reads = (uint64_t)((double)p->reads.io.reads * share);
+    out->reads.io.bytes = (uint64_t)((double)p->reads.io.bytes * share);
+out:
+    og__owner_close(&owner);
+    if (rc < 0)
+        og__pilot_release(out, b);
+    return rc;
+}
+
+/* ---- how large batches are ---- */
+
+static uint64_t with_margin(uint64_t seen, uint64_t bound)
+{
+    return OG_MIN(seen + seen * OG__MARGIN_PERCENT / 100 + OG__MARGIN_ROWS, bound);
+}
+
+/* A destination of hop h has at most so many neighbours; -1: any number. Where nodes draw once, it
+ * may have drawn them in a hop before. */
+static int longest_list(const struct og_options *opt, const struct og_facts *f, uint32_t h)
+{
+    int longest = f->typed ? -1 : opt->fanout[h]; /* a list of each relation */
+    for (uint32_t k = 0; opt->draw == OG_DRAW_ONCE && longest >= 0 && k < h; k++)
+        longest = opt->fanout[k] < 0 ? -1 : OG_MAX(longest, opt->fanout[k]);
+    return longest;
+}
+
+/* Of a hop's destinations, from lists with so many edges; walks lead elsewhere too. */
+static uint64_t bound_edges(const struct og_config *config, int64_t n_edges)
+{
+    const enum og_sampler_kind kind = (enum og_sampler_kind)config->opt.sampler;
+    return og__sampling_by_visits(kind) ? UINT32_MAX : (uint64_t)n_edges;
+}
+
+struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
+                                          const struct og_config *config, const struct og_facts *f)
+{
+    struct og_batch_caps caps = {.n_hops = seen->n_hops, .n_relations = seen->n_relations};
+    uint64_t n_nodes = (uint64_t)f->ds->n_nodes;
+    uint64_t n_dst = og__seeds_most(&f->seeds);
+    if (f->seeds.edges) {
+        caps.n_pairs = og__pairs_most(&f->seeds.rule, f->schedule.batch_size, true);
+        caps.n_scores =
+            OG_MAX(caps.n_pairs, og__pairs_most(&f->seeds.rule, f->schedule.batch_size, false));
+    }
+    for (uint32_t h = 0; h < seen->n_hops; h++) {
+        int fanout = longest_list(&config->opt, f, h);
+        uint64_t most_edges = bound_edges(config, f->ds->n_edges);
+        bool bounded = !og__sampling_edges_unknown((enum og_sampler_kind)config->opt.sampler);
+        if (fanout >= 0 && bounded)
+            most_edges = OG_MIN(most_edges, n_dst * (uint64_t)fanout);
+        caps.hop[h].n_dst = n_dst;
+        caps.hop[h].n_edges = with_margin(seen->hop[h].n_edges, most_edges);
+        if (f->typed)
+            caps.hop[h].n_lists = with_margin(seen->hop[h].n_lists, caps.hop[h].n_edges);
+        caps.hop[h].n_drawn = with_margin(seen->hop[h].n_drawn, caps.hop[h].n_edges);
+        n_dst = with_margin(seen->hop[h].n_src, OG_MIN(n_nodes, n_dst + caps.hop[h].n_edges));
+        caps.hop[h].n_src = n_dst;
+        if (seen->hop[h].n_seen > 0)
+            caps.hop[h].n_seen = with_margin(seen->hop[h].n_seen, n_nodes);
+        if (seen->hop[h].n_listed > 0)
+            caps.hop[h].n_listed = with_margin(seen->hop[h].n_listed, (uint64_t)f->ds->n_edges);
+    }
+    return caps;
+}
+
+int og__types_with_margin(struct og_type_counts *out, const struct og_type_counts *seen,
+                          const struct og_config *config, const struct og_facts *f,
+                          struct og_err *err)
+{
+    const struct og_graph_types *g = f->types;
+    int rc = out->nodes ? 0 : og__type_counts_init(out, g, seen->n_hops, err);
+    if (rc < 0)
+        return rc;
+    for (uint32_t h = 0; h <= seen->n_hops; h++) {
+        uint64_t *nodes = out->nodes + (size_t)h * g->n_types;
+        uint64_t *edges = out->edges + (size_t)h * g->n_relations;
+        for (uint32_t t = 0; t < g->n_types; t++)
+            nodes[t] = with_margin(og__nodes_of(seen, h, t), g->type[t].end - og__first_id(g, t));
+        if (h == 0 && !f->seeds.edges) /* nothing but seeds */
+            for (uint32_t t = 0; t < g->n_types; t++)
+                nodes[t] = og__makes_logits(&f->shape, t) ? f->schedule.batch_size : 0;
+        for (uint32_t r = 0; h < seen->n_hops && r < g->n_relations; r++)
+            edges[r] = with_margin(og__edges_of(seen, h, r),
+                                   bound_edges(config, f->typed->relation[r].view.n_edges));
+    }
+    return 0;
+}
+
+/* ---- how distinct nodes grow ---- */
+
+/* Of a quarter, of half, and of all batches of a pilot. */
+static int count_distinct(const struct og_pilot *pilot, uint64_t n_nodes, struct og_budget *budget,
+                          double distinct[3], struct og_err *err)
+{
+    const uint32_t until[3] = {pilot->n / 4, pilot->n / 2, pilot->n};
+    const size_t bytes = og__bits_words(n_nodes) * sizeof(uint64_t);
+    uint64_t *seen = og__alloc(budget, bytes, "pilot", err);
+    if (!seen)
+        return -ENOMEM;
+    uint64_t found = 0;
+    uint64_t i = 0;
+    for (int part = 0; part < 3; part++) {
+        for (; until[part] > 0 && i < pilot->ptr[until[part]]; i++) {
+            found += !og__bits_has(seen, pilot->ids[i]);
+            og__bits_add(seen, pilot->ids[i]);
+        }
+        distinct[part] = (double)found;
+    }
+    og__release(budget, seen, bytes, "pilot");
+    return 0;
+}
+
+int og__pilot_growth(struct og_pilot *p, uint64_t n_nodes, struct og_budget *b, struct og_err *err)
+{
+    double distinct[3];
+    int rc = count_distinct(p, n_nodes, b, distinct, err);
+    if (rc < 0)
+        return rc;
+    const double before = distinct[0] > 0 ? log2(distinct[1] / distinct[0]) : 1;
+    const double power = distinct[1] > 0 ? OG_MIN(log2(distinct[2] / distinct[1]), 1.0) : 1;
+    const double slowing = before > 0 && p->n >= 4 ? OG_MIN(power / before, 1.0) : 1;
+    p->growth = (struct og_growth){distinct[2], power, slowing};
+    return 0;
+}
+
+/* ---- what a cache would miss ---- */
+
+static void order_by_place(uint64_t n_nodes, uint32_t *hotness)
+{
+    enum { MOST = 1 << 14 }; /* hotter ones are equal */
+    uint32_t place[MOST + 1] = {0};
+    for (uint64_t v = 0; v < n_nodes; v++)
+        place[OG_MIN(hotness[v], (uint32_t)MOST)]++;
+    uint32_t hotter = 0;
+    for (int score = MOST; score >= 0; score--) {
+        const uint32_t equal = place[score];
+        place[score] = hotter;
+        hotter += equal;
+    }
+    for (uint64_t v = 0; v < n_nodes; v++)
+        hotness[v] = (uint32_t)(n_nodes - 1) - place[OG_MIN(hotness[v], (uint32_t)MOST)]++;
+}
+
+int og__pilot_rank(struct og_pilot *p, uint64_t n_nodes, uint32_t *hotness, struct og_budget *b,
+                   struct og_err *err)
+{
+    order_by_place(n_nodes, hotness);
+    p->place = og__alloc(b, p->rows * sizeof(*p->place), "pilot", err);
+    for (uint64_t i = 0; p->place && i < p->rows; i++)
+        p->place[i] = hotness[p->ids[i]];
+    return p->place ? 0 : -ENOMEM;
+}
+
+void og__pilot_unrank(struct og_pilot *p, struct og_budget *b)
+{
+    og__release(b, p->place, p->rows * sizeof(*p->place), "pilot");
+    p->place = NULL;
+}
+
+/* Is a row of the pilot kept by a cache of n_slots rows? */
+struct kept {
+    struct og_placement placement;
+    const uint32_t *ids;
+    const uint32_t *place; /* NULL: by the placement */
+    uint64_t first_kept;
+};
+
+static int find_kept(struct kept *k, const struct og_pilot_cache *c, uint64_t n_slots,
+                     struct og_err *err)
+{
+    const struct og_pilot *pilot = c->pilot;
+    *k =
+        (struct kept){.ids = pilot->ids, .place = pilot->place, .first_kept = c->n_nodes - n_slots};
+    return k->place ? 0
+                    : og__placement_build(&k->placement, c->hotness, c->n_nodes, n_slots, c->budget,
+                                          err);
+}
+
+static inline bool is_kept(const struct kept *k, uint64_t row)
+{
+    return k->place ? k->place[row] >= k->first_kept
+                    : og__placement_has(&k->placement, k->ids[row]);
+}
+
+static uint64_t worst_missed(const struct og_pilot_cache *c, const struct kept *kept)
+{
+    const struct og_pilot *pilot = c->pilot;
+    uint64_t worst = 0;
+    uint64_t i = pilot->ptr[c->from];
+    for (uint32_t b = c->from; b < pilot->n; b++) {
+        uint64_t misses = 0;
+        for (; i < pilot->ptr[b + 1]; i++)
+            misses += !is_kept(kept, i);
+        worst = OG_MAX(worst, misses);
+    }
+    return worst;
+}
+
+static int worst_of(const void *arg, uint64_t n_slots, uint64_t *rows, struct og_err *err)
+{
+    const struct og_pilot_cache *c = arg;
+    struct kept kept;
+    *rows = c->most;
+    if (og__policy_fills_beside(c->policy)) { /* what the cache has no room for */
+        *rows -= OG_MIN(*rows, n_slots);
+        return 0;
+    }
+    if (!c->hotness && !og__policy_is_static(c->policy))
+        return 0;
+    int rc = find_kept(&kept, c, n_slots, err);
+    if (rc < 0)
+        return rc;
+    *rows = with_margin(worst_missed(c, &kept), OG_MIN(c->most, c->n_nodes - n_slots));
+    if (!kept.place)
+        og__placement_release(&kept.placement);
+    return 0;
+}
+
+struct og_misses og__pilot_misses(const struct og_pilot_cache *cache)
+{
+    return (struct og_misses){worst_of, cache};
+}

@@ -1,0 +1,41 @@
+/* What a session will read, told before it is read: one epoch's rows, hits, misses, reads, bytes;
+ * of a typed graph also by types (typed_told.h).
+ *
+ *   a cache that stays as it is    from the pilot's batches, in proportion
+ *   one that changes               from the plans of the first superbatch, exact for its batches */
+#ifndef OG_PREDICT_H
+#define OG_PREDICT_H
+
+#include "choose/pilot.h"
+#include "flow/data_path.h"
+
+/* f->read_rule: how the engine that will read the features merges; asked of one. */
+OG_MUST_CHECK int og__learn_rule(struct og_facts *f, const struct og_config *config,
+                                 struct og_budget *b, struct og_err *err);
+
+/* d->predicted, where a pilot's batches tell it. The policy is there. */
+OG_MUST_CHECK int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot,
+                                    struct og_err *err);
+
+/* The same, of rows that were counted already: those of all the pilot's batches; tiers: NULL
+ * without a device's cache. */
+OG_MUST_CHECK int og__predict_from(struct og_data_path *d, const struct og_pilot *pilot,
+                                   const struct og_plan_cost *rows,
+                                   const struct og_tiers_cost *tiers, struct og_err *err);
+
+/* Training batches of a superbatch, one after another, and their sum as an epoch's. */
+struct og_prediction {
+    struct og_predicted sum;
+    uint64_t batches;
+};
+/* The plan's misses are numbered; `from` is what sampling the batch read. */
+void og__predict_batch(struct og_prediction *p, const struct og_data_path *d,
+                       const struct og_plan *plan, const struct og_sample_reads *from);
+/* And with a device's cache; batch: its number in the epoch. */
+void og__predict_tiers(struct og_prediction *p, const struct og_data_path *d,
+                       const struct og_tiers_plan *plan, uint32_t batch,
+                       const struct og_sample_reads *from);
+/* d->predicted by these. */
+void og__predict_epoch(const struct og_prediction *p, const struct og_data_path *d);
+
+#endif

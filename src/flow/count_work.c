@@ -1,0 +1,58 @@
+#include "flow/count_work.h"
+
+/* Of the batch itself. */
+static uint64_t bytes_of(const struct og_work *w)
+{
+    return w->read.bytes + w->sampled_from.io.bytes + w->trace_read.bytes;
+}
+
+/* What working ahead took is told with the batch that waited for it, whatever that is for. */
+void og__count_ahead(struct og_epoch_counters *c, const struct og_ahead_counts *ahead)
+{
+    c->plan_seconds += ahead->plan_seconds;
+    c->gather_seconds += ahead->gather_seconds;
+    c->prefill += ahead->prefill;
+    c->prepare_reads += ahead->read.reads;
+    c->prepare_bytes_read += ahead->read.bytes;
+    c->bytes_written += ahead->bytes_written;
+}
+
+void og__count_tiers(struct og_tier_counters *c, const struct og_work *w)
+{
+    c->device_hits += w->tiers.device_hits;
+    c->host_hits += w->tiers.host_hits;
+    c->victim_hits += w->tiers.victim_hits;
+    c->victim_pushed += w->tiers.n_pushed;
+    c->victim_dropped += w->tiers.n_dropped;
+    c->demoted += w->tiers.n_moves - w->tiers.n_pushed;
+    c->link_bytes += w->link_bytes;
+    c->link_bytes_back += w->link_bytes_back;
+    c->peer_hits += w->peer_hits;
+    c->peer_bytes += w->peer_bytes;
+}
+
+void og__count_work(struct og_epoch_counters *c, const struct og_work *w)
+{
+    c->sample_seconds += w->sample_seconds;
+    c->plan_seconds += w->plan_seconds;
+    c->gather_seconds += w->gather_seconds;
+    c->stall_seconds += w->stall_seconds;
+    c->rows += w->plan.n;
+    c->misses += w->plan.n_misses;
+    c->hits += w->plan.n - w->plan.n_misses;
+    c->reads += w->read.reads + w->sampled_from.io.reads + w->trace_read.reads;
+    c->bytes_read += bytes_of(w);
+    c->feature_bytes_read += w->read.bytes;
+    c->topology_bytes_read += w->sampled_from.io.bytes;
+    c->topology_passes += w->sampled_from.passes;
+    c->trace_bytes_read += w->trace_read.bytes;
+    c->lists_cached += w->sampled_from.lists_cached;
+    c->lists_read += w->sampled_from.lists_read;
+    og__count_ahead(c, &w->ahead);
+}
+
+void og__count_evaluated(struct og_epoch_counters *c, const struct og_work *w)
+{
+    c->eval_bytes_read += bytes_of(w);
+    og__count_ahead(c, &w->ahead);
+}

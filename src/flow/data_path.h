@@ -1,0 +1,113 @@
+/* data path: what brings batches to whoever trains on them, or looks at them.
+ *
+ *   samplers ──> works ──> policy, planner ──> gather       one after another (pipeline.h), or
+ *                  └─────> stores ──────────────┘           a superbatch ahead (ahead/)
+ *
+ * Without features there is neither policy nor gather, and batches are ids and blocks. */
+#ifndef OG_DATA_PATH_H
+#define OG_DATA_PATH_H
+
+#include "budget/device_plan.h"
+#include "budget/memory_plan.h"
+#include "flow/device_rows.h"
+#include "flow/device_sampling.h"
+#include "flow/packs.h"
+#include "flow/source.h"
+#include "flow/structure.h"
+
+/* What is prepared ahead, and where it lies. */
+struct og_stores {
+    struct og_places scratch; /* for what does not stay in memory; its own */
+    /* of a superbatch, once a run began */
+    struct og_superbatch *superbatch;
+    struct og_spill *codes;      /* its plans */
+    struct og_scratch *pack_dir; /* with --layout packed: what its batches miss, */
+    struct og_pack **pack;       /* [n_packs] of each width of rows, or none */
+    uint32_t n_packs;
+    struct og_packs *packs; /* made beforehand; NULL = none that serve */
+};
+
+/* What is sampled ahead goes to these places, which are copied. What a killed process left there
+ * goes. */
+OG_MUST_CHECK int og__stores_name(struct og_stores *s, struct og_places places, struct og_err *err);
+/* Its places, or the working directory where there are none. */
+static inline struct og_places og__scratch_or_here(const struct og_stores *s)
+{
+    static const char *const here[] = {"."};
+    return s->scratch.n > 0 ? s->scratch : (struct og_places){1, here};
+}
+/* Room for packs of so many widths, none of which is open; close those that are. */
+OG_MUST_CHECK int og__stores_hold_packs(struct og_stores *s, uint32_t n, struct og_err *err);
+void og__stores_drop_packs(struct og_stores *s);
+void og__stores_close(struct og_stores *s);
+
+/* Devices that a model trains on, and with what. */
+struct og_rows_to {
+    const struct og_nn_ops *ops;
+    struct og_nn_backend *backend;
+    struct og_devices devices;
+};
+
+/* What an epoch reads, as far as it is known beforehand. */
+struct og_predicted {
+    bool known; /* before the first superbatch a policy may not tell */
+    bool bound; /* of the structure it is the most that there can be, until a group was sampled */
+    struct og_plan_cost plan;
+    struct og_tiers_cost tiers; /* with a device's cache */
+    uint64_t topology_reads, topology_bytes, topology_passes;
+    struct og_io_counts trace; /* samples, and what was spilled */
+};
+
+struct og_data_path {
+    /* not its own: what was decided, and where batches come from */
+    const struct og_config *config;
+    const struct og_facts *facts;
+    const struct og_way *way;
+    const struct og_memory_plan *memory;
+    struct og_budget *budget;
+    struct og_structure *structure;
+    const struct og_offline *offline; /* samples made beforehand; NULL = none */
+    struct og_predicted *predicted;   /* set once the first superbatch is planned */
+    struct og_typed_told *told;       /* the same by types (typed_told.h); NULL: there are none */
+    struct og_timeline *timeline;     /* NULL = none */
+    const struct og_shift *shift;     /* of who samples; NULL: they do nothing else */
+    struct og_rows_to to;             /* where rows go, to a device's cache; else not looked at */
+    /* its own */
+    struct og_sampler **samplers;       /* og__samplers(way) of them */
+    struct og_device_sampling sampling; /* who draws their hops, where that is a device */
+    struct og_work *works;              /* og__works(way) */
+    struct og_policy *policy;           /* NULL: */
+    struct og_tiers *tiers;             /* a device's cache, and the host's */
+    struct og_planner planner;
+    struct og_gather *gather;             /* NULL: no features, or of several widths: */
+    struct og_typed_gather *typed_gather; /* NULL: neither, or */
+    struct og_device_rows *device_rows;   /* those come to a device */
+    struct og_row_source rows;            /* of whichever it is */
+    struct og_stores stores;
+    struct og_exchange *exchange; /* with whom rows come from other ranks; NULL: they do not */
+};
+
+/* Samplers and works; with OG__WANT_FEATURES in `want` also the cache, which is filled now unless
+ * that waits for a superbatch, by the policy that is there already. *prefill: rows of it. */
+OG_MUST_CHECK int og__data_path_open(struct og_data_path *d, unsigned want, uint64_t *prefill,
+                                     struct og_err *err);
+/* What the tiers want in their slots now, with a device's cache; *prefill is added to. No batch is
+ * in flight. */
+OG_MUST_CHECK int og__data_path_fill_tiers(struct og_data_path *d, uint64_t *prefill,
+                                           struct og_io_counts *counted, struct og_err *err);
+/* Misses come from the packs, one for each width of rows, as far as they go; NULL: from the feature
+ * files. */
+void og__data_path_from_packs(struct og_data_path *d, struct og_pack *const *packs);
+/* As og__gather_put, _yield, _reclaim, which takes back as many as so many bytes have room for, and
+ * _yielded, of rows of one width or of several. */
+void og__data_path_put(const struct og_data_path *d, uint32_t node, uint32_t slot, const char *row);
+OG_MUST_CHECK int og__data_path_yield(const struct og_data_path *d, uint32_t n, struct og_err *err);
+OG_MUST_CHECK int og__data_path_reclaim(const struct og_data_path *d, size_t bytes,
+                                        struct og_err *err);
+uint32_t og__data_path_yielded(const struct og_data_path *d);
+/* As what others have the cache of a rank that shows it. */
+uint64_t og__cache_key(uint32_t rank);
+const char *og__data_path_engine(const struct og_data_path *d); /* that reads features */
+void og__data_path_close(struct og_data_path *d);
+
+#endif

@@ -1,0 +1,502 @@
+#include "flow/count_work.h"
+#include "flow/exchange_parts.h"
+
+#include "report/json.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "exchange";
+
+static struct og_turn *turn_of(struct og_exchange *x, uint64_t round)
+{
+    return &x->turn[round % OG__TURNS];
+}
+
+/* ---- in step with others ---- */
+
+int og__exchange_agree(struct og_exchange *x, int rc, struct og_err *err)
+{
+    const double start = og__now();
+    rc = x->with.agree(x->with.arg, rc, err);
+    x->waited += og__now() - start;
+    return rc;
+}
+
+int og__exchange_swap(struct og_exchange *x, const struct og_message *send,
+                      const struct og_message *receive, struct og_err *err)
+{
+    const double start = og__now();
+    int rc = og__comm_exchange(x->with.comm, send, receive, err);
+    x->waited += og__now() - start;
+    return rc;
+}
+
+int og__exchange_await(struct og_exchange *x, struct og_err *err)
+{
+    const double start = og__now();
+    int rc = og__comm_end(x->with.comm, err);
+    x->waited += og__now() - start;
+    return rc;
+}
+
+/* ---- memory ---- */
+
+int og__exchange_room(struct og_exchange *x, struct og_room *r, size_t bytes, struct og_err *err)
+{
+    struct og_budget *b = x->path->budget;
+    if (bytes <= r->bytes)
+        return 0;
+    og__release(b, r->at, r->bytes, part);
+    *r = (struct og_room){og__alloc(b, bytes, part, err), bytes};
+    if (r->at)
+        return 0;
+    r->bytes = 0;
+    return -ENOMEM;
+}
+
+static void give_room(struct og_exchange *x, struct og_room *r)
+{
+    og__release(x->path->budget, r->at, r->bytes, part);
+    *r = (struct og_room){0};
+}
+
+/* ---- opening and closing ---- */
+
+/* For the largest batch, and as many rows as the pilot's ask for; they grow where that is too few.
+ */
+static int open_rooms(struct og_exchange *x, struct og_err *err)
+{
+    const struct og_facts *f = x->path->facts;
+    const bool numbers = x->in_place.area.of; /* in the place of rows */
+    const size_t rows = og__input_rows(f);
+    const size_t list = rows * sizeof(uint32_t);
+    int rc = 0;
+    for (int i = 0; i < OG__TURNS; i++)
+        OG_TRY(og__exchange_room(x, &x->turn[i].place, list, err));
+    for (int i = 0; i < OG__RECEIVED; i++)
+        OG_TRY(og__exchange_room(x, &x->received[i], numbers ? list : og__input_bytes(f), err));
+    const size_t sent = (size_t)og__sent_rows(f, x->ranks) * sizeof(uint32_t);
+    OG_TRY(og__exchange_room(x, &x->sent, numbers ? sent : og__sent_bytes(f, x->ranks), err));
+    OG_TRY(og__exchange_room(x, &x->spoken, list, err));
+    OG_TRY(og__exchange_room(x, &x->heard, sent, err));
+out:
+    return rc;
+}
+
+int og__exchange_open(struct og_data_path *path, const struct og_exchange_with *with,
+                      struct og_err *err)
+{
+    struct og_exchange *x = calloc(1, sizeof(*x));
+    if (!x)
+        return og__fail_errno(err, -ENOMEM, NULL, "exchange");
+    x->path = path;
+    x->with = *with;
+    x->rank = (uint32_t)with->comm->rank;
+    x->ranks = (uint32_t)with->comm->n;
+    x->whole = og__schedule_whole(&path->facts->schedule);
+    og__plan_init(&x->served.plan, path->budget);
+    x->served.planned.budget = x->listed.budget = path->budget;
+    int rc;
+    OG_TRY(og__kinds_open(x, err));
+    OG_TRY(og__demand_open(&x->demand, x->ranks, x->rank, x->kinds.end, x->kinds.n, path->budget,
+                           err));
+    OG_TRY(og__place_open(x, err));
+    OG_TRY(open_rooms(x, err));
+    path->exchange = x;
+    return 0;
+out:
+    og__exchange_close(x);
+    return rc;
+}
+
+/* Reads that nobody waits for must end before their memory does. */
+static void stop_reading(struct og_exchange *x)
+{
+    if (x->reading)
+        x->path->rows.give_up(x->path->rows.self, &x->served);
+    x->reading = false;
+}
+
+void og__exchange_close(struct og_exchange *x)
+{
+    if (!x)
+        return;
+    stop_reading(x);
+    (void)!og__exchange_await(x,
+                              NULL); /* they come, or their streams end, before their memory does */
+    for (int i = 0; i < OG__TURNS; i++)
+        give_room(x, &x->turn[i].place);
+    for (int i = 0; i < OG__RECEIVED; i++)
+        give_room(x, &x->received[i]);
+    og__place_close(x);
+    give_room(x, &x->sent);
+    give_room(x, &x->spoken);
+    give_room(x, &x->heard);
+    give_room(x, &x->codes_at);
+    give_room(x, &x->asks);
+    og__plan_release(&x->served.plan);
+    og__demand_close(&x->demand);
+    og__kinds_close(x);
+    free(x);
+}
+
+void og__exchange_start(struct og_exchange *x, enum og__split pass, uint64_t item)
+{
+    stop_reading(x);
+    x->pass = pass;
+    x->item = item;
+    x->known = false;
+    x->limit = x->end =
+        pass == OG__SPLITS ? og__schedule_items(&x->whole) : og__schedule_batches(&x->whole, pass);
+    x->reached = x->here = x->begun = x->told = 0;
+}
+
+struct og_upcoming *og__exchange_upcoming(struct og_exchange *x)
+{
+    return &x->upcoming;
+}
+
+/* ---- what this rank asks for ---- */
+
+struct og_round_of og__exchange_round(const struct og_exchange *x, uint64_t item)
+{
+    const struct og_items items = {&x->whole, x->pass, 0, x->end};
+    const struct og_descriptor d = og__item_at(&items, item);
+    const uint64_t after = og__round_end(&items, x->ranks, item);
+    const uint32_t first = d.batch % x->ranks;
+    return (struct og_round_of){.after = after,
+                                .has = x->rank >= first && x->rank < first + (after - item),
+                                .trains = d.split == OG__TRAIN};
+}
+
+static uint32_t asks_of(const struct og_turn *t, uint32_t owner)
+{
+    return t->by.first[owner + 1] - t->by.first[owner];
+}
+
+/* Rows have a place of 32 bits each in what is received. */
+static int check_places(const struct og_exchange *x, const struct og_turn *t, struct og_err *err)
+{
+    return t->by.begins[x->ranks] <= UINT32_MAX
+               ? 0
+               : og__fail(err, -EOVERFLOW, "give a smaller --batch or --fanout",
+                          "--exchange: a mini-batch has too many bytes of rows");
+}
+
+/* The round that is begun next: its batch, and whose rows that has. */
+static int look_ahead(struct og_exchange *x, struct og_err *err)
+{
+    struct og_turn *t = turn_of(x, x->begun);
+    const struct og_round_of round = og__exchange_round(x, x->item);
+    int rc = 0;
+    *t = (struct og_turn){.place = t->place, .trains = round.trains};
+    if (round.has) {
+        OG_TRY(og__upcoming_next(&x->upcoming, &t->work));
+        t->ids = t->work->sampled.batch.ids;
+        t->n = t->work->sampled.batch.n_ids;
+        OG_TRY(og__kinds_list(x, &t->work->planned, &t->ids, &t->n, err));
+    }
+    x->item = round.after;
+    OG_TRY(og__exchange_room(x, &t->place, t->n * sizeof(uint32_t), err));
+    OG_TRY(og__exchange_room(x, &x->spoken, t->n * sizeof(uint32_t), err));
+    og__exchange_sort(x, t->ids, t->n, &t->by, t->place.at);
+    OG_TRY(check_places(x, t, err));
+out:
+    return rc;
+}
+
+/* ---- telling one another what is wanted ---- */
+
+/* counts[i]: rows that rank i asks for. */
+static int tell_counts(struct og_exchange *x, uint32_t *counts, struct og_err *err)
+{
+    struct og_message send[OG__MOST_RANKS];
+    struct og_message receive[OG__MOST_RANKS];
+    uint32_t asks[OG__MOST_RANKS];
+    const struct og_turn *t = turn_of(x, x->begun);
+    for (uint32_t i = 0; i < x->ranks; i++) {
+        asks[i] = asks_of(t, i);
+        send[i] = (struct og_message){&asks[i], sizeof(asks[i])};
+        receive[i] = (struct og_message){&counts[i], sizeof(counts[i])};
+    }
+    counts[x->rank] = asks[x->rank];
+    return og__exchange_swap(x, send, receive, err);
+}
+
+static int room_for_lists(struct og_exchange *x, const uint32_t *counts, struct og_err *err)
+{
+    uint64_t rows = 0;
+    int rc;
+    for (uint32_t i = 0; i < x->ranks; i++)
+        rows += counts[i];
+    OG_TRY(og__exchange_room(x, &x->heard, (rows - counts[x->rank]) * sizeof(uint32_t), err));
+    og__demand_clear(&x->demand);
+    OG_TRY(og__demand_reserve(&x->demand, 1, rows, err));
+out:
+    return rc;
+}
+
+static int check_list(const struct og_exchange *x, uint32_t from, const uint32_t *nodes, uint32_t n,
+                      struct og_err *err)
+{
+    return og__kinds_fit(x, nodes, n)
+               ? 0
+               : og__fail(err, -EPROTO, "start all workers from the same version",
+                          "worker %u asks for rows that worker %u does not own", from, x->rank);
+}
+
+int og__exchange_lists(struct og_exchange *x, const uint32_t *first, const uint32_t *counts,
+                       struct og_err *err)
+{
+    struct og_message send[OG__MOST_RANKS];
+    struct og_message receive[OG__MOST_RANKS];
+    const uint32_t *nodes[OG__MOST_RANKS];
+    uint32_t *spoken = x->spoken.at;
+    uint32_t *heard = x->heard.at;
+    for (uint32_t i = 0; i < x->ranks; i++) {
+        send[i] =
+            (struct og_message){spoken + first[i], (first[i + 1] - first[i]) * sizeof(*spoken)};
+        receive[i] = (struct og_message){heard, counts[i] * sizeof(*heard)};
+        nodes[i] = i == x->rank ? spoken + first[i] : heard;
+        heard += i == x->rank ? 0 : counts[i];
+    }
+    int rc;
+    OG_TRY(og__exchange_swap(x, send, receive, err));
+    for (uint32_t i = 0; i < x->ranks; i++)
+        OG_TRY(check_list(x, i, nodes[i], counts[i], err));
+    og__demand_add(&x->demand, nodes, counts);
+out:
+    return rc;
+}
+
+/* ---- as an owner: planned, read, sent ---- */
+
+/* What is asked for in the round whose reading was begun last. */
+static struct og_demanded asked_last(const struct og_exchange *x)
+{
+    return og__demand_of(&x->demand, x->known ? x->planned - 1 : 0);
+}
+
+/* A plan that was made with the superbatch's. */
+static int read_plan(struct og_exchange *x, const struct og_demanded *asked,
+                     struct og_io_counts *read, struct og_err *err)
+{
+    const struct og_data_path *d = x->path;
+    const uint64_t *at = x->codes_at.at;
+    const uint32_t n_slots = d->memory->n_slots;
+    struct og_plan *plan = &x->served.plan;
+    uint64_t bytes = 0;
+    int rc;
+    OG_TRY(og__plan_reserve(plan, asked->n, OG_MIN(asked->n, n_slots), err));
+    OG_TRY(og__spill_read(d->stores.codes, at[x->planned - 1], plan->place,
+                          asked->n * sizeof(*plan->place), &bytes, err));
+    read->reads += bytes > 0;
+    read->bytes += bytes;
+    OG_TRY(
+        og__plan_decode(&x->path->planner, plan->place, asked->ids, asked->n, n_slots, plan, err));
+out:
+    return rc;
+}
+
+/* All that such a plan finds in the cache is there. */
+static int await_filling(struct og_exchange *x, struct og_turn *t, struct og_err *err)
+{
+    struct og_filled filled = {0};
+    const int rc = og__filling_await(x->filling, x->planned - 1, &filled, err);
+    t->filled = filled.read;
+    t->fill_seconds = filled.seconds;
+    return rc;
+}
+
+static int begin_reading(struct og_exchange *x, struct og_err *err)
+{
+    const struct og_data_path *d = x->path;
+    struct og_turn *t = turn_of(x, x->begun);
+    struct og_plan *plan = &x->served.plan;
+    x->planned++;
+    const struct og_demanded asked = asked_last(x);
+    double start = og__now();
+    int rc;
+    OG_TRY(x->known ? read_plan(x, &asked, &t->plan_read, err)
+                    : og__policy_plan(d->policy, &x->path->planner, asked.ids, asked.n, plan, err));
+    t->plan_seconds = og__now() - start;
+    OG_TRY(x->known ? await_filling(x, t, err) : 0);
+    start = og__now(); /* who fills counts its own time */
+    og__rows_of_own(d->config, plan->misses, plan->n_misses);
+    OG_TRY(og__kinds_serve(x, &asked, err));
+    t->asked = asked.n_at;
+    t->sent = asked.n_at - asked.counts[x->rank];
+    t->misses = plan->n_misses;
+    x->served.number = x->planned - 1;
+    OG_TRY(d->rows.begin(d->rows.self, &x->served, err));
+    x->reading = true;
+    x->begun++;
+    t->gather_seconds += og__now() - start;
+out:
+    return rc;
+}
+
+/* What was read for the round is there, and there is room for it where it goes: `sends` bytes to
+ * others. */
+static int finish_reading(struct og_exchange *x, uint64_t round, size_t sends, struct og_err *err)
+{
+    struct og_turn *t = turn_of(x, round);
+    struct og_room *received = &x->received[round % OG__RECEIVED];
+    const struct og_row_source *rows = &x->path->rows;
+    const double start = og__now();
+    int rc;
+    x->reading = false; /* it ends, whatever comes */
+    OG_TRY(rows->finish(rows->self, &x->served, err));
+    t->read = x->served.read;
+    OG_TRY(og__exchange_room(x, &x->sent, sends, err));
+    OG_TRY(og__exchange_room(x, received, t->by.begins[x->ranks] * x->kinds.unit, err));
+    OG_TRY(og__place_room(x, round, og__place_copied(x), err));
+out:
+    t->gather_seconds += og__now() - start;
+    return rc;
+}
+
+/* What was read for the round lies as it is sent. Where ranks read rows in place all of them have
+ * begun the round before, and so left the one before that. */
+static void pack_rows(struct og_exchange *x, uint64_t round)
+{
+    struct og_turn *t = turn_of(x, round);
+    const struct og_row_source *rows = &x->path->rows;
+    const struct og_demanded asked = asked_last(x);
+    char *own =
+        (char *)x->received[round % OG__RECEIVED].at + t->by.begins[x->rank] * x->kinds.unit;
+    const double start = og__now();
+    if (x->in_place.area.of)
+        og__place_rows(x, round, &asked, (uint32_t *)(void *)own, x->sent.at);
+    else
+        og__kinds_copy(x, &asked, own, x->sent.at);
+    rows->end(rows->self, &x->served);
+    og__filling_done(x->filling, x->planned);
+    t->gather_seconds += og__now() - start;
+}
+
+/* Begins it: what is read next, and the batch that has its rows, need not wait for that. sends:
+ * bytes to each. */
+static int send_rows(struct og_exchange *x, uint64_t round, const size_t *sends, struct og_err *err)
+{
+    struct og_message send[OG__MOST_RANKS];
+    struct og_message receive[OG__MOST_RANKS];
+    const struct og_turn *t = turn_of(x, round);
+    const uint64_t *begins = t->by.begins;
+    const size_t unit = x->kinds.unit;
+    char *from = x->sent.at;
+    char *to = x->received[round % OG__RECEIVED].at;
+    for (uint32_t i = 0; i < x->ranks; i++) {
+        send[i] = (struct og_message){from, sends[i]};
+        receive[i] = (struct og_message){to + begins[i] * unit, (begins[i + 1] - begins[i]) * unit};
+        from += i == x->rank ? 0 : sends[i];
+    }
+    return og__comm_begin(x->with.comm, send, receive, err);
+}
+
+/* ---- a step: rows of one round are sent for, and the next one is begun ---- */
+
+/* What all ask for in the round that is begun, and before that whether all go on. counts: by rank.
+ */
+static int hear_counts(struct og_exchange *x, uint32_t *counts, struct og_err *err)
+{
+    int rc = og__exchange_agree(x, 0, err);
+    return rc < 0 ? rc : tell_counts(x, counts, err);
+}
+
+/* All that may fail in one rank alone before messages of a length that others know. sends: bytes
+ * of rows that go to each. */
+static int prepare(struct og_exchange *x, bool hears, bool brings, const uint32_t *counts,
+                   size_t *sends, struct og_err *err)
+{
+    int rc = 0;
+    if (brings) {
+        const struct og_demanded asked = asked_last(x);
+        OG_TRY(finish_reading(x, x->here, og__kinds_sizes(x, &asked, sends), err));
+    }
+    if (brings && hears) /* all have met; what was asked for gives way to what is */
+        pack_rows(x, x->here);
+    if (hears)
+        OG_TRY(room_for_lists(x, counts, err));
+out:
+    return rc;
+}
+
+static int step(struct og_exchange *x, bool begins, bool brings, struct og_err *err)
+{
+    uint32_t counts[OG__MOST_RANKS] = {0}; /* rows asked for in the round that is begun */
+    size_t sends[OG__MOST_RANKS] = {0};
+    const bool hears = begins && !x->known;
+    int rc;
+    OG_TRY(og__exchange_await(x, err)); /* of the round before: they lie where these are packed */
+    if (begins)
+        OG_TRY(look_ahead(x, err));
+    if (hears)
+        OG_TRY(hear_counts(x, counts, err));
+    rc = prepare(x, hears, brings, counts, sends, err);
+    OG_TRY(og__exchange_agree(x, rc, err));
+    if (hears)
+        OG_TRY(og__exchange_lists(x, turn_of(x, x->begun)->by.first, counts, err));
+    if (brings && !hears)
+        pack_rows(x, x->here);
+    if (brings) {
+        OG_TRY(send_rows(x, x->here, sends, err));
+        if (turn_of(x, x->here)->work)
+            turn_of(x, x->here)->work->rows = og__kinds_show(x, x->here);
+        x->here++;
+    }
+    if (begins)
+        OG_TRY(begin_reading(x, err));
+out:
+    return rc;
+}
+
+int og__exchange_reach(struct og_exchange *x, struct og_err *err)
+{
+    int rc = 0;
+    x->reached++; /* what lists of a superbatch took before it is in x->waited */
+    for (;;) {
+        const bool begins = x->item < x->limit && x->begun < x->reached + OG__TURNS - 1;
+        const bool brings = x->here < x->begun && x->here < x->reached + OG__RECEIVED - 1;
+        if (!begins && !brings)
+            break;
+        OG_TRY(step(x, begins, brings, err));
+    }
+    if (x->here <= x->reached) /* those sent for last are this round's */
+        OG_TRY(og__exchange_await(x, err));
+    OG_TRY(og__place_check(x, x->reached - 1, err));
+out:
+    turn_of(x, x->reached - 1)->exchange_seconds = x->waited;
+    x->reached_turn[(x->reached - 1) % OG__MOST_REACHED] = *turn_of(x, x->reached - 1);
+    x->waited = 0;
+    return rc;
+}
+
+uint64_t og__exchange_count(struct og_exchange *x, struct og_epoch_counters *c)
+{
+    assert(x->told < x->reached && x->reached - x->told <= OG__MOST_REACHED);
+    const struct og_turn *t = &x->reached_turn[x->told++ % OG__MOST_REACHED];
+    const uint64_t bytes = t->read.bytes + t->plan_read.bytes;
+    c->plan_seconds += t->plan_seconds;
+    c->gather_seconds += t->gather_seconds + t->fill_seconds;
+    c->exchange_seconds += t->exchange_seconds;
+    c->prepare_reads += t->filled.reads;
+    c->prepare_bytes_read += t->filled.bytes;
+    og__count_ahead(c, &x->prepared);
+    x->prepared = (struct og_ahead_counts){0};
+    if (!t->trains) {
+        c->eval_bytes_read += bytes;
+        return 0;
+    }
+    c->rows += t->asked;
+    c->misses += t->misses;
+    c->hits += t->asked - t->misses;
+    c->reads += t->read.reads + t->plan_read.reads;
+    c->bytes_read += bytes;
+    c->feature_bytes_read += t->read.bytes;
+    c->trace_bytes_read += t->plan_read.bytes;
+    c->rows_exchanged += t->by.first[x->ranks] - asks_of(t, x->rank);
+    return t->sent;
+}

@@ -1,0 +1,189 @@
+/* What the files of the exchange share.
+ *
+ *   exchange.c        rounds, one after another
+ *   exchange_rows.c   of which widths rows are, and how a message of them lies
+ *   exchange_place.c  rows that ranks of one machine read where their owner has put them
+ *   exchange_ahead.c  what is asked for in all rounds of a superbatch, told at once */
+#ifndef OG_EXCHANGE_PARTS_H
+#define OG_EXCHANGE_PARTS_H
+
+#include "base/common.h"
+#include "flow/exchange.h"
+#include "flow/source.h"
+#include "options/trainer_count.h"
+#include "plan/demand.h"
+
+/* Rounds under way: trained, here, being read. */
+enum { OG__TURNS = 3, OG__RECEIVED = 2 };
+/* Those that were reached and are not counted: trainers have them, or the model. */
+enum { OG__MOST_REACHED = OG__MOST_TRAINERS + 1 };
+
+/* Memory that grows with the largest batch. */
+struct og_room {
+    void *at;
+    size_t bytes;
+};
+
+/* Rows of a range of nodes: of all, or of those of a type. */
+struct og_rows_kind {
+    uint32_t own_end; /* of this rank's nodes those of the kind end there, by its own numbers */
+    uint32_t units;   /* that a row takes of a message; 0: they have none */
+    size_t row_bytes;
+    int dim;
+    enum og_dtype dtype;
+};
+
+/* A message has the rows of one owner for one rank's batch, in the order of the list that asked for
+ * them: kind by kind. Of several widths they lie in units, whose bytes divide all of them:
+ *
+ *   received   | from owner 0: rows of kind 0 | of kind 1 || from owner 1: of kind 0 | of 1 || ...
+ *
+ * A place in it is a number of units, so that rows of any width have one. */
+struct og_kinds {
+    uint32_t n;
+    uint32_t *end;             /* [n] nodes of the graph */
+    struct og_rows_kind *kind; /* [n] */
+    size_t unit;               /* bytes */
+    struct og_rows *views;     /* [OG__RECEIVED][n] what batches have of rounds */
+};
+
+/* Of a list of rows, by owner: first[i] and begins[i]: number and unit of owner i's first. */
+struct og_sorted {
+    uint32_t first[OG__MOST_RANKS + 1];
+    uint64_t begins[OG__MOST_RANKS + 1];
+};
+
+struct og_turn {
+    struct og_work *work; /* NULL: this rank has no batch in the round */
+    bool trains;
+    const uint32_t *ids; /* [n] of its batch, those that have rows */
+    uint32_t n;
+    struct og_sorted by;  /* these by their owners */
+    struct og_room place; /* uint32_t [n] where the row of each is in what is received */
+    /* as an owner */
+    uint64_t asked, sent, misses;
+    struct og_io_counts read, plan_read, filled;
+    double plan_seconds, gather_seconds, exchange_seconds, fill_seconds;
+};
+
+/* Rows of two rounds of each owner, in memory that all ranks have, and the caches of those whose
+ * rows stay in them, as one range of addresses:
+ *
+ *   | owner 0: rounds 0, 2, ... | rounds 1, 3, ... | owner 1: ... | slots | cache 0 | cache 1 | ...
+ *      `rows` each                                                            `cached` at most
+ *
+ * What goes to other ranks then are numbers of rows in it. slots: rows that are in each cache. */
+struct og_in_place {
+    struct og_common_piece area; /* NULL: rows are sent */
+    struct og_common_piece cache[OG__MOST_RANKS];
+    char *base;
+    size_t reserved;
+    uint32_t rows, cached;
+    uint32_t cache_at;                                 /* number of the first row of cache 0 */
+    uint32_t own_slots;                                /* of this rank's cache, if others read it */
+    uint32_t *slots;                                   /* [ranks] */
+    size_t charged[OG__RECEIVED], taken[OG__RECEIVED]; /* bytes of own ones */
+};
+
+struct og_exchange {
+    struct og_data_path *path;
+    struct og_exchange_with with;
+    uint32_t rank, ranks;
+    struct og_kinds kinds;
+    struct og_in_place in_place;
+    /* rounds of the flow, numbered from 0 */
+    struct og_schedule whole;
+    enum og__split pass;
+    bool known;              /* what is asked for, and how that is planned, until `limit` */
+    uint32_t planned;        /* rounds of it that were begun */
+    struct og_room codes_at; /* uint64_t [demand.n] where their plans are spilled */
+    struct og_room asks;     /* uint32_t [2, ranks, rounds] rows that they ask for: own, of all */
+    struct og_ahead_counts prepared; /* not told yet */
+    struct og_filling *filling;      /* fills the cache for them; NULL: it is filled */
+    uint64_t item, limit, end; /* the next to be begun is that of this item; there are no more */
+    uint64_t reached;          /* rounds that were asked for; */
+    uint64_t here, begun;      /* whose rows came; whose reading was begun */
+    double waited;             /* seconds for others, for the round reached last */
+    struct og_turn turn[OG__TURNS]; /* of round r: r modulo OG__TURNS */
+    uint64_t told; /* rounds that were counted; of those after it what there is to count: */
+    struct og_turn reached_turn[OG__MOST_REACHED]; /* of round r: r modulo that */
+    struct og_upcoming upcoming;
+    /* what this owner is asked for, and the round begun last as a work: its plan, and rows that
+     * were read, until they are packed */
+    struct og_demand demand;
+    struct og_work served;
+    bool reading;
+    struct og_planned_ids listed;          /* those of a batch that have rows */
+    struct og_room spoken, heard;          /* uint32_t lists to others, and from them */
+    struct og_room sent;                   /* rows, or their numbers */
+    struct og_room received[OG__RECEIVED]; /* the same, of round r: r modulo OG__RECEIVED */
+};
+
+OG_MUST_CHECK int og__exchange_room(struct og_exchange *x, struct og_room *r, size_t bytes,
+                                    struct og_err *err);
+/* In step with others; what that takes is counted. */
+OG_MUST_CHECK int og__exchange_agree(struct og_exchange *x, int rc, struct og_err *err);
+OG_MUST_CHECK int og__exchange_swap(struct og_exchange *x, const struct og_message *send,
+                                    const struct og_message *receive, struct og_err *err);
+
+/* ---- widths of rows (exchange_rows.c) ---- */
+
+OG_MUST_CHECK int og__kinds_open(struct og_exchange *x, struct og_err *err);
+void og__kinds_close(struct og_exchange *x);
+/* Of a batch's ids those that have rows, kind by kind; what is not ids lies in `room`. */
+OG_MUST_CHECK int og__kinds_list(const struct og_exchange *x, struct og_planned_ids *room,
+                                 const uint32_t **ids, uint32_t *n, struct og_err *err);
+/* What it takes for batches of n ids at most is there. */
+OG_MUST_CHECK int og__kinds_reserve(const struct og_exchange *x, struct og_planned_ids *room,
+                                    uint32_t n, struct og_err *err);
+/* Nodes of a list are of this owner, have rows, and come kind by kind. */
+bool og__kinds_fit(const struct og_exchange *x, const uint32_t *nodes, uint32_t n);
+/* x->served is what is asked for, before it is begun. */
+OG_MUST_CHECK int og__kinds_serve(struct og_exchange *x, const struct og_demanded *asked,
+                                  struct og_err *err);
+/* Bytes that go to each rank; returns those to others. */
+size_t og__kinds_sizes(const struct og_exchange *x, const struct og_demanded *asked, size_t *bytes);
+/* x->served's rows, as they lie in a message: those that others asked for behind one another, by
+ * who did; own ones where they are used. */
+void og__kinds_copy(const struct og_exchange *x, const struct og_demanded *asked, char *own,
+                    char *others);
+/* What a batch has of a round, once that is here. */
+const struct og_rows *og__kinds_show(struct og_exchange *x, uint64_t round);
+
+/* ---- rows in place (exchange_place.c) ---- */
+
+/* Where all ranks read rows in place what that takes; else nothing. */
+OG_MUST_CHECK int og__place_open(struct og_exchange *x, struct og_err *err);
+void og__place_close(struct og_exchange *x);
+/* Rows of the round read last that are not told of where they are in the cache. */
+static inline uint32_t og__place_copied(const struct og_exchange *x)
+{
+    return x->in_place.own_slots > 0 ? x->served.plan.n_misses : x->served.plan.n;
+}
+/* For so many of a round. */
+OG_MUST_CHECK int og__place_room(struct og_exchange *x, uint64_t round, uint32_t rows,
+                                 struct og_err *err);
+/* x->served's rows, which a round asked for, to their place, and their numbers to this rank's and
+ * to those of the others. No rank has what lay there of two rounds before any more. */
+void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked,
+                    uint32_t *own, uint32_t *others);
+/* Numbers that came for a round are those of rows of whoever they came from. */
+OG_MUST_CHECK int og__place_check(struct og_exchange *x, uint64_t round, struct og_err *err);
+
+/* The round that begins with an item: *own: this rank's batch among those, if `has`. */
+struct og_round_of {
+    uint64_t after; /* the item behind it */
+    bool has, trains;
+};
+struct og_round_of og__exchange_round(const struct og_exchange *x, uint64_t item);
+
+/* n ids, kind by kind, sorted by their owners in x->spoken; place[n], which may be NULL: where the
+ * row of each is in what is received. */
+void og__exchange_sort(struct og_exchange *x, const uint32_t *ids, uint32_t n, struct og_sorted *by,
+                       uint32_t *place);
+/* Lists of a round that lie so, from all, to what is asked of this rank. counts[ranks]: rows that
+ * each asks for, for which there is room. */
+OG_MUST_CHECK int og__exchange_lists(struct og_exchange *x, const uint32_t *first,
+                                     const uint32_t *counts, struct og_err *err);
+
+#endif

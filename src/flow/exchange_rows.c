@@ -1,0 +1,243 @@
+/* Of which widths rows are that ranks exchange, and how a message of them lies: of a graph of one
+ * type all are of one width; of others each type with features has one. */
+#include "flow/exchange_parts.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- which ids have rows: of a graph of one type all ---- */
+
+int og__kinds_reserve(const struct og_exchange *x, struct og_planned_ids *room, uint32_t n,
+                      struct og_err *err)
+{
+    return x->path->facts->types ? og__planned_ids_reserve(room, n, err) : 0;
+}
+
+int og__kinds_list(const struct og_exchange *x, struct og_planned_ids *room, const uint32_t **ids,
+                   uint32_t *n, struct og_err *err)
+{
+    const struct og_graph_types *types = x->path->facts->types;
+    if (!types)
+        return 0;
+    const int rc = og__planned_ids_list(room, types, *ids, *n, err);
+    *ids = room->ids;
+    *n = room->n;
+    return rc;
+}
+
+/* Whoever gathers rows of types looks at the types of the list. */
+int og__kinds_serve(struct og_exchange *x, const struct og_demanded *asked, struct og_err *err)
+{
+    struct og_planned_ids *p = &x->served.planned;
+    const int rc = og__kinds_reserve(x, p, asked->n, err);
+    if (rc < 0 || !x->path->facts->types)
+        return rc;
+    if (asked->n > 0)
+        memcpy(p->ids, asked->ids, asked->n * sizeof(*p->ids));
+    p->n = asked->n;
+    og__rows_of_own(x->path->config, p->ids, p->n);
+    return 0;
+}
+
+/* ---- open and close ---- */
+
+static size_t common_divisor(size_t a, size_t b)
+{
+    while (b > 0) {
+        const size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static void add_kind(struct og_exchange *x, const struct og_dataset *view, uint32_t end)
+{
+    struct og_kinds *k = &x->kinds;
+    k->end[k->n] = end;
+    k->kind[k->n++] = (struct og_rows_kind){
+        .own_end = (uint32_t)og__owned_nodes(x->ranks, x->rank, (uint64_t)end),
+        .row_bytes = og__row_bytes(view),
+        .dim = view->dim,
+        .dtype = view->kept};
+    k->unit = common_divisor(og__row_bytes(view), k->unit);
+}
+
+int og__kinds_open(struct og_exchange *x, struct og_err *err)
+{
+    const struct og_facts *f = x->path->facts;
+    const uint32_t n = f->types ? f->types->n_types : 1;
+    struct og_kinds *k = &x->kinds;
+    k->end = calloc(n, sizeof(*k->end));
+    k->kind = calloc(n, sizeof(*k->kind));
+    k->views = calloc((size_t)OG__RECEIVED * n, sizeof(*k->views));
+    if (!k->end || !k->kind || !k->views)
+        return og__fail_errno(err, -ENOMEM, NULL, "exchange");
+    if (!f->types)
+        add_kind(x, f->ds, (uint32_t)f->n_nodes);
+    for (uint32_t t = 0; f->types && t < n; t++)
+        add_kind(x, &f->typed->type[t].view, f->types->type[t].end);
+    k->unit = OG_MAX(k->unit, (size_t)1);
+    for (uint32_t t = 0; t < n; t++)
+        k->kind[t].units = (uint32_t)(k->kind[t].row_bytes / k->unit);
+    return 0;
+}
+
+void og__kinds_close(struct og_exchange *x)
+{
+    free(x->kinds.end);
+    free(x->kinds.kind);
+    free(x->kinds.views);
+    og__planned_ids_release(&x->listed);
+    og__planned_ids_release(&x->served.planned);
+}
+
+/* ---- what is asked for ---- */
+
+bool og__kinds_fit(const struct og_exchange *x, const uint32_t *nodes, uint32_t n)
+{
+    const struct og_kinds *k = &x->kinds;
+    uint32_t t = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        while (t < k->n && nodes[i] >= k->end[t])
+            t++;
+        if (t == k->n || k->kind[t].units == 0 || (t > 0 && nodes[i] < k->end[t - 1]) ||
+            og__owner_of(x->ranks, nodes[i]) != x->rank)
+            return false;
+    }
+    return true;
+}
+
+void og__exchange_sort(struct og_exchange *x, const uint32_t *ids, uint32_t n, struct og_sorted *by,
+                       uint32_t *place)
+{
+    const struct og_kinds *k = &x->kinds;
+    uint32_t at[OG__MOST_RANKS];
+    uint64_t unit[OG__MOST_RANKS];
+    uint32_t *spoken = x->spoken.at;
+    *by = (struct og_sorted){0};
+    for (uint32_t i = 0, t = 0; i < n; i++) {
+        const uint32_t owner = og__owner_of(x->ranks, ids[i]);
+        while (ids[i] >= k->end[t])
+            t++;
+        by->first[owner + 1]++;
+        by->begins[owner + 1] += k->kind[t].units;
+    }
+    for (uint32_t o = 0; o < x->ranks; o++) {
+        at[o] = by->first[o];
+        unit[o] = by->begins[o];
+        by->first[o + 1] += by->first[o];
+        by->begins[o + 1] += by->begins[o];
+    }
+    for (uint32_t i = 0, t = 0; i < n; i++) {
+        const uint32_t owner = og__owner_of(x->ranks, ids[i]);
+        while (ids[i] >= k->end[t])
+            t++;
+        spoken[at[owner]++] = ids[i];
+        if (place)
+            place[i] = (uint32_t)unit[owner];
+        unit[owner] += k->kind[t].units;
+    }
+}
+
+/* ---- what is sent ---- */
+
+/* Of values[from, to), those below `bound` before the others: how many from the start are. */
+static uint32_t below(const uint32_t *values, uint32_t from, uint32_t to, uint32_t bound)
+{
+    while (from < to) {
+        const uint32_t middle = from + (to - from) / 2;
+        if (values[middle] < bound)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* Rows that one rank asked for, [from, to) of asked->at, are of kind t until *end; the first of
+ * that kind among all that are asked for is asked->ids' number *first. */
+struct run {
+    uint32_t kind, first, begin, end;
+};
+
+static struct run begin_runs(uint32_t from)
+{
+    return (struct run){.kind = UINT32_MAX, .end = from};
+}
+
+static bool next_run(const struct og_exchange *x, const struct og_demanded *asked, uint32_t to,
+                     struct run *r)
+{
+    const struct og_kinds *k = &x->kinds;
+    if (++r->kind >= k->n)
+        return false;
+    r->begin = r->end;
+    r->first = r->kind == 0 ? 0 : below(asked->ids, 0, asked->n, k->kind[r->kind - 1].own_end);
+    const uint32_t behind = below(asked->ids, r->first, asked->n, k->kind[r->kind].own_end);
+    r->end = below(asked->at, r->begin, to, behind);
+    return true;
+}
+
+size_t og__kinds_sizes(const struct og_exchange *x, const struct og_demanded *asked, size_t *bytes)
+{
+    size_t others = 0;
+    for (uint32_t i = 0, from = 0; i < x->ranks; from += asked->counts[i++]) {
+        struct run r = begin_runs(from);
+        bytes[i] = 0;
+        while (next_run(x, asked, from + asked->counts[i], &r))
+            bytes[i] += (r.end - r.begin) * x->kinds.kind[r.kind].units * x->kinds.unit;
+        others += i == x->rank ? 0 : bytes[i];
+    }
+    return others;
+}
+
+static void copy_run(const struct og_rows *rows, const struct og_demanded *asked,
+                     const struct run *r, size_t bytes, char **to)
+{
+    enum { AHEAD = 8 };
+    for (uint32_t k = r->begin; k < r->end; k++, *to += bytes) {
+        assert(*to); /* there is room for all */
+        if (k + AHEAD < r->end)
+            __builtin_prefetch(og__row(rows, asked->at[k + AHEAD] - r->first));
+        memcpy(*to, og__row(rows, asked->at[k] - r->first), bytes);
+    }
+}
+
+void og__kinds_copy(const struct og_exchange *x, const struct og_demanded *asked, char *own,
+                    char *others)
+{
+    for (uint32_t i = 0, from = 0; i < x->ranks; from += asked->counts[i++]) {
+        struct run r = begin_runs(from);
+        while (next_run(x, asked, from + asked->counts[i], &r))
+            copy_run(&x->served.rows[r.kind], asked, &r, x->kinds.kind[r.kind].row_bytes,
+                     i == x->rank ? &own : &others);
+    }
+}
+
+/* ---- what is received ---- */
+
+const struct og_rows *og__kinds_show(struct og_exchange *x, uint64_t round)
+{
+    const struct og_kinds *k = &x->kinds;
+    const struct og_turn *t = &x->turn[round % OG__TURNS];
+    const void *received = x->received[round % OG__RECEIVED].at;
+    const void *in_place = x->in_place.base;
+    struct og_rows *views = k->views + (round % OG__RECEIVED) * k->n;
+    for (uint32_t i = 0, from = 0; i < k->n; i++) {
+        const struct og_rows_kind *kind = &k->kind[i];
+        const uint32_t end = below(t->ids, from, t->n, k->end[i]);
+        const uint32_t *place = t->place.at;
+        views[i] = (struct og_rows){.base = received,
+                                    .index = place ? place + from : NULL,
+                                    .stride = in_place ? kind->row_bytes : k->unit,
+                                    .n = end - from,
+                                    .dim = kind->dim,
+                                    .dtype = kind->dtype,
+                                    .n_more = in_place ? 1 : 0,
+                                    .more = {{.base = in_place, .where = received}}};
+        from = end;
+    }
+    return views;
+}

@@ -1,0 +1,181 @@
+#include "flow/pipeline.h"
+
+#include <math.h>
+
+static struct og_flow flow_of(struct og_data_path *d, const struct og_items *items)
+{
+    return (struct og_flow){.items = *items,
+                            .seeds = &d->facts->seeds,
+                            .works = d->works,
+                            .n_works = og__works(d->way),
+                            .stop = og__stop_flag(d->config),
+                            .timeline = d->timeline,
+                            .use = "train"};
+}
+
+/* ---- batches ---- */
+
+static struct og_batch_source sample_alone(struct og_pipeline *p)
+{
+    return og__source_sampled(&p->batches.sampled);
+}
+
+static struct og_batch_source sample_together(struct og_pipeline *p)
+{
+    struct og_data_path *d = p->path;
+    p->together = true;
+    p->batches.together = (struct og_together_source){.sampled = &p->batches.sampled,
+                                                      .seeds = &d->facts->seeds,
+                                                      .items = p->flow.items,
+                                                      .skips_training = d->offline,
+                                                      .budget = d->budget};
+    return og__source_together(&p->batches.together);
+}
+
+/* What the folder has not is sampled. */
+static struct og_batch_source read_stored(struct og_pipeline *p, struct og_batch_source sampled,
+                                          bool ids_only)
+{
+    p->batches.stored = (struct og_stored_source){.sampled = sampled,
+                                                  .folder = p->path->offline,
+                                                  .items = p->flow.items,
+                                                  .ids_only = ids_only};
+    return og__source_stored(&p->batches.stored);
+}
+
+void og__pipeline_sample(struct og_pipeline *p, struct og_data_path *d, struct og_items items,
+                         bool ids_only)
+{
+    *p = (struct og_pipeline){.flow = flow_of(d, &items), .path = d};
+    p->flow.shift = d->shift;
+    p->batches.sampled = (struct og_sampled_source){.samplers = d->samplers,
+                                                    .n_samplers = og__samplers(d->way),
+                                                    .n_hops = d->config->opt.n_fanout};
+    const bool together = d->memory->group.batches > 1;
+    p->flow.batches = together ? sample_together(p) : sample_alone(p);
+    if (d->offline)
+        p->flow.batches = read_stored(p, p->flow.batches, ids_only);
+}
+
+static int open_together(struct og_pipeline *p, struct og_err *err)
+{
+    const struct og_data_path *d = p->path;
+    const struct og_items *items = &p->flow.items;
+    struct og_together_options opt = {.sizes = d->memory->group,
+                                      .scratch = og__scratch_or_here(&d->stores),
+                                      .samplers = d->samplers,
+                                      .n_samplers = og__samplers(d->way),
+                                      .stop = p->flow.stop};
+    opt.sizes.batches = (uint32_t)OG_MIN((uint64_t)opt.sizes.batches, items->last - items->first);
+    return og__together_source_open(&p->batches.together, &d->structure->topology, &opt, err);
+}
+
+static int run_flow(struct og_pipeline *p, og_consumer *consumer, void *arg, struct og_err *err)
+{
+    const int rc = og__flow_run(&p->flow, consumer, arg, err);
+    return rc < 0 ? rc : og__device_rows_check(p->path->device_rows, err);
+}
+
+static uint64_t scaled(uint64_t x, double scale)
+{
+    return (uint64_t)llround((double)x * scale);
+}
+
+/* What an epoch reads of the structure, by what the first group of n batches that were sampled
+ * together read. */
+static void learn_of_group(struct og_data_path *d, const struct og_sample_reads *read, uint32_t n)
+{
+    struct og_predicted *p = d->predicted;
+    const uint64_t epoch = og__schedule_batches(&d->facts->schedule, OG__TRAIN);
+    const double scale = (double)epoch / (double)OG_MAX(n, 1u);
+    if (!p->known || !p->bound || n == 0)
+        return;
+    p->topology_reads = scaled(read->io.reads, scale);
+    p->topology_bytes = scaled(read->io.bytes, scale);
+    p->topology_passes = scaled(read->passes, scale);
+    p->bound = false;
+}
+
+int og__pipeline_run(struct og_pipeline *p, og_consumer *consumer, void *arg, struct og_err *err)
+{
+    if (!p->together || p->flow.items.first >= p->flow.items.last)
+        return run_flow(p, consumer, arg, err);
+    int rc = open_together(p, err);
+    if (rc == 0)
+        rc = run_flow(p, consumer, arg, err);
+    if (p->flow.items.pass == OG__SPLITS) /* those of an evaluation tell nothing of an epoch */
+        learn_of_group(p->path, &p->batches.together.told, p->batches.together.n_told);
+    og__together_source_close(&p->batches.together);
+    return rc;
+}
+
+/* ---- planned, and loaded ---- */
+
+static void load_rows(struct og_flow *flow, const struct og_data_path *d)
+{
+    flow->n_works = og__works_trained(d->way);
+    flow->rows = d->rows;
+    flow->n_staging = d->memory->n_staging;
+}
+
+/* How many may be between their reads and the end of their training is for the device to say. */
+static void load_tiers(struct og_pipeline *p, struct og_data_path *d)
+{
+    load_rows(&p->flow, d);
+    p->flow.n_staging = og__device_rows_start(d->device_rows);
+}
+
+void og__pipeline_train(struct og_pipeline *p, struct og_data_path *d, struct og_items items)
+{
+    og__pipeline_sample(p, d, items, false);
+    if (d->tiers) {
+        p->plans.of_tiers = (struct og_tiered_plans){
+            .tiers = d->tiers, .planner = &d->planner, .types = d->facts->types};
+        p->flow.plans = og__plans_of_tiers(&p->plans.of_tiers);
+        load_tiers(p, d);
+        return;
+    }
+    const struct og_policy_plans plans = {.policy = d->policy, .planner = &d->planner};
+    if (d->facts->types) {
+        p->plans.of_types = (struct og_typed_plans){plans, d->facts->types};
+        p->flow.plans = og__plans_of_types(&p->plans.of_types);
+    } else {
+        p->plans.of_policy = plans;
+        p->flow.plans = og__plans_of_policy(&p->plans.of_policy);
+    }
+    load_rows(&p->flow, d);
+}
+
+void og__pipeline_look_on(struct og_pipeline *p, struct og_upcoming *upcoming)
+{
+    p->flow.plans = (struct og_plan_source){0};
+    p->flow.rows = (struct og_row_source){0};
+    p->flow.filling = NULL;
+    p->flow.n_staging = 0;
+    p->flow.upcoming = upcoming;
+}
+
+void og__pipeline_replay(struct og_pipeline *p, struct og_data_path *d,
+                         const struct og_replayed_source *batches, struct og_filling *filling)
+{
+    *p = (struct og_pipeline){.flow = flow_of(d, &batches->items), .path = d};
+    p->batches.replayed = *batches;
+    p->flow.batches = og__source_replayed(&p->batches.replayed);
+    if (d->tiers) {
+        p->plans.of_tiers_stored = (struct og_stored_tiered_plans){.plans = d->stores.codes,
+                                                                   .ahead = batches->ahead,
+                                                                   .tiers = d->tiers,
+                                                                   .types = d->facts->types};
+        p->flow.plans = og__plans_of_tiers_stored(&p->plans.of_tiers_stored);
+        load_tiers(p, d);
+        return;
+    }
+    p->plans.stored = (struct og_stored_plans){.codes = d->stores.codes,
+                                               .ahead = batches->ahead,
+                                               .n_slots = d->memory->n_slots,
+                                               .types = d->facts->types,
+                                               .planner = &d->planner};
+    p->flow.plans = og__plans_stored(&p->plans.stored);
+    p->flow.filling = filling;
+    load_rows(&p->flow, d);
+}

@@ -1,0 +1,14 @@
+/* Plans that a policy makes as batches come. */
+#include "flow/source.h"
+
+static int make(void *self, struct og_work *w, struct og_err *err)
+{
+    const struct og_policy_plans *p = self;
+    const struct og_batch *batch = &w->sampled.batch;
+    return og__policy_plan(p->policy, p->planner, batch->ids, batch->n_ids, &w->plan, err);
+}
+
+struct og_plan_source og__plans_of_policy(struct og_policy_plans *p)
+{
+    return (struct og_plan_source){p, make};
+}

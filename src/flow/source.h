@@ -1,0 +1,155 @@
+/* Sources of mini-batches, plans and rows: a file each, a struct that is the source's own state,
+ * and a function that makes the table of it which a flow takes. The struct must stay where it is
+ * until the flow has run.
+ *
+ *   batches   sampled    drawn from the graph, each by itself
+ *             together   drawn from the graph on disk, many at a time
+ *             stored     of training: read from a folder of samples (--samples); others are sampled
+ *             replayed   sampled ahead, with a superbatch; once, or in each epoch of a draw
+ *   plans     policy     made batch by batch
+ *             stored     made with the superbatch, and spilled
+ *             types      made batch by batch, of nodes with features
+ *             tiers      of a device's cache over the host's, made batch by batch
+ *                        or with the superbatch, and spilled
+ *   rows      gathered   of one width
+ *             types      of several
+ *             device     of either, to a device (device_rows.h) */
+#ifndef OG_SOURCE_H
+#define OG_SOURCE_H
+
+#include "base/spill.h"
+#include "flow/filling.h"
+#include "flow/flow.h"
+#include "flow/offline.h"
+#include "gather/typed_gather.h"
+#include "plan/policy.h"
+#include "sample/superbatch.h"
+#include "sample/together.h"
+
+#include <pthread.h>
+
+/* ---- batches ---- */
+
+struct og_sampled_source {
+    struct og_sampler **samplers; /* [n_samplers] one a thread */
+    int n_samplers, n_hops;
+};
+struct og_batch_source og__source_sampled(struct og_sampled_source *s);
+
+/* A group is sampled by the first thread that wants one of its batches, on all of them, once those
+ * before it are taken. */
+struct og_together_source {
+    const struct og_sampled_source *sampled;
+    const struct og_seed_source *seeds;
+    struct og_items items; /* of the flow */
+    bool skips_training;   /* a folder has those batches */
+    struct og_budget *budget;
+    /* its own */
+    struct og_together *together;
+    struct og_seeds its_seeds;
+    uint64_t *item; /* [most] of the group */
+    uint32_t most;  /* batches of a group */
+    struct og_together_counts counts;
+    /* what a group read of the structure by which an epoch's reads are told: the first that had as
+     * many training batches as any; its batches, 0 = there was none, and those of training */
+    struct og_sample_reads told;
+    uint32_t n_told, n_training;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint32_t n, left; /* batches; not taken yet */
+    uint64_t end;     /* items from here on are of no group so far */
+    bool failed;
+};
+struct og_batch_source og__source_together(struct og_together_source *s);
+/* What is set above is; close also after a failed open. */
+OG_MUST_CHECK int og__together_source_open(struct og_together_source *s,
+                                           const struct og_topology *topology,
+                                           const struct og_together_options *opt,
+                                           struct og_err *err);
+void og__together_source_close(struct og_together_source *s);
+
+/* How a batch's draws are keyed. */
+struct og_sample_key og__sample_key_of(const struct og_descriptor *descriptor);
+
+struct og_stored_source {
+    struct og_batch_source sampled; /* what the folder does not have */
+    const struct og_offline *folder;
+    struct og_items items; /* of the flow */
+    bool ids_only;         /* nothing but ids and counts is wanted */
+};
+struct og_batch_source og__source_stored(struct og_stored_source *s);
+
+/* What sampling one batch took, kept until it is replayed; told once, however often it is. */
+struct og_sampled_ahead {
+    double seconds;
+    struct og_sample_reads from;
+    uint64_t codes_at; /* where its plan was spilled to */
+};
+
+struct og_replayed_source {
+    struct og_superbatch *batches;
+    struct og_sampled_ahead *ahead; /* one for each of them */
+    struct og_items items;          /* of the flow */
+    /* They are the batches of one epoch, training and then validation, for all epochs that train on
+     * them; else one for each item. */
+    bool by_draw;
+    struct og_ahead_counts prepared; /* told with the first item */
+};
+struct og_batch_source og__source_replayed(struct og_replayed_source *s);
+
+/* The seeds of an item are known without its batch: that they agree tells that the batch is the
+ * item's. What it is judged by is taken for the item, and has as many rows. */
+bool og__has_its_seeds(const struct og_work *w);
+
+/* ---- plans ---- */
+
+struct og_policy_plans {
+    struct og_policy *policy;
+    struct og_planner *planner;
+};
+struct og_plan_source og__plans_of_policy(struct og_policy_plans *p);
+
+/* Of ids[n] what plans are of, type by type. */
+OG_MUST_CHECK int og__planned_ids_list(struct og_planned_ids *p, const struct og_graph_types *types,
+                                       const uint32_t *ids, uint32_t n, struct og_err *err);
+struct og_typed_plans {
+    struct og_policy_plans of_policy;
+    const struct og_graph_types *types;
+};
+struct og_plan_source og__plans_of_types(struct og_typed_plans *p);
+
+struct og_stored_plans {
+    struct og_spill *codes;
+    const struct og_sampled_ahead *ahead; /* by number of the batch */
+    uint32_t n_slots;                     /* which they are for */
+    const struct og_graph_types *types;   /* NULL: they are of all ids */
+    struct og_planner *planner;
+};
+struct og_plan_source og__plans_stored(struct og_stored_plans *p);
+
+struct og_tiered_plans {
+    struct og_tiers *tiers; /* whose policies do not look ahead */
+    struct og_planner *planner;
+    const struct og_graph_types *types; /* NULL: plans are of all ids */
+};
+struct og_plan_source og__plans_of_tiers(struct og_tiered_plans *p);
+
+struct og_stored_tiered_plans {
+    struct og_spill *plans;
+    const struct og_sampled_ahead *ahead; /* by number of the batch */
+    const struct og_tiers *tiers;         /* which they are for */
+    const struct og_graph_types *types;   /* NULL: they are of all ids */
+};
+struct og_plan_source og__plans_of_tiers_stored(struct og_stored_tiered_plans *p);
+
+/* ---- rows ---- */
+
+struct og_row_source og__rows_gathered(struct og_gather *g);
+struct og_row_source og__rows_of_types(struct og_typed_gather *g);
+
+/* ---- slots that are filled beside a flow ---- */
+
+struct og_fill_to og__fills_gathered(struct og_gather *g);
+struct og_fill_to og__fills_types(struct og_typed_gather *g);
+
+#endif

@@ -1,0 +1,283 @@
+#include "flow/structure.h"
+
+#include "base/descriptors.h"
+#include "base/file.h"
+#include "base/kept.h"
+#include "base/scratch.h"
+#include "dataset/relations.h"
+#include "options/fanouts.h"
+#include "options/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int og__structure_name(struct og_structure *g, const struct og_scratch *held_out,
+                       struct og_err *err)
+{
+    char *own;
+    int rc = og__scratch_first(&own, &g->given.config->opt, NULL, err);
+    if (rc < 0)
+        return rc;
+    g->passing = held_out != NULL;
+    if (held_out)
+        g->neighbors_dir = og__path_join(og__scratch_path(held_out), "neighbors");
+    else if (own && !g->given.facts->typed)
+        g->neighbors_dir = og__neighbors_folder(own, g->given.facts->ds);
+    free(own);
+    return 0;
+}
+
+int og__structure_fanouts(struct og_structure *g, struct og_err *err)
+{
+    free(g->fanouts);
+    g->fanouts = NULL;
+    return og__fanouts_of_relations(&g->given.config->opt, g->given.facts->typed, &g->fanouts, err);
+}
+
+/* ---- how large it is ---- */
+
+static bool counts_degrees(const struct og_structure *g)
+{
+    return g->given.facts->trace.extras & OG__WITH_DEGREES;
+}
+
+static bool has_weights(const struct og_structure *g)
+{
+    return og__sampling_reads_weights((enum og_sampler_kind)g->given.config->opt.sampler);
+}
+
+static bool is_shared(const struct og_structure *g)
+{
+    return g->given.config->sharers.common != NULL;
+}
+
+static size_t related_bytes(const struct og_structure *g, int topology)
+{
+    const struct og_typed *typed = g->given.facts->typed;
+    if (topology == OG_TOPOLOGY_DISK)
+        return og__relations_disk_bytes(typed);
+    if (is_shared(g))
+        return og__relations_part_bytes(typed, has_weights(g), g->given.config->sharers.n);
+    return og__relations_bytes(typed) + (has_weights(g) ? og__relations_weights_bytes(typed) : 0);
+}
+
+size_t og__structure_bytes(const struct og_structure *g, int topology)
+{
+    if (g->given.facts->typed)
+        return related_bytes(g, topology);
+    const struct og_dataset *ds = g->given.facts->ds;
+    size_t loops = counts_degrees(g) ? og__loops_bytes((uint64_t)ds->n_nodes) : 0;
+    if (topology == OG_TOPOLOGY_DISK)
+        return og__topology_disk_bytes(ds) + loops;
+    if (is_shared(g))
+        return og__topology_part_bytes(ds, has_weights(g), g->given.config->sharers.n) + loops;
+    return og__topology_bytes(ds) + loops + (has_weights(g) ? og__weights_bytes(ds) : 0);
+}
+
+struct og_topology_disk_options og__structure_on_disk(const struct og_structure *g)
+{
+    const struct og_config *config = g->given.config;
+    return (struct og_topology_disk_options){
+        .cache_dir = g->neighbors_dir,
+        .reader = {.io = config->opt.io, .profile = g->given.facts->lists},
+        .log = &config->log};
+}
+
+struct og_read_rule og__structure_rule(const struct og_structure *g)
+{
+    const struct og_reader_options reader = og__structure_on_disk(g).reader;
+    return og__read_rule_standard(0, OG__LIST_BLOCK, OG__LIST_BLOCK, &reader);
+}
+
+/* ---- open and close ---- */
+
+static int load_related(struct og_structure *g, struct og_err *err)
+{
+    const struct og_typed *typed = g->given.facts->typed;
+    struct og_topology *t = &g->topology;
+    if (is_shared(g))
+        return og__relations_share(typed, has_weights(g), &g->given.config->sharers, g->budget, t,
+                                   err);
+    int rc = t->relation ? og__relations_reload(typed, t, err)
+                         : og__relations_load(typed, g->budget, t, err);
+    return rc < 0 || !has_weights(g) ? rc : og__relations_load_weights(typed, t, err);
+}
+
+static int load_lists(struct og_structure *g, struct og_err *err)
+{
+    const struct og_dataset *ds = g->given.facts->ds;
+    if (is_shared(g))
+        return og__topology_share(ds, has_weights(g), &g->given.config->sharers, g->budget,
+                                  &g->topology, err);
+    int rc = og__topology_load(ds, g->budget, &g->topology, err);
+    return rc < 0 || !has_weights(g) ? rc : og__weights_load(ds, &g->topology, err);
+}
+
+static int find_loops(struct og_structure *g, struct og_err *err)
+{
+    return counts_degrees(g) ? og__loops_find(&g->topology, err) : 0;
+}
+
+static int load(struct og_structure *g, struct og_err *err)
+{
+    if (g->given.facts->typed)
+        return load_related(g, err);
+    int rc = load_lists(g, err);
+    return rc < 0 ? rc : find_loops(g, err);
+}
+
+/* Each sampler reads each relation through files of its own, and visits are sampled by as many. */
+static int check_descriptors(const struct og_structure *g,
+                             const struct og_topology_disk_options *opt, struct og_err *err)
+{
+    enum { BESIDE = 64, OF_TYPE = 5 }; /* arrays of traces; what reads and writes a type's rows */
+    const struct og_typed *typed = g->given.facts->typed;
+    const struct og_config *config = g->given.config;
+    const bool visits = og__policy_hotness(g->given.way->policy) == OG__HOTNESS_VISITS;
+    const int samplers = OG_MAX(og__samplers(g->given.way), visits ? config->opt.threads : 1);
+    const int each = (has_weights(g) ? 2 : 1) * (1 + og__reader_descriptors(&opt->reader));
+    uint64_t n = BESIDE;
+    if (config->want & (OG__WANT_TYPED_ROWS | OG__WANT_FEATURES))
+        n += (uint64_t)OF_TYPE * typed->n_types;
+    for (uint32_t r = 0; r < typed->n_relations; r++)
+        if (typed->relation[r].view.n_edges > 0)
+            n += (uint64_t)samplers * (uint64_t)each;
+    return og__descriptors_check(n, "--topology disk", "fewer --threads, or --topology memory",
+                                 err);
+}
+
+static int open_related(struct og_structure *g, const struct og_topology_disk_options *opt,
+                        struct og_err *err)
+{
+    int rc = check_descriptors(g, opt, err);
+    return rc < 0
+               ? rc
+               : og__relations_open_disk(g->given.facts->typed, opt, g->budget, &g->topology, err);
+}
+
+static int open_lists(struct og_structure *g, struct og_err *err)
+{
+    const struct og_topology_disk_options opt = og__structure_on_disk(g);
+    return og__topology_open_disk(g->given.facts->ds, &opt, g->budget, &g->topology, err);
+}
+
+int og__structure_open(struct og_structure *g, struct og_err *err)
+{
+    const struct og_topology_disk_options opt = og__structure_on_disk(g);
+    if (g->given.way->topology == OG_TOPOLOGY_MEMORY)
+        return load(g, err);
+    if (g->given.facts->typed)
+        return open_related(g, &opt, err);
+    int rc = open_lists(g, err);
+    return rc < 0 ? rc : find_loops(g, err);
+}
+
+/* Loops would be found again by reading the whole file. */
+int og__structure_move(struct og_structure *g, struct og_err *err)
+{
+    struct og_topology loops = {
+        .n_nodes = g->topology.n_nodes, .budget = g->topology.budget, .loops = g->topology.loops};
+    if (g->given.way->topology != OG_TOPOLOGY_DISK || g->given.facts->typed) {
+        og__topology_release(&g->topology);
+        return og__structure_open(g, err);
+    }
+    g->topology.loops = (struct og_loops){0};
+    og__topology_release(&g->topology);
+    int rc = open_lists(g, err);
+    if (rc < 0)
+        og__loops_release(&loops);
+    else
+        g->topology.loops = loops.loops;
+    return rc;
+}
+
+int og__structure_add_neighbors(struct og_structure *g, size_t bytes, uint64_t room,
+                                uint64_t *written, struct og_err *err)
+{
+    const struct og_config *config = g->given.config;
+    struct og_topology_disk *disk = g->topology.disk;
+    if (!disk || bytes == 0)
+        return 0;
+    disk->opt.cache_bytes = bytes;
+    g->on_disk = bytes <= room ? bytes : 0;
+    if (bytes > room) /* then every run makes its own */
+        og__neighbors_keep_none(&g->topology);
+    int rc;
+    OG_TRY(og__neighbors_load(&g->topology, err));
+    *written += disk->cache.bytes_written;
+    if (!g->passing && disk->opt.cache_dir)
+        og__kept_trim(g->neighbors_dir, &og__neighbors_kind, og__kept_bytes(g->neighbors_dir),
+                      OG__KEPT_SECONDS, &config->log);
+out:
+    return rc;
+}
+
+void og__structure_close(struct og_structure *g)
+{
+    og__topology_release(&g->topology);
+    free(g->fanouts);
+    g->fanouts = NULL;
+    free(g->neighbors_dir);
+    g->neighbors_dir = NULL;
+}
+
+/* ---- given back and fetched again ---- */
+
+void og__structure_drop(struct og_structure *g)
+{
+    const bool in_memory = g->given.way->topology == OG_TOPOLOGY_MEMORY;
+    if (g->topology.shared.of)
+        return; /* others have it as well: nothing would come free */
+    if (g->given.facts->typed && in_memory)
+        og__relations_unload(&g->topology);
+    else if (g->given.facts->typed)
+        return; /* lists of relations are not cached */
+    else if (g->topology.disk)
+        og__neighbors_unload(&g->topology);
+    else
+        og__topology_release(&g->topology);
+}
+
+static bool is_there(const struct og_topology *t)
+{
+    if (t->relation)
+        return og__relations_are_loaded(t);
+    return t->disk ? t->disk->cache.bits || t->disk->opt.cache_bytes == 0 : t->indptr != NULL;
+}
+
+int og__structure_fetch(struct og_structure *g, struct og_io_counts *read, uint64_t *written,
+                        struct og_err *err)
+{
+    const struct og_topology_disk *disk = g->topology.disk;
+    if (is_there(&g->topology))
+        return 0;
+    const struct og_io_counts before = og__io_made();
+    int rc = disk ? og__neighbors_load(&g->topology, err) : load(g, err);
+    og__io_add_since(read, before);
+    if (disk)
+        *written += disk->cache.bytes_written;
+    return rc;
+}
+
+/* ---- sampling from it ---- */
+
+int og__structure_sampler(const struct og_structure *g, struct og_sampler **out,
+                          struct og_budget *b, struct og_err *err)
+{
+    const struct og_options *opt = &g->given.config->opt;
+    struct og_sampling how = og__sampling_setup(opt);
+    int rc = og__sampler_open(out, &g->topology, g->fanouts ? g->fanouts : opt->fanout,
+                              opt->n_fanout, (uint64_t)opt->seed, b, err);
+    if (rc < 0)
+        return rc;
+    if (og__sampling_reads_weights(how.kind) && g->topology.mapped) /* sizes alone are asked for */
+        how = (struct og_sampling){.once = how.once};
+    if (counts_degrees(g))
+        og__sampler_keep_degrees(*out);
+    rc = og__sampler_choose(*out, &how, err);
+    if (rc < 0) {
+        og__sampler_close(*out);
+        *out = NULL;
+    }
+    return rc;
+}

@@ -1,0 +1,396 @@
+#include "learn/checkpoint_parts.h"
+
+#include "nn/relational.h"
+#include "nn/tasks.h"
+#include "options/options.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char og__diverged_hint[] = "had training diverged? take an earlier checkpoint, or look for "
+                                 "extreme values with `outgrow verify`";
+
+/* ---- building a file ---- */
+
+void og__checkpoint_add(struct og_tensors *t, const char *prefix, const struct og_param *p,
+                        struct og_tensor_place data)
+{
+    struct og_tensor *tensor = &t->tensor[t->n++];
+    *tensor = (struct og_tensor){.dtype = OG_TENSOR_F32,
+                                 .ndim = p->ndim,
+                                 .shape = {p->shape[0], p->shape[1], p->shape[2]},
+                                 .data = data.at,
+                                 .where = data.model,
+                                 .bytes = og__param_count(p) * sizeof(float)};
+    snprintf(tensor->name, sizeof(tensor->name), "%s%s", prefix, p->name);
+}
+
+void og__checkpoint_add_params(struct og_tensors *t, const char *prefix, struct og_model *m,
+                               const float *values)
+{
+    size_t n;
+    const struct og_param *params = og__model_params(m, &n);
+    for (size_t i = 0; i < n; i++) {
+        og__checkpoint_add(t, prefix, &params[i],
+                           values ? (struct og_tensor_place){NULL, (float *)values}
+                                  : (struct og_tensor_place){m, params[i].value});
+        if (values)
+            values += og__param_count(&params[i]);
+    }
+}
+
+int og__checkpoint_write(const char *path, struct og_model *m, const struct og_options *trained,
+                         const float *values, struct og_err *err)
+{
+    size_t n;
+    const struct og_model_config *config = og__model_config(m);
+    og__model_params(m, &n);
+    enum { NUMBERS = 5, MODEL_KEYS = 12 };
+    char number[NUMBERS][16];
+    const int numbers[NUMBERS] = {config->layers, config->in_dim, config->hidden, config->n_classes,
+                                  config->heads};
+    for (int i = 0; i < NUMBERS; i++)
+        snprintf(number[i], sizeof(number[i]), "%d", numbers[i]);
+    struct og_option_texts texts;
+    struct og_metadata metadata[MODEL_KEYS + OG__SAID_OPTIONS] = {
+        {"format", "pt"},
+        {"model", (char *)og__option_word("model", config->kind)},
+        {"layers", number[0]},
+        {"in_dim", number[1]},
+        {"hidden", number[2]},
+        {"n_classes", number[3]},
+        {"heads", number[4]},
+        {"aggregator", (char *)og__option_word("aggregator", config->aggregator)},
+        {"norm", (char *)og__option_word("norm", config->norm)},
+        {"residual", config->residual ? (char *)"true" : (char *)"false"},
+        {"task", (char *)og__option_word("task", config->task)},
+        {"loss", (char *)og__option_word("loss", config->loss)},
+    };
+    struct og_tensors t = {
+        .tensor = calloc(n, sizeof(*t.tensor)), .metadata = metadata, .n_metadata = MODEL_KEYS};
+    if (trained)
+        og__checkpoint_say_options(&t, trained, og__of_pairs(config), &texts);
+    if (!t.tensor)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    og__checkpoint_add_params(&t, "", m, values);
+    int rc = og__tensors_write(path, &t, err);
+    free(t.tensor);
+    return rc;
+}
+
+/* ---- reading parameters ---- */
+
+/* In place: what comes before the first `part` in the name, then `with`, then what comes after. */
+static void rename_part(struct og_tensor *t, const char *part, const char *with)
+{
+    char *at = strstr(t->name, part), rest[sizeof(t->name)];
+    if (!at)
+        return;
+    snprintf(rest, sizeof(rest), "%s", at + strlen(part));
+    snprintf(at, sizeof(t->name) - (size_t)(at - t->name), "%s%s", with, rest);
+}
+
+enum { PIECE = 4096 }; /* elements that are looked at together */
+
+/* Are two tensors of as many bytes the same? 1, 0 or an error. */
+static int same_data(const struct og_tensors_file *f, const struct og_tensor *x,
+                     const struct og_tensor *y, struct og_err *err)
+{
+    char one[PIECE];
+    char other[PIECE];
+    for (size_t at = 0; at < x->bytes; at += PIECE) {
+        const size_t n = OG_MIN(x->bytes - at, (size_t)PIECE);
+        int rc = og__tensors_load(f, x, at, n, one, err);
+        if (rc < 0)
+            return rc;
+        rc = og__tensors_load(f, y, at, n, other, err);
+        if (rc < 0)
+            return rc;
+        if (memcmp(one, other, n) != 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether the matrix that GATConv had for destinations is the one it had for sources: 1, 0 or an
+ * error. */
+static int same_for_both(const struct og_tensors_file *f, const struct og_tensor *dst,
+                         struct og_err *err)
+{
+    struct og_tensor name = *dst;
+    rename_part(&name, ".lin_dst.", ".lin_src.");
+    const struct og_tensor *src = og__tensors_find(&f->all, name.name);
+    return src && src->bytes == dst->bytes ? same_data(f, src, dst, err) : 0;
+}
+
+/* Between two types there are two matrices: "<author___writes___paper>". */
+static bool is_apart(const char *name)
+{
+    const char *first = strchr(name, '<');
+    const char *second = first ? strstr(first, "___") : NULL;
+    const char *last = second ? strstr(second + 3, "___") : NULL;
+    const size_t n = last ? (size_t)(second - first - 1) : 0;
+    return last && !(strncmp(first + 1, last + 3, n) == 0 && last[3 + n] == '>');
+}
+
+/* A relation's convolutions: then what follows "norms.<layer>." is a type's name. */
+static bool has_types(const struct og_tensors *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (strstr(t->tensor[i].name, ".convs.<"))
+            return true;
+    return false;
+}
+
+/* The relation in a tensor's name, "<author___writes___paper>"; NULL: it is of none. */
+static const char *relation_in(const char *name, size_t *length)
+{
+    const char *first = strstr(name, ".convs.<");
+    const char *end = first ? strstr(first, ">.") : NULL;
+    if (!end)
+        return NULL;
+    first += strlen(".convs.");
+    *length = (size_t)(end + 1 - first);
+    return first;
+}
+
+/* Names that PyTorch Geometric has or had for the same: GATConv's matrix was lin_src and, once
+ * more, lin_dst up to 2.4; its BatchNorm holds PyTorch's as `module`. */
+static int rename_tensors(struct og_tensors_file *f, struct og_err *err)
+{
+    struct og_tensors *t = &f->all;
+    const bool typed = has_types(t);
+    int shared = 1;
+    for (size_t i = 0; shared > 0 && i < t->n; i++)
+        if (strstr(t->tensor[i].name, ".lin_dst.weight") && !is_apart(t->tensor[i].name))
+            shared = same_for_both(f, &t->tensor[i], err);
+    for (size_t i = 0; shared >= 0 && i < t->n; i++) {
+        struct og_tensor *tensor = &t->tensor[i];
+        if (shared && !is_apart(tensor->name))
+            rename_part(tensor, ".lin_src.weight", ".lin.weight");
+        if (!typed && strncmp(tensor->name, "norms.", strlen("norms.")) == 0)
+            rename_part(tensor, ".module.", ".");
+    }
+    return OG_MIN(shared, 0);
+}
+
+int og__checkpoint_open(const char *path, struct og_tensors_file *f, struct og_err *err)
+{
+    int rc = og__tensors_open(f, path, err);
+    if (rc < 0)
+        return rc;
+    rc = rename_tensors(f, err);
+    if (rc < 0)
+        og__tensors_close(f);
+    return rc;
+}
+
+static int load_piece(const struct og_tensors_file *f, const struct og_tensor *t, size_t first,
+                      size_t bytes, struct og_tensor_place out, struct og_err *err)
+{
+    float piece[PIECE];
+    char *to = (char *)out.at + first;
+    if (!out.model)
+        return og__tensors_load(f, t, first, bytes, to, err);
+    int rc = og__tensors_load(f, t, first, bytes, piece, err);
+    return rc < 0 ? rc : og__model_push(out.model, to, piece, bytes, err);
+}
+
+static int load_floats(const struct og_tensors_file *f, const struct og_tensor *t,
+                       struct og_tensor_place out, struct og_err *err)
+{
+    int rc = 0;
+    for (size_t at = 0, n; at < t->bytes; at += n) {
+        n = OG_MIN(t->bytes - at, PIECE * sizeof(float));
+        OG_TRY(load_piece(f, t, at, n, out, err));
+    }
+out:
+    return rc;
+}
+
+/* PyTorch's count of batches. */
+static int load_count(const struct og_tensors_file *f, const struct og_tensor *t,
+                      struct og_tensor_place out, struct og_err *err)
+{
+    int64_t whole = 0;
+    int rc = og__tensors_load(f, t, 0, sizeof(whole), &whole, err);
+    if (rc < 0)
+        return rc;
+    float value = (float)whole;
+    if (out.model)
+        return og__model_push(out.model, out.at, &value, sizeof(value), err);
+    *out.at = value;
+    return 0;
+}
+
+/* Why the file has no tensor of this name. */
+static const char *why_missing(const struct og_tensors *t, const char *name)
+{
+    if (!strstr(name, ".convs.<"))
+        return "is it a checkpoint of the same model, layers and sizes?";
+    return has_types(t) ? "types and relations must be those of the graph that it was trained on"
+                        : "it was trained on a graph without types of nodes and relations";
+}
+
+/* Rows that nodes learnt are theirs alone. */
+static int refuse_rows(const char *path, const struct og_tensor *t, const struct og_param *p,
+                       struct og_err *err)
+{
+    return og__fail(err, -EINVAL, "train on this graph, or give nodes of this type features",
+                    "%s: %s: rows that %lld nodes learnt, this graph has %lld of that type: they "
+                    "cannot be handed to other nodes",
+                    path, t->name, (long long)t->shape[0], (long long)p->shape[0]);
+}
+
+int og__checkpoint_take(const struct og_tensors_file *f, const char *prefix,
+                        const struct og_param *p, struct og_tensor_place out, struct og_err *err)
+{
+    char name[sizeof(f->all.tensor->name)];
+    snprintf(name, sizeof(name), "%s%s", prefix, p->name);
+    const struct og_tensor *tensor = og__tensors_find(&f->all, name);
+    if (!tensor)
+        return og__fail(err, -EINVAL, why_missing(&f->all, name), "%s: no tensor %s", f->path,
+                        name);
+    bool count = p->ndim == 0 && tensor->dtype == OG_TENSOR_I64; /* as PyTorch keeps it */
+    bool same = (count || tensor->dtype == OG_TENSOR_F32) && tensor->ndim == p->ndim;
+    for (int d = 0; same && d < p->ndim; d++)
+        same = tensor->shape[d] == p->shape[d];
+    if (!same && strncmp(name, "embeddings.", strlen("embeddings.")) == 0 && tensor->ndim == 2 &&
+        tensor->shape[0] != p->shape[0])
+        return refuse_rows(f->path, tensor, p, err);
+    if (!same)
+        return og__fail(err, -EINVAL, "is it a checkpoint of the same model, layers and sizes?",
+                        "%s: tensor %s has another shape or dtype: expected float32 [%lld, %lld, "
+                        "%lld] in %d dimensions",
+                        f->path, name, (long long)p->shape[0], (long long)p->shape[1],
+                        (long long)p->shape[2], p->ndim);
+    if (!out.at)
+        return 0;
+    return count ? load_count(f, tensor, out, err) : load_floats(f, tensor, out, err);
+}
+
+static int check_finite(const struct og_tensors_file *f, const struct og_tensor *t,
+                        struct og_err *err)
+{
+    float value[PIECE];
+    const size_t n = t->dtype == OG_TENSOR_F32 ? t->bytes / sizeof(*value) : 0;
+    for (size_t at = 0; at < n; at += PIECE) {
+        const size_t m = OG_MIN(n - at, (size_t)PIECE);
+        int rc = og__tensors_load(f, t, at * sizeof(*value), m * sizeof(*value), value, err);
+        if (rc < 0)
+            return rc;
+        for (size_t i = 0; i < m; i++)
+            if (!isfinite(value[i]))
+                return og__fail(err, -EINVAL, "had training diverged? take an earlier checkpoint",
+                                "%s: %s[%zu] is %g", f->path, t->name, at + i, (double)value[i]);
+    }
+    return 0;
+}
+
+/* Every relation that the file knows is in the graph: without one, sums would miss a part. */
+static int check_relations(const struct og_tensors_file *f, const struct og_graph_types *g,
+                           struct og_err *err)
+{
+    char key[OG_PARAM_NAME];
+    for (size_t i = 0; g && i < f->all.n; i++) {
+        size_t n = 0;
+        const char *said = relation_in(f->all.tensor[i].name, &n);
+        bool known = !said;
+        for (uint32_t r = 0; !known && r < g->n_relations; r++) {
+            og__relation_key(g, r, key, sizeof(key));
+            known = strlen(key) == n && memcmp(key, said, n) == 0;
+        }
+        if (!known)
+            return og__fail(err, -EINVAL,
+                            "types and relations must be those of the graph that it was trained on",
+                            "%s: the model reads a relation that this graph has not: %.*s", f->path,
+                            (int)n, said);
+    }
+    return 0;
+}
+
+int og__checkpoint_take_params(const struct og_tensors_file *f, struct og_model *m,
+                               struct og_err *err)
+{
+    size_t n;
+    int rc = 0;
+    const struct og_param *params = og__model_params(m, &n);
+    OG_TRY(check_relations(f, og__model_config(m)->types, err));
+    for (size_t i = 0; i < n; i++) { /* look first: nothing changes unless all is there */
+        OG_TRY(og__checkpoint_take(f, "", &params[i], (struct og_tensor_place){0}, err));
+        OG_TRY(check_finite(f, og__tensors_find(&f->all, params[i].name), err));
+    }
+    for (size_t i = 0; i < n; i++)
+        OG_TRY(og__checkpoint_take(f, "", &params[i], (struct og_tensor_place){m, params[i].value},
+                                   err));
+out:
+    return rc;
+}
+
+int og__checkpoint_check_types(const char *path, const char *dataset, struct og_err *err)
+{
+    struct og_tensors_file f;
+    int rc = og__checkpoint_open(path, &f, err);
+    if (rc < 0)
+        return rc;
+    if (has_types(&f.all))
+        rc = og__fail(err, -EINVAL, "apply it to a graph with the same types and relations",
+                      "%s: trained on a graph with types of nodes and relations, %s has none", path,
+                      dataset);
+    og__tensors_close(&f);
+    return rc;
+}
+
+/* What follows the last "___" of n bytes "<author___writes___paper>"; NULL: they have none. */
+static const char *destination_in(const char *key, size_t n, size_t *length)
+{
+    const char *end = key + n - 1;
+    for (const char *p = end - 3; p > key; p--) {
+        if (strncmp(p, "___", 3) != 0)
+            continue;
+        *length = (size_t)(end - p - 3);
+        return p + 3;
+    }
+    return NULL;
+}
+
+int og__checkpoint_target(const char *path, char *type, size_t bytes, struct og_err *err)
+{
+    struct og_model_config config;
+    struct og_tensors_file f;
+    char last[32], other[OG_PARAM_NAME];
+    bool one = true;
+    int rc;
+    *type = 0;
+    OG_TRY(og__checkpoint_shape(path, &config, err));
+    OG_TRY(og__checkpoint_open(path, &f, err));
+    snprintf(last, sizeof(last), "convs.%d.convs.<", config.layers - 1);
+    for (size_t i = 0; i < f.all.n; i++) {
+        const char *name = f.all.tensor[i].name;
+        size_t n = 0, length = 0;
+        const char *said = strncmp(name, last, strlen(last)) == 0 ? relation_in(name, &n) : NULL;
+        const char *to = said ? destination_in(said, n, &length) : NULL;
+        if (!to)
+            continue;
+        snprintf(other, sizeof(other), "%.*s", (int)length, to);
+        one &= !*type || strcmp(type, other) == 0;
+        snprintf(type, bytes, "%s", other);
+    }
+    if (!one)
+        *type = 0;
+    og__tensors_close(&f);
+out:
+    return rc;
+}
+
+int og__checkpoint_load(const char *path, struct og_model *m, struct og_err *err)
+{
+    struct og_tensors_file f;
+    int rc = og__checkpoint_open(path, &f, err);
+    if (rc < 0)
+        return rc;
+    rc = og__checkpoint_take_params(&f, m, err);
+    og__tensors_close(&f);
+    return rc;
+}

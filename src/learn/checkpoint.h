@@ -1,0 +1,72 @@
+/* Checkpoints: safetensors with PyTorch Geometric's names and shapes.
+ *
+ *   checkpoint.safetensors, best.safetensors   parameters; metadata: the model's shape, the sampler
+ *                                              it was trained with and, of links, what decided
+ *                                              which edges were held out; no times
+ *   resume.safetensors                         the same, and
+ *       adam.m.<name>, adam.v.<name>           the optimiser's moments
+ *       sum.<name>                             gradients of the step under way, weighted and added
+ *       older.<k>.<name>                       parameters after earlier steps, the oldest first
+ *       best.<name>                            the parameters of the best epoch so far
+ *       metadata "state"                       position and sums, as JSON with 17 digits
+ *       metadata "numbers"                     options that decide the numbers: must match
+ *       metadata "dataset"                     of which dataset (dataset/identity.h) */
+#ifndef OG_CHECKPOINT_H
+#define OG_CHECKPOINT_H
+
+#include "learn/steps.h"
+#include "learn/train_state.h"
+
+/* What to do where a checkpoint's model makes no finite numbers. */
+extern const char og__diverged_hint[];
+
+/* values: all parameters one after another in the order of the model's; NULL = the model's.
+ * trained: with which sampler and, of links, by which edges; NULL = the file says nothing of that.
+ */
+OG_MUST_CHECK int og__checkpoint_write(const char *path, struct og_model *m,
+                                       const struct og_options *trained, const float *values,
+                                       struct og_err *err);
+/* Shape of the model a checkpoint holds, from names and shapes: metadata is not needed, but for the
+ * task, which is -1 where nothing says it. */
+OG_MUST_CHECK int og__checkpoint_shape(const char *path, struct og_model_config *config,
+                                       struct og_err *err);
+/* -EINVAL where it is of a graph with types, for one that has none. */
+OG_MUST_CHECK int og__checkpoint_check_types(const char *path, const char *dataset,
+                                             struct og_err *err);
+/* The type of node that the model's last layer makes rows of, with # for a dot; "": the file does
+ * not say one. */
+OG_MUST_CHECK int og__checkpoint_target(const char *path, char *type, size_t bytes,
+                                        struct og_err *err);
+/* Options of the sampler as the checkpoint has them, where it has them and `opt` was not given
+ * others. */
+OG_MUST_CHECK int og__checkpoint_sampler(const char *path, struct og_options *opt,
+                                         const struct og_log *log, struct og_err *err);
+/* Which edges a model of links was trained on: --seed and --edge-split as the checkpoint has them,
+ * where `opt` was not given them. -EINVAL where it was given others, of which some would be edges
+ * that the model learnt from; a file that does not say is warned of. */
+OG_MUST_CHECK int og__checkpoint_edges(const char *path, struct og_options *opt,
+                                       const struct og_log *log, struct og_err *err);
+/* Every parameter must be there with its shape; nothing is changed otherwise. */
+OG_MUST_CHECK int og__checkpoint_load(const char *path, struct og_model *m, struct og_err *err);
+
+/* What goes on where it stopped: numbers that options decide, on this dataset, into this model. */
+struct og_resumable {
+    const struct og_options *opt;
+    const struct og_dataset *ds;
+    const struct og_schedule *schedule;
+    struct og_model *model;
+    struct og_steps *steps;
+};
+OG_MUST_CHECK int og__resume_write(const char *path, const struct og_resumable *r,
+                                   const struct og_train_state *state, const float *best,
+                                   struct og_err *err);
+/* XXH3 of the options that decide what a run computes. */
+OG_MUST_CHECK int og__resume_numbers(const struct og_resumable *r, uint64_t *hash,
+                                     struct og_err *err);
+/* --accumulate as the run in `folder` was begun with, into opt; as it is where there is none. */
+OG_MUST_CHECK int og__resume_steps(const char *folder, struct og_options *opt, struct og_err *err);
+/* -ENOENT without a message when there is no such file. */
+OG_MUST_CHECK int og__resume_read(const char *path, const struct og_resumable *r,
+                                  struct og_train_state *state, float *best, struct og_err *err);
+
+#endif

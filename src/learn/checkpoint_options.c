@@ -1,0 +1,187 @@
+/* Options that a checkpoint carries: how the model was sampled for, and, of links, what decided
+ * which edges were held out. */
+#include "learn/checkpoint_parts.h"
+
+#include "dataset/edge_split.h"
+#include "options/options.h"
+
+#include <string.h>
+
+/* ---- saying them ---- */
+
+/* What decides which edges a run of links holds out. */
+static const char *const edge_options[] = {"seed", "edge-split", "relation"};
+
+/* The sampler and its parameters, named and written as on the command line. */
+enum { MOST_SAMPLER_OPTIONS = OG__SAID_OPTIONS - OG_COUNT(edge_options) };
+
+static size_t list_sampler_options(const struct og_options *opt,
+                                   const char *names[MOST_SAMPLER_OPTIONS])
+{
+    size_t n_rows, n = 0;
+    const struct og_option *row = og_option_table(&n_rows);
+    for (size_t i = 0; i < n_rows && n < MOST_SAMPLER_OPTIONS; i++) {
+        const bool parameter = row[i].of && strcmp(row[i].of, "sampler") == 0;
+        if (strcmp(row[i].name, "sampler") == 0 || (parameter && og__option_counts(opt, &row[i])))
+            names[n++] = row[i].name;
+    }
+    return n;
+}
+
+/* Those that a file says; it says nothing of a draw in each hop, as files did before there was
+ * another. */
+static size_t said_sampler_options(const struct og_options *opt,
+                                   const char *names[MOST_SAMPLER_OPTIONS])
+{
+    size_t n = list_sampler_options(opt, names), said = 0;
+    for (size_t i = 0; i < n; i++)
+        if (opt->draw != OG_DRAW_EACH || strcmp(names[i], "draw") != 0)
+            names[said++] = names[i];
+    return said;
+}
+
+/* Options by name behind what the file says already; texts have room in `text`. */
+static void say_options(struct og_tensors *t, const struct og_options *opt,
+                        const char *const *names, size_t n, char text[][32])
+{
+    for (size_t i = 0; i < n; i++)
+        t->metadata[t->n_metadata++] =
+            (struct og_metadata){(char *)names[i], (char *)og__option_text(opt, names[i], text[i])};
+}
+
+void og__checkpoint_say_options(struct og_tensors *t, const struct og_options *trained, bool links,
+                                struct og_option_texts *texts)
+{
+    const char *sampler[MOST_SAMPLER_OPTIONS];
+    const size_t n = said_sampler_options(trained, sampler);
+    say_options(t, trained, sampler, n, texts->text);
+    if (links) /* a relation only where there is one */
+        say_options(t, trained, edge_options, OG_COUNT(edge_options) - !trained->relation,
+                    texts->text + n);
+}
+
+/* ---- the sampler ---- */
+
+static int take_sampler_option(const struct og_tensors *t, const char *name, const char *path,
+                               struct og_options *opt, struct og_err *err)
+{
+    char hint[64];
+    struct og_err why = {0};
+    const char *said = og__tensors_said(t, name);
+    if (!said || og__options_given(opt, name) || og_options_set(opt, name, said, &why) == 0)
+        return 0;
+    snprintf(hint, sizeof(hint), "give --%s: what is given wins", name);
+    return og__fail(err, -EINVAL, hint, "%s: metadata: %s", path, why.message);
+}
+
+int og__checkpoint_sampler(const char *path, struct og_options *opt, const struct og_log *log,
+                           struct og_err *err)
+{
+    struct og_tensors_file f;
+    const int sampler = opt->sampler;
+    int rc = og__tensors_open(&f, path, err);
+    if (rc < 0)
+        return rc;
+    const char *names[MOST_SAMPLER_OPTIONS];
+    OG_TRY(take_sampler_option(&f.all, "sampler", path, opt, err));
+    const size_t n = list_sampler_options(opt, names);
+    for (size_t i = 0; i < n; i++)
+        OG_TRY(take_sampler_option(&f.all, names[i], path, opt, err));
+    if (opt->sampler != sampler)
+        og__say(log, OG__INFO, "%s: trained with --sampler %s, which is taken here as well", path,
+                og__option_word("sampler", opt->sampler));
+out:
+    og__tensors_close(&f);
+    return rc;
+}
+
+/* ---- the edges of links ---- */
+
+/* What the file says of them, as options. */
+static int said_edges(const struct og_tensors *t, const char *path, struct og_options *said,
+                      struct og_err *err)
+{
+    struct og_err why = {0};
+    og_options_init(said);
+    for (size_t i = 0; i < OG_COUNT(edge_options); i++) {
+        const char *text = og__tensors_said(t, edge_options[i]);
+        if (text && og_options_set(said, edge_options[i], text, &why) < 0)
+            return og__fail(err, -EINVAL, "is it a checkpoint that was written here?",
+                            "%s: metadata: %s", path, why.message);
+    }
+    return 0;
+}
+
+static bool differ(const struct og_options *opt, const struct og_options *said, const char *name)
+{
+    char ours[32], theirs[32];
+    if (!og__options_given(opt, name) || !og__options_given(said, name))
+        return false;
+    return !og__edge_split_same(og__option_text(opt, name, ours),
+                                og__option_text(said, name, theirs));
+}
+
+static int refuse_edges(const struct og_options *opt, const struct og_options *said,
+                        const char *name, const char *path, struct og_err *err)
+{
+    char ours[32], theirs[32], hint[80];
+    snprintf(hint, sizeof(hint), "leave out --%s: what the checkpoint says is taken", name);
+    return og__fail(
+        err, -EINVAL, hint,
+        "%s: trained with --%s %.40s, not %.40s: edges that it learnt from would be held "
+        "out",
+        path, name, og__option_text(said, name, theirs), og__option_text(opt, name, ours));
+}
+
+/* By lists of the dataset's own no seed decides which edges are held out. */
+static int check_edges(const struct og_options *opt, const struct og_options *said,
+                       const char *path, struct og_err *err)
+{
+    bool own = said->edge_split && strcmp(said->edge_split, OG__OWN_EDGES) == 0;
+    if (differ(opt, said, "edge-split"))
+        return refuse_edges(opt, said, "edge-split", path, err);
+    if (differ(opt, said, "relation")) /* of another all were in the structure */
+        return refuse_edges(opt, said, "relation", path, err);
+    return own || !differ(opt, said, "seed") ? 0 : refuse_edges(opt, said, "seed", path, err);
+}
+
+static int take_edges(struct og_options *opt, const struct og_options *said, const char *path,
+                      const struct og_log *log, struct og_err *err)
+{
+    int rc;
+    OG_TRY(check_edges(opt, said, path, err));
+    if (!og__options_given(said, "edge-split"))
+        og__say(log, OG__WARN,
+                "%s: does not say which edges it was trained on: with another --seed or "
+                "--edge-split than it had, some of them are held out now",
+                path);
+    for (size_t i = 0; i < OG_COUNT(edge_options); i++) {
+        const char *name = edge_options[i];
+        char ours[32], theirs[32];
+        const char *text = og__option_text(said, name, theirs);
+        if (og__options_given(opt, name) || !og__options_given(said, name))
+            continue;
+        if (strcmp(text, og__option_text(opt, name, ours)) != 0)
+            og__say(log, OG__INFO, "%s: trained with --%s %s, which is taken here as well", path,
+                    name, text);
+        OG_TRY(og_options_set(opt, name, text, err));
+    }
+out:
+    return rc;
+}
+
+int og__checkpoint_edges(const char *path, struct og_options *opt, const struct og_log *log,
+                         struct og_err *err)
+{
+    struct og_tensors_file f;
+    struct og_options said = {0};
+    int rc = og__tensors_open(&f, path, err);
+    if (rc < 0)
+        return rc;
+    OG_TRY(said_edges(&f.all, path, &said, err));
+    OG_TRY(take_edges(opt, &said, path, log, err));
+out:
+    og__tensors_close(&f);
+    og_options_release(&said);
+    return rc;
+}

@@ -1,0 +1,465 @@
+#include "learn/learner.h"
+
+#include "budget/device_plan.h"
+#include "nn/ops.h"
+#include "nn/tasks.h"
+
+#include "learn/checkpoint.h"
+#include "learn/shares.h"
+#include "learn/targets.h"
+#include "learn/trainers.h"
+
+#include <stdlib.h>
+
+/* ---- before there is one ---- */
+
+unsigned og__learner_wants(void)
+{
+    return og__nn_ops() ? OG__WANT_MODEL | OG__WANT_TRAINING : 0;
+}
+
+int og__learner_adopt(struct og_config *config, const struct og_options *asked, struct og_err *err)
+{
+    if (!asked->init)
+        return 0;
+    int rc = og__checkpoint_sampler(asked->init, &config->opt, &config->log, err);
+    if (rc < 0 || og__task(asked->task)->targets != OG__OF_PAIRS)
+        return rc;
+    return og__checkpoint_edges(asked->init, &config->opt, &config->log, err);
+}
+
+/* Features, of several widths the widest. */
+static int widest(const struct og_facts *f)
+{
+    int most = f->ds->dim;
+    for (uint32_t t = 0; f->types && t < f->types->n_types; t++)
+        most = OG_MAX(most, f->types->type[t].dim);
+    return most;
+}
+
+/* Where no model is made there may be no labels either, and one class does. */
+static int classes_of(const struct og_config *config, const struct og_dataset *ds)
+{
+    if (og__task(config->opt.task)->embeds)
+        return config->opt.hidden;
+    return config->want & OG__WANT_MODEL ? ds->n_classes : OG_MAX(ds->n_classes, 1);
+}
+
+static struct og_model_config asked_shape(const struct og_config *config, const struct og_facts *f)
+{
+    const struct og_options *opt = &config->opt;
+    const struct og_dataset *ds = f->ds;
+    return (struct og_model_config){.kind = opt->model,
+                                    .layers = opt->layers,
+                                    .in_dim = widest(f),
+                                    .types = f->types,
+                                    .hidden = opt->hidden,
+                                    .n_classes = classes_of(config, ds),
+                                    .task = opt->task,
+                                    .decoder = opt->decoder,
+                                    .loss = opt->loss,
+                                    .dropout = opt->dropout,
+                                    .input_dropout = opt->input_dropout,
+                                    .attention_dropout = opt->attention_dropout,
+                                    .multi_label = ds->multi_label,
+                                    .heads = opt->heads,
+                                    .aggregator = opt->aggregator,
+                                    .bases = opt->bases,
+                                    .norm = opt->norm,
+                                    .residual = opt->residual};
+}
+
+static int check_labels(const struct og_facts *f, const struct og_config *config,
+                        struct og_err *err)
+{
+    const bool reads = config->want & OG__WANT_MODEL && !og__task(config->opt.task)->embeds;
+    if (!reads || f->ds->labels.fd >= 0)
+        return 0;
+    return og__fail(err, -EINVAL,
+                    "import the graph with a label.npy, or learn its edges: --task link",
+                    "%s: has no labels to learn from", f->ds->path);
+}
+
+/* A checkpoint's model takes any graph with its features; only who judges it reads labels. */
+static int check_given(const struct og_facts *f, const struct og_config *config,
+                       const struct og_model_config *given, struct og_err *err)
+{
+    int rc = og__features_check(&f->shape, f->ds->path, widest(f), err);
+    if (rc < 0 || config->want & OG__WANT_EVERY || og__task(config->opt.task)->embeds)
+        return rc;
+    return og__targets_check(f->ds, given, err);
+}
+
+int og__learner_shape(struct og_facts *f, const struct og_config *config,
+                      const struct og_model_config *given, struct og_err *err)
+{
+    const struct og_options *opt = &config->opt;
+    const struct og_dataset *ds = f->ds;
+    int rc;
+    OG_TRY(given ? 0 : check_labels(f, config, err));
+    f->shape = given ? *given : asked_shape(config, f);
+    f->shape.types = f->types;
+    if (f->types) /* files say it of the first relation alone */
+        f->shape.in_dim = widest(f);
+    f->shape.multi_label = ds->multi_label;
+    f->shape.task = opt->task;
+    f->shape.loss = opt->loss;
+    OG_TRY(given ? check_given(f, config, given, err) : 0);
+    OG_TRY(og__model_check(&f->shape, err));
+    rc = og__model_check_graph(&f->shape, err);
+out:
+    return rc;
+}
+
+unsigned og__learner_extras(const struct og_facts *f)
+{
+    return og__model_wants_degrees(&f->shape) ? OG__WITH_DEGREES : 0;
+}
+
+int og__learner_begin(struct og_learner *l, const struct og_config *config, struct og_pool *pool,
+                      struct og_err *err)
+{
+    int rc;
+    *l = (struct og_learner){.devices = og__devices(config)};
+    if (og__has_tiers(config))
+        l->devices.n = OG_MIN(l->devices.n, og__trainers_keepers(&config->opt));
+    OG_TRY(og__nn_find(&l->ops, config->opt.device, err));
+    for (int i = 0; i < l->devices.n; i++)
+        OG_TRY(og__nn_warm_up(l->ops, l->devices.number[i], pool, err));
+out:
+    return rc;
+}
+
+/* Several compute for the model, which then has no gradients of its own to compute. */
+static bool has_trainers(const struct og_config *config)
+{
+    const struct og_trainers_setup s = og__trainers_setup(&config->opt);
+    return config->want & OG__WANT_TRAINING && og__trainers_all(&s) > 0;
+}
+
+static void add_trainers(const struct og_learner *l, struct og_facts *f,
+                         const struct og_options *opt)
+{
+    const struct og_trainers_setup s = og__trainers_setup(opt);
+    f->bytes.model += og__trainers_model_bytes(l->ops, f, &s);
+    f->bytes.activations += og__trainers_activation_bytes(l->ops, f, &s);
+}
+
+/* Of a model with those gradients, or of none; without what of it is the host's. */
+static void add_there(struct og_there *t, const struct og_learner *l, const struct og_facts *f,
+                      int optimizer, bool gradients, int threads)
+{
+    t->model += og__model_bytes(l->ops, &f->shape, optimizer);
+    t->activations += og__model_workspace_bytes(l->ops, &f->shape, &f->caps, gradients, threads) -
+                      l->ops->own_bytes(threads);
+}
+
+static void add_library(struct og_there *t, const struct og_learner *l)
+{
+    const size_t own = l->ops->own_there ? l->ops->own_there() : 0;
+    t->activations += own;
+    t->library += own;
+}
+
+/* Rows that stay on devices without the model have a backend of their own there. */
+struct og_there og__learner_there(const struct og_learner *l, const struct og_facts *f,
+                                  const struct og_config *config, int k)
+{
+    const struct og_trainers_setup s = og__trainers_setup(&config->opt);
+    const bool shared = has_trainers(config), trains = config->want & OG__WANT_TRAINING;
+    const int threads = config->opt.threads;
+    struct og_there t = {0};
+    for (int i = k; shared && i < og__trainers_all(&s); i += l->devices.n) {
+        t.trainers++;
+        add_there(&t, l, f, OG_OPTIMIZER_SGD, true, threads);
+        add_library(&t, l);
+    }
+    if (k == 0)
+        add_there(&t, l, f, config->opt.optimizer, trains && !shared, threads);
+    if (k == 0 && trains)
+        t.model += og__shares_there_bytes(l->ops, &f->shape, (int)config->share.ranks);
+    if (k == 0 || og__has_tiers(config))
+        add_library(&t, l);
+    return t;
+}
+
+/* What is on devices is of a budget of its own (device_plan.h); of the host's memory there is what
+ * backends and rows have of it. */
+static void set_apart(const struct og_learner *l, struct og_facts *f,
+                      const struct og_config *config)
+{
+    const struct og_there first = og__learner_there(l, f, config, 0);
+    const int n = l->devices.n;
+    struct og_there trainer = {0};
+    add_there(&trainer, l, f, OG_OPTIMIZER_SGD, true, config->opt.threads);
+    add_library(&trainer, l);
+    for (int k = 0; k < n; k++) {
+        const struct og_there t = og__learner_there(l, f, config, k);
+        f->bytes.model -= t.model;
+        f->bytes.activations -= t.activations - t.library;
+    }
+    const size_t widths = f->types ? f->n_ranges : 1;
+    f->bytes.activations += (size_t)n * widths * l->ops->rows->host_bytes() +
+                            (size_t)(n - 1) * l->ops->own_bytes(config->opt.threads);
+    f->bytes.there_model = first.model;
+    f->bytes.there_activations = first.activations;
+    f->bytes.there_trainer = trainer.model + trainer.activations;
+    f->first_trainers = first.trainers;
+    f->keepers = n;
+}
+
+/* Training keeps the best parameters so far, those being written, and what steps are made of. */
+void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
+                       const struct og_config *config)
+{
+    const bool training = config->want & OG__WANT_TRAINING;
+    const bool alone = training && !has_trainers(config);
+    const int ranks = (int)config->share.ranks;
+    const size_t model = og__model_bytes(l->ops, &f->shape, config->opt.optimizer);
+    f->bytes.model = model + (training ? model / 2 + og__steps_bytes(&f->shape, &config->opt) +
+                                             og__shares_bytes(&f->shape, ranks) +
+                                             og__shares_there_bytes(l->ops, &f->shape, ranks)
+                                       : 0);
+    f->bytes.activations =
+        og__model_workspace_bytes(l->ops, &f->shape, &f->caps, alone, config->opt.threads);
+    if (config->want & OG__WANT_EVERY) /* whose logits go to a file, and hidden rows */
+        f->bytes.activations += og__logits_bytes(f) + og__hidden_bytes(f);
+    if (!f->seeds.edges)
+        f->bytes.targets = og__labels_bytes(f->ds, (int64_t)f->schedule.batch_size);
+    if (has_trainers(config))
+        add_trainers(l, f, &config->opt);
+    f->bytes.there_model = f->bytes.there_activations = f->bytes.there_trainer = 0;
+    f->keepers = f->first_trainers = 0;
+    if (og__has_tiers(config))
+        set_apart(l, f, config);
+}
+
+/* ---- while there is one ---- */
+
+/* bound: of a device's memory; 0 = none, and rows come from the host's. */
+static int open_model(struct og_learner *l, const struct og_premises *p, bool gradients,
+                      size_t bound, struct og_pool *pool, struct og_budget *b, struct og_err *err)
+{
+    const struct og_options *opt = &p->config->opt;
+    struct og_batch_caps caps = p->facts->caps;
+    int rc;
+    caps.rows_come = bound > 0;
+    OG_TRY(og__model_create_on(&l->model, l->ops, l->devices.number[0], &p->facts->shape,
+                               opt->optimizer, (uint64_t)opt->seed, pool, b, err));
+    OG_TRY(og__model_bound(l->model, bound, err));
+    OG_TRY(og__model_reserve(l->model, &caps, gradients, err));
+out:
+    return rc;
+}
+
+int og__learner_open(struct og_learner *l, const struct og_premises *p, struct og_pool *pool,
+                     struct og_budget *b, struct og_err *err)
+{
+    const bool gradients = p->config->want & OG__WANT_TRAINING && !has_trainers(p->config);
+    const size_t bound = og__device_plan(p).of_rows;
+    return open_model(l, p, gradients, bound, pool, b, err);
+}
+
+void og__learner_close(struct og_learner *l)
+{
+    og__model_free(l->model);
+    l->model = NULL;
+}
+
+/* What a step is timed on: a batch, rows that are all zero, any labels. */
+struct timed {
+    const struct og_premises *given;
+    struct og_budget *budget;
+    const struct og_batch *batch;
+    const void *targets;
+    struct og_rows *rows; /* one, or of a typed graph one a type */
+    uint32_t *index;
+    void *labels;
+    char *row;
+};
+
+static size_t widest_row(const struct og_facts *f)
+{
+    size_t most = og__row_bytes(f->ds);
+    for (uint32_t t = 0; f->types && t < f->types->n_types; t++)
+        most = OG_MAX(most, og__row_bytes(&f->typed->type[t].view));
+    return most;
+}
+
+static void name_rows(const struct timed *t)
+{
+    const struct og_facts *f = t->given->facts;
+    const struct og_dataset *ds = f->ds;
+    const struct og_rows one = {.base = t->row,
+                                .index = t->index,
+                                .stride = og__row_bytes(ds),
+                                .n = t->batch->n_ids,
+                                .dim = ds->dim,
+                                .dtype = ds->kept};
+    t->rows[0] = one;
+    for (uint32_t k = 0; f->types && k < f->types->n_types; k++) {
+        const struct og_dataset *view = &f->typed->type[k].view;
+        t->rows[k] = (struct og_rows){.base = t->row,
+                                      .index = t->index,
+                                      .stride = og__row_bytes(view),
+                                      .dim = view->dim,
+                                      .dtype = view->kept};
+    }
+    for (uint32_t i = 0; f->types && i < t->batch->n_ids; i++)
+        t->rows[og__graph_type(f->types, t->batch->ids[i])].n++;
+}
+
+static size_t index_bytes(const struct timed *t)
+{
+    return t->batch->n_ids * sizeof(*t->index);
+}
+
+static size_t labels_bytes(const struct timed *t)
+{
+    return og__labels_bytes(t->given->facts->ds, t->batch->n_seeds);
+}
+
+static void close_timed(struct timed *t)
+{
+    og__release(t->budget, t->index, index_bytes(t), "batches");
+    og__release(t->budget, t->labels, labels_bytes(t), "batches");
+    free(t->row);
+    free(t->rows);
+}
+
+static int open_timed(struct timed *t, const struct og_pairs *pairs, struct og_err *err)
+{
+    const struct og_facts *f = t->given->facts;
+    t->index = og__alloc(t->budget, index_bytes(t), "batches", err);
+    t->labels = og__alloc(t->budget, labels_bytes(t), "batches", err);
+    t->row = calloc(1, OG_MAX(widest_row(f), (size_t)1));
+    t->rows = calloc(f->types ? OG_MAX(f->types->n_types, 1u) : 1, sizeof(*t->rows));
+    t->targets = f->seeds.edges ? (const void *)pairs : t->labels;
+    if (!t->index || !t->labels)
+        return -ENOMEM;
+    if (!t->row || !t->rows)
+        return og__fail_errno(err, -ENOMEM, NULL, "timing the model");
+    name_rows(t);
+    return 0;
+}
+
+static int time_step(const struct timed *t, struct og_model *model, double *seconds,
+                     struct og_err *err)
+{
+    const struct og_step step = {1, 1, 0};
+    const bool training = t->given->config->want & OG__WANT_TRAINING;
+    struct og_metrics ignored = {0};
+    const double start = og__now();
+    int rc = training
+                 ? og__model_gradients(model, t->batch, t->rows, t->targets, &step, &ignored, err)
+                 : og__model_forward(model, t->batch, t->rows, t->targets, &ignored, err);
+    *seconds = og__now() - start;
+    return rc;
+}
+
+int og__learner_time(const struct og_learner *l, const struct og_premises *p,
+                     const struct og_batch *batch, const struct og_pairs *pairs,
+                     struct og_pool *pool, struct og_budget *b, double *seconds, struct og_err *err)
+{
+    struct og_learner own = {.ops = l->ops, .devices = l->devices};
+    struct timed t = {.given = p, .budget = b, .batch = batch};
+    int rc;
+    OG_TRY(open_timed(&t, pairs, err));
+    OG_TRY(open_model(&own, p, p->config->want & OG__WANT_TRAINING, 0, pool, b, err));
+    OG_TRY(time_step(&t, own.model, seconds, err));
+    OG_TRY(time_step(&t, own.model, seconds, err)); /* the second counts */
+out:
+    og__learner_close(&own);
+    close_timed(&t);
+    return rc;
+}
+
+/* ---- several at a time ---- */
+
+enum { MOST_GROUPS = 64 };
+
+struct group {
+    struct timed *timed;
+    pthread_barrier_t *together;
+    struct og_learner own;
+    struct og_pool *pool;
+    pthread_t thread;
+    double seconds; /* the better of two rounds */
+    int rc;
+    struct og_err err;
+};
+
+/* Whoever failed still waits for the others. */
+static void *time_group(void *arg)
+{
+    struct group *g = arg;
+    double first = 0;
+    double second = 0;
+    g->rc = time_step(g->timed, g->own.model, &first, &g->err);
+    pthread_barrier_wait(g->together);
+    if (g->rc == 0)
+        g->rc = time_step(g->timed, g->own.model, &first, &g->err);
+    pthread_barrier_wait(g->together);
+    if (g->rc == 0)
+        g->rc = time_step(g->timed, g->own.model, &second, &g->err);
+    g->seconds = OG_MIN(first, second);
+    return NULL;
+}
+
+/* All have models; *n_started of them are to be joined. */
+static int run_groups(struct group *group, int n, double *seconds, struct og_err *err)
+{
+    pthread_barrier_t together;
+    int rc = 0;
+    int started = 0;
+    *seconds = 0;
+    if (pthread_barrier_init(&together, NULL, (unsigned)n) != 0)
+        return og__fail_errno(err, -ENOMEM, NULL, "timing the model");
+    for (; started < n; started++) {
+        group[started].together = &together;
+        if (pthread_create(&group[started].thread, NULL, time_group, &group[started]) != 0)
+            break;
+    }
+    if (started < n) /* those that wait for it go on in its place */
+        rc = og__fail(err, -EAGAIN, "lower --threads", "cannot start a thread");
+    for (int round = 0; rc < 0 && round < 2; round++)
+        for (int i = started; i < n; i++)
+            pthread_barrier_wait(&together);
+    for (int i = 0; i < started; i++) {
+        pthread_join(group[i].thread, NULL);
+        *seconds = OG_MAX(*seconds, group[i].seconds);
+        if (group[i].rc < 0 && rc == 0)
+            rc = og__fail(err, group[i].rc, group[i].err.hint, "%s", group[i].err.message);
+    }
+    pthread_barrier_destroy(&together);
+    return rc;
+}
+
+int og__learner_time_groups(const struct og_learner *l, const struct og_premises *p,
+                            const struct og_batch *batch, const struct og_pairs *pairs,
+                            const struct og_groups *groups, struct og_budget *b, double *seconds,
+                            struct og_err *err)
+{
+    const int n = OG_MIN(groups->n, (int)MOST_GROUPS);
+    struct timed t = {.given = p, .budget = b, .batch = batch};
+    struct group *group = calloc(MOST_GROUPS, sizeof(*group));
+    int rc;
+    OG_TRY(group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "timing the model"));
+    OG_TRY(open_timed(&t, pairs, err));
+    for (int i = 0; i < n; i++) {
+        group[i].timed = &t;
+        group[i].own.ops = l->ops;
+        group[i].own.devices = (struct og_devices){1, {l->devices.number[i % l->devices.n]}};
+        OG_TRY(og__pool_open(&group[i].pool, groups->threads, err));
+        OG_TRY(open_model(&group[i].own, p, true, 0, group[i].pool, b, err));
+    }
+    OG_TRY(run_groups(group, n, seconds, err));
+out:
+    for (int i = 0; group && i < n; i++) {
+        og__learner_close(&group[i].own);
+        og__pool_close(group[i].pool);
+    }
+    free(group);
+    close_timed(&t);
+    return rc;
+}

@@ -1,0 +1,75 @@
+/* learner: what learns in a session, a model and the operators that it computes with. Nothing else
+ * calls either while a session opens: a session without OG__WANT_MODEL has none, and a build
+ * without operators says so here. */
+#ifndef OG_LEARNER_H
+#define OG_LEARNER_H
+
+#include "budget/memory_plan.h"
+#include "nn/nn.h"
+#include "options/devices.h"
+
+struct og_learner {
+    const struct og_nn_ops *ops;
+    struct og_devices devices; /* that it computes on; the model is on the first */
+    struct og_model *model;    /* NULL: not opened */
+};
+
+/* ---- before there is one ---- */
+
+/* OG__WANT_* of a session that plans for one that trains; none in a build without models. */
+unsigned og__learner_wants(void);
+
+/* Options that come with the parameters of --init, into config->opt as far as `asked` has no
+ * others: the sampler's, and of links those that say which edges were trained on. */
+OG_MUST_CHECK int og__learner_adopt(struct og_config *config, const struct og_options *asked,
+                                    struct og_err *err);
+/* f->shape: `given` where a checkpoint has one, which must fit the dataset; NULL = as options and
+ * dataset say. */
+OG_MUST_CHECK int og__learner_shape(struct og_facts *f, const struct og_config *config,
+                                    const struct og_model_config *given, struct og_err *err);
+/* What a model of this shape needs of batches: OG__WITH_DEGREES, or nothing. */
+unsigned og__learner_extras(const struct og_facts *f);
+
+/* Its operators, on --device; what the libraries beneath take of memory once and for all is taken
+ * now. */
+OG_MUST_CHECK int og__learner_begin(struct og_learner *l, const struct og_config *config,
+                                    struct og_pool *pool, struct og_err *err);
+/* What it will take with batches of f->caps: into f->bytes. */
+void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
+                       const struct og_config *config);
+
+/* What computes on the k-th of its devices, and what that takes of the device's memory. */
+struct og_there {
+    int trainers; /* 0: the model alone, or nobody */
+    size_t model, activations;
+    size_t library; /* of activations */
+};
+struct og_there og__learner_there(const struct og_learner *l, const struct og_facts *f,
+                                  const struct og_config *config, int k);
+
+/* ---- while there is one ---- */
+
+/* With parameters as --seed draws them, for batches of the caps; gradients where the session wants
+ * training. */
+OG_MUST_CHECK int og__learner_open(struct og_learner *l, const struct og_premises *p,
+                                   struct og_pool *pool, struct og_budget *b, struct og_err *err);
+void og__learner_close(struct og_learner *l);
+
+/* Seconds of one step on the batch, by a model that is opened for it alone; rows are all zero. */
+OG_MUST_CHECK int og__learner_time(const struct og_learner *l, const struct og_premises *p,
+                                   const struct og_batch *batch, const struct og_pairs *pairs,
+                                   struct og_pool *pool, struct og_budget *b, double *seconds,
+                                   struct og_err *err);
+
+/* Seconds in which n groups of `threads` compute a mini-batch each, all at the same time: the
+ * slowest. For sessions that train. */
+struct og_groups {
+    int n, threads;
+};
+OG_MUST_CHECK int og__learner_time_groups(const struct og_learner *l, const struct og_premises *p,
+                                          const struct og_batch *batch,
+                                          const struct og_pairs *pairs,
+                                          const struct og_groups *groups, struct og_budget *b,
+                                          double *seconds, struct og_err *err);
+
+#endif

@@ -1,0 +1,247 @@
+/* resume.safetensors: what a run needs to go on. */
+#include "learn/checkpoint_parts.h"
+
+#include "base/file.h"
+#include "dataset/identity.h"
+#include "options/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+static const char adam_m[] = "adam.m.";
+static const char adam_v[] = "adam.v.";
+static const char best_prefix[] = "best.";
+static const char sum_prefix[] = "sum.";
+
+/* ---- vectors of a step ---- */
+
+/* The k-th of them: their sum, while a step is under way, and then the older parameters. NULL:
+ * there are no more. Its name's beginning goes to `prefix`. */
+static float *step_vector(const struct og_steps *s, const struct og_train_state *state, int k,
+                          char prefix[24])
+{
+    const bool sum = s->sum && state->terms > 0;
+    snprintf(prefix, 24, "%s", sum_prefix);
+    if (sum && k == 0)
+        return s->sum;
+    k -= sum;
+    snprintf(prefix, 24, "older.%d.", k);
+    return k < s->opt->staleness ? og__steps_older(s, k) : NULL;
+}
+
+static void add_steps(struct og_tensors *t, const struct og_resumable *r,
+                      const struct og_train_state *state)
+{
+    size_t n;
+    char prefix[24];
+    const struct og_param *params = og__model_params(r->model, &n);
+    float *vector;
+    for (int k = 0; (vector = step_vector(r->steps, state, k, prefix)); k++)
+        for (size_t i = 0; i < n; i++) {
+            if (!params[i].grad)
+                continue;
+            og__checkpoint_add(t, prefix, &params[i], (struct og_tensor_place){NULL, vector});
+            vector += og__param_count(&params[i]);
+        }
+}
+
+static int take_steps(const struct og_tensors_file *f, const struct og_resumable *r,
+                      const struct og_train_state *state, struct og_err *err)
+{
+    size_t n;
+    char prefix[24];
+    int rc = 0;
+    const struct og_param *params = og__model_params(r->model, &n);
+    float *vector;
+    for (int k = 0; (vector = step_vector(r->steps, state, k, prefix)); k++)
+        for (size_t i = 0; i < n; i++) {
+            if (!params[i].grad)
+                continue;
+            OG_TRY(og__checkpoint_take(f, prefix, &params[i],
+                                       (struct og_tensor_place){NULL, vector}, err));
+            vector += og__param_count(&params[i]);
+        }
+out:
+    return rc;
+}
+
+/* ---- what must be the same ---- */
+
+/* What must be the same for the numbers to be. */
+static char *numbers_text(const struct og_resumable *r)
+{
+    json_t *numbers = og__options_deciding(r->opt, OG_DECIDES_NUMBERS);
+    char *text = og__json_print(numbers, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
+    json_decref(numbers);
+    return text;
+}
+
+int og__resume_numbers(const struct og_resumable *r, uint64_t *hash, struct og_err *err)
+{
+    char *text = numbers_text(r);
+    if (!text)
+        return og__fail_errno(err, -ENOMEM, NULL, "options");
+    *hash = XXH3_64bits(text, strlen(text));
+    free(text);
+    return 0;
+}
+
+static char *dataset_text(const struct og_resumable *r)
+{
+    json_t *id = og__identity_with(json_object(), &r->ds->identity);
+    char *text = og__json_print(id, JSON_COMPACT);
+    json_decref(id);
+    return text;
+}
+
+/* Is it still the dataset of which part was trained? */
+static int check_dataset(const struct og_tensors *t, const struct og_resumable *r, const char *path,
+                         struct og_err *err)
+{
+    static const char hint[] = "give the dataset as it was, or start another run";
+    char why[OG__WHY] = "it says not of which dataset";
+    const char *said = og__tensors_said(t, "dataset");
+    struct og_identity then;
+    json_t *root = NULL;
+    int rc = said ? og__json_parse(&root, said, strlen(said), path, hint, err) : 0;
+    if (rc < 0)
+        return rc;
+    if (!og__identity_get(root, &then) || !og__identity_same(&then, &r->ds->identity, why))
+        rc = og__fail(err, -EINVAL, hint, "%s: not a run on %s: %s", path, r->ds->path, why);
+    json_decref(root);
+    return rc;
+}
+
+/* As JSON: what an earlier version wrote has not all the options that there are now. */
+static int check_numbers(const struct og_tensors *t, const struct og_resumable *r, const char *path,
+                         struct og_err *err)
+{
+    static const char hint[] =
+        "give the options of config.yaml in that folder, or start another run";
+    const char *said = og__tensors_said(t, "numbers");
+    json_t *theirs = NULL;
+    char *what;
+    if (asprintf(&what, "%s: the run was started with", path) < 0)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    int rc;
+    OG_TRY(said ? og__json_parse(&theirs, said, strlen(said), path, hint, err) : 0);
+    OG_TRY(og__options_match(r->opt, theirs, OG_DECIDES_NUMBERS, what, hint, err));
+out:
+    json_decref(theirs);
+    free(what);
+    return rc;
+}
+
+/* ---- writing and reading ---- */
+
+int og__resume_write(const char *path, const struct og_resumable *r,
+                     const struct og_train_state *state, const float *best, struct og_err *err)
+{
+    size_t n;
+    const struct og_param *params = og__model_params(r->model, &n);
+    struct og_metadata metadata[] = {{"state", og__train_state_text(state, r->schedule)},
+                                     {"numbers", numbers_text(r)},
+                                     {"dataset", dataset_text(r)}};
+    const size_t arrays = 5 + (size_t)r->opt->staleness; /* value, m, v, sum, best, older ones */
+    struct og_tensors t = {.tensor = calloc(arrays * n, sizeof(*t.tensor)),
+                           .metadata = metadata,
+                           .n_metadata = OG_COUNT(metadata)};
+    int rc;
+    OG_TRY(t.tensor && metadata[0].value && metadata[1].value && metadata[2].value
+               ? 0
+               : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    og__checkpoint_add_params(&t, "", r->model, NULL);
+    for (size_t i = 0; i < n; i++) {
+        if (!params[i].m) /* plain SGD, or a running statistic */
+            continue;
+        og__checkpoint_add(&t, adam_m, &params[i], (struct og_tensor_place){r->model, params[i].m});
+        og__checkpoint_add(&t, adam_v, &params[i], (struct og_tensor_place){r->model, params[i].v});
+    }
+    add_steps(&t, r, state);
+    if (state->best_epoch)
+        og__checkpoint_add_params(&t, best_prefix, r->model, best);
+    OG_TRY(og__tensors_write(path, &t, err));
+out:
+    free(t.tensor);
+    free(metadata[0].value);
+    free(metadata[1].value);
+    free(metadata[2].value);
+    return rc;
+}
+
+static int take_resume(const struct og_tensors_file *f, const struct og_resumable *r,
+                       struct og_train_state *state, float *best, struct og_err *err)
+{
+    const char *path = f->path;
+    int rc = check_dataset(&f->all, r, path, err);
+    if (rc < 0)
+        return rc;
+    OG_TRY(check_numbers(&f->all, r, path, err));
+    OG_TRY(
+        og__train_state_parse(state, r->schedule, og__tensors_said(&f->all, "state"), path, err));
+    size_t n;
+    struct og_param *params = og__model_params(r->model, &n);
+    OG_TRY(og__checkpoint_take_params(f, r->model, err));
+    for (size_t i = 0; i < n; i++) {
+        const struct og_param *p = &params[i];
+        if (p->m) {
+            OG_TRY(
+                og__checkpoint_take(f, adam_m, p, (struct og_tensor_place){r->model, p->m}, err));
+            OG_TRY(
+                og__checkpoint_take(f, adam_v, p, (struct og_tensor_place){r->model, p->v}, err));
+        }
+        if (state->best_epoch)
+            OG_TRY(
+                og__checkpoint_take(f, best_prefix, p, (struct og_tensor_place){NULL, best}, err));
+        best += og__param_count(p);
+    }
+    OG_TRY(take_steps(f, r, state, err));
+out:
+    return rc;
+}
+
+int og__resume_read(const char *path, const struct og_resumable *r, struct og_train_state *state,
+                    float *best, struct og_err *err)
+{
+    struct og_tensors_file f;
+    int rc = og__exists(NULL, path, err);
+    if (rc <= 0)
+        return rc < 0 ? rc : -ENOENT;
+    rc = og__tensors_open(&f, path, err);
+    if (rc < 0)
+        return rc;
+    rc = take_resume(&f, r, state, best, err);
+    og__tensors_close(&f);
+    return rc;
+}
+
+static int take_steps_option(const struct og_tensors *t, const char *path, struct og_options *opt,
+                             struct og_err *err)
+{
+    const char *said = og__tensors_said(t, "numbers");
+    json_t *numbers = NULL;
+    char text[24];
+    int rc = said ? og__json_parse(&numbers, said, strlen(said), path, NULL, err) : 0;
+    if (rc < 0)
+        return rc;
+    const json_t *value = json_object_get(numbers, "accumulate");
+    snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(value));
+    if (json_is_integer(value))
+        rc = og_options_set(opt, "accumulate", text, err);
+    json_decref(numbers);
+    return rc;
+}
+
+int og__resume_steps(const char *folder, struct og_options *opt, struct og_err *err)
+{
+    char *path = og__path_join(folder, "resume.safetensors");
+    struct og_tensors_file f;
+    int rc = path ? og__exists(NULL, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", folder);
+    if (rc > 0 && (rc = og__tensors_open(&f, path, err)) == 0) {
+        rc = take_steps_option(&f.all, path, opt, err);
+        og__tensors_close(&f);
+    }
+    free(path);
+    return rc;
+}

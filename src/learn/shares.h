@@ -1,0 +1,69 @@
+/* shares: the sum of a step's gradients, where ranks computed its mini-batches. Each rank adds a
+ * slice of all of them, in the order of the schedule, so the sum is the one that a process makes
+ * alone, whatever the number of ranks; then it has the other slices from the others.
+ *
+ *   a round    rank 0   g0 ─┬─> slice 0 of g0, g1, ...  ──add──┐
+ *              rank 1   g1 ─┴─> slice 1 of g0, g1, ...  ──add──┤
+ *   the end of the step                                        └──> the sum, in every rank
+ *
+ * A round is as many mini-batches as there are ranks, at most: one of each. What travels of a rank
+ * is at most one vector of the model's size a round and one a step, whatever their number.
+ *
+ * Where each rank has a device of its own, and these may be a group (device/device.h), slices go
+ * from device to device and are added there, in the same order; else by way of the hosts, over the
+ * comm. All ranks go one way (shares_way.c). */
+#ifndef OG_SHARES_H
+#define OG_SHARES_H
+
+#include "base/base.h"
+#include "comm/comm.h"
+#include "learn/steps.h"
+
+struct og_shares {
+    struct og_comm *comm;
+    struct og_steps *steps;
+    struct og_budget *budget;
+    size_t slice; /* numbers of the longest */
+    size_t n_moments;
+    float *moments; /* [ranks, n_moments] NULL: no batch norm */
+    /* by way of the hosts, else NULL: */
+    float *own;    /* [n] the gradient that this rank computed */
+    float *theirs; /* [ranks, slice] */
+};
+
+/* What open takes: "model", by way of the hosts, which is more; and of a device's memory. */
+size_t og__shares_bytes(const struct og_model_config *model, int ranks);
+size_t og__shares_there_bytes(const struct og_nn_ops *ops, const struct og_model_config *model,
+                              int ranks);
+/* By all ranks. ops: of the steps' model. */
+OG_MUST_CHECK int og__shares_open(struct og_shares *h, struct og_comm *comm, struct og_steps *steps,
+                                  const struct og_nn_ops *ops, const struct og_log *log,
+                                  struct og_budget *b, struct og_err *err);
+void og__shares_close(struct og_shares *h);
+/* Do they go from device to device? */
+static inline bool og__shares_there(const struct og_shares *h)
+{
+    return h->steps && h->steps->sums;
+}
+/* What was read of the sum of a step under way is where it is added from now on. */
+OG_MUST_CHECK int og__shares_resume(struct og_shares *h, struct og_err *err);
+
+/* By all ranks: which way they go; steps->sums is there if from device to device. Why not, where
+ * they have devices, is said (shares_way.c). */
+OG_MUST_CHECK int og__shares_find_way(struct og_shares *h, const struct og_nn_ops *ops,
+                                      const struct og_log *log, struct og_err *err);
+
+/* Mini-batches of one step, one behind the other: those of ranks first .. last - 1. */
+struct og_round {
+    int first, last;
+    uint32_t size;                  /* of the step */
+    uint64_t terms[OG__MOST_RANKS]; /* by rank */
+};
+/* Their gradients into the sum of the step, their statistics into the running ones. made: the model
+ * that computed this rank's; NULL where it has none in the round. */
+OG_MUST_CHECK int og__shares_add(struct og_shares *h, const struct og_round *round,
+                                 struct og_model *made, struct og_err *err);
+/* The sum so far, in every rank: before it is used; saves: steps->sum has it, too. */
+OG_MUST_CHECK int og__shares_sum(struct og_shares *h, bool saves, struct og_err *err);
+
+#endif

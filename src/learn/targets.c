@@ -1,0 +1,106 @@
+#include "learn/targets.h"
+
+#include "nn/tasks.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- are there any, and of the model's kind? ---- */
+
+int og__features_check(const struct og_model_config *c, const char *dataset, int dim,
+                       struct og_err *err)
+{
+    return c->in_dim == dim
+               ? 0
+               : og__fail(
+                     err, -EINVAL, "apply it to a graph with the features that it was trained on",
+                     "the checkpoint reads %d features a node, %s has %d", c->in_dim, dataset, dim);
+}
+
+int og__targets_check(const struct og_dataset *ds, const struct og_model_config *c,
+                      struct og_err *err)
+{
+    static const char hint[] = "`outgrow predict` applies it without reading labels";
+    const bool values = c->task >= 0 && og__task(c->task)->targets == OG__OF_VALUES;
+    if (ds->labels.fd < 0)
+        return og__fail(err, -EINVAL, hint, "%s: has no labels to evaluate by", ds->path);
+    if (values && !og__float_labels(ds))
+        return og__fail(err, -EINVAL, hint,
+                        "the checkpoint was trained on values, the labels of %s are classes",
+                        ds->path);
+    if (c->task >= 0 && !values && ds->regression)
+        return og__fail(err, -EINVAL, hint,
+                        "the checkpoint was trained on classes, the labels of %s are values",
+                        ds->path);
+    if (og__float_labels(ds) && ds->n_classes != c->n_classes)
+        return og__fail(err, -EINVAL, hint,
+                        "the checkpoint makes %d numbers a node, the labels of %s have %d",
+                        c->n_classes, ds->path, ds->n_classes);
+    return 0;
+}
+
+/* Of a node whose class is known, and of values any that is. */
+static bool is_labelled(const struct og_dataset *ds, const void *labels, int64_t k)
+{
+    const float *row = (const float *)labels + k * ds->n_classes;
+    bool any = ds->multi_label;
+    if (!og__float_labels(ds))
+        return ((const int32_t *)labels)[k] >= 0;
+    for (int j = 0; j < ds->n_classes; j++)
+        any |= !isnan(row[j]);
+    return any;
+}
+
+int64_t og__labelled(const struct og_dataset *ds, const struct og_split *split)
+{
+    int64_t n = 0;
+    for (int64_t k = 0; split->labels && k < split->n; k++)
+        n += is_labelled(ds, split->labels, k);
+    return n;
+}
+
+static int check_classes(const struct og_dataset *ds, const struct og_model_config *c,
+                         const struct og_split *split, struct og_err *err)
+{
+    const int32_t *label = split->labels;
+    for (int64_t k = 0; !og__float_labels(ds) && k < split->n; k++)
+        if (label[k] >= c->n_classes)
+            return og__fail(err, -EINVAL, "`outgrow predict` applies it without reading labels",
+                            "%s: node %u is of class %d, the checkpoint knows %d classes", ds->path,
+                            split->ids[k], label[k], c->n_classes);
+    return 0;
+}
+
+int og__targets_check_split(const struct og_dataset *ds, const struct og_model_config *c,
+                            const struct og_split *split, const char *name, struct og_err *err)
+{
+    char hint[64];
+    snprintf(hint, sizeof(hint), "give --split %s, or import the graph with such nodes",
+             strcmp(name, "test") == 0 ? "valid" : "test");
+    if (split->n == 0)
+        return og__fail(err, -EINVAL, hint, "%s: has no %s nodes or edges", ds->path, name);
+    if (c->task >= 0 && og__task(c->task)->embeds)
+        return 0;
+    if (og__labelled(ds, split) == 0)
+        return og__fail(err, -EINVAL, hint, "%s: none of the %lld %s nodes has a label", ds->path,
+                        (long long)split->n, name);
+    return check_classes(ds, c, split, err);
+}
+
+/* ---- of batches ---- */
+
+void og__work_labels(const struct og_facts *f, const struct og_work *w, void *out)
+{
+    size_t width = og__labels_bytes(f->ds, 1);
+    const char *labels = f->split[w->descriptor.split].labels;
+    for (uint32_t i = 0; i < w->descriptor.n_seeds; i++)
+        memcpy((char *)out + i * width, labels + w->seeds.place[i] * width, width);
+}
+
+const void *og__work_targets(const struct og_facts *f, const struct og_work *w, void *out)
+{
+    if (f->seeds.edges)
+        return &w->seeds.pairs;
+    og__work_labels(f, w, out);
+    return out;
+}

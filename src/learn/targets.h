@@ -1,0 +1,28 @@
+/* targets: what a model learns a batch from. */
+#ifndef OG_TARGETS_H
+#define OG_TARGETS_H
+
+#include "budget/facts.h"
+#include "flow/flow.h"
+
+/* May a checkpoint's model be applied to features `dim` wide? -EINVAL, naming both. */
+OG_MUST_CHECK int og__features_check(const struct og_model_config *c, const char *dataset, int dim,
+                                     struct og_err *err);
+/* May its outputs be judged by these labels? Not of links. c->task: as its file says it, or
+ * -1. A graph may have fewer classes than the model. */
+OG_MUST_CHECK int og__targets_check(const struct og_dataset *ds, const struct og_model_config *c,
+                                    struct og_err *err);
+/* The same of a split that was loaded: it has nodes with labels, and none of another class. */
+OG_MUST_CHECK int og__targets_check_split(const struct og_dataset *ds,
+                                          const struct og_model_config *c,
+                                          const struct og_split *split, const char *name,
+                                          struct og_err *err);
+/* Nodes of a split that have a label, or a value. */
+int64_t og__labelled(const struct og_dataset *ds, const struct og_split *split);
+
+/* Labels of a work's seeds, gathered into `out` (og__labels_bytes of the batch size). */
+void og__work_labels(const struct og_facts *f, const struct og_work *w, void *out);
+/* The same into `out` (og__targets_bytes), or, of links, the work's pairs. */
+const void *og__work_targets(const struct og_facts *f, const struct og_work *w, void *out);
+
+#endif

@@ -1,0 +1,297 @@
+/* Values from text, into the field that a row describes, and saying what a row would have. Rows may
+ * be of any table: that of training options, or of a command's own. */
+#include "options/options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct og_option *og__option_find(const struct og_option *table, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return &table[i];
+    return NULL;
+}
+
+/* ---- refusing ---- */
+
+/* Letters to change, add or drop to make one word of the other. */
+static size_t edit_distance(const char *a, const char *b)
+{
+    enum { MAX = 32 };
+    size_t row[MAX + 1];
+    size_t n = strlen(b);
+    if (n > MAX)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t changed = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = OG_MIN(changed, OG_MIN(row[j], row[j - 1]) + 1);
+        }
+    }
+    return row[n];
+}
+
+const char *og_nearest_word(const char *const *words, size_t n, const char *word)
+{
+    const char *nearest = NULL;
+    size_t least = 3; /* further off, it is another word */
+    for (size_t i = 0; i < n; i++) {
+        size_t distance = edit_distance(word, words[i]);
+        if (distance < least && distance < strlen(word)) {
+            least = distance;
+            nearest = words[i];
+        }
+    }
+    return nearest;
+}
+
+static void list_choices(const struct og_option *row, char *out, size_t size)
+{
+    size_t used = (size_t)snprintf(out, size, "one of");
+    for (size_t i = 0; row->choices[i] && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s %s", i ? "," : "", row->choices[i]);
+}
+
+int og__option_refuse(const struct og_option *row, const char *value, struct og_err *err)
+{
+    char expected[160] = "some text in UTF-8";
+    size_t size = sizeof(expected);
+    switch (row->type) {
+    case OG_OPTION_FLAG:
+        snprintf(expected, size, "true or false");
+        break;
+    case OG_OPTION_INT:
+        snprintf(expected, size, "a whole number from %.0f to %.0f%s%s%s%s", row->min, row->max,
+                 row->choices ? " or " : "", row->choices ? row->choices[0] : "",
+                 row->choices && row->choices[1] ? " or " : "",
+                 row->choices && row->choices[1] ? row->choices[1] : "");
+        break;
+    case OG_OPTION_INT64:
+        snprintf(expected, size,
+                 row->max < 0x1p63 ? "a whole number from %.0f to %.0f"
+                                   : "a whole number from %.0f to 2^63 - 1",
+                 row->min, row->max);
+        break;
+    case OG_OPTION_REAL:
+        snprintf(expected, size, "a number from %g to %g", row->min, row->max);
+        break;
+    case OG_OPTION_AMOUNT:
+        snprintf(expected, size, "a size such as 512M or 4G, or a share such as 25%%");
+        break;
+    case OG_OPTION_CHOICE:
+        list_choices(row, expected, size);
+        break;
+    case OG_OPTION_LIST:
+        snprintf(expected, size,
+                 "1 to %d whole numbers such as 10,10,10, each at least 1, or -1 for all",
+                 OG_MAX_HOPS);
+        break;
+    case OG_OPTION_SPLIT:
+        snprintf(expected, size, "samplers:trainers such as 1:3, 1 to %.0f and 0 to %.0f, or %s",
+                 row->max, row->max, row->choices[0]);
+        break;
+    case OG_OPTION_TEXT:
+        break;
+    }
+    return og__fail(err, -EINVAL, NULL, "%s: '%.100s' given, %s expected", row->name, value,
+                    expected);
+}
+
+/* ---- reading values: each says whether the text is one, and takes it only then ---- */
+
+static bool read_flag(const char *text, bool *out)
+{
+    const bool yes = strcmp(text, "true") == 0;
+    if (!yes && strcmp(text, "false") != 0)
+        return false;
+    *out = yes;
+    return true;
+}
+
+static bool read_whole(const char *text, double min, double max, long long *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    bool plain = end != text && strspn(text, "-0123456789") == (size_t)(end - text) && *end == 0;
+    return plain && errno == 0 && (double)*out >= min && (double)*out <= max;
+}
+
+static bool read_int(const struct og_option *row, const char *text, int *out)
+{
+    for (int i = 0; row->choices && row->choices[i]; i++) {
+        if (strcmp(text, row->choices[i]) == 0) {
+            *out = -i;
+            return true;
+        }
+    }
+    long long value = 0;
+    if (!read_whole(text, row->min, row->max, &value))
+        return false;
+    *out = (int)value;
+    return true;
+}
+
+static bool read_int64(const struct og_option *row, const char *text, int64_t *out)
+{
+    long long value;
+    if (!read_whole(text, row->min, row->max, &value))
+        return false;
+    *out = value;
+    return true;
+}
+
+/* Decimal only: strtod alone would take hexadecimal, "inf" and "nan" as well. */
+static bool read_decimal(const char *text, double *out, const char **rest)
+{
+    char *end;
+    size_t decimal = strspn(text, "+-.0123456789eE");
+    if (decimal == 0)
+        return false;
+    errno = 0;
+    *out = strtod(text, &end);
+    *rest = end;
+    return end != text && (size_t)(end - text) <= decimal && errno == 0;
+}
+
+static bool read_real(const struct og_option *row, const char *text, double *out)
+{
+    const char *rest;
+    double value;
+    if (!read_decimal(text, &value, &rest) || *rest || value < row->min || value > row->max)
+        return false;
+    *out = value;
+    return true;
+}
+
+/* 1024^k for the k-th of "KMGT", in either case, with or without "iB"; 0 for anything else. */
+static double unit_bytes(const char *unit)
+{
+    static const char units[] = "kKmMgGtT";
+    if (*unit == 0)
+        return 1;
+    const char *place = strchr(units, *unit);
+    if (!place || (unit[1] && strcmp(unit + 1, "iB") != 0))
+        return 0;
+    return ldexp(1, 10 * (1 + (int)(place - units) / 2));
+}
+
+static bool read_amount(const struct og_option *row, const char *text, struct og_amount *out)
+{
+    const char *rest;
+    double value;
+    if (!read_decimal(text, &value, &rest) || value < 0)
+        return false;
+    const bool share = strcmp(rest, "%") == 0;
+    const double unit = share ? 1 : unit_bytes(rest);
+    if (unit == 0 || (share ? value > 100 : floor(value * unit) > row->max))
+        return false;
+    *out = share ? (struct og_amount){OG_PERCENT, value}
+                 : (struct og_amount){OG_BYTES, floor(value * unit)};
+    return true;
+}
+
+static bool read_choice(const struct og_option *row, const char *text, int *out)
+{
+    for (int i = 0; row->choices[i]; i++) {
+        if (strcmp(row->choices[i], text) == 0) {
+            *out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_list(const struct og_option *row, const char *text, int *out)
+{
+    int list[OG_MAX_HOPS] = {0};
+    int n = 0;
+    for (;; n++) {
+        size_t len = strcspn(text, ",");
+        char word[24];
+        long long value;
+        if (n == OG_MAX_HOPS || len >= sizeof(word))
+            return false;
+        snprintf(word, sizeof(word), "%.*s", (int)len, text);
+        if (!read_whole(word, row->min, row->max, &value) || value == 0)
+            return false;
+        list[n] = (int)value;
+        if (!text[len])
+            break;
+        text += len + 1;
+    }
+    memcpy(out, list, sizeof(list));
+    out[OG_MAX_HOPS] = n + 1;
+    return true;
+}
+
+static bool read_split(const struct og_option *row, const char *text, struct og_executor_split *out)
+{
+    const size_t length = strcspn(text, ":");
+    char word[16];
+    long long samplers;
+    long long trainers;
+    if (strcmp(text, row->choices[0]) == 0) {
+        *out = (struct og_executor_split){0};
+        return true;
+    }
+    snprintf(word, sizeof(word), "%.*s", (int)OG_MIN(length, sizeof(word) - 1), text);
+    if (!text[length] || length >= sizeof(word) || !read_whole(word, 1, row->max, &samplers) ||
+        !read_whole(text + length + 1, 0, row->max, &trainers))
+        return false;
+    *out = (struct og_executor_split){(int)samplers, (int)trainers};
+    return true;
+}
+
+/* UTF-8, because it goes into JSON and YAML. */
+static bool read_text(const char *text, char **out)
+{
+    json_t *string = json_string(text);
+    bool fits = string && *text;
+    json_decref(string);
+    char *copy = fits ? strdup(text) : NULL;
+    if (!copy)
+        return false;
+    free(*out);
+    *out = copy;
+    return true;
+}
+
+bool og__option_take(const struct og_option *row, void *fields, const char *text)
+{
+    void *field = (char *)fields + row->offset;
+    switch (row->type) {
+    case OG_OPTION_FLAG:
+        return read_flag(text, field);
+    case OG_OPTION_INT:
+        return read_int(row, text, field);
+    case OG_OPTION_INT64:
+        return read_int64(row, text, field);
+    case OG_OPTION_REAL:
+        return read_real(row, text, field);
+    case OG_OPTION_AMOUNT:
+        return read_amount(row, text, field);
+    case OG_OPTION_CHOICE:
+        return read_choice(row, text, field);
+    case OG_OPTION_LIST:
+        return read_list(row, text, field);
+    case OG_OPTION_TEXT:
+        return read_text(text, field);
+    case OG_OPTION_SPLIT:
+        return read_split(row, text, field);
+    }
+    return false;
+}
+
+int og_option_read(const struct og_option *row, void *fields, const char *value, struct og_err *err)
+{
+    return og__option_take(row, fields, value) ? 0 : og__option_refuse(row, value, err);
+}

@@ -1,0 +1,260 @@
+/* What the user left open: presets, auto, percentages. Flags and config files win over a preset. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "options/devices.h"
+#include "options/options.h"
+#include "options/trainer_count.h"
+#include "sample/sample.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A preset is a list of options and values, put where the user gave none. None of them sets what
+ * changes numbers. */
+static const struct preset_value {
+    int preset;
+    const char *name, *value;
+} preset_values[] = {
+    /* features mapped, nothing cached but by the kernel (Park et al. 2022, §5.1) */
+    {OG_PRESET_PYG_PLUS, "io", "mmap"},
+    {OG_PRESET_PYG_PLUS, "policy", "none"},
+    /* neighbour cache and PaGraph's feature cache (Park et al. 2022, §5.1) */
+    {OG_PRESET_ALI_PG, "topology", "disk"},
+    {OG_PRESET_ALI_PG, "together", "1"},
+    {OG_PRESET_ALI_PG, "policy", "degree"},
+    /* (Park et al. 2022, §3) */
+    {OG_PRESET_GINEX, "topology", "disk"},
+    {OG_PRESET_GINEX, "together", "1"},
+    {OG_PRESET_GINEX, "policy", "belady"},
+    {OG_PRESET_GINEX, "alternate", "true"},
+    /* (Liu et al. 2025, §4, §5.2) */
+    {OG_PRESET_DISKGNN, "topology", "memory"},
+    {OG_PRESET_DISKGNN, "policy", "frequency"},
+    {OG_PRESET_DISKGNN, "layout", "packed"},
+    {OG_PRESET_DISKGNN, "alternate", "true"},
+    /* (Yang et al. 2022, §6) */
+    {OG_PRESET_FGNN, "topology", "memory"},
+    {OG_PRESET_FGNN, "policy", "presc"},
+    {OG_PRESET_FGNN, "presc-epochs", "1"},
+    /* (Park et al. 2024, §4.2) */
+    {OG_PRESET_LSM_GNN, "topology", "memory"},
+    {OG_PRESET_LSM_GNN, "policy", "hybrid"},
+    /* (Sun et al. 2023, §3) */
+    {OG_PRESET_HELIOS, "topology", "memory"},
+    {OG_PRESET_HELIOS, "policy", "presc"},
+    {OG_PRESET_HELIOS, "presc-epochs", "1"},
+    /* everything resident */
+    {OG_PRESET_MEMORY, "topology", "memory"},
+    {OG_PRESET_MEMORY, "policy", "degree"},
+    {OG_PRESET_MEMORY, "cache", "100%"},
+};
+
+/* With --device-memory, a cache on the device over the host's: these come first. Rows are ranked by
+ * how often the superbatch's samples read them (Liu et al. 2025, §4), or by what Park et al. 2024,
+ * §4.2, §4.3 have. */
+static const struct preset_value device_values[] = {
+    {OG_PRESET_GINEX, "device-policy", "frequency"},
+    {OG_PRESET_DISKGNN, "device-policy", "frequency"},
+    {OG_PRESET_LSM_GNN, "policy", "pagerank"},
+    {OG_PRESET_LSM_GNN, "device-policy", "hybrid"},
+    {OG_PRESET_LSM_GNN, "victim", "pvp"},
+};
+
+static int apply_values(struct og_options *opt, const struct preset_value *list, size_t n,
+                        struct og_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct preset_value *p = &list[i];
+        if (p->preset != opt->preset || og__options_given(opt, p->name))
+            continue;
+        int rc = og_options_set(opt, p->name, p->value, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int apply_preset(struct og_options *opt, struct og_err *err)
+{
+    const bool over = opt->device_memory.unit != OG_UNSET;
+    int rc = over ? apply_values(opt, device_values, OG_COUNT(device_values), err) : 0;
+    return rc < 0 ? rc : apply_values(opt, preset_values, OG_COUNT(preset_values), err);
+}
+
+bool og__options_alternate(const struct og_options *opt)
+{
+    for (size_t i = 0; i < OG_COUNT(preset_values); i++) {
+        const struct preset_value *p = &preset_values[i];
+        if (p->preset == opt->preset && strcmp(p->name, "alternate") == 0 &&
+            !og__options_given(opt, p->name))
+            return strcmp(p->value, "true") == 0;
+    }
+    return opt->alternate;
+}
+
+/* A walk's neighbours are --neighbors in every hop; --fanout says how many hops. */
+static void settle_fanout(struct og_options *opt)
+{
+    for (int i = 0; og__sampling_by_visits((enum og_sampler_kind)opt->sampler) && i < opt->n_fanout;
+         i++)
+        opt->fanout[i] = OG_MIN(opt->neighbors, opt->walks * opt->walk_length);
+}
+
+static int settle_layers(struct og_options *opt, struct og_err *err)
+{
+    if (opt->layers == 0)
+        opt->layers = opt->n_fanout;
+    if (opt->layers == opt->n_fanout)
+        return 0;
+    return og__fail(err, -EINVAL, "give --fanout a number for every layer, nearest the seeds first",
+                    "--layers %d: --fanout has %d numbers", opt->layers, opt->n_fanout);
+}
+
+enum og_dtype og__pack_dtype(const struct og_options *opt, enum og_dtype stored)
+{
+    return opt->pack_dtype == OG_PACK_STORED ? stored : (enum og_dtype)(opt->pack_dtype - 1);
+}
+
+/* 90 % of what is free, or the share or size asked for. */
+static int settle_memory(struct og_options *opt, struct og_err *err)
+{
+    size_t bytes = og__memory_amount(&opt->memory);
+    opt->memory = (struct og_amount){OG_BYTES, (double)bytes};
+    if (bytes >= 1)
+        return 0;
+    return og__fail(err, -EINVAL, "give a size, such as --memory 4G",
+                    "--memory: cannot tell how much is free");
+}
+
+int og__scratch_folders(struct og_places *out, const struct og_options *opt, const char *otherwise,
+                        struct og_err *err)
+{
+    *out = (struct og_places){0};
+    if (opt->scratch)
+        return og__places_split(out, opt->scratch, "scratch", err);
+    char *own = otherwise ? NULL : og__cache_dir();
+    const char *where = otherwise ? otherwise : own;
+    int rc = where ? og__places_copy(out, OG__ONE_PLACE(where), err) : 0;
+    free(own);
+    return rc;
+}
+
+int og__scratch_first(char **out, const struct og_options *opt, const char *otherwise,
+                      struct og_err *err)
+{
+    struct og_places all;
+    *out = NULL;
+    int rc = og__scratch_folders(&all, opt, otherwise, err);
+    if (rc == 0 && all.n > 0 && !(*out = strdup(all.path[0])))
+        rc = og__fail_errno(err, -ENOMEM, NULL, "scratch");
+    og__places_free(&all);
+    return rc;
+}
+
+/* What may be written to scratch, all of its disks together: a share of what is free there. */
+static int settle_disk(struct og_options *opt, struct og_err *err)
+{
+    struct og_places where;
+    int rc = og__scratch_folders(&where, opt, opt->run, err);
+    if (rc == 0 && opt->scratch)
+        rc = og__places_check(where, "scratch", err);
+    if (rc == 0 && opt->disk.unit != OG_BYTES) {
+        const double share = opt->disk.unit == OG_PERCENT ? opt->disk.value / 100 : 0.9;
+        const uint64_t room = where.n > 0 ? og__places_room(where) : og__disk_free(".");
+        opt->disk = (struct og_amount){OG_BYTES, floor(share * (double)room)};
+    }
+    og__places_free(&where);
+    return rc;
+}
+
+/* --executors says how many trainers there are. */
+static int settle_executors(struct og_options *opt, const struct og_log *log, struct og_err *err)
+{
+    const int asked = opt->executors.trainers;
+    const int trainers = OG_MIN(asked, og__trainers_useful(opt));
+    if (opt->trainers > 0 && opt->trainers != trainers)
+        return og__fail(err, -EINVAL, "give one of the two", "--executors %d:%d with --trainers %d",
+                        opt->executors.samplers, asked, opt->trainers);
+    if (trainers < asked)
+        og__say(log, OG__INFO,
+                "--executors %d:%d: %d trainers, since no more mini-batches are computed at a time "
+                "with --accumulate %d --staleness %d",
+                opt->executors.samplers, asked, trainers, opt->accumulate, opt->staleness);
+    opt->trainers = trainers;
+    return 0;
+}
+
+/* No more than there are mini-batches for. */
+static void settle_trainers(struct og_options *opt, const struct og_log *log)
+{
+    const int useful = og__trainers_useful(opt);
+    if (opt->trainers > useful)
+        og__say(log, OG__INFO,
+                "--trainers %d: %d, since no more mini-batches are computed at a time with "
+                "--accumulate %d --staleness %d --pipeline %s",
+                opt->trainers, useful, opt->accumulate, opt->staleness,
+                og__option_word("pipeline", opt->pipeline));
+    opt->trainers = useful == 1 ? 1 : OG_MIN(opt->trainers, useful); /* 0: measured later */
+}
+
+/* Unless it was said how many, each of several devices is a trainer, as far as it has something to
+ * do. Each of several workers has one of them. */
+static void settle_devices(struct og_options *opt)
+{
+    const int n = og__devices_asked(opt).n;
+    if (n > 1 && opt->workers <= 1 && opt->trainers == 0 && opt->executors.samplers == 0)
+        opt->trainers = OG_MIN(n, og__trainers_useful(opt));
+}
+
+int og__options_resolve(struct og_options *opt, const struct og_log *log, struct og_err *err)
+{
+    int rc;
+    OG_TRY(apply_preset(opt, err));
+    OG_TRY(settle_layers(opt, err));
+    OG_TRY(settle_memory(opt, err));
+    OG_TRY(settle_disk(opt, err));
+    settle_fanout(opt);
+    settle_devices(opt);
+    if (opt->executors.samplers > 0)
+        OG_TRY(settle_executors(opt, log, err));
+    else
+        settle_trainers(opt, log);
+    if (opt->threads == 0)
+        opt->threads = og__cpu_count();
+    if (opt->policy != OG_POLICY_AUTO && opt->layout == OG_LAYOUT_AUTO)
+        opt->layout = OG_LAYOUT_RAW;
+    return 0;
+out:
+    return rc;
+}
+
+/* ---- workers ---- */
+
+int og__alone(const struct og_options *opt, struct og_err *err)
+{
+    return opt->workers <= 1
+               ? 0
+               : og__fail(err, -EINVAL,
+                          "leave --workers out: train, plan and simulate alone take it",
+                          "--workers %d: this is the work of one process", opt->workers);
+}
+
+int og__workers_check(const struct og_options *opt, int workers, struct og_err *err)
+{
+    if (workers <= 1)
+        return 0;
+    if (og__options_given(opt, "accumulate") && opt->accumulate % workers)
+        return og__fail(err, -EINVAL, "give a multiple of the workers, or another number of them",
+                        "--accumulate %d: %d workers cannot share a step's mini-batches out evenly",
+                        opt->accumulate, workers);
+    if (opt->resample_every > 1)
+        return og__fail(err, -EINVAL, "leave --resample-every at 1, or ask for one worker",
+                        "--resample-every %d: an epoch's batches are shared out anew among %d "
+                        "workers, who have not each other's samples",
+                        opt->resample_every, workers);
+    if (opt->samples)
+        return og__fail(err, -EINVAL, "leave out --samples, or ask for one worker",
+                        "--samples: not with %d workers", workers);
+    return 0;
+}

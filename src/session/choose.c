@@ -1,0 +1,671 @@
+/* Choosing a way, in the order of this file:
+ *
+ *   ways       those there are (ways.h)
+ *   memory     what each would have, with the structure there and with what that takes as well;
+ *              candidates are those that fit
+ *   comparing  all by the pilot's batches; then, if the run is long enough for that to pay, those
+ *              near the fastest by an epoch's, with rates better known
+ *   choosing   the first, and what is told of the others */
+#include "session/choose.h"
+
+#include "budget/memory_plan.h"
+#include "choose/hotness.h"
+#include "choose/measure.h"
+#include "choose/pilot_widths.h"
+#include "choose/ways.h"
+#include "options/options.h"
+#include "sample/trace_files.h"
+#include "session/session_parts.h"
+#include "session/typed_tiers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Seconds a row of one core: looking it up, and besides counting it, or finding its next use
+ * (bench/bench_plan). */
+#define PLAN_ROW    6e-9
+#define COUNT_ROW   6e-9
+#define FORESEE_ROW 18e-9
+/* Of a run, what choosing may take beyond a look at the pilot's batches. */
+#define CHOOSING_SHARE 0.03
+/* Ways that take longer than the fastest so many times, by the pilot's batches, are not looked at
+ * again. */
+#define CONTENDS 1.6
+/* The structure leaves memory for a way that is faster so many times: estimates are no better. */
+#define WORTH_MOVING 1.1
+/* Core-seconds of a batch that is sampled together with others, for one of its own from memory. */
+#define TOGETHER 3.0
+/* And of one whose lists lie in a cache, for one that reads them. */
+#define CACHED (1.0 / 3)
+
+/* ---- each with its memory ---- */
+
+struct trial {
+    struct og_way way;
+    struct og_memory_plan memory;
+    bool fits;
+    struct og_tiers_setup tiers;        /* with a device's cache */
+    struct og_slot_range *host, *there; /* [widths] of both, where rows are of several */
+    struct og_err refused;              /* why not */
+};
+
+/* Is the structure in memory, where it was left open whether it stays? Where workers share it, each
+ * has but a part to win, and what one measures another may not. */
+static bool may_move(const struct og_session *s)
+{
+    return s->config.opt.topology == OG_TOPOLOGY_AUTO && s->way.topology == OG_TOPOLOGY_MEMORY &&
+           !s->facts.typed && !s->offline && !s->config.sharers.common;
+}
+
+/* Of the lists on disk, by bytes. Ginex' order of nodes serves more than that share of what is
+ * asked for, how much more is known only when all lists have been read. Weights are not cached. */
+static double lists_cached(const struct og_session *s, const struct trial *t)
+{
+    const size_t least = s->facts.bytes.neighbors_least;
+    const size_t most = s->facts.bytes.neighbors_most;
+    const bool weights = og__sampling_reads_weights((enum og_sampler_kind)s->config.opt.sampler);
+    if (t->way.topology != OG_TOPOLOGY_DISK || t->memory.neighbors <= least)
+        return 0;
+    return (double)(t->memory.neighbors - least) / (double)(most - least) / (weights ? 2 : 1);
+}
+
+/* Both caches, as far as the device has one. */
+static const struct og_tiers_setup *tiers_of(const struct og_session *s, struct trial *t,
+                                             const uint32_t *hotness)
+{
+    const struct og_premises premises = {&s->config, &s->facts, &t->way};
+    if (!t->way.tiers)
+        return NULL;
+    t->tiers = og__premised_tiers(&premises, t->memory.n_slots);
+    t->tiers.device.hotness = t->tiers.host.hotness = hotness;
+    t->tiers.device.ranges = t->there;
+    t->tiers.host.ranges = t->host;
+    return &t->tiers;
+}
+
+/* To have back what was put away of a batch: its blocks, ids unless they stay in memory, its plan.
+ */
+static uint64_t spilled_reads(const struct og_session *s, const struct trial *t)
+{
+    const struct og_facts *f = &s->facts;
+    const bool above = t->way.tiers && og__policy_admits(t->way.device_policy);
+    const bool admits = above || og__policy_admits(t->way.policy);
+    const bool moves = above && (t->way.has_rings || og__policy_admits(t->way.policy));
+    struct og_batch b = {.n_hops = f->caps.n_hops, .n_ids = (uint32_t)og__input_rows(f)};
+    for (uint32_t h = 0; h < b.n_hops; h++)
+        b.hop[h] = (struct og_block){.n_dst = (uint32_t)f->caps.hop[h].n_dst,
+                                     .n_src = (uint32_t)f->caps.hop[h].n_src,
+                                     .n_edges = f->caps.hop[h].n_edges};
+    const uint64_t blocks = og__trace_files_asks(&f->trace, &b, t->memory.alternates).reads;
+    return blocks + (t->way.tiers ? 2 + 2 * (uint64_t)admits + 2 * (uint64_t)moves : 1);
+}
+
+static struct og_candidate candidate_of(const struct og_session *s, struct trial *t,
+                                        const uint32_t *hotness)
+{
+    const struct og_memory_plan *m = &t->memory;
+    const bool ahead = og__samples_ahead(&t->way) || t->way.layout != OG_LAYOUT_RAW;
+    struct og_policy_setup policy =
+        og__policy_setup(&s->config.opt, t->way.policy, s->facts.n_nodes);
+    policy.n_slots = m->n_slots;
+    policy.hotness = hotness;
+    policy.ranges = t->host;
+    policy.n_ranges = s->facts.n_ranges;
+    uint64_t epoch = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    uint64_t run = epoch * (uint64_t)OG_MAX(s->config.opt.epochs, 1);
+    const uint64_t spilled = ahead && !m->trace_blocks ? og__spilled_batch_bytes(&s->facts) : 0;
+    const uint64_t plans = spilled ? og__input_rows(&s->facts) * sizeof(uint32_t) : 0;
+    const uint64_t items = OG_MAX(og__schedule_items(&s->facts.schedule), run);
+    uint64_t superbatch = OG_MIN(m->superbatch * run / items, run); /* without validation */
+    if (s->config.opt.resample_every > 1 && og__policy_is_steady(t->way.policy))
+        superbatch = epoch;
+    return (struct og_candidate){
+        .policy = policy,
+        .tiers = tiers_of(s, t, hotness),
+        .layout = og__layout_of(t->way.layout),
+        .resample_every = (uint32_t)s->config.opt.resample_every,
+        .superbatch =
+            ahead ? (uint32_t)OG_MIN(OG_MAX(superbatch, (uint64_t)1), (uint64_t)UINT32_MAX) : 0,
+        .n_yielded = m->n_yielded,
+        .together = m->group.batches,
+        .moves = t->way.topology != s->way.topology,
+        .lists_cached = lists_cached(s, t),
+        .load_bytes = m->alternates ? 0 : m->neighbors,
+        .memory = og__memory_plan_sum(m),
+        .sweep_memory = m->sweep,
+        .reload_bytes = m->alternates ? m->topology - m->topology_training + m->neighbors : 0,
+        .written_batches = ahead ? (uint32_t)OG_MIN(m->superbatch, (uint64_t)UINT32_MAX) : 0,
+        .spill_bytes = epoch * spilled,
+        .spill_reads = spilled ? epoch * spilled_reads(s, t) : 0,
+        .spilled_bytes = (m->superbatch + m->tail + m->lot) * (s->offline ? plans : spilled),
+    };
+}
+
+/* ---- all that fit ---- */
+
+struct chooser {
+    struct og_session *s;
+    struct og_pilot pilot;         /* the session's, and what it tells of places */
+    struct og_pilot_widths widths; /* the same by widths of rows */
+    struct og_slot_range *ranges;  /* [OG__MOST_WAYS][2][widths] of the trials */
+    double began;
+    uint32_t *hotness; /* [N] places by a guess at degrees. Not by visits: what is counted over the
+                          pilot's batches must not have learnt from them */
+    struct og_facts on_disk; /* the session's, were the structure there; if it may_move */
+    double model;    /* seconds of one batch, the caller's where batches leave the session */
+    double copy;     /* bytes a second */
+    double counting; /* seconds a batch of the trace */
+    struct og_probe probe;
+    struct trial trial[OG__MOST_WAYS];
+    uint32_t n;
+    struct og_candidate candidate[OG__MOST_WAYS]; /* trials that fit */
+    uint32_t number[OG__MOST_WAYS];               /* which they are */
+    uint32_t n_fit;
+    struct og_estimate out[OG__MOST_WAYS]; /* of these, ranked */
+};
+
+/* What rows of several widths are worth, by their degrees; the batches by widths. */
+static int weigh_widths(struct chooser *c, struct og_err *err)
+{
+    struct og_session *s = c->s;
+    int rc;
+    OG_TRY(og__typed_cache_weigh(s, OG_POLICY_DEGREE, &s->config.opt, c->hotness, err));
+    OG_TRY(og__pilot_widths(&c->widths, &c->pilot, &s->structure, s->budget, err));
+    c->ranges = calloc((size_t)OG__MOST_WAYS * 2 * OG_MAX(c->widths.n, 1u), sizeof(*c->ranges));
+    OG_TRY(c->ranges ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
+out:
+    return rc;
+}
+
+static int guess_hotness(struct chooser *c, struct og_err *err)
+{
+    struct og_session *s = c->s;
+    struct og_pilot *p = &c->pilot;
+    c->hotness = og__alloc(s->budget, (size_t)s->facts.ds->n_nodes * 4, "hotness", err);
+    if (c->hotness && s->facts.types)
+        return weigh_widths(c, err);
+    int rc =
+        c->hotness ? og__hotness_degree_guess(&s->structure.topology, c->hotness, err) : -ENOMEM;
+    if (rc < 0)
+        return rc;
+    for (uint64_t i = 0; og__exchanges(&s->config) && i < s->facts.n_nodes; i++) {
+        const bool owns = og__owner_of(s->config.share.ranks, (uint32_t)i) == s->config.share.rank;
+        c->hotness[i] = owns ? c->hotness[i] + 1 : 0; /* the others never come */
+    }
+    return og__pilot_rank(p, s->facts.n_nodes, c->hotness, s->budget, err);
+}
+
+/* Caches that differ by a hundredth are counted as one. */
+static void count_together(struct og_candidate *a, struct og_candidate *b)
+{
+    uint32_t less = OG_MIN(a->policy.n_slots, b->policy.n_slots);
+    uint32_t more = OG_MAX(a->policy.n_slots, b->policy.n_slots);
+    if (a->tiers || b->tiers || a->policy.kind != b->policy.kind || a->superbatch == 0 ||
+        b->superbatch == 0 || more - less > more / 100)
+        return;
+    a->policy.n_slots = b->policy.n_slots = less;
+}
+
+/* Segments read more than chunks: they are for when the disk is too small for those. */
+static bool is_for_it(const struct chooser *c, const struct trial *t,
+                      const struct og_options *asked)
+{
+    const uint64_t rows = c->pilot.rows / OG_MAX(c->pilot.n, 1u);
+    const double chunks = (double)(t->memory.superbatch * rows) * og__mean_row(&c->s->facts);
+    return t->way.layout != OG_LAYOUT_SEGMENTED || asked->layout == OG_LAYOUT_SEGMENTED ||
+           chunks > asked->disk.value;
+}
+
+/* The same of rows of several widths; slots of those that types have, which follow each other. */
+static int plan_widths(const struct chooser *c, const struct og_premises *p, struct trial *t)
+{
+    struct og_memory_plan *m = &t->memory;
+    struct og_typed_above above;
+    uint64_t slots[OG_MOST_TYPES];
+    int rc;
+    t->host = c->ranges + (size_t)c->n * 2 * c->widths.n;
+    t->there = t->host + c->widths.n;
+    og__memory_plan_fixed(m, p);
+    OG_TRY(og__memory_plan_check(m, &t->refused));
+    OG_TRY(og__memory_plan_ahead(m, p, &t->refused));
+    OG_TRY(og__typed_tiers_plan(p, c->hotness, c->s->budget, &above, &t->refused));
+    OG_TRY(og__typed_cache_plan(m, p, c->hotness, &above, slots, c->s->budget, &t->refused));
+    (void)og__typed_ranges(p->facts, slots, t->host);
+    (void)og__typed_ranges(p->facts, above.slots, t->there);
+out:
+    return rc;
+}
+
+static void plan_memory(const struct chooser *c, const struct og_way *way, struct trial *t)
+{
+    const struct og_session *s = c->s;
+    *t = (struct trial){.way = *way};
+    const struct og_pilot_cache cache = {.pilot = &c->pilot,
+                                         .policy = way->policy,
+                                         .n_nodes = s->facts.n_nodes,
+                                         .most = og__read_rows(&s->facts),
+                                         .hotness = c->hotness};
+    const struct og_misses misses = og__pilot_misses(&cache);
+    const bool moves = way->topology != s->way.topology;
+    const struct og_premises premises = {&s->config, moves ? &c->on_disk : &s->facts, &t->way};
+    t->fits = (s->facts.types ? plan_widths(c, &premises, t)
+                              : og__memory_plan(&t->memory, &premises, &misses, &t->refused)) == 0;
+}
+
+static void add_trial(struct chooser *c, const struct trial *t)
+{
+    struct trial *kept = &c->trial[c->n];
+    *kept = *t;
+    if (t->fits) {
+        c->number[c->n_fit] = c->n;
+        c->candidate[c->n_fit++] = candidate_of(c->s, kept, c->hotness);
+    }
+    c->n++;
+}
+
+/* What fits in memory; the others are kept with the reason why they do not. */
+static void try_way(struct chooser *c, const struct og_way *way)
+{
+    struct trial t;
+    plan_memory(c, way, &t);
+    if (is_for_it(c, &t, &c->s->config.opt))
+        add_trial(c, &t);
+}
+
+/* The same with the structure on disk, read by many batches together; as far as that leaves more
+ * memory, to rows or to a superbatch. */
+static void try_moved(struct chooser *c, const struct og_way *way)
+{
+    struct og_way moved = *way;
+    struct trial here;
+    struct trial t;
+    moved.topology = OG_TOPOLOGY_DISK;
+    plan_memory(c, way, &here);
+    plan_memory(c, &moved, &t);
+    const bool more = !here.fits || t.memory.n_slots > here.memory.n_slots ||
+                      t.memory.superbatch > here.memory.superbatch;
+    if (t.fits && t.memory.group.batches > 1 && more && is_for_it(c, &t, &c->s->config.opt))
+        add_trial(c, &t);
+}
+
+static void try_all(struct chooser *c, const struct og_way *ways, int n_ways)
+{
+    for (int i = 0; i < n_ways; i++)
+        if (og__way_allowed(&c->s->config, &ways[i]))
+            try_way(c, &ways[i]);
+    for (int i = 0; i < n_ways && may_move(c->s); i++)
+        if (og__way_allowed(&c->s->config, &ways[i]))
+            try_moved(c, &ways[i]);
+    for (uint32_t i = 1; i < c->n_fit; i++)
+        for (uint32_t k = 0; k < i; k++)
+            count_together(&c->candidate[k], &c->candidate[i]);
+}
+
+/* ---- comparing ---- */
+
+/* The same disk is as fast as was found just now. */
+static struct og_disk_profile structure_disk(const struct og_facts *f,
+                                             const struct og_disk_profile *found)
+{
+    const bool same =
+        f->lists.iops == f->profile.iops && f->lists.bandwidth == f->profile.bandwidth;
+    return same ? *found : f->lists;
+}
+
+/* What ways are judged by, over the batches of a pilot. */
+static struct og_choice judged_by(const struct chooser *c, const struct og_pilot *batches,
+                                  const struct og_pilot_widths *widths)
+{
+    struct og_session *s = c->s;
+    const double n = OG_MAX(batches->n, 1u);
+    const double epoch = (double)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    struct og_disk_profile disk = s->facts.profile;
+    if (c->probe.iops > 0)
+        disk.iops = OG_MIN(c->probe.iops, 2 * s->facts.profile.iops);
+    if (c->probe.bandwidth > 0)
+        disk.bandwidth = c->probe.bandwidth;
+    /* the file at hand may be a fresh one; only on the same disk does it tell of what is written */
+    const double fresh =
+        s->facts.apart ? s->facts.away.fresh : OG_MAX(s->facts.away.fresh, disk.bandwidth);
+    const double faster = s->facts.away.measured ? 1 : fresh / s->facts.away.fresh;
+    const struct og_together_shape *together =
+        may_move(s) ? &c->on_disk.together : &s->facts.together;
+    return (struct og_choice){
+        .trace = {.n_batches = batches->n, .ptr = batches->ptr, .ids = batches->ids},
+        .n_nodes = (uint64_t)s->facts.ds->n_nodes,
+        .owners = s->config.own_rows ? s->config.share.ranks : 0,
+        .most_wanted = og__nodes_known(&s->config, s->facts.n_nodes),
+        .distinct = batches->growth.distinct,
+        .growth = batches->growth.power,
+        .slowing = batches->growth.slowing,
+        .epoch_batches = epoch,
+        .epochs = (uint32_t)s->config.opt.epochs,
+        .topology = {(uint64_t)((double)batches->reads.io.reads * epoch / n),
+                     (uint64_t)((double)batches->reads.io.bytes * epoch / n)},
+        .rule = s->facts.read_rule,
+        .row_bytes = s->facts.row_bytes,
+        .fill_rows = OG__FILL_ROWS,
+        .disk = disk,
+        .structure_disk = structure_disk(&s->facts, &disk),
+        .apart = s->facts.apart,
+        .one_by_one = s->way.one_by_one,
+        .structure_bytes = og__together_list_bytes(together),
+        .hops = (uint32_t)s->config.opt.n_fanout * OG_MAX(together->steps, 1u),
+        .group = c->pilot.group,
+        .lists_rule = og__structure_rule(&s->structure),
+        .times = {.sample = batches->core_seconds / n,
+                  .together = TOGETHER,
+                  .cached = CACHED,
+                  .plan_row = PLAN_ROW,
+                  .count_row = COUNT_ROW,
+                  .prepare_row = FORESEE_ROW,
+                  .model = c->model,
+                  .copy = c->copy,
+                  .write = s->facts.away.write * faster,
+                  .fresh = fresh,
+                  .before = og__now() - s->opened,
+                  .samplers = s->config.opt.threads,
+                  .threads = s->config.opt.threads},
+        .link = s->facts.links.all,
+        .memory_limit = s->memory.limit,
+        .disk_limit = s->config.disk,
+        .disk_margin = 1.0 / OG__SUM_MARGIN,
+        .pool = s->pool,
+        .budget = s->budget,
+        .stop = og__stop_flag(&s->config),
+        .width = widths->width,
+        .n_widths = widths->n,
+    };
+}
+
+/* Estimates say so that follow from some of an epoch's batches only. */
+static void note_batches(const struct chooser *c, const struct og_pilot *batches,
+                         struct og_estimate *e)
+{
+    const uint64_t epoch = og__schedule_batches(&c->s->facts.schedule, OG__TRAIN);
+    const size_t used = strlen(e->why);
+    if (e->possible && batches->n < epoch)
+        snprintf(e->why + used, sizeof(e->why) - used, "; by %u of %llu batches", batches->n,
+                 (unsigned long long)epoch);
+}
+
+/* The first n of those in c->out, which they are in again, ranked, by other batches. */
+static int rank(struct chooser *c, const struct og_pilot *batches,
+                const struct og_pilot_widths *widths, uint32_t n, struct og_err *err)
+{
+    struct og_candidate these[OG__MOST_WAYS];
+    uint32_t number[OG__MOST_WAYS];
+    const struct og_choice given = judged_by(c, batches, widths);
+    for (uint32_t i = 0; i < n; i++) {
+        number[i] = c->out[i].candidate;
+        these[i] = c->candidate[number[i]];
+    }
+    const double start = og__now();
+    int rc;
+    OG_TRY(og__candidates_rank(&given, these, n, c->out, err));
+    c->counting = (og__now() - start) / OG_MAX(batches->n, 1u);
+    for (uint32_t i = 0; i < n; i++) {
+        c->out[i].candidate = number[c->out[i].candidate];
+        note_batches(c, batches, &c->out[i]);
+    }
+out:
+    return rc;
+}
+
+/* The same counts with better known rates. */
+static void rank_again(struct chooser *c)
+{
+    const struct og_choice given = judged_by(c, &c->pilot, &c->widths);
+    for (uint32_t i = 0; i < c->n_fit; i++) {
+        og__candidate_seconds(&given, &c->candidate[c->out[i].candidate], &c->out[i]);
+        note_batches(c, &c->pilot, &c->out[i]);
+    }
+    og__candidates_sort(c->out, c->n_fit);
+}
+
+/* Those that may still be the fastest: they are the first. */
+static uint32_t contenders(const struct chooser *c)
+{
+    uint32_t n = 0;
+    while (n < c->n_fit && c->out[n].possible && c->out[n].seconds <= CONTENDS * c->out[0].seconds)
+        n++;
+    return n;
+}
+
+/* Of a pilot's batches what all ranks ask of this one, where they exchange rows. */
+static int see_rounds(const struct chooser *c, struct og_pilot *p, struct og_err *err)
+{
+    const struct og_session *s = c->s;
+    struct og_pilot asked;
+    if (!og__exchanges(&s->config))
+        return 0;
+    int rc = og__pilot_asked(&asked, p, &s->config.share, s->facts.n_nodes, s->budget, err);
+    if (rc < 0)
+        return rc;
+    og__pilot_release(p, s->budget);
+    *p = asked;
+    return 0;
+}
+
+/* Batches of an epoch that the pilot has not seen: all, unless that takes too long, or much memory.
+ */
+static int count_more(struct chooser *c, double seconds, struct og_err *err)
+{
+    enum { MEMORY_SHARE = 8 };
+    struct og_session *s = c->s;
+    struct og_pilot more;
+    struct og_pilot_widths widths = {0};
+    const uint32_t n = contenders(c);
+    const uint32_t ranks = og__exchanges(&s->config) ? s->config.share.ranks : 1; /* of a round */
+    const double each = c->pilot.seconds / OG_MAX(c->pilot.n, 1u) + c->counting;
+    const double epoch = (double)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    const double all = (double)OG_MIN(og__pilot_epoch(&s->structure), (uint64_t)UINT32_MAX);
+    const double most = OG_MIN(seconds / OG_MAX(each, 1e-9), OG_MIN(epoch, 1e9));
+    const struct og_pilot_limits limits = {.epoch = 2,
+                                           .batches = (uint32_t)OG_MIN(most * ranks, all),
+                                           .bytes = og__budget_left(s->budget) / MEMORY_SHARE};
+    if (n < 2 || most < 2.0 * c->pilot.n) {
+        rank_again(c);
+        return 0;
+    }
+    int rc;
+    OG_TRY(og__pilot_sample(&more, &s->structure, &limits, s->budget, err));
+    OG_TRY(see_rounds(c, &more, err));
+    OG_TRY(og__pilot_growth(&more, s->facts.n_nodes, s->budget, err));
+    OG_TRY(og__pilot_widths(&widths, &more, &s->structure, s->budget, err));
+    rank_again(c);
+    OG_TRY(rank(c, &more, &widths, n, err));
+out:
+    og__pilot_widths_release(&widths, s->budget);
+    og__pilot_release(&more, s->budget);
+    return rc;
+}
+
+/* First by the pilot's batches alone. Then, as far as the run is long enough for it to pay, with
+ * rates better known, and those that are near the fastest by more batches. */
+static int compare_all(struct chooser *c, struct og_err *err)
+{
+    const double least = 0.01;
+    const double most = 4;
+    int rc;
+    OG_TRY(og__probe_disk(&c->probe, &c->s->facts.profile, 0, err));
+    for (uint32_t i = 0; i < c->n_fit; i++)
+        c->out[i].candidate = i;
+    OG_TRY(rank(c, &c->pilot, &c->widths, c->n_fit, err));
+    const double run = c->out[0].seconds * OG_MAX(c->s->config.opt.epochs, 1);
+    const double left = OG_MIN(CHOOSING_SHARE * run, most) - (og__now() - c->began);
+    if (left < least)
+        return 0;
+    rc = og__probe_disk(&c->probe, &c->s->facts.profile, left / 4, err);
+    return rc < 0 ? rc : count_more(c, left / 2, err);
+out:
+    return rc;
+}
+
+/* ---- choosing ---- */
+
+static void add_choice(struct og_session *s, const struct trial *t, const struct og_estimate *e)
+{
+    s->choice[s->n_choice++] = (struct og_chosen){.policy = t->way.policy,
+                                                  .device_policy = t->way.device_policy,
+                                                  .layout = t->way.layout,
+                                                  .topology = t->way.topology,
+                                                  .alternate = t->way.alternate,
+                                                  .n_slots = t->memory.n_slots,
+                                                  .estimate = *e};
+}
+
+/* Where the fastest way moves the structure and is not worth it, the fastest that does not comes
+ * before it. */
+static void prefer_staying(struct chooser *c)
+{
+    uint32_t stays = 0;
+    while (stays < c->n_fit && c->candidate[c->out[stays].candidate].moves)
+        stays++;
+    if (stays == 0 || stays == c->n_fit || !c->out[stays].possible ||
+        c->out[stays].seconds > WORTH_MOVING * c->out[0].seconds)
+        return;
+    const struct og_estimate first = c->out[stays];
+    memmove(&c->out[1], &c->out[0], stays * sizeof(*c->out));
+    c->out[0] = first;
+}
+
+static int keep_choice(struct og_session *s, const struct chooser *c, struct og_err *err)
+{
+    free(s->choice);
+    s->choice = calloc(c->n, sizeof(*s->choice));
+    s->n_choice = 0;
+    if (!s->choice)
+        return og__fail_errno(err, -ENOMEM, NULL, "candidates");
+    for (uint32_t i = 0; i < c->n_fit; i++)
+        add_choice(s, &c->trial[c->number[c->out[i].candidate]], &c->out[i]);
+    for (uint32_t i = 0; i < c->n; i++) {
+        struct og_estimate none = {.possible = true, .memory = c->trial[i].memory.smallest};
+        og__candidate_refuse(&none, "%.150s", c->trial[i].refused.message);
+        if (!c->trial[i].fits)
+            add_choice(s, &c->trial[i], &none);
+    }
+    return 0;
+}
+
+/* Candidates by how long they take, the first in front. */
+static int compare(struct chooser *c, struct og_err *err)
+{
+    struct og_session *s = c->s;
+    int rc;
+    if (s->config.want & OG__WANT_MODEL)
+        OG_TRY(og__time_model(&s->learner, &s->structure, s->pool, &c->model, err));
+    if (s->config.handover.n > 0)
+        c->model = s->config.handover.step_seconds;
+    c->copy = og__copy_rate(s->budget);
+    if (s->way.tiers)
+        OG_TRY(og__know_link(s, err));
+    OG_TRY(og__probe_open(&c->probe, &s->facts, &s->config, s->budget, err));
+    OG_TRY(compare_all(c, err));
+    s->estimate = c->out[0];
+out:
+    og__probe_close(&c->probe, s->budget);
+    return rc;
+}
+
+static void close_chooser(struct chooser *c)
+{
+    og__pilot_unrank(&c->pilot, c->s->budget);
+    og__pilot_widths_release(&c->widths, c->s->budget);
+    free(c->ranges);
+    og__release(c->s->budget, c->hotness, (size_t)c->s->facts.n_nodes * 4, "hotness");
+}
+
+/* Nodes that have rows. */
+static uint64_t rows_known(const struct og_session *s)
+{
+    const struct og_facts *f = &s->facts;
+    uint64_t n = f->types ? 0 : og__nodes_known(&s->config, f->n_nodes);
+    for (uint32_t k = 0; k < f->n_ranges; k++)
+        n += f->ranges[k].end - f->ranges[k].first;
+    return n;
+}
+
+/* With the plainest way in *way, and nothing to choose where that has room for all rows. */
+static int choose(struct chooser *c, struct og_way *way, struct og_err *err)
+{
+    struct og_session *s = c->s;
+    struct og_way ways[OG__MOST_WAYS];
+    const int n_ways = og__ways_list(way, ways);
+    int rc = 0;
+    og__plainest_way(way);
+    if (!(s->config.want & OG__WANT_FEATURES))
+        return 0;
+    OG_TRY(guess_hotness(c, err));
+    if (may_move(s))
+        c->on_disk = og__facts_on_disk(s);
+    try_all(c, ways, n_ways);
+    if (c->n > 0)
+        *way = c->trial[0].way;
+    if (c->n_fit > 0 && c->trial[0].fits && c->trial[0].memory.n_slots >= rows_known(s))
+        c->n_fit = 1;
+    if (c->n_fit > 0)
+        OG_TRY(compare(c, err));
+    if (c->n_fit > 1) {
+        prefer_staying(c);
+        s->estimate = c->out[0];
+        OG_TRY(keep_choice(s, c, err));
+        *way = c->trial[c->number[c->out[0].candidate]].way;
+    }
+out:
+    return rc;
+}
+
+bool og__ways_are_counted(const struct og_session *s)
+{
+    const unsigned want = s->config.want;
+    const struct og_typed *g = s->facts.typed;
+    const bool trains = want & OG__WANT_TRAINING || !(want & OG__WANT_MODEL);
+    bool known = !g;
+    for (uint32_t t = 0; g && t < g->n_types; t++)
+        known |= g->type[t].view.dim > 0;
+    known &= !g || !og__exchanges(&s->config);
+    return trains && want & OG__WANT_FEATURES && known;
+}
+
+/* How long the way takes that was given. What that would need is not worth a refusal. */
+static int tell_given(struct chooser *c, const struct og_way *way, struct og_err *err)
+{
+    int rc;
+    if (!og__ways_are_counted(c->s) || c->s->path.stores.packs) /* which no candidate reads */
+        return 0;
+    OG_TRY(guess_hotness(c, err));
+    try_way(c, way);
+    if (c->n_fit > 0)
+        OG_TRY(compare(c, err));
+out:
+    return rc;
+}
+
+int og__choose(struct og_session *s, const struct og_pilot *pilot, struct og_way *way,
+               struct og_err *err)
+{
+    const bool rounds = og__exchanges(&s->config) && s->config.want & OG__WANT_FEATURES;
+    const bool given = way->policy != OG_POLICY_AUTO;
+    struct chooser c = {.s = s, .pilot = *pilot, .began = og__now()};
+    struct og_pilot asked = {0};
+    int rc = 0;
+    if (rounds) {
+        OG_TRY(og__pilot_asked(&asked, pilot, &s->config.share, s->facts.n_nodes, s->budget, err));
+        OG_TRY(og__samples_ahead(way) || !given
+                   ? og__pilot_growth(&asked, s->facts.n_nodes, s->budget, err)
+                   : 0);
+        c.pilot = asked;
+    }
+    OG_TRY(given ? tell_given(&c, way, err) : choose(&c, way, err));
+out:
+    close_chooser(&c);
+    if (rounds)
+        og__pilot_release(&asked, s->budget);
+    if (rc == -ENOMEM && given) { /* nothing was to be chosen */
+        *err = (struct og_err){0};
+        return 0;
+    }
+    return rc;
+}

@@ -1,0 +1,453 @@
+/* Opening a session, part by part, and closing it. */
+#include "session/session_parts.h"
+
+#include "base/file.h"
+#include "base/scratch.h"
+#include "choose/hotness.h"
+#include "dataset/features.h"
+#include "dataset/files.h"
+#include "dataset/names.h"
+#include "flow/exchange.h"
+#include "nn/tasks.h"
+#include "options/options.h"
+#include "session/idle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- opening, step by step ---- */
+
+static int build_session(struct og_session *s, unsigned want, struct og_err *err)
+{
+    int rc;
+    if ((want & OG__WANT_MODEL) && s->facts.types)
+        OG_TRY(og__session_count_degrees(s, err));
+    if ((want & OG__WANT_MODEL)) {
+        OG_TRY(og__learner_open(&s->learner, &s->given, s->pool, s->budget, err));
+        s->path.to = (struct og_rows_to){s->learner.ops, og__model_backend(s->learner.model),
+                                         s->learner.devices};
+    }
+    OG_TRY(og__data_path_open(&s->path, want, &s->prepare.prefill, err));
+    if (s->config.opt.trace_timeline)
+        OG_TRY(og__timeline_open(&s->path.timeline, s->config.opt.trace_timeline, err));
+out:
+    s->prepare.seconds = og__now() - s->opened;
+    return rc;
+}
+
+static bool has_weights(const struct og_facts *f)
+{
+    bool all = f->typed || f->ds->weights.fd >= 0;
+    for (uint32_t r = 0; f->typed && r < f->typed->n_relations; r++)
+        all &= f->typed->relation[r].view.weights.fd >= 0;
+    return all;
+}
+
+static bool any_weights(const struct og_facts *f)
+{
+    bool any = !f->typed && f->ds->weights.fd >= 0;
+    for (uint32_t r = 0; f->typed && r < f->typed->n_relations; r++)
+        any |= f->typed->relation[r].view.weights.fd >= 0;
+    return any;
+}
+
+/* Convolutions read none. */
+static void warn_of_weights(const struct og_session *s)
+{
+    const int sampler = s->config.opt.sampler;
+    if (s->config.want & OG__WANT_TRAINING && any_weights(&s->facts) &&
+        !og__sampling_reads_weights((enum og_sampler_kind)sampler))
+        og__say(
+            &s->config.log, OG__WARN,
+            "%s: edge weights have no effect: they act on sampling alone, and --sampler %s does "
+            "not read them (--sampler weighted draws neighbours by them)",
+            s->facts.ds->path, og__option_word("sampler", sampler));
+}
+
+static int add_name(void *names, const char *name, struct og_err *err)
+{
+    (void)err;
+    if (!og__file_use(name))
+        og__names_add(names, name);
+    return 0;
+}
+
+static int name_other_files(const struct og_session *s, struct og_err *err)
+{
+    struct og_names names = {.n = 0};
+    const char *dataset = s->facts.ds->path;
+    int rc =
+        s->config.want & OG__WANT_TRAINING ? og__dataset_files(dataset, add_name, &names, err) : 0;
+    if (rc >= 0 && names.n > 0)
+        og__say(&s->config.log, OG__INFO, "%s: files that no command reads: %s", dataset,
+                og__names_text(&names));
+    return rc;
+}
+
+static int check_sampler(const struct og_session *s, struct og_err *err)
+{
+    if (og__sampling_reads_weights((enum og_sampler_kind)s->config.opt.sampler) &&
+        !has_weights(&s->facts))
+        return og__fail(err, -EINVAL,
+                        "import the graph with an edge_weight.npy, or use --sampler uniform",
+                        "%s: has no edge weights", s->facts.ds->path);
+    if (s->config.opt.draw == OG_DRAW_ONCE && !og__sampling_takes(s->config.opt.sampler, "draw"))
+        return og__fail(err, -EINVAL, "leave --draw at each, or use --sampler labor",
+                        "--draw once: --sampler %s draws for a hop as a whole, so that a node has "
+                        "other neighbours in every hop",
+                        og__option_word("sampler", s->config.opt.sampler));
+    return 0;
+}
+
+/* Evaluation alone trains on nothing. */
+static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
+{
+    bool trains = want & OG__WANT_TRAINING || !(want & OG__WANT_MODEL);
+    if (!s->config.opt.samples || !trains)
+        return 0;
+    const struct og_offline_for run = {.opt = &s->config.opt,
+                                       .schedule = &s->facts.schedule,
+                                       .ds = s->facts.ds,
+                                       .extras = s->facts.trace.extras,
+                                       .n_relations = s->facts.trace.n_relations};
+    int rc = og__offline_open(&s->offline, &run, s->budget, err);
+    s->path.offline = s->offline;
+    return rc;
+}
+
+static int keep_rows(const struct og_session *s, struct og_dataset *ds, bool *narrower,
+                     struct og_err *err)
+{
+    int rc = og__features_keep(ds, og__pack_dtype(&s->config.opt, ds->dtype), err);
+    *narrower |= ds->kept != ds->dtype;
+    return rc;
+}
+
+/* Those of each type that has any. Of features that are kept as they are stored there is one word
+ * for it. */
+static int settle_rows(struct og_session *s, struct og_err *err)
+{
+    const struct og_typed *g = s->facts.typed;
+    bool narrower = false;
+    int rc = g ? 0 : keep_rows(s, s->facts.ds, &narrower, err);
+    for (uint32_t t = 0; g && rc == 0 && t < g->n_types; t++)
+        if (g->type[t].view.dim > 0)
+            rc = keep_rows(s, &g->type[t].view, &narrower, err);
+    if (rc == 0 && !narrower)
+        s->config.opt.pack_dtype = OG_PACK_STORED;
+    return rc;
+}
+
+/* Ranks on one machine share it: each has its part of the processors, and of the disk. */
+static void share_machine(struct og_config *c)
+{
+    if (c->here < 2)
+        return;
+    if (c->opt.threads == 0)
+        c->opt.threads = c->processors > 0 ? c->processors : OG_MAX(og__cpu_count() / c->here, 1);
+    if (c->opt.disk.unit != OG_BYTES)
+        c->opt.disk = (struct og_amount){
+            OG_PERCENT, (c->opt.disk.unit == OG_PERCENT ? c->opt.disk.value : 90) / c->here};
+}
+
+/* Steps that ranks can share out, and nothing that makes them need one another's samples. Who is no
+ * rank works alone: most commands are of one process. */
+static int share_steps(struct og_config *c, struct og_err *err)
+{
+    struct og_options *opt = &c->opt;
+    const int ranks = (int)OG_MAX(c->share.ranks, 1u);
+    int rc;
+    OG_TRY(ranks == 1 ? og__alone(opt, err) : og__workers_check(opt, ranks, err));
+    opt->workers = ranks;
+    if (ranks > 1 && !og__options_given(opt, "accumulate")) {
+        opt->accumulate = ranks;
+        og__say(&c->log, OG__INFO,
+                "a step takes %d mini-batches, one of each worker: --accumulate %d", ranks, ranks);
+    }
+out:
+    return rc;
+}
+
+/* Of several some may have nothing to do. */
+static void tell_devices(const struct og_config *c)
+{
+    const struct og_options *opt = &c->opt;
+    const int n = og__devices(c).n;
+    const int trainers = OG_MAX(opt->trainers, 1);
+    if (n > trainers && c->want & OG__WANT_TRAINING)
+        og__say(&c->log, OG__INFO,
+                "%d of %d devices train%s: with --accumulate %d --staleness %d --pipeline %s, %d "
+                "mini-batches are computed at a time",
+                trainers, n, trainers == 1 ? "s" : "", opt->accumulate, opt->staleness,
+                og__option_word("pipeline", opt->pipeline), og__trainers_useful(opt));
+}
+
+/* What rows that go from worker to worker do not work with so far. */
+static int settle_exchange(struct og_config *c, struct og_err *err)
+{
+    struct og_options *opt = &c->opt;
+    if (!og__exchanges(c))
+        return 0;
+    if (opt->alternate)
+        return og__fail(err, -EINVAL, "leave one of the two out",
+                        "--exchange: not with --alternate");
+    if (opt->pipeline == OG_PIPELINE_NONE)
+        return og__fail(err, -EINVAL, "leave one of the two out",
+                        "--exchange: not with --pipeline none");
+    return 0;
+}
+
+/* The model of a checkpoint comes with its options settled. */
+static int settle_options(struct og_session *s, const struct og_options *opt,
+                          const struct og_model_config *model, struct og_err *err)
+{
+    struct og_config *c = &s->config;
+    int rc;
+    OG_TRY(og__options_copy(&c->opt, opt, err));
+    if (!model)
+        OG_TRY(og__learner_adopt(c, opt, err));
+    OG_TRY(share_steps(c, err));
+    share_machine(c);
+    const struct og_option_set given = c->opt.given;
+    c->asked = og__options_set_apart(opt);
+    og__session_offer_device(c);
+    OG_TRY(og__options_resolve(&c->opt, &c->log, err));
+    OG_TRY(settle_exchange(c, err));
+    tell_devices(c);
+    c->preset_asked = og__options_set_apart(&c->opt);
+    og__option_set_keep(&c->preset_asked, &c->opt.given, &given);
+    c->layout_open = c->layout_open || c->opt.layout == OG_LAYOUT_AUTO;
+    c->disk = (uint64_t)c->opt.disk.value;
+    OG_TRY(og__know_whole(c, err));
+    OG_TRY(og__device_sampling_check(c, err));
+    if (c->opt.sample_on != OG_SAMPLE_ON_HOST && c->opt.topology == OG_TOPOLOGY_AUTO)
+        c->opt.topology = OG_TOPOLOGY_MEMORY;
+    OG_TRY(og__session_settle_tiers(c, err));
+out:
+    return rc;
+}
+
+/* An earlier one stays, unless it is of the part of the run that --resume goes on from. */
+static int check_timeline(const struct og_session *s, struct og_err *err)
+{
+    const char *path = s->config.opt.trace_timeline;
+    int rc = og__dataset_spare(s->facts.ds, path, err);
+    return rc < 0 || !path || s->config.opt.resume ? rc : og__check_absent(path, err);
+}
+
+/* Its features may be the rows of this rank's nodes alone. */
+static int open_share(struct og_session *s, const char *dataset, struct og_err *err)
+{
+    const struct og_share *own = &s->config.share;
+    int rc = og__dataset_open_share(dataset, &s->facts.ds, err);
+    const struct og_dataset *ds = s->facts.ds;
+    if (rc < 0 || !ds->workers)
+        return rc;
+    s->config.own_rows = true;
+    return ds->workers == own->ranks && ds->worker == own->rank
+               ? 0
+               : og__fail(err, -EINVAL, "start as many workers as there are parts, in their order",
+                          "%s: has the feature rows of worker %u of %u, this is worker %u of %u",
+                          dataset, ds->worker, ds->workers, own->rank, own->ranks);
+}
+
+/* Others say of a typed one that they do not take it. */
+static int open_dataset(struct og_session *s, const char *dataset, struct og_err *err)
+{
+    const bool recorded = s->config.want & OG__WANT_RECORD && !(s->config.want & OG__WANT_FEATURES);
+    const bool may_be = recorded || s->config.want & OG__WANT_TYPES;
+    bool typed = false;
+    int rc;
+    OG_TRY(may_be ? og__is_typed(dataset, &typed, err) : 0);
+    if (!typed)
+        return og__exchanges(&s->config) ? open_share(s, dataset, err)
+                                         : og__dataset_open(dataset, &s->facts.ds, err);
+    OG_TRY(og__typed_open(dataset, &s->facts.typed, err));
+    s->facts.ds = &s->facts.typed->nodes;
+    OG_TRY(og__session_check_types(s, err));
+out:
+    return rc;
+}
+
+/* Unless the run has a folder for it. */
+static int name_stores(struct og_session *s, struct og_err *err)
+{
+    struct og_places places;
+    int rc = og__scratch_folders(&places, &s->config.opt, NULL, err);
+    if (rc == 0)
+        rc = og__stores_name(&s->path.stores, places, err);
+    og__places_free(&places);
+    return rc;
+}
+
+static int start_session(struct og_session *s, const char *dataset, const struct og_options *opt,
+                         const struct og_model_config *model, struct og_err *err)
+{
+    s->opened = og__now();
+    s->opened_read = og__io_made();
+    if (s->config.seen)
+        s->config.log = (struct og_log){s->config.seen->message, s->config.seen->arg};
+    int rc;
+    OG_TRY(settle_options(s, opt, model, err));
+    OG_TRY(name_stores(s, err));
+    OG_TRY(open_dataset(s, dataset, err));
+    OG_TRY(check_timeline(s, err));
+    OG_TRY(og__session_settle_task(s, err));
+    OG_TRY(og__pool_open(&s->pool, s->config.opt.threads, err));
+    s->memory.limit = og__own_memory(&s->config);
+    s->budget = og__budget_new(s->memory.limit);
+    if (!s->budget)
+        return og__fail_errno(err, -ENOMEM, NULL, "budget");
+    rc = og__session_hold_out(s, err);
+    return rc < 0 ? rc : settle_rows(s, err);
+out:
+    return rc;
+}
+
+/* Parts see what was decided, and one another, from where they lie. */
+static void connect(struct og_session *s)
+{
+    s->given = (struct og_premises){&s->config, &s->facts, &s->way};
+    s->structure.given = s->given;
+    s->structure.budget = s->budget;
+    s->path.config = &s->config;
+    s->path.facts = &s->facts;
+    s->path.way = &s->way;
+    s->path.memory = &s->memory;
+    s->path.budget = s->budget;
+    s->path.structure = &s->structure;
+    s->path.predicted = &s->predicted;
+    og__planner_init(&s->path.planner, s->budget);
+}
+
+int og__session_open(struct og_session **out, const char *dataset, const struct og_options *opt,
+                     unsigned want, const struct og_model_config *model,
+                     const struct og_observer *seen, struct og_err *err)
+{
+    const struct og_session_use use = {.want = want, .model = model};
+    return og__session_open_for(out, dataset, opt, &use, seen, err);
+}
+
+int og__session_open_for(struct og_session **out, const char *dataset, const struct og_options *opt,
+                         const struct og_session_use *use, const struct og_observer *seen,
+                         struct og_err *err)
+{
+    const unsigned want = use->want;
+    const struct og_model_config *model = use->model;
+    *out = NULL;
+    struct og_err own = {0};
+    if (!err)
+        err = &own; /* refusals below are rewritten, which needs the first message */
+    struct og_session *s = calloc(1, sizeof(*s));
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "session");
+    s->config.seen = seen;
+    s->config.want = want;
+    if (use->handover)
+        s->config.handover = *use->handover;
+    s->config.target = use->target;
+    s->config.share = use->share;
+    s->config.here = use->here;
+    s->config.processors = use->processors;
+    s->config.layout_open = use->layout_open;
+    s->config.sharers = (struct og_sharers){use->common, use->here};
+    int rc;
+    OG_TRY(start_session(s, dataset, opt, model, err));
+    connect(s);
+    OG_TRY(check_sampler(s, err));
+    if (want & (OG__WANT_FEATURES | OG__WANT_TYPED_ROWS))
+        OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->facts.ds->n_nodes, err));
+    OG_TRY(og__know_disks(&s->facts, &s->config.opt, err));
+    if (!s->facts.typed)
+        OG_TRY(og__learner_shape(&s->facts, &s->config, model, err));
+    if (want & OG__WANT_MODEL)
+        OG_TRY(og__learner_begin(&s->learner, &s->config, s->pool, err));
+    s->baseline_rss = og__rss_now();
+    OG_TRY(og__structure_name(&s->structure, s->held_out, err));
+    OG_TRY(og__structure_fanouts(&s->structure, err));
+    og__know_graph(&s->facts, &s->config.opt);
+    OG_TRY(og__session_load_seeds(s, want, err));
+    if (s->facts.typed && (want & OG__WANT_TYPES)) {
+        OG_TRY(og__session_know_types(s, model, err));
+        if (og__reads_as_a_model(&s->config))
+            OG_TRY(og__learner_shape(&s->facts, &s->config, model, err));
+        else /* of no model more than whose nodes are seeds */
+            s->facts.shape =
+                (struct og_model_config){.types = s->facts.types, .task = s->config.opt.task};
+    }
+    if (want & OG__WANT_TRAINING)
+        OG_TRY(og__best_check(&s->facts.shape, s->config.opt.best_by, err));
+    og__know_splits(&s->facts, want);
+    OG_TRY(og__session_schedule(s, err));
+    OG_TRY(open_offline(s, want, err));
+    OG_TRY(og__session_plan(s, err));
+    og__session_say_device(s);
+    og__say_idle(&s->given);
+    warn_of_weights(s);
+    OG_TRY(name_other_files(s, err));
+    if (!(want & OG__WANT_PLAN_ONLY))
+        OG_TRY(build_session(s, want, err));
+    else if (!s->predicted.known || (s->predicted.bound && !(want & OG__WANT_QUICK)))
+        OG_TRY(build_session(s, 0, err)); /* batches tell what it will do */
+    og__session_count_prepared(s);
+    s->config.target = NULL;
+    *out = s;
+    return 0;
+out:
+    og__timeline_discard(s->path.timeline);
+    s->path.timeline = NULL;
+    og__session_close(s);
+    return rc;
+}
+
+void og__session_count_prepared(struct og_session *s)
+{
+    struct og_io_counts read = {0};
+    og__io_add_since(&read, s->opened_read);
+    s->prepare.reads = read.reads;
+    s->prepare.bytes_read = read.bytes;
+}
+
+void og__session_close(struct og_session *s)
+{
+    if (!s)
+        return;
+    (void)!og__timeline_close(s->path.timeline, NULL); /* of commands that do not tell of it */
+    og__data_path_close(&s->path); /* first: rows may be on the model's device */
+    og__learner_close(&s->learner);
+    free(s->choice);
+    free(s->told);
+    og__session_drop_hotness(s);
+    for (int i = 0; i < OG__SPLITS; i++) {
+        struct og_split *split = &s->facts.split[i];
+        og__release(s->budget, split->ids, og__split_bytes(&s->facts, split), "seeds");
+        og__release(s->budget, split->relation, og__split_relation_bytes(split), "seeds");
+        if (split->labels)
+            og__release(s->budget, split->labels, og__labels_bytes(s->facts.ds, split->n),
+                        "labels");
+    }
+    og__structure_close(&s->structure);
+    og__offline_close(s->offline);
+    og__pool_close(s->pool);
+    og__session_drop_types(s);
+    if (s->facts.typed)
+        og__typed_close(s->facts.typed);
+    else
+        og__dataset_close(s->facts.ds);
+    og__scratch_close(s->held_out);
+    og__budget_free(s->budget);
+    og_options_release(&s->config.opt);
+    og_options_release(&s->config.above);
+    free(s);
+}
+
+size_t og__session_peak_rss(const struct og_session *s)
+{
+    const struct og_topology *t = &s->structure.topology;
+    size_t peak = og__rss_peak();
+    size_t mapped =
+        s->config.opt.io == OG_IO_MMAP ? og__rss_file() : 0; /* clean: the kernel's to drop */
+    return peak - OG_MIN(peak, s->baseline_rss + mapped + (t->shared.bytes - t->charged) +
+                                   og__gather_counted_elsewhere(s->path.gather) +
+                                   og__exchange_counted_elsewhere(s->path.exchange));
+}

@@ -1,0 +1,90 @@
+/* A session: everything a command on a dataset holds while it runs. What was decided is in four
+ * structs of values (budget/), what runs in three parts; whoever works on one part takes that part.
+ *
+ *   config, facts, way ──> memory        asked, known, chosen ──> how memory is shared out
+ *   structure                            the graph, which batches are sampled from
+ *   path                                 samplers, policy, cache: what brings batches
+ *   learner                              the model
+ *
+ * Opening it resolves the options, settles the budget (or refuses, naming the smallest that would
+ * do), loads topology and seeds, samples a few pilot batches to learn how large batches are,
+ * decides what the cache holds and fills it. */
+#ifndef OG_SESSION_H
+#define OG_SESSION_H
+
+#include "choose/hands.h"
+#include "choose/typed_told.h"
+#include "flow/data_path.h"
+#include "learn/learner.h"
+#include "plan/candidate.h"
+#include "report/counters.h"
+
+/* One of the ways that --policy auto compared. */
+struct og_chosen {
+    int policy, layout;
+    int device_policy; /* of a device's cache over it, where there is one */
+    int topology;      /* enum og_topology_kind */
+    bool alternate;
+    uint32_t n_slots;
+    struct og_estimate estimate;
+};
+
+struct og_session {
+    struct og_config config;
+    struct og_facts facts;
+    struct og_way way;
+    struct og_premises given; /* these three */
+    struct og_memory_plan memory;
+    struct og_budget *budget;
+    struct og_pool *pool;
+    struct og_scratch *held_out; /* folder of the graph that is left; NULL: it is the dataset */
+    struct og_offline *offline;  /* samples made beforehand; NULL = none */
+    struct og_structure structure;
+    struct og_data_path path;
+    struct og_learner learner;
+    uint32_t *hotness;        /* [N] while the policy needs it; else NULL */
+    uint32_t *device_hotness; /* the same of a device's policy, where it is another one */
+    /* what is told of it */
+    struct og_predicted predicted; /* one epoch */
+    struct og_chosen *choice;      /* [n_choice] what --policy auto compared, the best first */
+    uint32_t n_choice;
+    struct og_estimate estimate; /* of the way that was chosen or given, where it is counted */
+    struct og_typed_told *told;  /* [types] of a typed graph, by types; NULL: none */
+    struct og_prepare_counters prepare;
+    size_t baseline_rss;
+    struct og_hands hands;           /* how fast samplers and trainers are */
+    double opened;                   /* og__now() at the start */
+    struct og_io_counts opened_read; /* what the process had read then */
+};
+
+/* What it is opened for. */
+struct og_session_use {
+    unsigned want; /* OG__WANT_* */
+    /* the network's shape when it comes from a checkpoint; NULL = from the options and dataset */
+    const struct og_model_config *model;
+    const char *target; /* of that model: the type whose nodes it makes rows of; NULL: unknown */
+    const struct og_handover *handover; /* NULL: no batch leaves it */
+    /* its share of the batches, how many of the ranks are on this machine, and how many of its
+     * processors are this one's, 0: an even share; all 0: all of them, by itself */
+    struct og_share share;
+    int here, processors;
+    struct og_common *common; /* of ranks that share the structure; NULL: none */
+    bool layout_open; /* that of the options is another rank's choice: as if it were left open */
+};
+OG_MUST_CHECK int og__session_open_for(struct og_session **out, const char *dataset,
+                                       const struct og_options *opt,
+                                       const struct og_session_use *use,
+                                       const struct og_observer *seen, struct og_err *err);
+/* The same, where none does. */
+OG_MUST_CHECK int og__session_open(struct og_session **out, const char *dataset,
+                                   const struct og_options *opt, unsigned want,
+                                   const struct og_model_config *model,
+                                   const struct og_observer *seen, struct og_err *err);
+void og__session_close(struct og_session *s);
+
+/* What was read since the session was begun is preparation: before any batch. */
+void og__session_count_prepared(struct og_session *s);
+
+size_t og__session_peak_rss(const struct og_session *s); /* less the baseline */
+
+#endif

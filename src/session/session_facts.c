@@ -1,0 +1,321 @@
+/* Gathering what is known: of the dataset once it is open, of its batches once a pilot is sampled.
+ */
+#include "session/session_parts.h"
+
+#include "base/file.h"
+#include "choose/measure.h"
+#include "dataset/features.h"
+#include "dataset/relations.h"
+#include "dataset/writer.h"
+#include "gather/typed_gather.h"
+#include "gather/typed_rows.h"
+#include "nn/ops.h"
+#include "options/options.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- of the disks ---- */
+
+static const char *lists_path(const struct og_facts *f)
+{
+    return f->typed ? f->typed->relation[0].view.indices.path : f->ds->indices.path;
+}
+
+/* All of them, on other disks than this one? */
+static bool features_apart(const struct og_facts *f, const char *path)
+{
+    bool apart = f->typed || og__features_apart(f->ds, path);
+    for (uint32_t t = 0; f->typed && t < f->typed->n_types; t++)
+        if (f->typed->type[t].view.dim > 0)
+            apart = apart && og__features_apart(&f->typed->type[t].view, path);
+    return apart;
+}
+
+/* Its disks together; where that is one, and features are on it, it is known already. */
+static int know_scratch(struct og_facts *f, const struct og_options *opt, struct og_err *err)
+{
+    struct og_places folders;
+    char *there[OG_MOST_PLACES] = {0};
+    int rc = og__scratch_folders(&folders, opt, opt->run, err);
+    f->away = f->profile;
+    f->apart = folders.n > 0;
+    for (uint32_t i = 0; rc == 0 && i < folders.n; i++) {
+        if (!(there[i] = og__nearest_there(folders.path[i])))
+            rc = og__fail_errno(err, -ENOMEM, NULL, "%s", folders.path[i]);
+        f->apart = rc == 0 && f->apart && features_apart(f, there[i]);
+    }
+    f->scratch_disks = OG_MAX(folders.n, 1u);
+    if (rc == 0 && (f->apart || folders.n > 1))
+        og__profile_load_all((const char *const *)there, (int)folders.n, &f->away);
+    for (uint32_t i = 0; i < folders.n; i++)
+        free(there[i]);
+    og__places_free(&folders);
+    return rc;
+}
+
+int og__know_disks(struct og_facts *f, const struct og_options *opt, struct og_err *err)
+{
+    og__profile_load(lists_path(f), &f->lists); /* where edges were held out, on another disk */
+    f->profile = f->lists;
+    for (uint32_t t = f->typed ? f->typed->n_types : 0; t-- > 0;)
+        if (f->typed->type[t].view.dim > 0)
+            og__features_profile(&f->typed->type[t].view, &f->profile);
+    if (!f->typed)
+        og__features_profile(f->ds, &f->profile);
+    return know_scratch(f, opt, err);
+}
+
+/* Unless --scratch is given it lies in the user's cache folder, and what batches take, which --disk
+ * bounds, with the run. */
+int og__know_whole(struct og_config *c, struct og_err *err)
+{
+    struct og_places folders;
+    const char *here = c->want & OG__WANT_TRAINING ? "." : NULL; /* a run's folder is made there */
+    const char *run = c->opt.run ? c->opt.run : here;
+    int rc = og__scratch_folders(&folders, &c->opt, NULL, err);
+    c->whole = (struct og_whole_files){.times = OG_MAX(folders.n, 1u)};
+    if (rc == 0 && !c->opt.scratch && run && folders.n > 0 &&
+        !og__same_file_system(folders.path[0], run))
+        c->whole = (struct og_whole_files){.room = og__disk_free(folders.path[0]) / 10 * 9 /
+                                                   (uint64_t)OG_MAX(c->here, 1)};
+    og__places_free(&folders);
+    return rc;
+}
+
+/* ---- of the dataset ---- */
+
+static unsigned extras_of(const struct og_facts *f, const struct og_options *opt)
+{
+    const unsigned weights =
+        og__sampling_weighs((enum og_sampler_kind)opt->sampler) ? OG__WITH_WEIGHTS : 0u;
+    if (f->typed)
+        return OG__WITH_RELATIONS | weights;
+    return og__learner_extras(f) | weights | (opt->draw == OG_DRAW_ONCE ? OG__NESTED : 0u);
+}
+
+static uint64_t list_bytes(const struct og_facts *f)
+{
+    uint64_t bytes = (uint64_t)f->ds->indices.bytes;
+    for (uint32_t r = 0; f->typed && r < f->typed->n_relations; r++)
+        bytes += (uint64_t)f->typed->relation[r].view.indices.bytes;
+    return bytes;
+}
+
+void og__know_graph(struct og_facts *f, const struct og_options *opt)
+{
+    const struct og_dataset *ds = f->ds;
+    f->n_nodes = (uint64_t)ds->n_nodes;
+    f->list_bytes = list_bytes(f);
+    f->row_bytes = og__row_bytes(ds);
+    f->cache_rows = og__cache_rows(&opt->cache, f->n_nodes, f->row_bytes);
+    f->trace = (struct og_trace_options){
+        .n_hops = opt->n_fanout, .n_nodes = f->n_nodes, .extras = extras_of(f, opt)};
+    f->trace.n_relations = f->typed ? f->typed->n_relations : 0;
+    if (f->typed) /* whose lists are not cached */
+        return;
+    f->bytes.neighbors_least = og__neighbors_least_bytes(ds);
+    f->bytes.neighbors_most = og__neighbors_whole_bytes(ds);
+}
+
+void og__know_splits(struct og_facts *f, unsigned want)
+{
+    for (int i = 0; i < OG__SPLITS; i++) {
+        const struct og_split *split = &f->split[i];
+        f->bytes.seeds += og__split_bytes(f, split) + og__split_relation_bytes(split);
+        if (split->labels)
+            f->bytes.labels += og__labels_bytes(f->ds, split->n);
+    }
+    f->bytes.seeds += f->triples.size * sizeof(*f->triples.table);
+    if (want & OG__WANT_MODEL)
+        f->bytes.scores = og__most_scores(f) * sizeof(float);
+}
+
+/* ---- of its batches ---- */
+
+/* A relation's reader and buffers stay while others have their turn. */
+static size_t related_reading_bytes(const struct og_session *s,
+                                    const struct og_topology_disk_options *disk,
+                                    const struct og_sampling *how)
+{
+    const struct og_typed *g = s->facts.typed;
+    size_t bytes = og__sampler_disk_state_bytes(how);
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        const struct og_dataset *ds = &g->relation[r].view;
+        const struct og_topology_disk_options own = og__relation_on_disk(g, r, disk);
+        struct og_batch_caps caps = s->facts.caps;
+        for (uint32_t h = 0; h < caps.n_hops; h++)
+            caps.hop[h].n_drawn = OG_MIN(caps.hop[h].n_drawn, (uint64_t)ds->n_edges);
+        if (ds->n_edges > 0)
+            bytes +=
+                og__sampler_beside_bytes(&own, how) +
+                og__sampler_disk_bytes(ds, &own, &caps, how,
+                                       og__longest_list(&s->structure.topology.relation[r].lists));
+    }
+    return bytes;
+}
+
+/* What depends on where the structure is. The topology that is open may be either. */
+static void know_place(const struct og_session *s, int topology, struct og_facts *f)
+{
+    const struct og_topology_disk_options disk = og__structure_on_disk(&s->structure);
+    const struct og_sampling how = og__sampling_setup(&s->config.opt);
+    f->bytes.structure = og__structure_bytes(&s->structure, topology);
+    f->bytes.sampler_reading = 0;
+    if (topology != OG_TOPOLOGY_DISK)
+        return;
+    if (f->typed) {
+        f->bytes.sampler_reading = related_reading_bytes(s, &disk, &how);
+        return;
+    }
+    const int64_t longest = og__longest_list(&s->structure.topology);
+    f->together = og__together_shape(f->ds, &how, longest);
+    f->bytes.sampler_reading = og__sampler_disk_bytes(f->ds, &disk, &f->caps, &how, longest) +
+                               og__sampler_disk_state_bytes(&how);
+}
+
+struct og_facts og__facts_on_disk(const struct og_session *s)
+{
+    struct og_facts f = s->facts;
+    know_place(s, OG_TOPOLOGY_DISK, &f);
+    return f;
+}
+
+/* Rows of several widths. */
+static void know_typed_rows(struct og_session *s)
+{
+    struct og_facts *f = &s->facts;
+    f->bytes.typed_reader = og__typed_reader_bytes(f->typed, s->config.opt.io);
+    f->bytes.typed_input = f->bytes.typed_widest = 0;
+    f->bytes.typed_files = f->typed_rows = 0;
+    for (uint32_t t = 0, k = 0; t < f->types->n_types; t++) {
+        const struct og_dataset *view = &f->typed->type[t].view;
+        const uint64_t rows = og__nodes_of(&f->by_type, f->caps.n_hops, t);
+        if (!og__has_features(&f->types->type[t]))
+            continue;
+        if (k < f->n_ranges)
+            f->range_rows[k++] = rows;
+        f->typed_rows += rows;
+        f->bytes.typed_input += (size_t)rows * og__row_bytes(view);
+        f->bytes.typed_widest = OG_MAX(f->bytes.typed_widest, og__row_bytes(view));
+        f->bytes.typed_files += (uint64_t)view->n_nodes * og__row_bytes(view);
+    }
+}
+
+/* Of a device that samples, with a backend of its own; what it takes there is of --device-memory.
+ * There is one hop at a time. */
+static int know_sampling(struct og_session *s, struct og_err *err)
+{
+    struct og_facts *f = &s->facts;
+    const struct og_nn_ops *ops;
+    uint64_t most = 0;
+    f->bytes.sampling_staging = f->bytes.there_sampling = 0;
+    if (s->config.opt.sample_on == OG_SAMPLE_ON_HOST)
+        return 0;
+    const int rc = og__nn_find(&ops, s->config.opt.device, err);
+    if (rc < 0)
+        return rc;
+    f->bytes.sampling_staging = ops->own_bytes(s->config.opt.threads);
+    for (uint32_t h = 0; h < f->caps.n_hops; h++)
+        most = OG_MAX(most, f->caps.hop[h].n_edges);
+    if (og__has_tiers(&s->config))
+        f->bytes.there_sampling =
+            ops->samplers->bytes(&s->structure.topology,
+                                 s->config.opt.sample_on == OG_SAMPLE_ON_PINNED, og__input_rows(f),
+                                 most) +
+            ops->own_there();
+    return 0;
+}
+
+/* Others ask for what this rank's batches ask of it, as many times as there are ranks, or for more:
+ * nodes of one kind may be all one rank's. Of `rows` of a batch, of nodes from `first` to `end`. */
+static uint64_t asked_of(const struct og_session *s, const struct og_pilot *pilot, uint64_t rows,
+                         uint32_t first, uint64_t end)
+{
+    const struct og_share *own = &s->config.share;
+    uint64_t all = 0;
+    uint64_t owned = 0;
+    for (uint64_t i = 0; i < pilot->rows; i++) {
+        const bool is_of = pilot->ids[i] >= first && pilot->ids[i] < end;
+        all += is_of;
+        owned += is_of && og__owner_of(own->ranks, pilot->ids[i]) == own->rank;
+    }
+    const double share = (double)owned / (double)OG_MAX(all, (uint64_t)1);
+    const double times = OG_MAX(share * own->ranks, 1.0);
+    return (uint64_t)ceil((double)rows * times);
+}
+
+/* Rows of one width; or of each type by itself, and of those with features also the bytes. */
+static void know_asked(struct og_session *s, const struct og_pilot *pilot)
+{
+    struct og_facts *f = &s->facts;
+    f->asked_rows = f->own_nodes = 0;
+    f->bytes.typed_asked = f->bytes.typed_read = 0;
+    if (!og__exchanges(&s->config))
+        return;
+    f->own_nodes = og__nodes_known(&s->config, f->n_nodes);
+    if (!f->types) {
+        f->asked_rows = asked_of(s, pilot, og__input_rows(f), 0, f->n_nodes);
+        return;
+    }
+    f->typed_rows = 0;
+    for (uint32_t t = 0; t < f->types->n_types; t++) {
+        const uint32_t first = og__first_id(f->types, t);
+        const uint32_t end = f->types->type[t].end;
+        const uint64_t own = og__nodes_known(&s->config, end) - og__nodes_known(&s->config, first);
+        const uint64_t rows = og__nodes_of(&f->by_type, f->caps.n_hops, t);
+        const uint64_t asked = asked_of(s, pilot, rows, first, end);
+        f->asked_rows += asked;
+        if (!og__has_features(&f->types->type[t]))
+            continue;
+        f->typed_rows += OG_MIN(asked, own);
+        f->bytes.typed_asked += (size_t)asked * og__row_bytes(&f->typed->type[t].view);
+        f->bytes.typed_read += (size_t)OG_MIN(asked, own) * og__row_bytes(&f->typed->type[t].view);
+    }
+}
+
+int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+{
+    struct og_facts *f = &s->facts;
+    const unsigned want = s->config.want;
+    const struct og_trace_options record = og__record_form(f);
+    f->caps = og__caps_with_margin(&pilot->caps, &s->config, f);
+    f->caps.rows_come = og__has_tiers(&s->config);
+    if (f->types) {
+        int rc = og__types_with_margin(&f->by_type, &pilot->by_type, &s->config, f, err);
+        if (rc < 0)
+            return rc;
+        f->caps.types = &f->by_type;
+        know_typed_rows(s);
+    }
+    f->pilot_batches = pilot->n;
+    f->pilot_rows = pilot->rows / OG_MAX(pilot->n, 1u);
+    f->pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
+    f->growth = pilot->growth;
+    know_asked(s, pilot);
+    if (f->types)
+        f->bytes.typed_staging = og__typed_staging_bytes(f->typed, og__read_rows(f));
+    f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
+    f->bytes.sampler = og__sampler_bytes(&f->caps);
+    know_place(s, s->way.topology, f);
+    f->bytes.batch = og__batch_bytes(&f->caps, f->trace.extras) + og__seeds_bytes(&f->seeds);
+    if (want & OG__WANT_RECORD) /* of samples that are made for others */
+        f->bytes.record =
+            og__trace_writer_bytes(&record) + (want & OG__WANT_FEATURES ? OG__NPY_BUFFER : 0) +
+            (want & OG__WANT_TYPED_ROWS ? og__typed_rows_bytes(f->typed, s->config.opt.io) : 0);
+    if (s->config.handover.n > 0)
+        f->bytes.handed = s->config.handover.bytes(f, want);
+    f->bytes.degrees = want & OG__WANT_MODEL ? og__degrees_bytes(f) : 0;
+    if (want & OG__WANT_MODEL)
+        og__learner_sizes(&s->learner, f, &s->config);
+    return know_sampling(s, err);
+}
+
+int og__know_link(struct og_session *s, struct og_err *err)
+{
+    struct og_facts *f = &s->facts;
+    const size_t limit = (size_t)s->config.opt.device_memory.value;
+    return f->links.n > 0 ? 0
+                          : og__time_links(&s->learner, f->keepers, og__widest_row(f), limit,
+                                           s->budget, &f->links, err);
+}

@@ -1,0 +1,62 @@
+#include "session/session_of_checkpoint.h"
+
+#include "learn/checkpoint.h"
+#include "nn/tasks.h"
+#include "options/options.h"
+#include "session/idle.h"
+
+/* The checkpoint says how many layers there are: a --fanout left at its default follows. */
+static int fit_options(struct og_options *opt, const struct og_model_config *config,
+                       const char *checkpoint, struct og_err *err)
+{
+    if (!og__options_given(opt, "fanout")) {
+        for (int i = opt->n_fanout; i < config->layers; i++)
+            opt->fanout[i] = opt->fanout[i - 1];
+        opt->n_fanout = config->layers;
+    }
+    opt->layers = config->layers;
+    opt->embedding = config->embedding;
+    if (config->task >= 0) /* it says */
+        opt->task = config->task;
+    if (config->loss != OG_LOSS_AUTO && !og__options_given(opt, "loss"))
+        opt->loss = config->loss;
+    if (config->layers == opt->n_fanout)
+        return 0;
+    return og__fail(err, -EINVAL, "give --fanout as many numbers as it has layers",
+                    "%s: %d layers, --fanout has %d numbers", checkpoint, config->layers,
+                    opt->n_fanout);
+}
+
+int og__session_of_checkpoint(struct og_session **out, const char *dataset, const char *checkpoint,
+                              const struct og_options *opt, unsigned more,
+                              const struct og_observer *seen, struct og_err *err)
+{
+    struct og_model_config config = {0};
+    struct og_options own = {0};
+    const struct og_log log = {seen ? seen->message : NULL, seen ? seen->arg : NULL};
+    const struct og_nn_ops *ops;
+    char target[OG_PARAM_NAME] = "";
+    bool typed = false;
+    int rc;
+    OG_TRY(og__nn_find(&ops, opt->device, err)); /* before any other complaint */
+    OG_TRY(og__checkpoint_shape(checkpoint, &config, err));
+    OG_TRY(og__is_typed(dataset, &typed, err));
+    OG_TRY(typed ? 0 : og__checkpoint_check_types(checkpoint, dataset, err));
+    const struct og_option_set asked = og__options_set_apart(opt);
+    og__say_unused(&log, &asked, OG__UNUSED_JUDGING);
+    og__say_other_task(&log, opt, config.task);
+    OG_TRY(og__options_copy(&own, opt, err));
+    OG_TRY(fit_options(&own, &config, checkpoint, err));
+    OG_TRY(og__checkpoint_sampler(checkpoint, &own, &log, err));
+    if (og__task(own.task)->targets == OG__OF_PAIRS)
+        OG_TRY(og__checkpoint_edges(checkpoint, &own, &log, err));
+    OG_TRY(og__checkpoint_target(checkpoint, target, sizeof(target), err));
+    const struct og_session_use use = {.want = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TYPES |
+                                               more,
+                                       .model = &config,
+                                       .target = *target ? target : NULL};
+    OG_TRY(og__session_open_for(out, dataset, &own, &use, seen, err));
+out:
+    og_options_release(&own);
+    return rc;
+}

@@ -1,0 +1,14 @@
+/* A session that applies a trained model. */
+#ifndef OG_TRAIN_SESSION_OF_CHECKPOINT_H
+#define OG_TRAIN_SESSION_OF_CHECKPOINT_H
+
+#include "session/session.h"
+
+/* As the checkpoint says, as far as the options do not; its parameters are not loaded yet. more:
+ * OG__WANT_* beside features and a model. */
+OG_MUST_CHECK int og__session_of_checkpoint(struct og_session **out, const char *dataset,
+                                            const char *checkpoint, const struct og_options *opt,
+                                            unsigned more, const struct og_observer *seen,
+                                            struct og_err *err);
+
+#endif

@@ -1,0 +1,90 @@
+/* What the files of a session share while it is opened. Each calls those below it:
+ *
+ *   session.c            opens it part by part, and closes it
+ *   session_types.c      what there is where nodes have types
+ *   session_degrees.c    degrees of their relations
+ *   session_tiers.c      what there is where a device keeps rows
+ *   session_task.c       what is learnt from which edges and nodes
+ *   session_plan.c       what it will do, and what of it memory holds
+ *   session_facts.c      what is known before it is planned */
+#ifndef OG_SESSION_PARTS_H
+#define OG_SESSION_PARTS_H
+
+#include "choose/pilot.h"
+#include "session/session.h"
+
+/* Of a typed graph: what it does not take yet, and what follows where that was left open; once
+ * seeds are loaded, what a model reads of it. */
+OG_MUST_CHECK int og__session_check_types(struct og_session *s, struct og_err *err);
+/* Is what is read for a model of ours, which needs rows of every type? */
+bool og__reads_as_a_model(const struct og_config *c);
+OG_MUST_CHECK int og__session_know_types(struct og_session *s, const struct og_model_config *model,
+                                         struct og_err *err); /* model: a checkpoint's, or NULL */
+void og__session_drop_types(struct og_session *s);
+/* Degrees of relations that the model looks at, from a structure that is there: a pass over each.
+ * Taken of the budget as "degrees"; and how many bytes those are. */
+OG_MUST_CHECK int og__session_count_degrees(struct og_session *s, struct og_err *err);
+size_t og__degrees_bytes(const struct og_facts *f);
+void og__session_drop_degrees(struct og_session *s);
+/* Hold edges of relations out, into the folder: the graph that is left is the dataset from then on.
+ */
+OG_MUST_CHECK int og__session_hold_out_types(struct og_session *s, const char *folder,
+                                             struct og_err *err);
+/* The edges of a split, or those of --relation. */
+OG_MUST_CHECK int og__session_load_triples(struct og_session *s, enum og__split which,
+                                           struct og_split *out, struct og_err *err);
+
+/* Before options are resolved: what a device has free for a cache, unless it is said how much. */
+void og__session_offer_device(struct og_config *c);
+/* That there was too little of it for any, once that is planned. */
+void og__session_say_device(const struct og_session *s);
+/* Of a cache on a device: what it takes, and does not take, of the other options; its own as
+ * options. */
+OG_MUST_CHECK int og__session_settle_tiers(struct og_config *c, struct og_err *err);
+
+/* Of a typed graph, for which no pairs of policies are compared: the device's where it was left
+ * open with the host's. */
+OG_MUST_CHECK int og__session_settle_typed_tiers(struct og_config *c, struct og_err *err);
+
+/* What the dataset's labels are decides between classes, labels and values; the task between them
+ * and edges. */
+OG_MUST_CHECK int og__session_settle_task(struct og_session *s, struct og_err *err);
+/* For link prediction, edges are held out, unless the dataset says which: the graph that is left is
+ * the dataset from then on. */
+OG_MUST_CHECK int og__session_hold_out(struct og_session *s, struct og_err *err);
+/* Nodes or edges of each split, and their labels as far as `want` goes. */
+OG_MUST_CHECK int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *err);
+/* How they make batches. */
+OG_MUST_CHECK int og__session_schedule(struct og_session *s, struct og_err *err);
+
+/* Of the disks that features and scratch are on; of the graph, with the model's shape; of seeds and
+ * labels, once they are loaded; of batches, once some were sampled with the topology of s->way. */
+OG_MUST_CHECK int og__know_disks(struct og_facts *f, const struct og_options *opt,
+                                 struct og_err *err);
+/* Of what lies whole in one folder, once the options are resolved. */
+OG_MUST_CHECK int og__know_whole(struct og_config *c, struct og_err *err);
+void og__know_graph(struct og_facts *f, const struct og_options *opt);
+void og__know_splits(struct og_facts *f, unsigned want);
+/* The same facts, were the structure on disk that is in memory. Of one type. */
+struct og_facts og__facts_on_disk(const struct og_session *s);
+/* Of the link to a device that is to keep rows; measured once. */
+OG_MUST_CHECK int og__know_link(struct og_session *s, struct og_err *err);
+OG_MUST_CHECK int og__know_batches(struct og_session *s, const struct og_pilot *pilot,
+                                   struct og_err *err);
+
+/* Topology in, sizes learnt, budget checked, cache decided; with packs made beforehand if they
+ * serve, else as if there were none. */
+OG_MUST_CHECK int og__session_plan(struct og_session *s, struct og_err *err);
+void og__session_drop_hotness(struct og_session *s);
+/* Where rows are exchanged that of own nodes alone, by their own numbers, from now on. */
+void og__session_own_hotness(struct og_session *s);
+
+/* Both policies, of a cache of memory.n_slots rows over which the device's lies; s->hotness is the
+ * host's. */
+OG_MUST_CHECK int og__session_open_tiers(struct og_session *s, struct og_err *err);
+/* What the pilot's batches tell of caches that stay as they are, for a run; a plan plans an epoch.
+ * And how fast the link is. */
+OG_MUST_CHECK int og__session_tell_tiers(struct og_session *s, const struct og_pilot *pilot,
+                                         struct og_err *err);
+
+#endif

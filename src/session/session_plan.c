@@ -1,0 +1,567 @@
+/* What a session will do and what of it memory holds, decided before anything large is taken: a
+ * pilot is sampled, sizes follow from it, and with them the budget is refused or shared out. What
+ * was left to the program is tried in turn: with packs or without, the graph's structure in memory
+ * or on disk. */
+#include "session/session_parts.h"
+
+#include "choose/hotness.h"
+#include "choose/predict.h"
+#include "choose/ways.h"
+#include "dataset/relations.h"
+#include "options/options.h"
+#include "session/choose.h"
+#include "session/typed_cache.h"
+
+#include <inttypes.h>
+
+/* ---- the cache ---- */
+
+static size_t hotness_bytes(const struct og_session *s)
+{
+    return s->facts.n_nodes * sizeof(*s->hotness);
+}
+
+/* Scores by which the policy ranks nodes; or, for one that learns what is hot from the superbatch,
+ * a sample of the degrees and visits in the first half of the pilot, to guess its misses in the
+ * other. *from: the first of those. */
+static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32_t *from,
+                      struct og_err *err)
+{
+    const int policy = s->way.policy;
+    s->hotness = og__alloc(s->budget, hotness_bytes(s), "hotness", err);
+    if (!s->hotness)
+        return -ENOMEM;
+    if (og__policy_wants_hotness(policy))
+        return og__hotness_of(&s->structure, s->pool, policy, &s->config.opt, s->hotness, err);
+    *from = pilot->n / 2;
+    int rc;
+    OG_TRY(og__hotness_degree_guess(&s->structure.topology, s->hotness, err));
+    for (uint64_t i = 0; *from > 0 && i < pilot->ptr[*from]; i++)
+        s->hotness[pilot->ids[i]]++;
+out:
+    return rc;
+}
+
+static void drop_device_hotness(struct og_session *s)
+{
+    og__release(s->budget, s->device_hotness, hotness_bytes(s), "hotness");
+    s->device_hotness = NULL;
+}
+
+void og__session_drop_hotness(struct og_session *s)
+{
+    og__release(s->budget, s->hotness, hotness_bytes(s), "hotness");
+    s->hotness = NULL;
+    drop_device_hotness(s);
+}
+
+/* An owner misses of what it is asked for the share that a batch would with a cache of all owners'
+ * size; of one so many times smaller where this one is asked for so many times its share. */
+struct owned_misses {
+    struct og_misses of_batch;
+    const struct og_facts *facts;
+    uint32_t owners;
+};
+
+static int worst_owned(const void *arg, uint64_t n_slots, uint64_t *rows, struct og_err *err)
+{
+    const struct owned_misses *o = arg;
+    const struct og_facts *f = o->facts;
+    const double more = (double)f->asked_rows / (double)og__input_rows(f);
+    const double all = (double)n_slots * o->owners / OG_MAX(more, 1.0);
+    const uint64_t slots = OG_MIN((uint64_t)all, f->n_nodes);
+    const int rc = o->of_batch.worst(o->of_batch.arg, slots, rows, err);
+    *rows = OG_MIN((uint64_t)((double)*rows * more) + 1, og__read_rows(f));
+    return rc;
+}
+
+static int size_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+{
+    struct og_pilot_cache cache = {.pilot = pilot,
+                                   .policy = s->way.policy,
+                                   .n_nodes = s->facts.n_nodes,
+                                   .most = og__input_rows(&s->facts),
+                                   .budget = s->budget};
+    int rc = s->memory.hotness ? rank_nodes(s, pilot, &cache.from, err) : 0;
+    if (og__policy_prefills(s->way.policy)) /* hybrid knows its misses, but starts empty */
+        cache.hotness = s->hotness;
+    const struct owned_misses owned = {og__pilot_misses(&cache), &s->facts, s->config.share.ranks};
+    const struct og_misses misses =
+        og__exchanges(&s->config) ? (struct og_misses){worst_owned, &owned} : owned.of_batch;
+    return rc < 0 ? rc : og__memory_plan_cache(&s->memory, &s->given, &misses, err);
+}
+
+void og__session_own_hotness(struct og_session *s)
+{
+    const struct og_share *own = &s->config.share;
+    const uint64_t n = og__nodes_known(&s->config, s->facts.n_nodes);
+    for (uint64_t i = 0; og__exchanges(&s->config) && s->hotness && i < n; i++)
+        s->hotness[i] = s->hotness[og__owned_node(own->ranks, own->rank, (uint32_t)i)];
+}
+
+static int open_policy(struct og_session *s, struct og_err *err)
+{
+    if (s->way.tiers)
+        return og__session_open_tiers(s, err);
+    struct og_slot_range ranges[OG_MOST_TYPES];
+    struct og_policy_setup setup = og__policy_setup(&s->config.opt, s->way.policy,
+                                                    og__nodes_known(&s->config, s->facts.n_nodes));
+    setup.n_slots = s->memory.n_slots;
+    setup.hotness = s->hotness;
+    setup.ranges = ranges;
+    setup.n_ranges = og__typed_cache_ranges(s, ranges);
+    return og__policy_open(&s->path.policy, &setup, s->budget, err);
+}
+
+static void drop_spent_hotness(struct og_session *s, int rc)
+{
+    if (rc < 0 || !og__policy_keeps_hotness(s->way.policy)) {
+        og__release(s->budget, s->hotness, hotness_bytes(s), "hotness");
+        s->hotness = NULL;
+    }
+    if (rc < 0 || !s->way.tiers || !og__policy_keeps_hotness(s->way.device_policy))
+        drop_device_hotness(s);
+}
+
+static int decide_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+{
+    int rc;
+    OG_TRY(size_cache(s, pilot, err));
+    og__session_own_hotness(s);
+    OG_TRY(open_policy(s, err));
+    OG_TRY(s->way.tiers ? og__session_tell_tiers(s, pilot, err) : 0);
+out:
+    drop_spent_hotness(s, rc);
+    return rc;
+}
+
+/* ---- sizes ---- */
+
+/* Unless it was said how deep rings of victims are, they are as deep as what is left has room for
+ * (memory_plan.h); while a policy is open, beside the plainest. */
+static void settle_rings(struct og_session *s)
+{
+    struct og_victim_asked *v = &s->config.victim;
+    const struct og_way way = s->way;
+    if (!v->fitted || !s->way.tiers)
+        return;
+    og__plainest_way(&s->way);
+    v->depth = og__memory_plan_rings(&s->given);
+    s->way = way;
+}
+
+/* With a pilot's batches known everything but the cache is: does it fit? */
+static int plan_fixed(struct og_session *s, struct og_err *err)
+{
+    const struct og_device_plan device = og__device_plan(&s->given);
+    og__memory_plan_fixed(&s->memory, &s->given);
+    const int rc = og__device_plan_check(&device, err);
+    return rc < 0 ? rc : og__memory_plan_check(&s->memory, err);
+}
+
+/* Where batches may be sampled ahead. */
+static int know_growth(const struct og_session *s, struct og_pilot *pilot, struct og_budget *b,
+                       struct og_err *err)
+{
+    const bool ahead = s->way.policy == OG_POLICY_AUTO || og__samples_ahead(&s->way);
+    return ahead && (s->config.want & OG__WANT_FEATURES)
+               ? og__pilot_growth(pilot, s->facts.n_nodes, b, err)
+               : 0;
+}
+
+/* Sizes of a pilot that the budget has no room for: only to name the one that would do. */
+static int refuse_by_pilot(struct og_session *s, const char *what, struct og_err *err)
+{
+    struct og_pilot pilot;
+    int rc;
+    OG_TRY(og__pilot_run(&pilot, &s->structure, NULL, err));
+    OG_TRY(know_growth(s, &pilot, NULL, err));
+    OG_TRY(og__know_batches(s, &pilot, err));
+out:
+    og__pilot_release(&pilot, NULL);
+    if (rc < 0)
+        return rc;
+    og__plainest_way(&s->way);
+    settle_rings(s);
+    rc = plan_fixed(s, err);
+    return rc < 0 ? rc : og__fail(err, -ENOMEM, NULL, "%s does not fit", what);
+}
+
+/* By sampling with the topology mapped, for a budget that cannot hold it. Nothing of it stays. */
+static int refuse_topology(struct og_session *s, struct og_err *err)
+{
+    const struct og_typed *typed = s->facts.typed;
+    int rc = typed ? og__relations_map(typed, &s->structure.topology, err)
+                   : og__topology_map(s->facts.ds, &s->structure.topology, err);
+    return rc < 0 ? rc : refuse_by_pilot(s, "topology", err);
+}
+
+static void say_short_tail(const struct og_session *s)
+{
+    const struct og_memory_plan *m = &s->memory;
+    if (m->tail < m->wanted)
+        og__say(&s->config.log, OG__WARN,
+                "--memory and --disk have room for %" PRIu64 " of the %" PRIu64
+                " batches that --policy %s wants to see behind a superbatch",
+                m->tail, m->wanted, og__option_word("policy", s->way.policy));
+}
+
+/* Of --disk what batches will leave, or all, where so many bytes of lists were asked for: then
+ * those leave room for them. */
+static uint64_t room_for_lists(const struct og_session *s)
+{
+    const bool asked = s->config.opt.neighbor_cache.unit == OG_BYTES;
+    const uint64_t away = asked ? 0 : og__memory_plan_away(&s->memory, &s->given);
+    const uint64_t all = og__whole_room(&s->config);
+    const uint32_t times = s->config.whole.times;
+    return times > 0 ? all - OG_MIN(all, (away + times - 1) / times) : all;
+}
+
+static int plan_features(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__memory_plan_ahead(&s->memory, &s->given, err));
+    say_short_tail(s);
+    og__memory_plan_together(&s->memory, &s->given);
+    OG_TRY(og__memory_plan_neighbors(&s->memory, &s->given, err));
+    OG_TRY(og__structure_add_neighbors(&s->structure, s->memory.neighbors, room_for_lists(s),
+                                       &s->prepare.bytes_written, err));
+    OG_TRY(og__learn_rule(&s->facts, &s->config, s->budget, err));
+    OG_TRY(decide_cache(s, pilot, err));
+    OG_TRY(s->way.tiers ? 0 : og__predict_pilot(&s->path, pilot, err));
+out:
+    return rc;
+}
+
+/* A cache of the worthiest bytes of all types. */
+static int plan_typed_features(struct og_session *s, const struct og_pilot *pilot,
+                               struct og_err *err)
+{
+    const struct og_typed *g = s->facts.typed;
+    int rc;
+    s->told = calloc(g->n_types, sizeof(*s->told));
+    s->path.told = s->told;
+    OG_TRY(s->told ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", g->nodes.path));
+    for (uint32_t t = 0; t < g->n_types; t++)
+        s->told[t].row_bytes = g->type[t].view.dim > 0 ? og__row_bytes(&g->type[t].view) : 0;
+    OG_TRY(og__memory_plan_ahead(&s->memory, &s->given, err));
+    say_short_tail(s);
+    OG_TRY(og__typed_cache_size(s, err));
+    OG_TRY(open_policy(s, err));
+    OG_TRY(og__typed_rules(&s->path, err));
+    if (s->way.tiers)
+        OG_TRY(og__session_tell_tiers(s, pilot, err));
+    /* others would go on from where it left them; a superbatch tells for itself */
+    if (!s->way.tiers && og__policy_is_static(s->way.policy) && !og__samples_ahead(&s->way) &&
+        !og__exchanges(&s->config))
+        OG_TRY(og__typed_tell(&s->path, pilot, err));
+out:
+    drop_spent_hotness(s, rc);
+    return rc;
+}
+
+/* ---- hands ---- */
+
+/* Is there room for so many trainers? From then on sizes are those with them. */
+static bool has_room(struct og_session *s, int trainers)
+{
+    const struct og_way way = s->way;
+    struct og_memory_plan m = s->memory;
+    struct og_err ignored = {0};
+    s->config.opt.trainers = trainers;
+    og__learner_sizes(&s->learner, &s->facts, &s->config);
+    og__plainest_way(&s->way);
+    og__memory_plan_fixed(&m, &s->given);
+    s->way = way;
+    return og__memory_plan_check(&m, &ignored) == 0;
+}
+
+/* Of --trainers auto: as fast as measured, as many as memory holds. What was measured stays when a
+ * plan is tried another way. */
+static int settle_trainers(struct og_session *s, struct og_err *err)
+{
+    struct og_hands *h = &s->hands;
+    int rc = 0;
+    if (h->n_tried == 0 && og__hands_wanted(&s->config, &s->facts))
+        OG_TRY(og__hands_try(h, &s->learner, &s->structure, s->config.opt.threads,
+                             og__trainers_useful(&s->config.opt), err));
+    for (int n = h->n_tried; n > 0; n--) {
+        const int trainers = og__hands_choose(h->tried, n);
+        if (has_room(s, trainers) || trainers == 1)
+            break;
+    }
+    if (s->config.opt.trainers == 0 && s->config.opt.executors.samplers == 0)
+        s->config.opt.trainers = 1;
+out:
+    return rc;
+}
+
+/* Of --preset fgnn; measured once, as above. */
+static int settle_samplers(struct og_session *s, struct og_err *err)
+{
+    struct og_hands *h = &s->hands;
+    int rc = 0;
+    if (h->by_rule == 0 && og__hands_ruled(&s->config, &s->facts))
+        rc = og__hands_rule(h, &s->learner, &s->structure, s->config.opt.threads, err);
+    s->way.samplers = h->by_rule;
+    return rc;
+}
+
+static int settle_hands(struct og_session *s, struct og_err *err)
+{
+    const struct og_trainers_setup setup = og__trainers_setup(&s->config.opt);
+    if (s->config.opt.executors.samplers == 0) {
+        const int rc = settle_trainers(s, err);
+        return rc < 0 ? rc : settle_samplers(s, err);
+    }
+    return s->config.want & OG__WANT_TRAINING && !s->hands.known && og__trainers_all(&setup) > 0
+               ? og__hands_time(&s->hands, &s->learner, &s->structure, err)
+               : 0;
+}
+
+/* Out of memory, where another way is faster with what it took. Batches are the same, so the
+ * pilot's tell as much of those to come. */
+static int move_structure(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__structure_move(&s->structure, err));
+    OG_TRY(og__know_batches(s, pilot, err));
+    og__say(&s->config.log, OG__INFO,
+            "the graph's structure stays on disk and is read in its order: memory holds more "
+            "features for it");
+out:
+    return rc;
+}
+
+static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_err *err)
+{
+    const int topology = s->way.topology;
+    int rc;
+    OG_TRY(know_growth(s, pilot, s->budget, err));
+    OG_TRY(og__know_batches(s, pilot, err));
+    OG_TRY(settle_hands(s, err));
+    settle_rings(s);
+    OG_TRY(og__choose(s, pilot, &s->way, err));
+    if (s->way.topology != topology)
+        OG_TRY(move_structure(s, pilot, err));
+    OG_TRY(plan_fixed(s, err));
+    if (s->config.want & OG__WANT_FEATURES)
+        OG_TRY(s->facts.typed ? plan_typed_features(s, pilot, err) : plan_features(s, pilot, err));
+    else
+        og__memory_plan_together(&s->memory, &s->given);
+out:
+    return rc;
+}
+
+static bool structure_fits(const struct og_session *s, int topology)
+{
+    const size_t structure = og__structure_bytes(&s->structure, topology);
+    return OG__PROCESS_BYTES + structure + og__budget_used(s->budget) <= s->memory.limit;
+}
+
+/* Topology in, sizes learnt, budget checked, cache decided. */
+static int plan_way(struct og_session *s, const struct og_way *way, struct og_err *err)
+{
+    struct og_pilot pilot = {0};
+    s->way = *way;
+    s->memory = (struct og_memory_plan){.limit = s->memory.limit};
+    if (!structure_fits(s, way->topology))
+        return refuse_topology(s, err);
+    int rc = og__structure_open(&s->structure, err);
+    if (rc < 0)
+        return rc;
+    rc = og__pilot_run(&pilot, &s->structure, s->budget, err);
+    if (rc == -ENOMEM) { /* not even the pilot fits: measure it unbudgeted, then refuse */
+        *err = (struct og_err){0};
+        return refuse_by_pilot(s, "pilot", err);
+    }
+    if (rc < 0)
+        return rc;
+    rc = plan_known(s, &pilot, err);
+    og__pilot_release(&pilot, s->budget);
+    return rc;
+}
+
+/* ---- where the structure is ---- */
+
+static void drop_plan(struct og_session *s)
+{
+    og__topology_release(&s->structure.topology);
+    og__policy_close(s->path.policy);
+    s->path.policy = NULL;
+    og__tiers_close(s->path.tiers);
+    s->path.tiers = NULL;
+    og__session_drop_hotness(s);
+    s->predicted = (struct og_predicted){0};
+    free(s->choice);
+    s->choice = NULL;
+    s->n_choice = 0;
+    s->estimate = (struct og_estimate){0};
+    free(s->told);
+    s->told = s->path.told = NULL;
+}
+
+/* Left to the program, the structure is on disk when it does not fit in memory; and when it does,
+ * but is better there (choose.h). Where it cannot fit it is planned for memory last, only to name
+ * the size that would do: batches of a large file that is mapped take minutes. */
+static int plan_session(struct og_session *s, const struct og_way *asked, struct og_err *err)
+{
+    struct og_way way = *asked;
+    if (asked->topology != OG_TOPOLOGY_AUTO)
+        return plan_way(s, &way, err);
+    const bool fits = structure_fits(s, OG_TOPOLOGY_MEMORY);
+    way.topology = fits ? OG_TOPOLOGY_MEMORY : OG_TOPOLOGY_DISK;
+    int rc = plan_way(s, &way, err);
+    if (rc == 0 && !fits)
+        og__say(&s->config.log, OG__INFO,
+                "the graph's structure stays on disk: --memory cannot hold it");
+    if (rc != -ENOMEM)
+        return rc;
+    const struct og_err first = *err;
+    const size_t smallest = s->memory.smallest;
+    *err = (struct og_err){0};
+    drop_plan(s);
+    way.topology = fits ? OG_TOPOLOGY_DISK : OG_TOPOLOGY_MEMORY;
+    rc = plan_way(s, &way, err);
+    if (rc == 0)
+        og__say(&s->config.log, OG__INFO, "the graph's structure stays on disk (%s)",
+                first.message);
+    if (rc == -ENOMEM && smallest < s->memory.smallest) /* the refusal that names less */
+        *err = first;
+    return rc;
+}
+
+/* ---- packs made beforehand ---- */
+
+/* May memory hold every feature, as far as is known before it is planned? */
+static bool may_hold_all(const struct og_session *s)
+{
+    const struct og_amount *cache = &s->config.opt.cache;
+    const double bytes = s->facts.typed ? (double)og__typed_feature_bytes(s->facts.typed)
+                                        : (double)s->facts.n_nodes * (double)s->facts.row_bytes;
+    if (s->facts.typed && cache->unit == OG_BYTES)
+        return cache->value >= bytes;
+    if (cache->unit != OG_UNSET)
+        return s->facts.cache_rows >= s->facts.n_nodes;
+    return bytes <= (double)s->memory.limit / 2;
+}
+
+/* Packs beside the samples are for what a policy that adopts it keeps. Left open, they are what to
+ * read where memory does not hold all features anyway. */
+static bool open_packs(struct og_session *s, const struct og_way *way)
+{
+    bool open = way->policy == OG_POLICY_AUTO && way->layout != OG_LAYOUT_RAW && !may_hold_all(s);
+    bool asked = og__policy_adopts(way->policy) && way->layout == OG_LAYOUT_PACKED;
+    if (way->tiers) /* what a cache of its own on the device misses is another */
+        return false;
+    if (s->offline && (s->config.want & OG__WANT_FEATURES) && !way->whole_draws && (open || asked))
+        s->path.stores.packs =
+            og__packs_open(s->offline->dir, s->facts.ds, s->facts.typed, &s->config.log);
+    if (s->path.stores.packs)
+        og__profile_load(s->path.stores.packs->dir, &s->facts.made);
+    return s->path.stores.packs != NULL;
+}
+
+/* The cache that they were made for has more rows, of a type, than this run's. *asked, *here: how
+ * many; returns the name of the type, "" where there are none, NULL where all have room. */
+static const char *find_short(const struct og_session *s, bool planned, uint32_t *asked,
+                              uint32_t *here)
+{
+    const struct og_packs *p = s->path.stores.packs;
+    *asked = p->cache_rows;
+    *here = planned ? s->memory.n_slots : 0;
+    if (p->n_types == 0 || !planned)
+        return *asked > *here || !planned ? "" : NULL;
+    for (uint32_t t = 0; t < p->n_types; t++) {
+        *asked = p->type[t].cache_rows;
+        *here = (uint32_t)s->told[t].slots;
+        if (*asked > *here)
+            return s->facts.typed->type[t].name;
+    }
+    return NULL;
+}
+
+static bool lack_room(struct og_session *s, bool planned)
+{
+    uint32_t asked, here;
+    const char *type = find_short(s, planned, &asked, &here);
+    if (type)
+        og__say(&s->config.log, OG__WARN,
+                "%s: for a cache of %" PRIu32 " rows%s%s, this run's has %" PRIu32
+                ": it does without",
+                s->path.stores.packs->dir, asked, *type ? " of " : "", type, here);
+    return type != NULL;
+}
+
+static void drop_packs(struct og_session *s)
+{
+    og__packs_close(s->path.stores.packs);
+    s->path.stores.packs = NULL;
+    s->facts.made = (struct og_disk_profile){0};
+}
+
+/* With packs made beforehand if they serve, else as if there were none. */
+static int plan_with_packs(struct og_session *s, const struct og_way *asked, struct og_err *err)
+{
+    struct og_way packed = *asked;
+    packed.policy = og__policy_that_adopts();
+    packed.layout = OG_LAYOUT_PACKED;
+    packed.whole_draws = true;
+    int rc = plan_session(s, &packed, err);
+    if ((rc < 0 && rc != -ENOMEM) || !lack_room(s, rc == 0))
+        return rc;
+    drop_packs(s);
+    drop_plan(s);
+    *err = (struct og_err){0};
+    return plan_session(s, asked, err);
+}
+
+/* ---- the way ---- */
+
+/* What the options say, and leave open. */
+static struct og_way asked_way(const struct og_config *config)
+{
+    const struct og_options *opt = &config->opt;
+    return (struct og_way){.policy = opt->policy,
+                           .layout = opt->layout,
+                           .topology = opt->topology,
+                           .alternate = opt->alternate,
+                           .whole_draws = config->want & OG__WANT_WHOLE_DRAWS,
+                           .reuses = opt->resample_every > 1,
+                           .models = config->want & OG__WANT_MODEL,
+                           .tiers = og__has_tiers(config),
+                           .device_policy = config->above.policy,
+                           .has_rings = config->victim.on,
+                           .one_by_one = opt->pipeline == OG_PIPELINE_NONE,
+                           .threads = opt->threads,
+                           .samplers = opt->executors.samplers};
+}
+
+/* From here on the options say what was chosen: it is told, and written down. */
+static int settle_options(struct og_config *config, const struct og_way *way, struct og_err *err)
+{
+    struct og_options *opt = &config->opt;
+    const char *device = og__policy_word(way->device_policy);
+    int rc = 0;
+    opt->policy = way->policy;
+    opt->layout = way->layout;
+    opt->topology = way->topology;
+    opt->alternate = way->alternate;
+    if (!way->tiers)
+        return 0;
+    config->above.policy = way->device_policy;
+    if (!opt->device_policy && way->device_policy != og__policy_ranked_like(way->policy))
+        rc = og_options_set(opt, "device-policy", device, err);
+    return rc;
+}
+
+int og__session_plan(struct og_session *s, struct og_err *err)
+{
+    const struct og_way asked = asked_way(&s->config);
+    s->way = asked;
+    int rc;
+    OG_TRY(open_packs(s, &asked) ? plan_with_packs(s, &asked, err) : plan_session(s, &asked, err));
+    rc = settle_options(&s->config, &s->way, err);
+out:
+    return rc;
+}

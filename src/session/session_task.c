@@ -1,0 +1,356 @@
+/* What a session learns from: splits, labels or edges, and what the task makes of them. */
+#include "base/file.h"
+#include "dataset/typed_edges.h"
+#include "dataset/typed_split.h"
+#include "learn/targets.h"
+#include "nn/tasks.h"
+#include "options/fanouts.h"
+#include "options/options.h"
+#include "session/session_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the task ---- */
+
+/* What the dataset's labels are decides between classes, labels and values; the task between them
+ * and edges. */
+int og__session_settle_task(struct og_session *s, struct og_err *err)
+{
+    struct og_options *opt = &s->config.opt;
+    struct og_dataset *ds = s->facts.ds;
+    if (s->config.want & OG__WANT_EVERY) /* the checkpoint's, which no labels are read for */
+        return 0;
+    opt->task = og__task_by_labels(opt->task, ds->regression);
+    const bool judges = s->config.want & OG__WANT_MODEL && !(s->config.want & OG__WANT_TRAINING);
+    if (og__task(opt->task)->targets == OG__OF_VALUES && (og__float_labels(ds) || !judges)) {
+        if (!og__float_labels(ds)) /* who judges says it of the checkpoint (og__targets_check) */
+            return og__fail(err, -EINVAL,
+                            "import the graph with a float label.npy and \"task\": "
+                            "\"node regression\" in its meta.json",
+                            "--task %s: the labels of %s are classes", og__task_words[opt->task],
+                            ds->path);
+        ds->regression = true;
+        ds->multi_label = false;
+    }
+    return og__loss_settle(opt->task, &opt->loss, err);
+}
+
+static bool of_pairs(const struct og_session *s)
+{
+    return og__task(s->config.opt.task)->targets == OG__OF_PAIRS;
+}
+
+/* Seeds are edges, unless every node is asked for: then none are held out either. */
+static bool of_edges(const struct og_session *s)
+{
+    return of_pairs(s) && !(s->config.want & OG__WANT_EVERY);
+}
+
+/* Of the graph that is left: all but the features is new. */
+static uint64_t bytes_of_graph(const struct og_dataset *ds)
+{
+    const struct og_npy *const arrays[] = {&ds->indptr,           &ds->indices,
+                                           &ds->weights,          &ds->edges[OG__TRAIN],
+                                           &ds->edges[OG__VALID], &ds->edges[OG__TEST]};
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < OG_COUNT(arrays); i++)
+        if (arrays[i]->fd >= 0)
+            bytes += (uint64_t)(arrays[i]->offset + arrays[i]->bytes);
+    return bytes;
+}
+
+/* For what is written, under `where`. */
+static int make_folder(struct og_session *s, const char *where, struct og_err *err)
+{
+    const struct og_typed *typed = s->facts.typed;
+    uint64_t bytes = typed ? og__typed_split_bytes(typed) : og__edge_split_bytes(s->facts.ds);
+    const uint64_t room = og__whole_room(&s->config);
+    char size[32];
+    char allowed[32];
+    if (bytes > room)
+        return og__fail(
+            err, -ENOSPC,
+            s->config.whole.times > 0 ? "give more --disk, or a --scratch DIR with more room"
+                                      : "give a --scratch DIR with more room",
+            "--edge-split: writes up to %s into %s, which may have %s",
+            og__human_bytes(size, (double)bytes), where, og__human_bytes(allowed, (double)room));
+    return og__scratch_open(&s->held_out, OG__ONE_PLACE(where), err);
+}
+
+/* The dataset without what is held out, in a folder of its own under `where`. */
+static int write_left(struct og_session *s, const char *where, struct og_dataset **left,
+                      struct og_err *err)
+{
+    struct og_edge_split split = {.seed = (uint64_t)s->config.opt.seed};
+    int rc;
+    OG_TRY(og__edge_split_parse(&split, s->config.opt.edge_split, err));
+    OG_TRY(make_folder(s, where, err));
+    OG_TRY(
+        og__edge_split_write(s->facts.ds, &split, og__scratch_path(s->held_out), s->budget, err));
+out:
+    return rc < 0 ? rc : og__dataset_open(og__scratch_path(s->held_out), left, err);
+}
+
+/* Whose lists of edges: from here on the option says it, and so do checkpoints. */
+static int settle_edges(struct og_session *s, struct og_err *err)
+{
+    const struct og_typed *typed = s->facts.typed;
+    bool has = typed ? og__typed_has_edges(typed) : s->facts.ds->edges[OG__TRAIN].fd >= 0;
+    if (!s->config.opt.edge_split)
+        s->config.opt.edge_split = strdup(has ? OG__OWN_EDGES : "85/5/10");
+    if (!s->config.opt.edge_split)
+        return og__fail_errno(err, -ENOMEM, NULL, "options");
+    if (has || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) != 0)
+        return 0;
+    return og__fail(err, -EINVAL, "give percentages, such as 85/5/10",
+                    "--edge-split " OG__OWN_EDGES ": %s has no lists of edges%s", s->facts.ds->path,
+                    typed ? " with their relations" : "");
+}
+
+/* What is left follows from the dataset and the options; to the user it is the dataset. */
+static int replace_dataset(struct og_session *s, const char *where, struct og_err *err)
+{
+    struct og_dataset *left = NULL;
+    int rc = write_left(s, where, &left, err);
+    if (rc < 0)
+        return rc;
+    left->identity = s->facts.ds->identity;
+    char *path = left->path;
+    left->path = s->facts.ds->path;
+    s->facts.ds->path = path;
+    og__dataset_close(s->facts.ds);
+    s->facts.ds = left;
+    s->prepare.bytes_written = bytes_of_graph(left);
+    return 0;
+}
+
+static int replace_typed(struct og_session *s, const char *where, struct og_err *err)
+{
+    int rc;
+    OG_TRY(make_folder(s, where, err));
+    OG_TRY(og__session_hold_out_types(s, og__scratch_path(s->held_out), err));
+    s->prepare.bytes_written = og__typed_split_written(og__scratch_path(s->held_out));
+out:
+    return rc;
+}
+
+/* Hold edges out, unless the dataset says which: the graph that is left is the dataset from then
+ * on. */
+int og__session_hold_out(struct og_session *s, struct og_err *err)
+{
+    int rc = of_edges(s) ? settle_edges(s, err) : 0;
+    if (rc < 0 || !of_edges(s) || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0)
+        return rc;
+    if (s->facts.ds->workers)
+        return og__fail(err, -EINVAL,
+                        "stripe a dataset that has lists of edges: --edge-split " OG__OWN_EDGES,
+                        "%s: edges are not held out of a worker's share", s->facts.ds->path);
+    char *own;
+    rc = og__scratch_first(&own, &s->config.opt, NULL, err);
+    if (rc < 0)
+        return rc;
+    if (!own)
+        rc = og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out in");
+    else
+        rc = s->facts.typed ? replace_typed(s, own, err) : replace_dataset(s, own, err);
+    free(own);
+    /* as long as the session */
+    s->config.disk -= OG_MIN(s->config.disk, og__whole_takes(&s->config, s->prepare.bytes_written));
+    s->config.whole.room -= OG_MIN(s->config.whole.room, s->prepare.bytes_written);
+    return rc;
+}
+
+/* ---- seeds ---- */
+
+static bool has_nodes(const struct og_session *s, enum og__split which)
+{
+    const struct og_npy *ids = &s->facts.ds->split[which];
+    return ids->fd >= 0 && ids->shape[0] > 0;
+}
+
+/* Whose nodes stand for those to train on, which batches are measured by: a model that is applied
+ * to another graph may find none there. */
+static enum og__split measured_by(const struct og_session *s)
+{
+    const bool trains = s->config.want & OG__WANT_TRAINING || !(s->config.want & OG__WANT_MODEL);
+    if (trains || has_nodes(s, OG__TRAIN))
+        return OG__TRAIN;
+    return has_nodes(s, OG__TEST) ? OG__TEST : OG__VALID;
+}
+
+/* Those of the run may be of another split, or the caller's own. */
+static int load_nodes(struct og_session *s, enum og__split which, struct og_err *err)
+{
+    const struct og_handover *to = &s->config.handover;
+    struct og_split *split = &s->facts.split[which];
+    const enum og__split from = which == OG__TRAIN ? measured_by(s) : which;
+    if (which != OG__TRAIN || to->n == 0)
+        return og__dataset_split(s->facts.ds, from, s->budget, &split->ids, &split->n, err);
+    if (!to->seeds)
+        return og__dataset_split(s->facts.ds, to->split, s->budget, &split->ids, &split->n, err);
+    split->n = to->n_seeds;
+    return og__dataset_seeds(s->facts.ds, to->seeds, to->n_seeds, s->budget, &split->ids,
+                             &s->facts.seeds.repeats, err);
+}
+
+static int load_edges(struct og_session *s, enum og__split which, struct og_err *err)
+{
+    const struct og_handover *to = &s->config.handover;
+    struct og_split *split = &s->facts.split[which];
+    const bool other = which == OG__TRAIN && to->n > 0;
+    if (other && to->seeds)
+        return og__fail(err, -EINVAL, "leave --task link, or the seeds",
+                        "seeds of the caller's own are nodes, those of --task link are edges");
+    which = other ? to->split : which;
+    return s->facts.typed
+               ? og__session_load_triples(s, which, split, err)
+               : og__dataset_edges(s->facts.ds, which, s->budget, &split->ids, &split->n, err);
+}
+
+/* Batches that leave the session have labels where there are any; nobody judges every node. */
+static bool wants_labels(const struct og_session *s, unsigned want)
+{
+    const bool there = s->facts.ds->labels.fd >= 0;
+    const bool judges = want & OG__WANT_MODEL && !(want & OG__WANT_EVERY);
+    return judges || (want & OG__WANT_LABELS && (there || !s->config.handover.n));
+}
+
+static int load_split(struct og_session *s, enum og__split which, unsigned want, struct og_err *err)
+{
+    struct og_split *split = &s->facts.split[which];
+    if (s->facts.seeds.edges)
+        return load_edges(s, which, err);
+    if (of_pairs(s)) /* every node takes their place */
+        return 0;
+    int rc;
+    OG_TRY(load_nodes(s, which, err));
+    if (split->n && wants_labels(s, want))
+        OG_TRY(
+            og__dataset_labels(s->facts.ds, split->ids, split->n, s->budget, &split->labels, err));
+out:
+    return rc;
+}
+
+/* That the graph has, of what is to be learnt. */
+static uint64_t edges_left(const struct og_session *s)
+{
+    const struct og_typed *g = s->facts.typed;
+    const char *name = s->config.opt.relation;
+    uint64_t n = 0;
+    if (!g)
+        return (uint64_t)s->facts.ds->n_edges;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        if (!name || og__relation_is_named(g, &g->relation[r], name, strlen(name)))
+            n += (uint64_t)g->relation[r].view.n_edges;
+    return n;
+}
+
+/* What would help depends on whose lists they are, and on whether there are edges to make others
+ * of. */
+static const char *way_to_edges(const struct og_session *s)
+{
+    const bool of_one = s->config.opt.relation;
+    const bool own = strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0;
+    const int64_t held_out = s->facts.split[OG__VALID].n + s->facts.split[OG__TEST].n;
+    if (own && edges_left(s) > 0)
+        return of_one ? "train_edges.npy has none of it: name another --relation, or give "
+                        "--edge-split 85/5/10"
+                      : "train_edges.npy is empty: add edges, or give --edge-split 85/5/10";
+    if (!own && held_out > 0)
+        return "all are held out: hold out less with --edge-split";
+    if (!own && edges_left(s) > 0)
+        return "all it has lead from a node to itself, and such are not learnt";
+    return "the graph has none of it either: name another --relation"; /* some it has */
+}
+
+static int refuse_no_edges(const struct og_session *s, struct og_err *err)
+{
+    const char *relation = s->config.opt.relation;
+    return og__fail(err, -EINVAL, way_to_edges(s), "%s: no edges %s%s%sto train on",
+                    s->facts.ds->path, relation ? "of --relation " : "", relation ? relation : "",
+                    relation ? " " : "");
+}
+
+/* Of what is to be trained: labels that teach nothing, or that may be no classes. */
+static int look_at_labels(const struct og_session *s, struct og_err *err)
+{
+    const struct og_dataset *ds = s->facts.ds;
+    const struct og_split *train = &s->facts.split[OG__TRAIN], *valid = &s->facts.split[OG__VALID];
+    const int64_t labelled = og__labelled(ds, train);
+    if (labelled == 0)
+        return og__fail(err, -EINVAL,
+                        og__float_labels(ds) ? "NaN is a value that is not known"
+                                             : "-1 is a label that is not known",
+                        "%s: none of the %lld training nodes has a label", ds->path,
+                        (long long)train->n);
+    if (!og__float_labels(ds) && ds->n_classes > labelled)
+        og__say(
+            &s->config.log, OG__WARN,
+            "%s: labels of %d classes, but %lld training nodes: do they hold ids, or values? (a "
+            "float label.npy with \"task\": \"node regression\" in meta.json is values)",
+            ds->path, ds->n_classes, (long long)labelled);
+    if (valid->n > 0 && og__labelled(ds, valid) == 0)
+        og__say(
+            &s->config.log, OG__WARN,
+            "%s: none of the %lld validation nodes has a label: no epoch is better than another",
+            ds->path, (long long)valid->n);
+    return 0;
+}
+
+int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *err)
+{
+    s->facts.seeds.schedule = &s->facts.schedule;
+    s->facts.seeds.edges = of_edges(s);
+    s->facts.seeds.rule =
+        (struct og_pair_rule){.seed = (uint64_t)s->config.opt.seed,
+                              .n_nodes = (uint32_t)s->facts.ds->n_nodes,
+                              .symmetric = s->facts.ds->symmetric,
+                              .in_batch = s->config.opt.negative == OG_NEGATIVE_BATCH,
+                              .negatives = (uint32_t)s->config.opt.negatives,
+                              .rivals = (uint32_t)s->config.opt.eval_negatives};
+    for (int i = 0; i < OG__SPLITS; i++) {
+        int rc = load_split(s, (enum og__split)i, want, err);
+        if (rc < 0)
+            return rc;
+        s->facts.schedule.n_seeds[i] = (uint64_t)s->facts.split[i].n;
+        s->facts.seeds.split[i] = s->facts.split[i].ids;
+    }
+    const bool named = want & OG__WANT_EVERY && s->config.target;
+    if (s->facts.split[OG__TRAIN].n > 0 || of_pairs(s) > of_edges(s) || named)
+        return want & OG__WANT_TRAINING && !of_pairs(s) ? look_at_labels(s, err) : 0;
+    if (s->config.handover.n > 0)
+        return og__fail(err, -EINVAL, "give another split, or seeds",
+                        "%s: there are no seeds to make batches of", s->facts.ds->path);
+    if (s->facts.seeds.edges)
+        return refuse_no_edges(s, err);
+    if (want & OG__WANT_MODEL && !(want & OG__WANT_TRAINING))
+        return og__fail(err, -EINVAL, "add test.npy: node ids, int64",
+                        "%s: has no nodes in a split, of whose type and batches the model is",
+                        s->facts.ds->path);
+    return og__fail(err, -EINVAL,
+                    "import the graph again with train.npy beside its edges, or train.csv of ids "
+                    "as the edges have them",
+                    "%s: no training nodes", s->facts.ds->path);
+}
+
+int og__session_schedule(struct og_session *s, struct og_err *err)
+{
+    s->facts.schedule.epochs = s->config.opt.epochs;
+    const bool evaluates = !(s->config.want & OG__WANT_UNEVALUATED);
+    s->facts.schedule.eval_every = evaluates ? s->config.opt.eval_every : 0;
+    s->facts.schedule.resample_every = s->config.opt.resample_every;
+    s->facts.schedule.seed = (uint64_t)s->config.opt.seed;
+    s->facts.schedule.shuffle = !s->config.opt.no_shuffle;
+    uint64_t most = 1;
+    for (int i = 0; i < OG__SPLITS; i++)
+        most = OG_MAX(most, s->facts.schedule.n_seeds[i]);
+    s->facts.schedule.batch_size = (uint32_t)OG_MIN((uint64_t)s->config.opt.batch, most);
+    const uint64_t batches = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    s->facts.schedule.share = s->config.share;
+    if (batches < s->config.share.ranks)
+        return og__fail(err, -EINVAL, "give a smaller --batch, or start fewer workers",
+                        "--workers %u: an epoch has %llu mini-batches", s->config.share.ranks,
+                        (unsigned long long)batches);
+    return og__schedule_check(&s->facts.schedule, err);
+}

@@ -1,0 +1,222 @@
+/* A cache on the device over the host's: what is asked of it, and both policies. */
+#include "session/session_parts.h"
+
+#include "choose/hotness.h"
+#include "choose/predict.h"
+#include "flow/packs.h"
+#include "options/devices.h"
+#include "options/options.h"
+#include "session/typed_cache.h"
+#include "session/typed_tiers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what is asked ---- */
+
+/* Of what is free on the devices, as much as leaves something to their library and to whoever else
+ * draws on them. */
+#define OFFERED (15.0 / 16)
+
+/* Ranks of this machine that have the same device. */
+static int sharers(const struct og_config *c)
+{
+    const int devices = og__devices_asked(&c->opt).n;
+    return OG_MAX((c->here + devices - 1) / devices, 1);
+}
+
+/* Bytes of each device that are free for this process alone; 0: they do not say. */
+static double free_of_each(const struct og_config *c)
+{
+    const struct og_nn_ops *ops = og__nn_ops_of_device(c->opt.device);
+    const struct og_devices d = og__devices(c);
+    size_t least = SIZE_MAX;
+    for (int i = 0; i < d.n; i++)
+        least = OG_MIN(least, ops->free_there(d.number[i]));
+    return floor((double)least / sharers(c));
+}
+
+/* Unless --device-memory is given, rows stay on a device that says what is free there, where
+ * nothing else was asked for. */
+void og__session_offer_device(struct og_config *c)
+{
+    struct og_options *opt = &c->opt;
+    const bool otherwise = opt->policy == OG_POLICY_SWEEP || og__exchanges(c) ||
+                           c->want & OG__WANT_WHOLE_DRAWS ||
+                           (opt->samples && og__packs_are_there(opt->samples));
+    if (opt->device == OG_DEVICE_CPU || opt->device_memory.unit != OG_UNSET || otherwise ||
+        !og__trains_on_rows(c))
+        return;
+    c->device_free = free_of_each(c);
+    if (c->device_free > 0)
+        opt->device_memory = (struct og_amount){OG_BYTES, floor(c->device_free * OFFERED)};
+}
+
+void og__session_say_device(const struct og_session *s)
+{
+    const struct og_device_plan d = og__device_plan(&s->given);
+    char left[32];
+    if (d.is_short)
+        og__say(&s->config.log, OG__INFO,
+                "no rows stay on the device: the %s that it has free are for the model and a batch",
+                og__human_bytes(left, (double)d.limit));
+}
+
+/* What was asked for together with it and does not go with it. */
+static int refuse_with(const struct og_config *c, struct og_err *err)
+{
+    const struct og_options *opt = &c->opt;
+    const struct {
+        bool given;
+        const char *what, *hint;
+    } others[] = {
+        {opt->device == OG_DEVICE_CPU, "--device cpu has no memory of its own",
+         "give --device virtual or --device cuda, or leave --device-memory out"},
+        {c->want & OG__WANT_WHOLE_DRAWS, "packs made beforehand know of no cache but the host's",
+         "leave --device-memory out"},
+        {opt->policy == OG_POLICY_SWEEP || c->above.policy == OG_POLICY_SWEEP,
+         "sweep fills its cache while a device reads it", "name another policy"},
+        {og__exchanges(c), "a device knows nothing of rows that other workers have",
+         "leave --exchange out"},
+    };
+    for (size_t i = 0; i < OG_COUNT(others); i++)
+        if (others[i].given)
+            return og__fail(err, -EINVAL, others[i].hint, "--device-memory: %s", others[i].what);
+    return 0;
+}
+
+/* Unless it is named, the device's cache is static, by the ranking of the host's policy; or chosen
+ * with that. */
+static int read_policy(struct og_config *c, struct og_err *err)
+{
+    const char *asked = c->opt.device_policy;
+    int rc;
+    OG_TRY(og__options_copy(&c->above, &c->opt, err));
+    if (!asked && c->opt.policy == OG_POLICY_AUTO)
+        return 0;
+    const int like = og__policy_ranked_like(c->opt.policy);
+    if (!asked && like != c->opt.policy)
+        asked = og__policy_word(like);
+    OG_TRY(asked ? og_options_set(&c->above, "policy", asked, err) : 0);
+    if (c->above.policy == OG_POLICY_AUTO)
+        OG_TRY(og__fail(err, -EINVAL, "leave it out: with --policy auto both are chosen",
+                        "device-policy: auto is not taken for the device's cache alone"));
+out:
+    return rc;
+}
+
+static int read_victims(struct og_config *c, struct og_err *err)
+{
+    int rc = og__victim_read(&c->victim, c->opt.victim, err);
+    const bool open = c->above.policy == OG_POLICY_AUTO;
+    if (rc < 0 || !c->victim.on || open || og__policy_admits(c->above.policy))
+        return rc;
+    return og__fail(err, -EINVAL, "name one that lets rows in: --device-policy hybrid",
+                    "victim: nothing leaves a device's cache under %s",
+                    og__policy_word(c->above.policy));
+}
+
+int og__session_settle_tiers(struct og_config *c, struct og_err *err)
+{
+    struct og_options *opt = &c->opt;
+    int rc = 0;
+    if (opt->device_memory.unit == OG_PERCENT)
+        return og__fail(err, -EINVAL, "give a size, such as --device-memory 8G",
+                        "--device-memory: a share of what a device has is not known yet");
+    if (!og__has_tiers(c))
+        return 0;
+    if (opt->layout == OG_LAYOUT_AUTO)
+        opt->layout = OG_LAYOUT_RAW;
+    OG_TRY(read_policy(c, err));
+    OG_TRY(refuse_with(c, err));
+    OG_TRY(read_victims(c, err));
+    if (opt->trainers == 0 &&
+        opt->executors.samplers == 0) /* what several do is not measured with rows on devices */
+        opt->trainers = 1;
+out:
+    return rc;
+}
+
+int og__session_settle_typed_tiers(struct og_config *c, struct og_err *err)
+{
+    int rc = 0;
+    if (c->above.policy == OG_POLICY_AUTO)
+        OG_TRY(og_options_set(&c->above, "policy", og__policy_word(c->opt.policy), err));
+    OG_TRY(read_victims(c, err));
+out:
+    return rc;
+}
+
+/* ---- the policies ---- */
+
+/* Of several widths it was done when slots were shared out. */
+static int rank_device(struct og_session *s, struct og_err *err)
+{
+    const int kind = s->way.device_policy;
+    const size_t bytes = s->facts.n_nodes * sizeof(*s->device_hotness);
+    const bool same = kind == s->way.policy && !s->config.opt.device_policy;
+    if (!og__policy_wants_hotness(kind) || same || s->facts.typed)
+        return 0;
+    s->device_hotness = og__alloc(s->budget, bytes, "hotness", err);
+    return s->device_hotness ? og__hotness_of(&s->structure, s->pool, kind, &s->config.above,
+                                              s->device_hotness, err)
+                             : -ENOMEM;
+}
+
+/* Slots of each range. */
+struct slots {
+    struct og_slot_range device[OG_MOST_TYPES], host[OG_MOST_TYPES];
+};
+
+static struct og_tiers_setup setup_of(const struct og_session *s, struct slots *slots)
+{
+    struct og_tiers_setup setup = og__premised_tiers(&s->given, s->memory.n_slots);
+    setup.host.hotness = s->hotness;
+    setup.device.hotness = s->device_hotness ? s->device_hotness : s->hotness;
+    if (s->facts.typed) {
+        (void)og__typed_cache_ranges(s, slots->host);
+        og__typed_tiers_ranges(s, slots->device);
+        setup.host.ranges = slots->host;
+        setup.device.ranges = slots->device;
+    }
+    return setup;
+}
+
+int og__session_open_tiers(struct og_session *s, struct og_err *err)
+{
+    struct slots slots;
+    int rc;
+    OG_TRY(rank_device(s, err));
+    const struct og_tiers_setup setup = setup_of(s, &slots);
+    OG_TRY(og__tiers_open(&s->path.tiers, &setup, s->budget, err));
+out:
+    return rc;
+}
+
+int og__session_tell_tiers(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+{
+    struct slots slots;
+    const struct og_tiers_setup setup = setup_of(s, &slots);
+    const bool still =
+        og__policy_is_static(setup.device.kind) && og__policy_is_static(setup.host.kind);
+    const bool plans = s->config.want & OG__WANT_PLAN_ONLY && !(s->config.want & OG__WANT_QUICK);
+    const struct og_simulation sim = {.trace = {pilot->n, pilot->ptr, pilot->ids},
+                                      .n_nodes = s->facts.n_nodes,
+                                      .superbatch = OG_MAX(pilot->n, 1u),
+                                      .rule = s->facts.read_rule,
+                                      .budget = s->budget};
+    struct og_simulated_tiers counted;
+    int rc;
+    OG_TRY(og__know_link(s, err));
+    if (!still || plans || og__samples_ahead(&s->way) ||
+        og__simulate_tiers_bytes(&sim, &setup, pilot->rows, og__input_rows(&s->facts)) >
+            og__budget_left(s->budget))
+        return 0;
+    if (s->facts.typed)
+        return og__typed_tiers_tell(s, pilot, &setup, err);
+    OG_TRY(og__simulate_tiers(&sim, &setup, NULL, NULL, &counted, err));
+    OG_TRY(og__predict_from(&s->path, pilot, &counted.cost, &counted.tiers, err));
+out:
+    return rc;
+}

@@ -1,0 +1,294 @@
+/* What a session has where nodes have types: what of it a model reads, and what is refused. */
+#include "dataset/typed_edges.h"
+#include "dataset/typed_split.h"
+#include "nn/tasks.h"
+#include "options/fanouts.h"
+#include "options/options.h"
+#include "sample/sample.h"
+#include "session/choose.h"
+#include "session/session_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool of_pairs(const struct og_session *s)
+{
+    return og__task(s->config.opt.task)->targets == OG__OF_PAIRS;
+}
+
+/* Where ways are not compared, what was left open is the plainest. */
+int og__session_check_types(struct og_session *s, struct og_err *err)
+{
+    struct og_options *opt = &s->config.opt;
+    int rc = 0;
+    if (!(s->config.want & OG__WANT_TYPES) || og__ways_are_counted(s))
+        return rc;
+    if (opt->policy == OG_POLICY_AUTO)
+        opt->policy = OG_POLICY_DEGREE;
+    if (og__has_tiers(&s->config))
+        OG_TRY(og__session_settle_typed_tiers(&s->config, err));
+    if (opt->layout == OG_LAYOUT_AUTO)
+        opt->layout = OG_LAYOUT_RAW;
+out:
+    return rc;
+}
+
+/* ---- links ---- */
+
+/* Whose edges are learnt. */
+static int ask_relations(const struct og_session *s, bool *asked, struct og_err *err)
+{
+    const struct og_typed *g = s->facts.typed;
+    const char *name = s->config.opt.relation;
+    bool any = false;
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        asked[r] = !name || og__relation_is_named(g, &g->relation[r], name, strlen(name));
+        any |= asked[r];
+    }
+    return any ? 0 : og__refuse_relation(g, "relation", name, strlen(name), err);
+}
+
+int og__session_hold_out_types(struct og_session *s, const char *folder, struct og_err *err)
+{
+    struct og_edge_split split = {.seed = (uint64_t)s->config.opt.seed};
+    bool asked[OG_MOST_RELATIONS];
+    struct og_typed *left = NULL;
+    int rc;
+    OG_TRY(og__edge_split_parse(&split, s->config.opt.edge_split, err));
+    OG_TRY(ask_relations(s, asked, err));
+    OG_TRY(og__typed_split_write(s->facts.typed, &split, asked, folder, s->budget, err));
+    OG_TRY(og__typed_open(folder, &left, err));
+    og__typed_replace(left, s->facts.typed);
+    s->facts.typed = left;
+    s->facts.ds = &left->nodes;
+out:
+    return rc;
+}
+
+int og__session_load_triples(struct og_session *s, enum og__split which, struct og_split *out,
+                             struct og_err *err)
+{
+    bool asked[OG_MOST_RELATIONS];
+    int rc;
+    OG_TRY(ask_relations(s, asked, err));
+    rc = og__typed_edges(s->facts.typed, which, asked, s->budget, &out->ids, &out->relation,
+                         &out->n, err);
+out:
+    return rc;
+}
+
+/* Edges have relations, and those drawn against them types. */
+static int know_triples(struct og_session *s, struct og_err *err)
+{
+    struct og_triples *t = &s->facts.triples;
+    t->types = s->facts.types;
+    for (int i = 0; i < OG__SPLITS; i++)
+        t->split[i] = (struct og_triple_list){s->facts.split[i].ids, s->facts.split[i].relation,
+                                              (uint64_t)s->facts.split[i].n};
+    s->facts.seeds.rule.of = t;
+    return og__triples_open(t, s->budget, err);
+}
+
+/* ---- what a model reads ---- */
+
+static struct og_graph_types *types_of(const struct og_typed *g)
+{
+    struct og_graph_types *out = calloc(1, sizeof(*out));
+    if (!out)
+        return NULL;
+    out->n_types = g->n_types;
+    out->n_relations = g->n_relations;
+    out->type = calloc(g->n_types, sizeof(*out->type));
+    out->relation = calloc(g->n_relations, sizeof(*out->relation));
+    for (uint32_t t = 0; out->type && t < g->n_types; t++)
+        out->type[t] =
+            (struct og_graph_type){.name = g->type[t].name,
+                                   .end = (uint32_t)(g->type[t].first + g->type[t].view.n_nodes),
+                                   .dim = g->type[t].view.dim};
+    for (uint32_t r = 0; out->relation && r < g->n_relations; r++)
+        out->relation[r] = (struct og_graph_relation){.name = g->relation[r].name,
+                                                      .source = g->relation[r].source,
+                                                      .destination = g->relation[r].destination};
+    return out;
+}
+
+static int check_split(const struct og_session *s, const struct og_split *split, uint32_t type,
+                       struct og_err *err)
+{
+    const struct og_graph_types *g = s->facts.types;
+    for (int64_t k = 0; k < split->n; k++) {
+        const uint32_t t = og__graph_type(g, split->ids[k]);
+        if (t != type)
+            return og__fail(err, -ENOTSUP, "keep those of one type",
+                            "%s: nodes of two types to learn from, %s and %s", s->facts.ds->path,
+                            g->type[type].name, g->type[t].name);
+    }
+    return 0;
+}
+
+/* Types in the names of parameters have no dots. */
+static bool is_named(const char *name, const char *key)
+{
+    for (; *name && (*name == *key || (*name == '.' && *key == '#')); name++)
+        key++;
+    return !*name && !*key;
+}
+
+/* Where no split has nodes, as of another graph that a model is applied to, its file says it. */
+static int find_target_by_name(struct og_session *s, struct og_err *err)
+{
+    struct og_graph_types *g = s->facts.types;
+    for (g->target = 0; g->target < g->n_types; g->target++)
+        if (is_named(g->type[g->target].name, s->config.target))
+            return 0;
+    return og__fail(err, -EINVAL,
+                    "types and relations must be those of the graph that it was trained on",
+                    "%s: has no nodes of type %s, of which the checkpoint makes rows",
+                    s->facts.ds->path, s->config.target);
+}
+
+/* Seeds are of one type, those of all splits; of batches that are handed over those of each, as the
+ * run's own may be others than the dataset's. */
+static int find_target(struct og_session *s, struct og_err *err)
+{
+    struct og_graph_types *g = s->facts.types;
+    int rc = 0;
+    if (s->facts.split[OG__TRAIN].n == 0)
+        return find_target_by_name(s, err);
+    g->target = og__graph_type(g, s->facts.split[OG__TRAIN].ids[0]);
+    for (int i = 0; rc == 0 && i < OG__SPLITS; i++) {
+        const struct og_split *split = &s->facts.split[i];
+        const bool by_itself = s->config.handover.n > 0 && split->n > 0;
+        rc = check_split(s, split, by_itself ? og__graph_type(g, split->ids[0]) : g->target, err);
+    }
+    return rc;
+}
+
+/* Without rows nothing is known of a type's nodes: unless --embedding learns it, or did. */
+static int settle_embeddings(struct og_session *s, bool learnt, struct og_err *err)
+{
+    struct og_graph_types *g = s->facts.types;
+    for (uint32_t t = 0; t < g->n_types; t++) {
+        if (g->type[t].dim > 0)
+            continue;
+        if (s->config.opt.embedding == 0 && learnt)
+            return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
+                            "%s: nodes of type %s have no features, and the checkpoint has no "
+                            "learnt rows of any type",
+                            s->facts.ds->path, g->type[t].name);
+        if (s->config.opt.embedding == 0)
+            return og__fail(
+                err, -EINVAL, "give --embedding DIM: rows so wide that are learnt with the model",
+                "%s: nodes of type %s have no features", s->facts.ds->path, g->type[t].name);
+        g->type[t].dim = s->config.opt.embedding;
+        g->type[t].trained = true;
+    }
+    return 0;
+}
+
+/* In the place of a split, in the order of their ids. */
+static int take_nodes(struct og_session *s, enum og__split which, uint32_t first, uint32_t end,
+                      struct og_err *err)
+{
+    struct og_split *split = &s->facts.split[which];
+    og__release(s->budget, split->ids, og__split_bytes(&s->facts, split), "seeds");
+    if (split->labels)
+        og__release(s->budget, split->labels, og__labels_bytes(s->facts.ds, split->n), "labels");
+    *split = (struct og_split){.n = end - first};
+    split->ids = og__alloc(s->budget, og__split_bytes(&s->facts, split), "seeds", err);
+    if (!split->ids) {
+        split->n = 0;
+        return -ENOMEM;
+    }
+    for (int64_t i = 0; i < split->n; i++)
+        split->ids[i] = first + (uint32_t)i;
+    s->facts.schedule.n_seeds[which] = (uint64_t)split->n;
+    s->facts.seeds.split[which] = split->ids;
+    return 0;
+}
+
+/* Of links those of all types are asked for; no nodes need be there to train on. */
+static int take_every_node(struct og_session *s, struct og_err *err)
+{
+    const struct og_graph_types *g = s->facts.types;
+    const bool all = of_pairs(s);
+    const uint32_t first = all ? 0 : og__first_id(g, g->target);
+    const uint32_t end = all ? (uint32_t)s->facts.ds->n_nodes : g->type[g->target].end;
+    int rc = 0;
+    if (s->facts.split[OG__TRAIN].n == 0) /* batches are measured by those to train on */
+        rc = take_nodes(s, OG__TRAIN, first, end, err);
+    return rc < 0 ? rc : take_nodes(s, OG__TEST, first, end, err);
+}
+
+static int find_seeds(struct og_session *s, struct og_err *err)
+{
+    if (s->facts.seeds.edges)
+        return know_triples(s, err);
+    return of_pairs(s) ? 0 : find_target(s, err);
+}
+
+/* Whose rows lie in slots of their own. */
+static int know_ranges(const struct og_config *c, struct og_facts *f, struct og_err *err)
+{
+    const struct og_graph_types *g = f->types;
+    f->ranges = calloc(g->n_types, sizeof(*f->ranges));
+    f->range_row_bytes = calloc(g->n_types, sizeof(*f->range_row_bytes));
+    f->range_rows = calloc(g->n_types, sizeof(*f->range_rows));
+    if (!f->ranges || !f->range_row_bytes || !f->range_rows)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", f->ds->path);
+    for (uint32_t t = 0; t < g->n_types; t++) {
+        if (!og__has_features(&g->type[t]))
+            continue;
+        f->range_row_bytes[f->n_ranges] = og__row_bytes(&f->typed->type[t].view);
+        f->ranges[f->n_ranges++] =
+            (struct og_slot_range){.first = og__nodes_known(c, og__first_id(g, t)),
+                                   .end = og__nodes_known(c, g->type[t].end)};
+    }
+    return 0;
+}
+
+/* Whoever computes with batches that are handed over has a model that we do not know. */
+bool og__reads_as_a_model(const struct og_config *c)
+{
+    return c->want & OG__WANT_MODEL || (c->want & OG__WANT_FEATURES && c->handover.n == 0);
+}
+
+int og__session_know_types(struct og_session *s, const struct og_model_config *model,
+                           struct og_err *err)
+{
+    int rc;
+    struct og_graph_types *g = s->facts.types = types_of(s->facts.typed);
+    if (!g || !g->type || !g->relation)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", s->facts.ds->path);
+    g->fanout = s->structure.fanouts;
+    g->once = s->config.opt.draw == OG_DRAW_ONCE;
+    OG_TRY(find_seeds(s, err));
+    if (og__reads_as_a_model(&s->config)) /* others do without rows that there are none of */
+        OG_TRY(settle_embeddings(s, model, err));
+    OG_TRY(know_ranges(&s->config, &s->facts, err));
+    if (s->config.want & OG__WANT_EVERY)
+        OG_TRY(take_every_node(s, err));
+out:
+    return rc;
+}
+
+void og__session_drop_types(struct og_session *s)
+{
+    struct og_graph_types *g = s->facts.types;
+    og__triples_close(&s->facts.triples);
+    og__type_counts_release(&s->facts.by_type);
+    if (g) {
+        og__session_drop_degrees(s);
+        free(g->type);
+        free(g->relation);
+    }
+    free(g);
+    free(s->facts.ranges);
+    free(s->facts.range_row_bytes);
+    free(s->facts.range_rows);
+    s->facts.types = NULL;
+    s->facts.ranges = NULL;
+    s->facts.range_row_bytes = NULL;
+    s->facts.range_rows = NULL;
+    s->facts.n_ranges = 0;
+}
