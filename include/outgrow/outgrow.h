@@ -117,6 +117,7 @@ enum og_policy_kind {
     OG_POLICY_SIEVE,
     OG_POLICY_S3FIFO,
     OG_POLICY_CLOCK,
+    OG_POLICY_TINYLFU,
     OG_POLICY_AUTO,
 };
 enum og_evict_kind { OG_EVICT_HYBRID, OG_EVICT_STATIC, OG_EVICT_DYNAMIC };
@@ -739,8 +740,22 @@ struct og_import {
 };
 OG_EXPORT void og_import_init(struct og_import *i);
 
-/* Make dataset folder `out` from `src` in `format`: "npy", "ogb", "igb", "graphbolt", "edgelist" or
- * "mtx" (docs/formats.md). In bounded memory: edges are sorted on disk. Nothing is left at `out` on
+/* A format of og_import. All is static. */
+struct og_import_format {
+    const char *name;         /* "npy" */
+    const char *files;        /* what `src` holds, in a sentence or several */
+    const char *const *signs; /* files of a folder: one that is there shows the format; NULL ends */
+    /* where `src` is a file: how it begins, "" = as any text; or how its name ends, a list that
+     * NULL ends; NULL = not so */
+    const char *begins;
+    const char *const *ends;
+    bool beside; /* what nodes have lies beside the edges, as of "npy" */
+};
+/* Number i of them, from 0, in the order in which their files are looked for; NULL = no more. */
+OG_EXPORT const struct og_import_format *og_import_format(size_t i);
+
+/* Make dataset folder `out` from `src` in the `format` of that name (docs/formats.md). In bounded
+ * memory: edges are sorted on disk. Nothing is left at `out` on
  * failure. */
 OG_EXPORT OG_MUST_CHECK int og_import(const char *format, const char *src, const char *out,
                                       const struct og_import *opt, const struct og_observer *seen,

@@ -19,7 +19,8 @@
     row(FILE, file) \
     row(SIEVE, sieve) \
     row(S3FIFO, s3fifo) \
-    row(CLOCK, clock)
+    row(CLOCK, clock) \
+    row(TINYLFU, tinylfu)
 /* clang-format on */
 
 #endif

@@ -1,5 +1,5 @@
 /* slots: which node each slot of a cache holds, where a node is, and queues of slots. For policies
- * that let rows in one at a time (lru, clock, sieve, s3fifo).
+ * that let rows in one at a time (lru, clock, sieve, s3fifo, tinylfu).
  *
  *   slots   node[slot], and a table node -> slot
  *   queue   newest <─> slot <─> slot <─> ... <─> oldest <─> (head) <─> newest ... */

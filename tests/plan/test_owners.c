@@ -8,10 +8,10 @@
 
 enum { MOST_ROUNDS = 60, NODES = 90 };
 
-static const int kinds[] = {OG_POLICY_NONE,   OG_POLICY_RANDOM, OG_POLICY_DEGREE,
-                            OG_POLICY_LRU,    OG_POLICY_RR,     OG_POLICY_FREQUENCY,
-                            OG_POLICY_BELADY, OG_POLICY_HYBRID, OG_POLICY_SWEEP,
-                            OG_POLICY_SIEVE,  OG_POLICY_S3FIFO, OG_POLICY_CLOCK};
+static const int kinds[] = {
+    OG_POLICY_NONE,      OG_POLICY_RANDOM, OG_POLICY_DEGREE, OG_POLICY_LRU,   OG_POLICY_RR,
+    OG_POLICY_FREQUENCY, OG_POLICY_BELADY, OG_POLICY_HYBRID, OG_POLICY_SWEEP, OG_POLICY_SIEVE,
+    OG_POLICY_TINYLFU,   OG_POLICY_S3FIFO, OG_POLICY_CLOCK};
 
 /* ---- rounds, and what they ask of each owner ---- */
 

@@ -5,10 +5,10 @@
 enum { RANGES = 3, MOST_ROWS = 90 };
 
 /* Those that know no future, and then those that do. */
-static const int kinds[] = {OG_POLICY_NONE,      OG_POLICY_RANDOM, OG_POLICY_DEGREE,
-                            OG_POLICY_LRU,       OG_POLICY_RR,     OG_POLICY_SIEVE,
-                            OG_POLICY_S3FIFO,    OG_POLICY_CLOCK,  OG_POLICY_BELADY,
-                            OG_POLICY_FREQUENCY, OG_POLICY_HYBRID, OG_POLICY_SWEEP};
+static const int kinds[] = {
+    OG_POLICY_NONE,      OG_POLICY_RANDOM,  OG_POLICY_DEGREE, OG_POLICY_LRU,   OG_POLICY_RR,
+    OG_POLICY_SIEVE,     OG_POLICY_TINYLFU, OG_POLICY_S3FIFO, OG_POLICY_CLOCK, OG_POLICY_BELADY,
+    OG_POLICY_FREQUENCY, OG_POLICY_HYBRID,  OG_POLICY_SWEEP};
 enum { FIRST_AHEAD = 8 };
 
 struct ranges {

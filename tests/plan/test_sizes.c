@@ -297,7 +297,8 @@ static bool is_above_a_power_of_two(uint32_t n)
 static void tables_that_double_are_planned_for(void **state)
 {
     (void)state;
-    static const int kinds[] = {OG_POLICY_LRU, OG_POLICY_CLOCK, OG_POLICY_SIEVE, OG_POLICY_S3FIFO};
+    static const int kinds[] = {OG_POLICY_LRU, OG_POLICY_CLOCK, OG_POLICY_SIEVE, OG_POLICY_TINYLFU,
+                                OG_POLICY_S3FIFO};
     int looked = 0;
     failures = 0;
     for (size_t k = 0; k < OG_COUNT(kinds); k++)

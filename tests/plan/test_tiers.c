@@ -367,9 +367,9 @@ static uint32_t fewest_beneath(const struct seen *s, uint32_t host)
 static void belady_beneath_is_optimal(void **state)
 {
     (void)state;
-    static const int above[] = {OG_POLICY_LRU,   OG_POLICY_RR,     OG_POLICY_CLOCK,
-                                OG_POLICY_SIEVE, OG_POLICY_S3FIFO, OG_POLICY_HYBRID,
-                                OG_POLICY_BELADY};
+    static const int above[] = {OG_POLICY_LRU,    OG_POLICY_RR,      OG_POLICY_CLOCK,
+                                OG_POLICY_SIEVE,  OG_POLICY_TINYLFU, OG_POLICY_S3FIFO,
+                                OG_POLICY_HYBRID, OG_POLICY_BELADY};
     struct og_rng rng;
     uint64_t demoted = 0;
     og__rng_at(&rng, 57, OG__STREAM_BENCH, 0, 0, 0, 0);

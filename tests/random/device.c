@@ -8,9 +8,9 @@
 #include <string.h>
 
 /* Policies of the device's cache: those from `admits` on let rows in, so there are victims. */
-static const char *const policies[] = {"none",      "random", "degree", "presc", "pagerank",
-                                       "frequency", "lru",    "rr",     "clock", "sieve",
-                                       "s3fifo",    "belady", "belady", "hybrid"};
+static const char *const policies[] = {"none",      "random", "degree", "presc",  "pagerank",
+                                       "frequency", "lru",    "rr",     "clock",  "tinylfu",
+                                       "sieve",     "s3fifo", "belady", "belady", "hybrid"};
 enum { POLICIES = sizeof(policies) / sizeof(policies[0]), ADMITS = 6 };
 
 /* A preset chooses the device's policy itself; lsm-gnn has rings, larger than memory unless told.

@@ -32,7 +32,7 @@ static void draw_policy(struct settings *s, struct draw *d, const char *dataset)
                  DRAW_WORD(d, "none", "random", "degree", "presc", "presc:3", "pagerank",
                            "frequency", "lru", "rr", "belady", "belady", "belady", "belady",
                            "hybrid", "hybrid:static", "hybrid:dynamic", "sweep", "sweep", "sieve",
-                           "s3fifo", "clock", "file", "auto"));
+                           "tinylfu", "s3fifo", "clock", "file", "auto"));
     if (settings_are(s, "policy", "file"))
         settings_put(s, "scores", "%s/scores.npy", dataset);
     if (draw_chance(d, 30))
