@@ -106,7 +106,7 @@ def generate(out, *, progress=False, **options):
 
 def import_(format, src, out, *, progress=False, **options):
     """Make a dataset in the new folder `out` from files in another format: "npy", "ogb", "igb",
-    "graphbolt", "edgelist" or "mtx" (docs/formats.md); returns its `info`. Options are those of
+    "graphbolt", "edgelist", "mtx" or "metis" (docs/formats.md); returns its `info`. Options are those of
     `outgrow import`: memory, symmetrize, drop_self_loops, feature_dtype, ..."""
     watched(_outgrow.import_, format, os.fspath(src), os.fspath(out), texts_of(options), progress=progress)
     return info(out)

@@ -58,10 +58,12 @@ struct command {
     const char *group; /* heading in the list of commands */
     const char *args;  /* "FORMAT SRC OUT" */
     int min_args, max_args;
-    const char *summary;         /* one line */
-    const char *text;            /* what more there is to say, in help and manual */
-    const struct og_option *own; /* ends with a NULL name; may be NULL */
-    bool training;               /* takes the training options, */
+    const char *summary; /* one line */
+    const char *text;    /* what more there is to say, in help and manual; and behind it */
+    bool (*paragraph)(size_t i, char *out,
+                      size_t size); /* number i, false behind the last; or NULL */
+    const struct og_option *own;    /* ends with a NULL name; may be NULL */
+    bool training;                  /* takes the training options, */
     const char *const *often; /* of which help shows these, NULL at the end, and --all the rest, */
     const char *const *without; /* but for these; may be NULL */
     int (*run)(struct invocation *in, struct og_err *err);

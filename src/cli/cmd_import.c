@@ -82,6 +82,14 @@ static int run(struct invocation *in, struct og_err *err)
     return rc < 0 ? rc : deliver(in, text, show_dataset, err);
 }
 
+static bool tell_format(size_t i, char *out, size_t size)
+{
+    const struct og_import_format *f = og_import_format(i);
+    if (f)
+        snprintf(out, size, "%s: %s", f->name, f->files);
+    return f;
+}
+
 const struct command cmd_import = {
     .name = "import",
     .group = "Datasets",
@@ -91,34 +99,9 @@ const struct command cmd_import = {
     .summary = "make a dataset from files in another format",
     .text =
         "Edges are sorted on disk, so the graph may be larger than memory; OUT appears when it is "
-        "complete. The files themselves show which FORMAT they are in, unless it is given:\n"
-        "\n"
-        "npy: SRC is a folder with edges.npy (integers [E,2], src,dst, or [2,E] as PyTorch "
-        "Geometric's edge_index; [2,2] is [E,2]), feat.npy ([N,F]) or "
-        "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR), label.npy, train.npy, "
-        "valid.npy and test.npy, and optionally edge_weight.npy, meta.json and, for --task link, "
-        "train_edges.npy, valid_edges.npy and test_edges.npy; with node_type.npy and "
-        "edge_type.npy, numbers that meta.json names, nodes have types and edges relations, and "
-        "train_edge_type.npy and its like are of the edges of those lists. "
-        "examples/export_dgl.py and export_pyg.py write it from DGL and PyTorch Geometric.\n"
-        "\n"
-        "edgelist: SRC is a text file, gzipped or not, with an edge a line as SNAP publishes "
-        "them, or CSV; ids may be sparse: nodes are numbered in the order of their ids, and "
-        "node_ids.npy keeps these. Or SRC is a folder with edges.txt (.tsv, .csv, .el, .gz) and "
-        "feat.csv, label.csv, train.csv, valid.csv and test.csv, of which a line is an id and "
-        "what that node has; or node arrays as for npy, of which ids are the rows.\n"
-        "\n"
-        "mtx: SRC is a coordinate matrix in Matrix Market format, or a folder with graph.mtx(.gz) "
-        "and node arrays.\n"
-        "\n"
-        "ogb: SRC is an unpacked node dataset of the Open Graph Benchmark, ogbn-papers100M, "
-        "ogbn-mag and MAG240M among them.\n"
-        "\n"
-        "igb: SRC is one size of the Illinois Graph Benchmark, with .npy or headerless files.\n"
-        "\n"
-        "graphbolt: SRC holds metadata.yaml and the csv and numpy files it names.\n"
-        "\n"
+        "complete. The files themselves show which FORMAT they are in, unless it is given. "
         "docs/formats.md has the details.",
+    .paragraph = tell_format,
     .own = own,
     .run = run,
 };

@@ -8,32 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The first that is there decides. */
-static const struct sign {
-    const char *file, *format;
-} signs[] = {
-    {"metadata.yaml", "graphbolt"},
-    {"processed/paper___cites___paper/edge_index.npy", "ogb"},
-    {"raw/data.npz", "ogb"},
-    {"raw/edge.csv.gz", "ogb"},
-    {"raw/edge.csv", "ogb"}, /* unpacked: it says what to do */
-    {"raw/num-node-dict.csv.gz", "ogb"},
-    {"raw/num-node-list.csv.gz", "ogb"},
-    {"processed/paper__cites__paper/edge_index.npy", "igb"},
-    {"edges.npy", "npy"},
-    {"graph.mtx", "mtx"},
-    {"graph.mtx.gz", "mtx"},
-    {"edges.txt", "edgelist"},
-    {"edges.tsv", "edgelist"},
-    {"edges.csv", "edgelist"},
-    {"edges.el", "edgelist"},
-    {"edges.txt.gz", "edgelist"},
-    {"edges.tsv.gz", "edgelist"},
-    {"edges.csv.gz", "edgelist"},
-    {"edges.el.gz", "edgelist"},
-};
-enum { N_SIGNS = sizeof(signs) / sizeof(*signs) };
-
 /* What others call the files of `import npy`, those of edges first. */
 enum { N_EDGES = 2 };
 static const char *const other_names[][2] = {
@@ -46,8 +20,9 @@ static const char *const other_names[][2] = {
 
 bool is_format(const char *word)
 {
-    for (size_t i = 0; i < N_SIGNS; i++)
-        if (strcmp(signs[i].format, word) == 0)
+    const struct og_import_format *f;
+    for (size_t i = 0; (f = og_import_format(i)); i++)
+        if (strcmp(f->name, word) == 0)
             return true;
     return false;
 }
@@ -116,27 +91,44 @@ static int refuse_folder(const char *src, struct og_err *err)
 
 /* Formats whose edges stand beside the arrays of `import npy` would leave out those by other names.
  * Where the format is given they are left to whoever gave it. */
-static int refuse_left_out(const char *src, const char *format, struct og_err *err)
+static int refuse_left_out(const char *src, const struct og_import_format *f, struct og_err *err)
 {
-    static const char *const beside[] = {"npy", "edgelist", "mtx"};
     char hint[sizeof(err->hint)] = "";
-    for (size_t i = 0; i < sizeof(beside) / sizeof(*beside); i++)
-        if (strcmp(format, beside[i]) == 0)
-            hint_names(hint, sizeof(hint), src, N_EDGES);
+    if (f->beside)
+        hint_names(hint, sizeof(hint), src, N_EDGES);
     const size_t used = strlen(hint);
     if (used == 0)
         return 0;
     snprintf(hint + used, sizeof(hint) - used, "; or name the format, %s, and do without them",
-             format);
+             f->name);
     return failure(err, -EINVAL, hint,
                    "%.300s: arrays by other names than those of `import %s` would be left out", src,
-                   format);
+                   f->name);
 }
 
 static bool ends_with(const char *text, const char *end)
 {
     size_t n = strlen(text);
     return n >= strlen(end) && strcmp(text + n - strlen(end), end) == 0;
+}
+
+static bool is_called(const char *src, const char *const *ends)
+{
+    for (; ends && *ends; ends++)
+        if (ends_with(src, *ends))
+            return true;
+    return false;
+}
+
+/* By how the file begins or what it is called; any text is the last format's. */
+static const struct og_import_format *format_of(const char *src, const char *head)
+{
+    const struct og_import_format *f;
+    size_t i = 0;
+    while ((f = og_import_format(i)) && !is_called(src, f->ends) &&
+           !(f->begins && strncmp(head, f->begins, strlen(f->begins)) == 0))
+        i++;
+    return f;
 }
 
 static int guess_file(const char *src, const char **format, const char **file, struct og_err *err)
@@ -152,13 +144,14 @@ static int guess_file(const char *src, const char **format, const char **file, s
             "write its arrays with numpy.save into a folder: edges.npy, feat.npy, label.npy",
             "%.300s: JSON, which is not read", src);
     bool gzip = n > 2 && memcmp(head, "\x1f\x8b", 2) == 0;
-    bool matrix = strncmp(head, "%%MatrixMarket", 14) == 0 || ends_with(src, ".mtx.gz");
-    if (!matrix && !gzip && memchr(head, 0, n))
+    const struct og_import_format *shown = format_of(src, head);
+    const bool text = shown->begins && !*shown->begins;
+    if (text && !gzip && memchr(head, 0, n))
         return failure(err, -EINVAL,
                        "name a folder, or a file of edges as text: `outgrow help import`",
                        "%.300s: no text", src);
-    *format = matrix ? "mtx" : "edgelist";
-    *file = matrix ? "a matrix of Matrix Market" : "text that stands alone";
+    *format = shown->name;
+    *file = text ? "text that stands alone" : "its first line or its name";
     return 0;
 }
 
@@ -169,12 +162,15 @@ int guess_format(const char *src, const char **format, const char **file, struct
         return failure(err, -ENOENT, "name a file or folder to import", "%.300s: not there", src);
     if (!S_ISDIR(st.st_mode))
         return guess_file(src, format, file, err);
-    for (size_t i = 0; i < N_SIGNS; i++) {
-        if (!is_there(src, signs[i].file))
-            continue;
-        *format = signs[i].format;
-        *file = signs[i].file;
-        return refuse_left_out(src, *format, err);
+    const struct og_import_format *f;
+    for (size_t i = 0; (f = og_import_format(i)); i++) {
+        for (size_t k = 0; f->signs[k]; k++) {
+            if (!is_there(src, f->signs[k]))
+                continue;
+            *format = f->name;
+            *file = f->signs[k];
+            return refuse_left_out(src, f, err);
+        }
     }
     return refuse_folder(src, err);
 }

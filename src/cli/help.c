@@ -111,6 +111,11 @@ void print_help(const struct command *command, bool all)
         n = keep_often_given(command, list, n);
     struct argp_option *table = argp_table(list, n);
     snprintf(doc, sizeof(doc), "%s\n\n%s", command->summary, command->text);
+    char more[1024];
+    for (size_t i = 0; command->paragraph && command->paragraph(i, more, sizeof(more)); i++) {
+        const size_t used = strlen(doc);
+        snprintf(doc + used, sizeof(doc) - used, "\n\n%s", more);
+    }
     snprintf(name, sizeof(name), "outgrow %s", command->name);
     struct argp argp = {.options = table, .args_doc = command->args, .doc = doc};
     print_argp(&argp, name);

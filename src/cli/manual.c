@@ -66,6 +66,11 @@ static void roff_command(const struct command *c)
     roff_line("", c->summary);
     fputs(".PP\n", stdout);
     roff_line("", c->text);
+    char more[1024];
+    for (size_t i = 0; c->paragraph && c->paragraph(i, more, sizeof(more)); i++) {
+        fputs(".PP\n", stdout);
+        roff_line("", more);
+    }
     const char *group = NULL;
     for (size_t i = 0; i < n; i++) {
         bool shared = list[i].group != list[0].group || !c->own;

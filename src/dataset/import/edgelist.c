@@ -378,7 +378,7 @@ out:
     return rc;
 }
 
-int og__import_edgelist(struct og_importer *imp, struct og_err *err)
+static int import_edgelist(struct og_importer *imp, struct og_err *err)
 {
     struct edge_list l = {.imp = imp};
     char *path = NULL;
@@ -395,3 +395,21 @@ out:
     free(path);
     return rc;
 }
+
+const struct og_format og__format_edgelist = {
+    .told =
+        {.name = "edgelist",
+         .files =
+             "SRC is a text file, gzipped or not, with an edge a line as SNAP publishes "
+             "them, or CSV; ids may be sparse: nodes are numbered in the order of their ids, and "
+             "node_ids.npy keeps these. Or SRC is a folder with edges.txt (.tsv, .csv, .el, .gz) "
+             "and "
+             "feat.csv, label.csv, train.csv, valid.csv and test.csv, of which a line is an id and "
+             "what that node has; or node arrays as for npy, of which ids are the rows.",
+         .signs = (const char *const[]){"edges.txt", "edges.tsv", "edges.csv", "edges.el",
+                                        "edges.txt.gz", "edges.tsv.gz", "edges.csv.gz",
+                                        "edges.el.gz", NULL},
+         .begins = "",
+         .beside = true},
+    .read = import_edgelist,
+    .deep = 0};

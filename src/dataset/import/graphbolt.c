@@ -361,7 +361,7 @@ static bool has_types(const struct og_bolt *b)
            og__gb_typed(g->edges->type);
 }
 
-int og__import_graphbolt(struct og_importer *imp, struct og_err *err)
+static int import_graphbolt(struct og_importer *imp, struct og_err *err)
 {
     struct og_bolt b = {.imp = imp};
     int rc;
@@ -382,3 +382,10 @@ out:
     og__gb_meta_free(b.meta);
     return rc;
 }
+
+const struct og_format og__format_graphbolt = {
+    .told = {.name = "graphbolt",
+             .files = "SRC holds metadata.yaml and the csv and numpy files it names.",
+             .signs = (const char *const[]){"metadata.yaml", NULL}},
+    .read = import_graphbolt,
+    .deep = 4};

@@ -140,7 +140,7 @@ static const struct og_folder_layout heterogeneous = {.join = "__",
                                                       .open_labels = open_labels,
                                                       .import_splits = split_labelled};
 
-int og__import_igb(struct og_importer *imp, struct og_err *err)
+static int import_igb(struct og_importer *imp, struct og_err *err)
 {
     struct igb g = {0};
     bool typed = false;
@@ -160,3 +160,11 @@ out:
     og__table_close(g.labels);
     return rc;
 }
+
+const struct og_format og__format_igb = {
+    .told = {.name = "igb",
+             .files =
+                 "SRC is one size of the Illinois Graph Benchmark, with .npy or headerless files.",
+             .signs = (const char *const[]){"processed/paper__cites__paper/edge_index.npy", NULL}},
+    .read = import_igb,
+    .deep = 4};

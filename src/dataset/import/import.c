@@ -1,5 +1,6 @@
 /* The command: a format by its name, a new folder, its meta.json. */
 #include "dataset/import/by_id.h"
+#include "dataset/import/formats.h"
 #include "dataset/import/means.h"
 
 #include <string.h>
@@ -9,26 +10,25 @@ void og_import_init(struct og_import *i)
     *i = (struct og_import){.feature_dtype = -1, .weight_column = -1, .split_column = -1};
 }
 
-static const struct format {
-    const char *name;
-    int (*read)(struct og_importer *imp, struct og_err *err);
-    int deep; /* folders below SRC that its files lie in */
-} formats[] = {
-    {"npy", og__import_npy, 0},
-    {"ogb", og__import_ogb, 4},
-    {"igb", og__import_igb, 4},
-    {"mtx", og__import_mtx, 0},
-    {"graphbolt", og__import_graphbolt, 4},
-    {"edgelist", og__import_edgelist, 0},
-};
-static const char format_hint[] = "one of npy, ogb, igb, graphbolt, edgelist, mtx";
+#define FORMAT(name) &og__format_##name,
+static const struct og_format *const formats[] = {OG__FORMATS(FORMAT)};
+#undef FORMAT
 
-static const struct format *find_format(const char *name, struct og_err *err)
+const struct og_import_format *og_import_format(size_t i)
 {
-    for (size_t i = 0; i < OG_COUNT(formats); i++)
-        if (strcmp(formats[i].name, name) == 0)
-            return &formats[i];
-    og__fail(err, -EINVAL, format_hint, "import %s: no such format", name);
+    return i < OG_COUNT(formats) ? &formats[i]->told : NULL;
+}
+
+static const struct og_format *find_format(const char *name, struct og_err *err)
+{
+    char names[160] = "one of";
+    for (size_t i = 0; i < OG_COUNT(formats); i++) {
+        const size_t used = strlen(names);
+        if (strcmp(formats[i]->told.name, name) == 0)
+            return formats[i];
+        snprintf(names + used, sizeof(names) - used, "%s %s", i ? "," : "", formats[i]->told.name);
+    }
+    og__fail(err, -EINVAL, names, "import %s: no such format", name);
     return NULL;
 }
 
@@ -58,10 +58,10 @@ static void tell_pace(const struct og_importer *imp)
                    fast ? "million" : "thousand");
 }
 
-static int import_into(struct og_importer *imp, const struct format *format, struct og_err *err)
+static int import_into(struct og_importer *imp, const struct og_format *format, struct og_err *err)
 {
     int rc;
-    OG_TRY(start_meta(imp, format->name, err));
+    OG_TRY(start_meta(imp, format->told.name, err));
     OG_TRY(format->read(imp, err));
     OG_TRY(og__import_means(imp, err));
     OG_TRY(og__import_tell_unread(imp, format->deep, err));
@@ -76,7 +76,7 @@ int og_import(const char *format, const char *src, const char *out, const struct
               const struct og_observer *seen, struct og_err *err)
 {
     struct og_importer imp = {.opt = opt, .seen = seen, .src = src, .began = og__now()};
-    const struct format *reader = find_format(format, err);
+    const struct og_format *reader = find_format(format, err);
     if (!reader)
         return -EINVAL;
     imp.budget = og__budget_new(og__memory_amount(&opt->memory));

@@ -1,8 +1,8 @@
 /* What importers share: a dataset being made in a new folder, array by array. Each file calls those
  * below it:
  *
- *   import.c   the command: formats by name, meta.json
- *   npy.c ogb.c igb.c graphbolt.c edgelist.c mtx.c   one format each: which file is what
+ *   import.c   the command: formats by name (formats.h), meta.json
+ *   npy.c ogb.c igb.c graphbolt.c edgelist.c mtx.c metis.c   one format each: which file is what
  *   by_id.c    what nodes have, in CSV by their ids
  *   typed.c typed_npy.c typed_ogb.c typed_folders.c typed_graphbolt.c   the same with types
  *   of_type.c  rows of one table by types
@@ -80,13 +80,12 @@ struct og_importer {
     struct og_source_files *files; /* of the source, those that were opened */
 };
 
-/* Formats: each reads imp->src and writes everything but meta.json, whose keys it sets. */
-OG_MUST_CHECK int og__import_npy(struct og_importer *imp, struct og_err *err);
-OG_MUST_CHECK int og__import_edgelist(struct og_importer *imp, struct og_err *err);
-OG_MUST_CHECK int og__import_mtx(struct og_importer *imp, struct og_err *err);
-OG_MUST_CHECK int og__import_ogb(struct og_importer *imp, struct og_err *err);
-OG_MUST_CHECK int og__import_igb(struct og_importer *imp, struct og_err *err);
-OG_MUST_CHECK int og__import_graphbolt(struct og_importer *imp, struct og_err *err);
+/* A format: reads imp->src and writes everything but meta.json, whose keys it sets. */
+struct og_format {
+    struct og_import_format told;
+    int (*read)(struct og_importer *imp, struct og_err *err);
+    int deep; /* folders below SRC that its files lie in */
+};
 
 /* ---- the neutral layout (npy.c), for other formats that have some of its files ---- */
 

@@ -225,7 +225,7 @@ out:
     return rc;
 }
 
-int og__import_mtx(struct og_importer *imp, struct og_err *err)
+static int import_mtx(struct og_importer *imp, struct og_err *err)
 {
     struct matrix m = {.imp = imp};
     struct stat st;
@@ -244,3 +244,16 @@ out:
     free(path);
     return rc;
 }
+
+const struct og_format og__format_mtx = {
+    .told =
+        {.name = "mtx",
+         .files =
+             "SRC is a coordinate matrix in Matrix Market format, or a folder with graph.mtx(.gz) "
+             "and node arrays.",
+         .signs = (const char *const[]){"graph.mtx", "graph.mtx.gz", NULL},
+         .begins = "%%MatrixMarket",
+         .ends = (const char *const[]){".mtx.gz", NULL},
+         .beside = true},
+    .read = import_mtx,
+    .deep = 0};

@@ -639,7 +639,7 @@ out:
     return rc;
 }
 
-int og__import_npy(struct og_importer *imp, struct og_err *err)
+static int import_npy(struct og_importer *imp, struct og_err *err)
 {
     int node = 0;
     int edge = 0;
@@ -656,3 +656,22 @@ int og__import_npy(struct og_importer *imp, struct og_err *err)
 out:
     return rc;
 }
+
+const struct og_format og__format_npy = {
+    .told =
+        {.name = "npy",
+         .files =
+             "SRC is a folder with edges.npy (integers [E,2], src,dst, or [2,E] as PyTorch "
+             "Geometric's edge_index; [2,2] is [E,2]), feat.npy ([N,F]) or "
+             "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR), label.npy, train.npy, "
+             "valid.npy and test.npy, and optionally edge_weight.npy, meta.json and, for --task "
+             "link, "
+             "train_edges.npy, valid_edges.npy and test_edges.npy; with node_type.npy and "
+             "edge_type.npy, numbers that meta.json names, nodes have types and edges relations, "
+             "and "
+             "train_edge_type.npy and its like are of the edges of those lists. "
+             "examples/export_dgl.py and export_pyg.py write it from DGL and PyTorch Geometric.",
+         .signs = (const char *const[]){"edges.npy", NULL},
+         .beside = true},
+    .read = import_npy,
+    .deep = 0};

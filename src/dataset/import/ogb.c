@@ -342,7 +342,7 @@ out:
     return rc;
 }
 
-int og__import_ogb(struct og_importer *imp, struct og_err *err)
+static int import_ogb(struct og_importer *imp, struct og_err *err)
 {
     struct ogb o = {.imp = imp, .said_edges = -1};
     int is_mag = og__import_has(imp, mag_edges, err);
@@ -371,3 +371,15 @@ out:
     og__table_close(o.labels);
     return rc;
 }
+
+const struct og_format og__format_ogb = {
+    .told = {.name = "ogb",
+             .files =
+                 "SRC is an unpacked node dataset of the Open Graph Benchmark, ogbn-papers100M, "
+                 "ogbn-mag and MAG240M among them.",
+             .signs = (const char *const[]){"processed/paper___cites___paper/edge_index.npy",
+                                            "raw/data.npz", "raw/edge.csv.gz",
+                                            "raw/num-node-dict.csv.gz", "raw/num-node-list.csv.gz",
+                                            "raw/edge.csv", NULL}},
+    .read = import_ogb,
+    .deep = 4};

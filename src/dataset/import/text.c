@@ -211,6 +211,8 @@ int og__text_block(struct og_text *t, const char **begin, const char **end, stru
     if (t->ended && t->buffer[t->filled - 1] != '\n')
         t->buffer[t->filled++] = '\n'; /* the one byte of spare room */
     const char *last = memrchr(t->buffer, '\n', t->filled);
+    if (!last && t->in_pieces)
+        last = memrchr(t->buffer, ' ', t->filled);
     if (!last)
         return og__fail(err, -EINVAL, "it is a text file that is read here",
                         "%s: line %lld: longer than %zu bytes", t->path, (long long)t->lines + 1,

@@ -27,6 +27,8 @@ struct og_text {
     size_t filled;
     int64_t lines; /* before the block */
     bool begun, ended;
+    bool in_pieces; /* set by the caller: a line that is longer than a block is handed out in
+                       pieces, which end in a blank */
     locale_t plain; /* in which 1.5 is a number, whatever the program's locale */
 };
 

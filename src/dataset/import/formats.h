@@ -1,0 +1,23 @@
+/* The table of formats: a row each, in the order in which files of a folder are looked for. A row
+ * names og__format_<name>, which stands in the format's file. */
+#ifndef OG_IMPORT_FORMATS_H
+#define OG_IMPORT_FORMATS_H
+
+#include "dataset/import/import.h"
+
+/* clang-format off */
+#define OG__FORMATS(row) \
+    row(graphbolt) \
+    row(ogb) \
+    row(igb) \
+    row(npy) \
+    row(mtx) \
+    row(metis) \
+    row(edgelist)
+/* clang-format on */
+
+#define OG__FORMAT_DECLARED(name) extern const struct og_format og__format_##name;
+OG__FORMATS(OG__FORMAT_DECLARED)
+#undef OG__FORMAT_DECLARED
+
+#endif

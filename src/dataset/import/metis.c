@@ -1,0 +1,285 @@
+/* METIS graph files, gzipped or not: a line a node, with its neighbours.
+ *
+ *   % remarks
+ *   nodes edges [fmt [ncon]]
+ *   [size] [ncon weights of the node] neighbour [weight] neighbour [weight] ...
+ *
+ * fmt has three digits, 1 where lines have sizes of nodes, weights of nodes, weights of edges; ncon
+ * is 1 unless it is given. Nodes count from 1, and an edge stands in the lines of both its ends. A
+ * node without edges has an empty line. SRC is such a file, or a folder with graph.metis or
+ * graph.metis.gz and node arrays as of the neutral layout.
+ *
+ * A hub's line may be longer than a block of text, so it is read in pieces. */
+#include "dataset/import/import.h"
+#include "dataset/import/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { STEP = 8192 };
+static const char part[] = "metis";
+static const char header_hint[] =
+    "the first line: nodes edges, then perhaps fmt, of digits 0 and 1, and ncon";
+static const char line_hint[] = "a line has a node's neighbours, numbers from 1, each with its "
+                                "weight where fmt ends in 1; an empty one where there are none";
+
+struct entries {
+    uint32_t src[STEP], dst[STEP];
+    float weight[STEP];
+    size_t n;
+};
+
+struct metis {
+    struct og_importer *imp;
+    struct og_text text;
+    struct og_edge_sorter *sorter;
+    struct entries *entries;
+    /* the header: n_header numbers of it were read, the last line of remarks or of it is behind */
+    uint64_t header[4];
+    int n_header;
+    bool begun;
+    int skipped; /* numbers of a line before the neighbours */
+    bool weighted, weights_kept;
+    /* the line under way */
+    bool inside, remark; /* something of it was read; it is a remark */
+    int64_t node;        /* whose line it is, from 0 */
+    int passed;          /* of `skipped` */
+    bool waits;          /* for the weight of the last neighbour */
+    int64_t seen;        /* entries of all lines */
+};
+
+/* ---- header ---- */
+
+/* Two bytes of text an entry, and 1032 of these in a byte of gzip: no file holds more. */
+static bool believable(uint64_t count, const struct og_text *t)
+{
+    return count / 1032 <= t->file_bytes;
+}
+
+/* The header's line has ended, before `at`. */
+static int begin_lines(struct metis *m, const char *at, struct og_err *err)
+{
+    const uint64_t fmt = m->n_header > 2 ? m->header[2] : 0;
+    const uint64_t ncon = m->n_header > 3 ? m->header[3] : 1;
+    const bool sizes = fmt / 100 == 1, of_nodes = fmt / 10 % 10 == 1;
+    int rc = 0;
+    if (m->n_header < 2 || fmt / 100 > 1 || fmt / 10 % 10 > 1 || fmt % 10 > 1 || ncon > 1000)
+        return og__text_wrong(&m->text, at, header_hint, "no header before it", err);
+    if (!believable(m->header[0], &m->text) || !believable(m->header[1], &m->text))
+        return og__text_wrong(&m->text, at, "the file was cut short, or its header is wrong",
+                              "before it more nodes or edges than the file can hold", err);
+    if (m->header[1] == 0)
+        return og__text_wrong(&m->text, at, "a graph without edges has nothing to sample",
+                              "an empty graph: no edges", err);
+    m->weighted = fmt % 10 == 1;
+    m->weights_kept = m->weighted && m->imp->opt->weight_column != 0;
+    m->skipped = (int)sizes + (of_nodes ? (int)ncon : 0);
+    if (m->skipped > 0)
+        og__import_warn(m->imp, "%s: sizes and weights of nodes are not read", m->text.path);
+    m->imp->nodes_from = "graph.metis";
+    m->imp->said_symmetric = true;
+    m->begun = true;
+    OG_TRY(og__import_set_nodes(m->imp, (int64_t)m->header[0], err));
+    OG_TRY(og__import_sorter(m->imp, m->weights_kept, 2 * (int64_t)m->header[1], &m->sorter, err));
+out:
+    return rc;
+}
+
+/* ---- numbers ---- */
+
+static int give_entries(struct metis *m, struct og_err *err)
+{
+    const struct og_import *o = m->imp->opt;
+    struct entries *e = m->entries;
+    const float *weight = m->weights_kept ? e->weight : NULL;
+    const uint32_t *from = o->reverse ? e->dst : e->src;
+    const uint32_t *to = o->reverse ? e->src : e->dst;
+    int rc;
+    OG_TRY(og__sorter_add(m->sorter, from, to, weight, e->n, err));
+    if (o->symmetrize)
+        OG_TRY(og__sorter_add(m->sorter, to, from, weight, e->n, err));
+    e->n = 0;
+out:
+    return rc;
+}
+
+static int take_neighbor(struct metis *m, const char *at, uint64_t id, struct og_err *err)
+{
+    struct entries *e = m->entries;
+    if (id < 1 || id > m->header[0])
+        return og__text_wrong(&m->text, at, line_hint, "a node that the graph does not have", err);
+    const int rc = e->n == STEP ? give_entries(m, err) : 0;
+    if (rc < 0)
+        return rc;
+    e->src[e->n] = (uint32_t)m->node;
+    e->dst[e->n++] = (uint32_t)(id - 1);
+    m->seen++;
+    m->waits = m->weighted;
+    return 0;
+}
+
+/* Of the neighbour before it. What follows the number, or NULL. */
+static const char *take_weight(struct metis *m, const char *at)
+{
+    double x = NAN;
+    const char *end = og__parse_real(&m->text, at, &x);
+    m->entries->weight[m->entries->n - 1] = (float)x;
+    m->waits = false;
+    return end && isfinite((float)x) && x >= 0 ? end : NULL;
+}
+
+static bool ends_number(const char *p)
+{
+    return *p == ' ' || *p == '\t' || *p == '\n' || (*p == '\r' && p[1] == '\n');
+}
+
+/* *at is no blank. */
+static int take_number(struct metis *m, const char **at, struct og_err *err)
+{
+    const char *const begin = *at;
+    uint64_t id = 0;
+    int rc = 0;
+    const bool weight = m->begun && m->waits;
+    if (m->begun && m->node >= (int64_t)m->header[0])
+        return og__text_wrong(&m->text, begin, header_hint, "more lines than nodes", err);
+    *at = weight ? take_weight(m, begin) : og__parse_id(begin, &id);
+    if (!*at || !ends_number(*at))
+        return og__text_wrong(
+            &m->text, begin, m->begun ? line_hint : header_hint,
+            weight ? "no weight, which is finite and not negative" : "no whole number", err);
+    m->inside = true;
+    if (!m->begun && m->n_header == 4)
+        rc = og__text_wrong(&m->text, begin, header_hint, "more than four numbers", err);
+    else if (!m->begun)
+        m->header[m->n_header++] = id;
+    else if (m->passed < m->skipped)
+        m->passed++;
+    else if (!weight)
+        rc = take_neighbor(m, begin, id, err);
+    return rc;
+}
+
+static int end_line(struct metis *m, const char *at, struct og_err *err)
+{
+    if (m->remark || (!m->begun && !m->inside)) {
+        m->remark = m->inside = false;
+        return 0;
+    }
+    if (!m->begun) {
+        m->inside = false;
+        return begin_lines(m, at, err);
+    }
+    if (m->waits || (m->inside && m->passed < m->skipped))
+        return og__text_wrong(&m->text, at, line_hint, "a line ends before its last number", err);
+    m->inside = false;
+    m->passed = 0;
+    m->node++;
+    return 0;
+}
+
+static int read_block(struct metis *m, const char *begin, const char *end, struct og_err *err)
+{
+    int rc = 0;
+    for (const char *p = begin; p < end;) {
+        if (*p == '\n') {
+            OG_TRY(end_line(m, p, err));
+            p++;
+        } else if (m->remark || *p == ' ' || *p == '\t' || *p == '\r')
+            p++;
+        else if (*p == '%' && !m->inside) {
+            m->remark = true;
+            p++;
+        } else
+            OG_TRY(take_number(m, &p, err));
+    }
+out:
+    return rc;
+}
+
+/* ---- all ---- */
+
+static int check_end(const struct metis *m, struct og_err *err)
+{
+    const int64_t nodes = (int64_t)m->header[0], edges = (int64_t)m->header[1];
+    if (!m->begun)
+        return og__fail(err, -EINVAL, header_hint, "%s: ends before its header", m->text.path);
+    if (m->node < nodes)
+        return og__fail(err, -EINVAL, line_hint, "%s: %lld lines for %lld nodes", m->text.path,
+                        (long long)m->node, (long long)nodes);
+    if (m->seen != 2 * edges)
+        return og__fail(err, -EINVAL, "an edge stands in the lines of both its ends",
+                        "%s: %lld neighbours where its header says %lld edges", m->text.path,
+                        (long long)m->seen, (long long)edges);
+    return 0;
+}
+
+static int read_lines(struct metis *m, struct og_err *err)
+{
+    const char *begin;
+    const char *end;
+    int rc;
+    do {
+        OG_TRY(og__text_block(&m->text, &begin, &end, err));
+        if (begin)
+            OG_TRY(read_block(m, begin, end, err));
+        OG_TRY(og__writing_goes_on(m->imp->seen, "edges", "edges", m->seen,
+                                   2 * (int64_t)m->header[1], err));
+    } while (begin);
+    OG_TRY(check_end(m, err));
+    OG_TRY(give_entries(m, err));
+    OG_TRY(og__import_sorted(m->imp, m->sorter, m->weights_kept, err));
+out:
+    return rc;
+}
+
+static int read_file(struct metis *m, const char *path, struct og_err *err)
+{
+    struct og_budget *b = m->imp->budget;
+    int rc;
+    OG_TRY(og__text_open(&m->text, path, b, err));
+    m->text.in_pieces = true;
+    m->entries = og__alloc(b, sizeof(*m->entries), part, err);
+    OG_TRY(m->entries ? 0 : -ENOMEM);
+    m->entries->n = 0;
+    OG_TRY(read_lines(m, err));
+out:
+    og__sorter_free(m->sorter);
+    og__release(b, m->entries, sizeof(*m->entries), part);
+    og__text_close(&m->text);
+    return rc;
+}
+
+static int import_metis(struct og_importer *imp, struct og_err *err)
+{
+    struct metis m = {.imp = imp};
+    struct stat st;
+    const bool is_folder = stat(imp->src, &st) == 0 && S_ISDIR(st.st_mode);
+    const int plain = is_folder ? og__import_has(imp, "graph.metis", err) : 1;
+    if (plain < 0)
+        return plain;
+    char *path = is_folder ? og__import_source(imp, plain ? "graph.metis" : "graph.metis.gz")
+                           : strdup(imp->src);
+    int rc;
+    OG_TRY(path ? read_file(&m, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src));
+    if (is_folder)
+        OG_TRY(og__import_npy_nodes(imp, err));
+    else
+        OG_TRY(og__import_no_features(imp, err));
+    if (!is_folder)
+        og__import_no_labels(imp, -1);
+out:
+    free(path);
+    return rc;
+}
+
+const struct og_format og__format_metis = {
+    .told = {.name = "metis",
+             .files = "SRC is a graph of METIS: a line of how many nodes and edges, then a line a "
+                      "node with its neighbours; or a folder with graph.metis(.gz) and node "
+                      "arrays.",
+             .signs = (const char *const[]){"graph.metis", "graph.metis.gz", NULL},
+             .ends = (const char *const[]){".metis", ".metis.gz", ".graph", ".graph.gz", NULL},
+             .beside = true},
+    .read = import_metis};
