@@ -33,7 +33,7 @@ static bool may_measure(const struct og_config *config, const struct og_facts *f
 
 bool og__hands_wanted(const struct og_config *config, const struct og_facts *f)
 {
-    return may_measure(config, f) && config->opt.trainers == 0 &&
+    return may_measure(config, f) && config->opt.executors.trainers == 0 &&
            og__trainers_useful(&config->opt) > 1;
 }
 

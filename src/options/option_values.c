@@ -95,7 +95,9 @@ int og__option_refuse(const struct og_option *row, const char *value, struct og_
                  OG_MAX_HOPS);
         break;
     case OG_OPTION_SPLIT:
-        snprintf(expected, size, "samplers:trainers such as 1:3, 1 to %.0f and 0 to %.0f, or %s",
+        snprintf(expected, size,
+                 "a number of trainers, or samplers:trainers such as 1:3, 1 to %.0f and 0 to %.0f, "
+                 "or %s",
                  row->max, row->max, row->choices[0]);
         break;
     case OG_OPTION_TEXT:
@@ -233,14 +235,20 @@ static bool read_list(const struct og_option *row, const char *text, int *out)
     return true;
 }
 
+/* "4" trainers, or "1:3" samplers and trainers. */
 static bool read_split(const struct og_option *row, const char *text, struct og_executor_split *out)
 {
+    enum { MOST_ALONE = 64 };
     const size_t length = strcspn(text, ":");
     char word[16];
     long long samplers;
     long long trainers;
     if (strcmp(text, row->choices[0]) == 0) {
         *out = (struct og_executor_split){0};
+        return true;
+    }
+    if (!text[length] && read_whole(text, 1, MOST_ALONE, &trainers)) {
+        *out = (struct og_executor_split){.trainers = (int)trainers};
         return true;
     }
     snprintf(word, sizeof(word), "%.*s", (int)OG_MIN(length, sizeof(word) - 1), text);

@@ -207,10 +207,6 @@ static const struct og_option table[] = {
     {"threads", "N", "all", resources, NOTHING,
      "processor threads",
      NAMES("all"), OG_OPTION_INT, FIELD(threads), 0, 1024, ALL},
-    {"trainers", "N", "auto", resources, NOTHING,
-     "groups of threads that each compute a mini-batch, of the many that --accumulate and "
-     "--staleness let be computed at a time (docs/steps.md)",
-     NAMES("auto"), OG_OPTION_INT, FIELD(trainers), 1, 64, ALL},
     {"workers", "N", "1", resources, NOTHING,
      "processes on this machine that train together, each on its share of a step's mini-batches; they "
      "share --memory, and --accumulate is N unless given (docs/cluster.md)",
@@ -220,9 +216,10 @@ static const struct og_option table[] = {
      "and sends them to the others, so that their caches act as one and each disk reads its share "
      "(docs/cluster.md)",
      NULL, OG_OPTION_FLAG, FIELD(exchange), 0, 0, ALL},
-    {"executors", "S:T", "auto", resources, NOTHING,
-     "S threads that sample and T trainers among the others; a sampler without work stands in as a "
-     "trainer; 1:0 = one that does both in turn (docs/executors.md)",
+    {"executors", "N|S:T", "auto", resources, NOTHING,
+     "N trainers, groups of threads that each compute a mini-batch, of the many that --accumulate and "
+     "--staleness let be computed at a time; S:T = S threads that sample too, of which one without work "
+     "stands in as a trainer; 1:0 = one that does both in turn (docs/executors.md)",
      NAMES("auto"), OG_OPTION_SPLIT, FIELD(executors), 0, 32, ALL},
     {"topology", "PLACE", "auto", resources, NOTHING,
      "where the graph's structure is: memory, or the disk with the neighbours of important nodes "
@@ -351,12 +348,12 @@ static const struct og_option *find_row(const char *name)
     return og__option_find(table, OG_COUNT(table), name);
 }
 
-/* ---- the names that users of other libraries know ---- */
+/* ---- the names that users of other libraries know, and former ones ---- */
 
 static const struct og_option_alias aliases[] = {
     {"batch-size", "batch"},       {"num-neighbors", "fanout"}, {"learning-rate", "lr"},
     {"hidden-channels", "hidden"}, {"num-hidden", "hidden"},    {"num-layers", "layers"},
-    {"num-heads", "heads"},        {"num-epochs", "epochs"},
+    {"num-heads", "heads"},        {"num-epochs", "epochs"},    {"trainers", "executors"},
 };
 
 const struct og_option_alias *og_option_aliases(size_t *count)

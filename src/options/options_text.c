@@ -61,9 +61,12 @@ static json_t *fanout_json(const struct og_options *opt)
 static const char *split_text(const struct og_option *row, const struct og_executor_split *split,
                               char buf[32])
 {
-    if (split->samplers == 0)
+    if (split->samplers == 0 && split->trainers == 0)
         return row->choices[0];
-    snprintf(buf, 32, "%d:%d", split->samplers, split->trainers);
+    if (split->samplers == 0)
+        snprintf(buf, 32, "%d", split->trainers);
+    else
+        snprintf(buf, 32, "%d:%d", split->samplers, split->trainers);
     return buf;
 }
 

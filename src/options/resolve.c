@@ -168,34 +168,21 @@ static int settle_disk(struct og_options *opt, struct og_err *err)
     return rc;
 }
 
-/* --executors says how many trainers there are. */
-static int settle_executors(struct og_options *opt, const struct og_log *log, struct og_err *err)
-{
-    const int asked = opt->executors.trainers;
-    const int trainers = OG_MIN(asked, og__trainers_useful(opt));
-    if (opt->trainers > 0 && opt->trainers != trainers)
-        return og__fail(err, -EINVAL, "give one of the two", "--executors %d:%d with --trainers %d",
-                        opt->executors.samplers, asked, opt->trainers);
-    if (trainers < asked)
-        og__say(log, OG__INFO,
-                "--executors %d:%d: %d trainers, since no more mini-batches are computed at a time "
-                "with --accumulate %d --staleness %d",
-                opt->executors.samplers, asked, trainers, opt->accumulate, opt->staleness);
-    opt->trainers = trainers;
-    return 0;
-}
-
-/* No more than there are mini-batches for. */
+/* No more trainers than there are mini-batches for. */
 static void settle_trainers(struct og_options *opt, const struct og_log *log)
 {
+    struct og_executor_split *e = &opt->executors;
     const int useful = og__trainers_useful(opt);
-    if (opt->trainers > useful)
-        og__say(log, OG__INFO,
-                "--trainers %d: %d, since no more mini-batches are computed at a time with "
-                "--accumulate %d --staleness %d --pipeline %s",
-                opt->trainers, useful, opt->accumulate, opt->staleness,
-                og__option_word("pipeline", opt->pipeline));
-    opt->trainers = useful == 1 ? 1 : OG_MIN(opt->trainers, useful); /* 0: measured later */
+    if (e->trainers > useful)
+        og__say(
+            log, OG__INFO,
+            "--executors %s: %d trainers, since no more mini-batches are computed at a time with "
+            "--accumulate %d --staleness %d --pipeline %s",
+            og__option_text(opt, "executors", (char[32]){0}), useful, opt->accumulate,
+            opt->staleness, og__option_word("pipeline", opt->pipeline));
+    e->trainers = OG_MIN(e->trainers, useful);
+    if (useful == 1 && e->samplers == 0)
+        e->trainers = 1; /* else 0: measured later */
 }
 
 /* Unless it was said how many, each of several devices is a trainer, as far as it has something to
@@ -203,8 +190,8 @@ static void settle_trainers(struct og_options *opt, const struct og_log *log)
 static void settle_devices(struct og_options *opt)
 {
     const int n = og__devices_asked(opt).n;
-    if (n > 1 && opt->workers <= 1 && opt->trainers == 0 && opt->executors.samplers == 0)
-        opt->trainers = OG_MIN(n, og__trainers_useful(opt));
+    if (n > 1 && opt->workers <= 1 && opt->executors.trainers == 0 && opt->executors.samplers == 0)
+        opt->executors.trainers = OG_MIN(n, og__trainers_useful(opt));
 }
 
 int og__options_resolve(struct og_options *opt, const struct og_log *log, struct og_err *err)
@@ -216,10 +203,7 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
     OG_TRY(settle_disk(opt, err));
     settle_fanout(opt);
     settle_devices(opt);
-    if (opt->executors.samplers > 0)
-        OG_TRY(settle_executors(opt, log, err));
-    else
-        settle_trainers(opt, log);
+    settle_trainers(opt, log);
     if (opt->threads == 0)
         opt->threads = og__cpu_count();
     if (opt->policy != OG_POLICY_AUTO && opt->layout == OG_LAYOUT_AUTO)

@@ -16,7 +16,7 @@ struct og_trainers_setup og__trainers_setup(const struct og_options *opt)
 {
     const int samplers = opt->executors.samplers;
     const int useful = og__trainers_useful(opt);
-    struct og_trainers_setup s = {.n = opt->trainers > 1 ? opt->trainers : 0};
+    struct og_trainers_setup s = {.n = opt->executors.trainers > 1 ? opt->executors.trainers : 0};
     if (samplers > 0) {
         s.n = OG_MIN(opt->executors.trainers, useful);
         s.standby = OG_MIN(samplers, useful - s.n);

@@ -173,7 +173,7 @@ static void tell_devices(const struct og_config *c)
 {
     const struct og_options *opt = &c->opt;
     const int n = og__devices(c).n;
-    const int trainers = OG_MAX(opt->trainers, 1);
+    const int trainers = OG_MAX(opt->executors.trainers, 1);
     if (n > trainers && c->want & OG__WANT_TRAINING)
         og__say(&c->log, OG__INFO,
                 "%d of %d devices train%s: with --accumulate %d --staleness %d --pipeline %s, %d "

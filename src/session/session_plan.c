@@ -268,7 +268,7 @@ static bool has_room(struct og_session *s, int trainers)
     const struct og_way way = s->way;
     struct og_memory_plan m = s->memory;
     struct og_err ignored = {0};
-    s->config.opt.trainers = trainers;
+    s->config.opt.executors.trainers = trainers;
     og__learner_sizes(&s->learner, &s->facts, &s->config);
     og__plainest_way(&s->way);
     og__memory_plan_fixed(&m, &s->given);
@@ -290,8 +290,8 @@ static int settle_trainers(struct og_session *s, struct og_err *err)
         if (has_room(s, trainers) || trainers == 1)
             break;
     }
-    if (s->config.opt.trainers == 0 && s->config.opt.executors.samplers == 0)
-        s->config.opt.trainers = 1;
+    if (s->config.opt.executors.trainers == 0 && s->config.opt.executors.samplers == 0)
+        s->config.opt.executors.trainers = 1;
 out:
     return rc;
 }

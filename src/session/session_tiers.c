@@ -131,9 +131,9 @@ int og__session_settle_tiers(struct og_config *c, struct og_err *err)
     OG_TRY(read_policy(c, err));
     OG_TRY(refuse_with(c, err));
     OG_TRY(read_victims(c, err));
-    if (opt->trainers == 0 &&
+    if (opt->executors.trainers == 0 &&
         opt->executors.samplers == 0) /* what several do is not measured with rows on devices */
-        opt->trainers = 1;
+        opt->executors.trainers = 1;
 out:
     return rc;
 }

@@ -128,6 +128,11 @@ static void help_and_version_succeed(void **state)
     struct outcome *o = outgrow("--version");
     assert_int_equal(o->status, 0);
     assert_says(o->out, og_version());
+    char version[32];
+    snprintf(version, sizeof(version), "%d.%d.%d", OG_VERSION_MAJOR, OG_VERSION_MINOR,
+             OG_VERSION_PATCH);
+    assert_string_equal(og_version(), version);
+    assert_int_equal(og_version_number(), OG_VERSION_NUMBER);
     for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
         char line[64];
         snprintf(line, sizeof(line), "help %s", commands[i]);
@@ -178,9 +183,13 @@ static void every_option_is_told(void **state)
             else if (strstr(o->out, said))
                 fail_msg("'%s' is in %s", said, where[w]);
         }
-        for (size_t i = 0; i < n_aliases; i++)
-            if (strstr(o->out, aliases[i].alias))
-                fail_msg("'%s' is in %s", aliases[i].alias, where[w]);
+        for (size_t i = 0; i < n_aliases; i++) {
+            const struct og_option alias = {.name = aliases[i].alias, .arg = "N"};
+            char said[64];
+            name_option(said, &alias, where[w]);
+            if (strstr(o->out, said))
+                fail_msg("'%s' is in %s", said, where[w]);
+        }
     }
 }
 

@@ -48,7 +48,7 @@ static void draw_policy(struct settings *s, struct draw *d, const char *dataset)
 static void draw_trainers(struct settings *s, struct draw *d)
 {
     if (draw_chance(d, 30))
-        settings_put(s, "trainers", "%d", draw_from(d, 2, 5));
+        settings_put(s, "executors", "%d", draw_from(d, 2, 5));
     else if (draw_chance(d, 30))
         settings_put(s, "executors", "%d:%d", draw_from(d, 1, 3), draw_from(d, 0, 3));
 }

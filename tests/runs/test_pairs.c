@@ -68,7 +68,7 @@ static const struct given {
     {"preset", "memory", BOUNDS},      {"checkpoint-every", "7", BOUNDS},
     {"log-every", "1", BOUNDS},        {"trace-timeline", spans, BOUNDS},
     {"draw", "once", CHANGES},         {"accumulate", "2", CHANGES},
-    {"staleness", "1", CHANGES},       {"trainers", "2", BOUNDS},
+    {"staleness", "1", CHANGES},       {"executors", "2", BOUNDS},
     {"together", "1", BOUNDS},         {"pipeline", "none", BOUNDS},
     {"executors", "1:1", BOUNDS},      {"relation-fanout", "cites=4,4", BOUNDS},
     {"device", "virtual", CHANGES},    {"embedding", "6", CHANGES},

@@ -13,6 +13,12 @@ static json_int_t whole(const json_t *object, const char *key)
     return json_integer_value(value);
 }
 
+/* As config.yaml would have it: a number of trainers, or a split. */
+static const char *executors_of(const json_t *summary)
+{
+    return json_string_value(json_object_get(json_object_get(summary, "config"), "executors"));
+}
+
 /* ---- the same bytes ---- */
 
 static void any_split_makes_the_same(void **state)
@@ -155,20 +161,18 @@ static void who_trains_follows_from_the_options(void **state)
 {
     (void)state;
     static const struct {
-        int accumulate, staleness, trainers, threads;
+        int accumulate, staleness, threads;
         struct og_executor_split split;
         struct og_trainers_setup is;
     } cases[] = {
-        {1, 0, 1, 8, {0, 0}, {0, 0, 0}}, {4, 0, 4, 8, {0, 0}, {4, 2, 0}},
-        {1, 0, 1, 8, {2, 1}, {1, 6, 0}}, {4, 0, 3, 8, {2, 3}, {3, 2, 1}},
-        {4, 1, 3, 8, {2, 3}, {3, 2, 2}}, {4, 0, 0, 8, {8, 0}, {0, 0, 4}},
-        {1, 0, 0, 1, {1, 0}, {0, 0, 1}}, {8, 0, 2, 2, {1, 2}, {2, 1, 1}},
+        {1, 0, 8, {0, 1}, {0, 0, 0}}, {4, 0, 8, {0, 4}, {4, 2, 0}}, {1, 0, 8, {2, 1}, {1, 6, 0}},
+        {4, 0, 8, {2, 3}, {3, 2, 1}}, {4, 1, 8, {2, 3}, {3, 2, 2}}, {4, 0, 8, {8, 0}, {0, 0, 4}},
+        {1, 0, 1, {1, 0}, {0, 0, 1}}, {8, 0, 2, {1, 2}, {2, 1, 1}},
     };
     for (size_t i = 0; i < OG_COUNT(cases); i++) {
         const struct og_options opt = {.pipeline = OG_PIPELINE_BATCHES,
                                        .accumulate = cases[i].accumulate,
                                        .staleness = cases[i].staleness,
-                                       .trainers = cases[i].trainers,
                                        .threads = cases[i].threads,
                                        .executors = cases[i].split};
         const struct og_trainers_setup s = og__trainers_setup(&opt);
@@ -178,29 +182,23 @@ static void who_trains_follows_from_the_options(void **state)
     }
 }
 
-static void assert_refused(const char *const *list, const char *says)
-{
-    struct og_options opt;
-    struct og_err err = {0};
-    set_options(&opt, "run", LISTS(late, list));
-    assert_int_equal(og_train(in_folder("graph"), &opt, NULL, NULL, &err), -EINVAL);
-    if (!strstr(err.message, says))
-        fail_msg("%s", err.message);
-    og_options_release(&opt);
-}
-
-static void two_numbers_of_trainers_are_refused(void **state)
+static void executors_are_trainers_or_a_split(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"",     "1",     "1:",   ":1",   "0:1", "1:33",
-                                        "33:1", "1:1:1", "-1:2", "1:-1", "a:b"};
+    static const char *const wrong[] = {"",     "0",     "65",   "1:",   ":1",  "0:1", "1:33",
+                                        "33:1", "1:1:1", "-1:2", "1:-1", "a:b", "-1"};
     struct og_options opt;
-    assert_refused(WORDS("executors", "1:2", "trainers", "3"), "--executors 1:2 with --trainers 3");
     og_options_init(&opt);
     for (size_t i = 0; i < OG_COUNT(wrong); i++)
         assert_int_equal(og_options_set(&opt, "executors", wrong[i], NULL), -EINVAL);
+    assert_int_equal(og_options_set(&opt, "executors", "64", NULL), 0);
+    assert_int_equal(opt.executors.samplers, 0);
+    assert_int_equal(opt.executors.trainers, 64);
+    assert_int_equal(og_options_set(&opt, "trainers", "3", NULL), 0); /* its former name */
+    assert_int_equal(opt.executors.trainers, 3);
     assert_int_equal(og_options_set(&opt, "executors", "auto", NULL), 0);
     assert_int_equal(opt.executors.samplers, 0);
+    assert_int_equal(opt.executors.trainers, 0);
     og_options_release(&opt);
 }
 
@@ -245,8 +243,9 @@ static void a_run_takes_what_it_measured(void **state)
         assert_int_equal(whole(one, "threads_each"), 4 >> i);
         assert_true(h.tried[i].seconds > 0);
     }
-    assert_int_equal(whole(json_object_get(summary, "config"), "trainers"),
-                     og__hands_choose(h.tried, 3));
+    char chosen[16];
+    snprintf(chosen, sizeof(chosen), "%d", og__hands_choose(h.tried, 3));
+    assert_string_equal(executors_of(summary), chosen);
     json_decref(summary);
     assert_same_run("first", "auto");
     forget("first");
@@ -266,7 +265,7 @@ static void nothing_is_measured_for_nothing(void **state)
         json_t *summary = summary_of("run");
         const json_t *tried = json_object_get(json_object_get(summary, "plan"), "trainers");
         assert_int_equal(json_array_size(tried), 0);
-        assert_int_equal(whole(json_object_get(summary, "config"), "trainers"), i == 3 ? 2 : 1);
+        assert_string_equal(executors_of(summary), i == 3 ? "2" : "1");
         json_decref(summary);
         forget("run");
     }
@@ -280,7 +279,7 @@ int main(void)
         cmocka_unit_test(a_run_tells_who_did_what),
         cmocka_unit_test(the_rule_of_fgnn_is_applied),
         cmocka_unit_test(who_trains_follows_from_the_options),
-        cmocka_unit_test(two_numbers_of_trainers_are_refused),
+        cmocka_unit_test(executors_are_trainers_or_a_split),
         cmocka_unit_test(choice_follows_what_was_measured),
         cmocka_unit_test(a_run_takes_what_it_measured),
         cmocka_unit_test(nothing_is_measured_for_nothing),

@@ -493,7 +493,6 @@ static const char *const away[][2] = {
     {"draw", "once"},
     {"pack-dtype", "bf16"},
     {"accumulate", "8"},
-    {"trainers", "2"},
     {"executors", "2:3"},
     {"workers", "4"},
     {"exchange", "true"},

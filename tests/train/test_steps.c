@@ -238,7 +238,7 @@ static void no_more_trainers_than_mini_batches(void **state)
     train("run", LISTS(WORDS("accumulate", "2", "staleness", "1", "trainers", "7")));
     json_t *summary = summary_of("run");
     const json_t *config = json_object_get(summary, "config");
-    assert_int_equal(json_integer_value(json_object_get(config, "trainers")), 4);
+    assert_string_equal(json_string_value(json_object_get(config, "executors")), "4");
     json_decref(summary);
     forget("run");
 }

@@ -1,0 +1,137 @@
+/* Datasets: making, importing, exporting, striping, checking them. Part of the public API; see
+ * outgrow.h for the tour. */
+#ifndef OUTGROW_DATA_H
+#define OUTGROW_DATA_H
+
+#include <outgrow/run.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum og_dtype { OG_F32, OG_F16, OG_BF16, OG_U8 };
+enum og_generator { OG_PLANTED, OG_RMAT };
+
+struct og_generate {
+    int model;               /* enum og_generator [planted] */
+    int64_t nodes;           /* [100000] */
+    double degree;           /* mean in-degree [15] */
+    int dim, classes;        /* [128] [16] */
+    int dtype;               /* enum og_dtype [f32] */
+    double train_fraction;   /* of the nodes; valid and test are as large [0.1] */
+    double homophily;        /* planted: share of edges inside a class [0.8] */
+    int64_t seed;            /* [1] */
+    struct og_amount memory; /* bound on what generation holds [as for training] */
+    int threads;             /* 0 = all */
+    /* With types of nodes, planted: "paper:1000:128,author:5000", NAME:NODES[:FEATURES] each, and
+     * relations between them, "author:writes:paper:3", SOURCE:NAME:DESTINATION[:DEGREE] each.
+     * Labels and splits are of the first type. [NULL] */
+    const char *types, *relations;
+};
+OG_EXPORT void og_generate_init(struct og_generate *g);
+
+/* Write a synthetic dataset into new folder `out`. rmat uses Graph500's parameters; planted is a
+ * degree-corrected block model whose features tell the class only noisily. */
+OG_EXPORT OG_MUST_CHECK int og_generate(const char *out, const struct og_generate *g,
+                                        const struct og_observer *seen, struct og_err *err);
+
+struct og_import {
+    bool symmetrize; /* add every edge's reverse; duplicates are dropped */
+    bool drop_self_loops;
+    bool drop_duplicates; /* of equal edges the first is kept */
+    bool row_normalize;   /* scale each feature row to sum 1 (rows of zeros stay) */
+    bool reverse;         /* the source lists dst,src */
+    bool link;            /* leave features in the source's file and refer to it */
+    bool keep_ids;        /* edgelist: ids as they are, not renumbered */
+    int weight_column;    /* edgelist: from 1; 0 = leave further columns out; -1 = there are none */
+    const char *labels;   /* igb: name of the label file; NULL = node_label_19.npy */
+    int feature_dtype;    /* enum og_dtype, or -1 = as stored (exact) */
+    struct og_amount memory;
+    int threads;
+    bool drop_types;        /* of a source with types of nodes and relations: leave them out */
+    bool reverse_relations; /* add each relation backwards, as rev_<name> */
+    /* types without features, "author,institution", whose nodes get the mean of their
+     * in-neighbours'; NULL = none */
+    const char *mean_features;
+    const char *columns; /* edgelist: names of its columns, "dst,src,-"; NULL = as the file says */
+    int split_column;    /* of masks [N, K], from 0; -1 = there are none */
+};
+OG_EXPORT void og_import_init(struct og_import *i);
+
+/* A format of og_import. All is static. */
+struct og_import_format {
+    const char *name;         /* "npy" */
+    const char *files;        /* what `src` holds, in a sentence or several */
+    const char *const *signs; /* files of a folder: one that is there shows the format; NULL ends */
+    /* where `src` is a file: how it begins, "" = as any text; or how its name ends, a list that
+     * NULL ends; NULL = not so */
+    const char *begins;
+    const char *const *ends;
+    bool beside; /* what nodes have lies beside the edges, as of "npy" */
+};
+/* Number i of them, from 0, in the order in which their files are looked for; NULL = no more. */
+OG_EXPORT const struct og_import_format *og_import_format(size_t i);
+
+/* Make dataset folder `out` from `src` in the `format` of that name (docs/formats.md). In bounded
+ * memory: edges are sorted on disk. Nothing is left at `out` on
+ * failure. */
+OG_EXPORT OG_MUST_CHECK int og_import(const char *format, const char *src, const char *out,
+                                      const struct og_import *opt, const struct og_observer *seen,
+                                      struct og_err *err);
+
+/* Write `dataset` as new folder `out` in `format`: "npy" or "graphbolt". In bounded memory. */
+OG_EXPORT OG_MUST_CHECK int og_export(const char *format, const char *dataset, const char *out,
+                                      const struct og_observer *seen, struct og_err *err);
+
+/* Make dataset folder `out` for worker `part` of `parts`, numbered from 0, of machines that train
+ * with opt->exchange: all of `dataset`, but of features the rows of those nodes alone that this
+ * worker owns, whose number is `part` modulo `parts`. Nothing but og_train on all of them takes it.
+ * Nothing is left at `out` on failure. */
+OG_EXPORT OG_MUST_CHECK int og_stripe_part(const char *dataset, const char *out, int parts,
+                                           int part, const struct og_observer *seen,
+                                           struct og_err *err);
+
+/* Put the features of `dataset` in parts into the folders `over`, "DIR,DIR[,...]", each on a disk
+ * of its own as a rule, from which they are then read side by side: units of about 1 MiB of whole
+ * rows, in turn. The dataset is what it was until all parts are written and checked; then the file
+ * that they replace is removed, unless `keep`. One that was killed goes on from the start. -EBUSY:
+ * another process does this to the dataset. */
+OG_EXPORT OG_MUST_CHECK int og_stripe(const char *dataset, const char *over, bool keep,
+                                      const struct og_observer *seen, struct og_err *err);
+
+/* Counts, dtypes, sizes, degree distribution, what fits in which memory. */
+OG_EXPORT OG_MUST_CHECK int og_info(const char *dataset, char **out, struct og_err *err);
+
+/* Check checksums, ranges, order and NaN; `finding` is called once each, with one line of text.
+ * Returns the number of findings, or a negative code when the check itself could not be made. */
+OG_EXPORT OG_MUST_CHECK int og_verify(const char *dataset,
+                                      void (*finding)(void *arg, const char *text), void *arg,
+                                      const struct og_observer *seen, struct og_err *err);
+/* The same; `hint` says what would mend it, "" where the line before says so already. */
+OG_EXPORT OG_MUST_CHECK int
+og_verify_hints(const char *dataset, void (*finding)(void *arg, const char *text, const char *hint),
+                void *arg, const struct og_observer *seen, struct og_err *err);
+
+/* The same for a folder of samples made by og_sample, and what og_pack put into it: everything
+ * against its checksums; and, unless `dataset` is NULL, against that dataset, packed rows too. */
+OG_EXPORT OG_MUST_CHECK int
+og_verify_samples(const char *samples, const char *dataset,
+                  void (*finding)(void *arg, const char *text, const char *hint), void *arg,
+                  const struct og_observer *seen, struct og_err *err);
+
+/* What runs keep for those to come in `folder`, the `scratch` they were given, a folder or several
+ * (NULL = the user's cache folder): neighbour caches, and layers of inference that was interrupted.
+ * With `clear` all of it is removed that no process uses; it is made again when it is needed. A
+ * folder that is not there is an empty one.
+ *
+ * out  {"folder","bytes","removed_bytes","limit_bytes","limit_seconds",
+ *       "kept":[{"name","folder","kind","dataset","bytes","idle_seconds","in_use","removed"},...]}
+ */
+OG_EXPORT OG_MUST_CHECK int og_cache(const char *folder, bool clear, char **out,
+                                     struct og_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
