@@ -52,7 +52,7 @@ deb: build ## a Debian package of the command: build/outgrow_VERSION_ARCH.deb
 
 dist: ## what is committed as build/outgrow-VERSION.tar.gz, the same bytes each time
 	@mkdir -p build
-	@name=outgrow-$$(sed -n 's/^project(outgrow VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt) && \
+	@name=outgrow-$$(sed -n 's/^#define OG_VERSION_[MP][A-Z]*  *//p' include/outgrow/version.h | paste -sd.) && \
 	    git archive --prefix=$$name/ HEAD | gzip -9n >build/$$name.tar.gz && echo build/$$name.tar.gz
 
 site: ## docs as a site: build/site; MKDOCS=path of mkdocs, with mkdocs-material from PyPI

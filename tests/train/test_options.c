@@ -358,7 +358,7 @@ static void bad_values_are_refused(void **state)
     }
 }
 
-/* PyTorch Geometric's and DGL's names set our options, and are given as these. */
+/* PyTorch Geometric's and DGL's names, and former ones, set our options, and are given as these. */
 static void names_of_other_libraries_are_known(void **state)
 {
     (void)state;
@@ -369,6 +369,7 @@ static void names_of_other_libraries_are_known(void **state)
         {"learning-rate", "lr", "0.5"}, {"hidden-channels", "hidden", "24"},
         {"num-hidden", "hidden", "25"}, {"num-layers", "layers", "5"},
         {"num-heads", "heads", "2"},    {"num-epochs", "epochs", "31"},
+        {"trainers", "executors", "3"},
     };
     size_t n;
     assert_non_null(og_option_aliases(&n));
