@@ -67,7 +67,7 @@ struct og_import_format {
      * NULL ends; NULL = not so */
     const char *begins;
     const char *const *ends;
-    bool beside; /* what nodes have lies beside the edges, as of "npy" */
+    bool node_arrays; /* the node arrays of "npy" lie in the same folder */
 };
 /* Number i of them, from 0, in the order in which their files are looked for; NULL = no more. */
 OG_EXPORT const struct og_import_format *og_import_format(size_t i);

@@ -10,24 +10,24 @@
 #include <string.h>
 
 enum phase {
-    BESIDE = 1,   /* without turns, but for what fills what is left: sweep and cache */
+    UNPHASED = 1, /* without turns, but for what fills what is left: sweep and cache */
     SAMPLING = 2, /* in turns */
     PLANNING = 4,
     PACKING = 8,
     TRAINING = 16,
-    FILLED = 32, /* without turns, all */
+    UNPHASED_FULL = 32, /* without turns, all */
     ALWAYS = 63,
-    ONCE = BESIDE | FILLED,
+    UNPHASED_BOTH = UNPHASED | UNPHASED_FULL,
 };
 
-/* `said`: in a refusal, where rows of one name are one; NULL: no option makes it much smaller. */
+/* `label`: in a refusal, where rows of one name are one; NULL: no option makes it much smaller. */
 static const struct row {
-    const char *said;
+    const char *label;
     size_t offset;
     unsigned phases;
 } rows[] = {
 #define ROW(field) offsetof(struct og_memory_plan, field)
-    {"topology", ROW(topology), ONCE | SAMPLING},
+    {"topology", ROW(topology), UNPHASED_BOTH | SAMPLING},
     {NULL, ROW(topology_training), PLANNING | PACKING | TRAINING},
     {"activations", ROW(activations), ALWAYS},
     {"batches", ROW(batches), ALWAYS},
@@ -45,18 +45,18 @@ static const struct row {
     {"process", ROW(process), ALWAYS},
     {NULL, ROW(samples), ALWAYS},
     {NULL, ROW(staging), ALWAYS},
-    {NULL, ROW(neighbors), ONCE | SAMPLING},
-    {NULL, ROW(together), ONCE | SAMPLING},
-    {NULL, ROW(trace), ONCE | SAMPLING | PLANNING},
+    {NULL, ROW(neighbors), UNPHASED_BOTH | SAMPLING},
+    {NULL, ROW(together), UNPHASED_BOTH | SAMPLING},
+    {NULL, ROW(trace), UNPHASED_BOTH | SAMPLING | PLANNING},
     {NULL, ROW(missed), PACKING},
-    {NULL, ROW(spill), ONCE | SAMPLING},
-    {NULL, ROW(packing), ONCE | PLANNING | PACKING},
-    {NULL, ROW(sweep), FILLED | PACKING},
-    {NULL, ROW(policy), ONCE | PLANNING},
-    {NULL, ROW(policy_slots), ONCE | PLANNING},
+    {NULL, ROW(spill), UNPHASED_BOTH | SAMPLING},
+    {NULL, ROW(packing), UNPHASED_BOTH | PLANNING | PACKING},
+    {NULL, ROW(sweep), UNPHASED_FULL | PACKING},
+    {NULL, ROW(policy), UNPHASED_BOTH | PLANNING},
+    {NULL, ROW(policy_slots), UNPHASED_BOTH | PLANNING},
     {NULL, ROW(policy_training), SAMPLING | PACKING | TRAINING},
     {NULL, ROW(policy_training_slots), SAMPLING | PACKING | TRAINING},
-    {NULL, ROW(cache), FILLED | TRAINING},
+    {NULL, ROW(cache), UNPHASED_FULL | TRAINING},
 #undef ROW
 };
 
@@ -82,22 +82,22 @@ size_t og__memory_plan_before_training(const struct og_memory_plan *m)
 
 size_t og__memory_plan_without_rows(const struct og_memory_plan *m)
 {
-    return m->alternates ? og__memory_plan_before_training(m) : sum_of(m, BESIDE);
+    return m->alternates ? og__memory_plan_before_training(m) : sum_of(m, UNPHASED);
 }
 
 size_t og__memory_plan_sum(const struct og_memory_plan *m)
 {
-    return sum_of(m, m->alternates ? TRAINING : FILLED);
+    return sum_of(m, m->alternates ? TRAINING : UNPHASED_FULL);
 }
 
-/* ---- what is said of it ---- */
+/* ---- messages ---- */
 
 /* The rows of the name of rows[i], which are side by side; *next: the first behind them. */
 static size_t named(const struct og_memory_plan *m, size_t i, size_t *next)
 {
     size_t sum = 0;
     size_t k = i;
-    for (; k < OG_COUNT(rows) && rows[k].said && strcmp(rows[k].said, rows[i].said) == 0; k++)
+    for (; k < OG_COUNT(rows) && rows[k].label && strcmp(rows[k].label, rows[i].label) == 0; k++)
         sum += bytes_of(m, &rows[k]);
     *next = k;
     return sum;
@@ -109,12 +109,12 @@ void og__ledger_list(const struct og_memory_plan *m, char *text, size_t size)
     text[0] = 0;
     for (size_t i = 0, next; i < OG_COUNT(rows); i = next) {
         next = i + 1;
-        if (!rows[i].said)
+        if (!rows[i].label)
             continue;
         const size_t used = strlen(text);
         const size_t sum = named(m, i, &next);
         if (sum >= OG_MIB)
-            snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", rows[i].said,
+            snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", rows[i].label,
                      og__human_bytes(bytes, (double)sum));
     }
 }
@@ -126,11 +126,11 @@ static const char *largest(const struct og_memory_plan *m)
     size_t most = 0;
     for (size_t i = 0, next; i < OG_COUNT(rows); i = next) {
         next = i + 1;
-        if (!rows[i].said || rows[i].offset == offsetof(struct og_memory_plan, process))
+        if (!rows[i].label || rows[i].offset == offsetof(struct og_memory_plan, process))
             continue;
         const size_t sum = named(m, i, &next);
         if (!name || sum > most) {
-            name = rows[i].said;
+            name = rows[i].label;
             most = sum;
         }
     }

@@ -1,7 +1,7 @@
 /* hands: how fast samplers and trainers are with the model and the batches at hand, measured before
  * the run, and what follows from it.
  *
- *   --trainers auto   groups of threads that compute a mini-batch each: of those that memory has
+ *   --executors auto  groups of threads that compute a mini-batch each: of those that memory has
  * room for the fewest that are about as fast as the fastest
  *   --executors S:T   what an epoch will take (plan/executors.h)
  *   --preset fgnn     how many threads sample (Yang et al. 2022, §5.2) */
@@ -22,7 +22,7 @@ struct og_group_time {
 
 struct og_hands {
     bool known;
-    struct og_group_time tried[OG__MOST_GROUPS]; /* [n_tried] of --trainers auto */
+    struct og_group_time tried[OG__MOST_GROUPS]; /* [n_tried] of --executors auto */
     int n_tried;
     double sample;         /* seconds of a sampler, a mini-batch */
     double train, standby; /* of a trainer, and of a sampler that stands in; 0 = there is none */
@@ -34,7 +34,7 @@ struct og_hands {
  * chance, and memory for nothing, do not decide. At least 1. */
 int og__hands_choose(const struct og_group_time *tried, int n);
 
-/* Does --trainers auto ask for measuring? */
+/* Does --executors auto ask for measuring? */
 bool og__hands_wanted(const struct og_config *config, const struct og_facts *f);
 
 /* Measures groups of 1, 2, 4, ... threads into hands->tried. */

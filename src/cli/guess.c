@@ -94,7 +94,7 @@ static int refuse_folder(const char *src, struct og_err *err)
 static int refuse_left_out(const char *src, const struct og_import_format *f, struct og_err *err)
 {
     char hint[sizeof(err->hint)] = "";
-    if (f->beside)
+    if (f->node_arrays)
         hint_names(hint, sizeof(hint), src, N_EDGES);
     const size_t used = strlen(hint);
     if (used == 0)

@@ -256,7 +256,7 @@ static int open_trainer(struct trainer *one, const struct og_trainer_given *give
     OG_TRY(kind->open(&one->self, given, err));
     int failed = pthread_create(&one->thread, NULL, run_trainer, one);
     if (failed)
-        OG_TRY(og__fail_errno(err, -failed, "lower --trainers", "cannot start a trainer"));
+        OG_TRY(og__fail_errno(err, -failed, "lower --executors", "cannot start a trainer"));
     one->started = true;
 out:
     return rc;

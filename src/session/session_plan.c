@@ -276,7 +276,7 @@ static bool has_room(struct og_session *s, int trainers)
     return og__memory_plan_check(&m, &ignored) == 0;
 }
 
-/* Of --trainers auto: as fast as measured, as many as memory holds. What was measured stays when a
+/* Of --executors auto: as fast as measured, as many as memory holds. What was measured stays when a
  * plan is tried another way. */
 static int settle_trainers(struct og_session *s, struct og_err *err)
 {

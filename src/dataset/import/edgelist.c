@@ -397,7 +397,7 @@ out:
 }
 
 const struct og_format og__format_edgelist = {
-    .told =
+    .info =
         {.name = "edgelist",
          .files =
              "SRC is a text file, gzipped or not, with an edge a line as SNAP publishes "
@@ -410,6 +410,6 @@ const struct og_format og__format_edgelist = {
                                         "edges.txt.gz", "edges.tsv.gz", "edges.csv.gz",
                                         "edges.el.gz", NULL},
          .begins = "",
-         .beside = true},
+         .node_arrays = true},
     .read = import_edgelist,
     .deep = 0};

@@ -384,7 +384,7 @@ out:
 }
 
 const struct og_format og__format_graphbolt = {
-    .told = {.name = "graphbolt",
+    .info = {.name = "graphbolt",
              .files = "SRC holds metadata.yaml and the csv and numpy files it names.",
              .signs = (const char *const[]){"metadata.yaml", NULL}},
     .read = import_graphbolt,

@@ -162,7 +162,7 @@ out:
 }
 
 const struct og_format og__format_igb = {
-    .told = {.name = "igb",
+    .info = {.name = "igb",
              .files =
                  "SRC is one size of the Illinois Graph Benchmark, with .npy or headerless files.",
              .signs = (const char *const[]){"processed/paper__cites__paper/edge_index.npy", NULL}},

@@ -16,7 +16,7 @@ static const struct og_format *const formats[] = {OG__FORMATS(FORMAT)};
 
 const struct og_import_format *og_import_format(size_t i)
 {
-    return i < OG_COUNT(formats) ? &formats[i]->told : NULL;
+    return i < OG_COUNT(formats) ? &formats[i]->info : NULL;
 }
 
 static const struct og_format *find_format(const char *name, struct og_err *err)
@@ -24,9 +24,9 @@ static const struct og_format *find_format(const char *name, struct og_err *err)
     char names[160] = "one of";
     for (size_t i = 0; i < OG_COUNT(formats); i++) {
         const size_t used = strlen(names);
-        if (strcmp(formats[i]->told.name, name) == 0)
+        if (strcmp(formats[i]->info.name, name) == 0)
             return formats[i];
-        snprintf(names + used, sizeof(names) - used, "%s %s", i ? "," : "", formats[i]->told.name);
+        snprintf(names + used, sizeof(names) - used, "%s %s", i ? "," : "", formats[i]->info.name);
     }
     og__fail(err, -EINVAL, names, "import %s: no such format", name);
     return NULL;
@@ -61,7 +61,7 @@ static void tell_pace(const struct og_importer *imp)
 static int import_into(struct og_importer *imp, const struct og_format *format, struct og_err *err)
 {
     int rc;
-    OG_TRY(start_meta(imp, format->told.name, err));
+    OG_TRY(start_meta(imp, format->info.name, err));
     OG_TRY(format->read(imp, err));
     OG_TRY(og__import_means(imp, err));
     OG_TRY(og__import_tell_unread(imp, format->deep, err));

@@ -82,7 +82,7 @@ struct og_importer {
 
 /* A format: reads imp->src and writes everything but meta.json, whose keys it sets. */
 struct og_format {
-    struct og_import_format told;
+    struct og_import_format info;
     int (*read)(struct og_importer *imp, struct og_err *err);
     int deep; /* folders below SRC that its files lie in */
 };
@@ -92,6 +92,11 @@ struct og_format {
 /* For formats that have only edges, when SRC is a folder: node features, labels and splits, those
  * that are there, as .npy or as CSV by id. */
 OG_MUST_CHECK int og__import_npy_nodes(struct og_importer *imp, struct og_err *err);
+/* The same, or where SRC is one file a graph without features and labels. */
+OG_MUST_CHECK int og__import_nodes_of(struct og_importer *imp, bool is_folder, struct og_err *err);
+/* SRC itself, or in the folder SRC the file `name` or `name`.gz: malloc'ed. */
+OG_MUST_CHECK int og__import_graph_file(const struct og_importer *imp, const char *name,
+                                        char **path, bool *is_folder, struct og_err *err);
 /* How many nodes these say there are; -1 = none of them is there. */
 OG_MUST_CHECK int og__import_npy_rows(struct og_importer *imp, int64_t *rows, struct og_err *err);
 /* train.npy (or train.csv), valid.npy and test.npy of the source, and train_edges.npy, ..., those

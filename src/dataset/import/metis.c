@@ -16,7 +16,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { STEP = 8192 };
 static const char part[] = "metis";
@@ -254,32 +253,23 @@ out:
 static int import_metis(struct og_importer *imp, struct og_err *err)
 {
     struct metis m = {.imp = imp};
-    struct stat st;
-    const bool is_folder = stat(imp->src, &st) == 0 && S_ISDIR(st.st_mode);
-    const int plain = is_folder ? og__import_has(imp, "graph.metis", err) : 1;
-    if (plain < 0)
-        return plain;
-    char *path = is_folder ? og__import_source(imp, plain ? "graph.metis" : "graph.metis.gz")
-                           : strdup(imp->src);
+    bool is_folder;
+    char *path;
     int rc;
-    OG_TRY(path ? read_file(&m, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src));
-    if (is_folder)
-        OG_TRY(og__import_npy_nodes(imp, err));
-    else
-        OG_TRY(og__import_no_features(imp, err));
-    if (!is_folder)
-        og__import_no_labels(imp, -1);
+    OG_TRY(og__import_graph_file(imp, "graph.metis", &path, &is_folder, err));
+    OG_TRY(read_file(&m, path, err));
+    OG_TRY(og__import_nodes_of(imp, is_folder, err));
 out:
     free(path);
     return rc;
 }
 
 const struct og_format og__format_metis = {
-    .told = {.name = "metis",
+    .info = {.name = "metis",
              .files = "SRC is a graph of METIS: a line of how many nodes and edges, then a line a "
                       "node with its neighbours; or a folder with graph.metis(.gz) and node "
                       "arrays.",
              .signs = (const char *const[]){"graph.metis", "graph.metis.gz", NULL},
              .ends = (const char *const[]){".metis", ".metis.gz", ".graph", ".graph.gz", NULL},
-             .beside = true},
+             .node_arrays = true},
     .read = import_metis};

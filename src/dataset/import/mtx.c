@@ -12,7 +12,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct matrix {
     struct og_importer *imp;
@@ -213,40 +212,25 @@ out:
     return rc;
 }
 
-static int import_matrix(struct matrix *m, bool is_folder, struct og_err *err)
-{
-    int rc;
-    OG_TRY(read_matrix(m, err));
-    if (is_folder)
-        return og__import_npy_nodes(m->imp, err);
-    OG_TRY(og__import_no_features(m->imp, err));
-    og__import_no_labels(m->imp, -1);
-out:
-    return rc;
-}
-
 static int import_mtx(struct og_importer *imp, struct og_err *err)
 {
     struct matrix m = {.imp = imp};
-    struct stat st;
-    bool is_folder = stat(imp->src, &st) == 0 && S_ISDIR(st.st_mode);
-    int plain = is_folder ? og__import_has(imp, "graph.mtx", err) : 1;
-    if (plain < 0)
-        return plain;
-    char *path =
-        is_folder ? og__import_source(imp, plain ? "graph.mtx" : "graph.mtx.gz") : strdup(imp->src);
+    bool is_folder;
+    char *path;
     int rc;
-    OG_TRY(path ? og__edge_text_open(&m.pairs, path, imp->budget, imp->pool, err)
-                : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src));
-    rc = import_matrix(&m, is_folder, err);
+    OG_TRY(og__import_graph_file(imp, "graph.mtx", &path, &is_folder, err));
+    OG_TRY(og__edge_text_open(&m.pairs, path, imp->budget, imp->pool, err));
+    rc = read_matrix(&m, err);
     og__edge_text_close(&m.pairs);
+    OG_TRY(rc);
+    OG_TRY(og__import_nodes_of(imp, is_folder, err));
 out:
     free(path);
     return rc;
 }
 
 const struct og_format og__format_mtx = {
-    .told =
+    .info =
         {.name = "mtx",
          .files =
              "SRC is a coordinate matrix in Matrix Market format, or a folder with graph.mtx(.gz) "
@@ -254,6 +238,6 @@ const struct og_format og__format_mtx = {
          .signs = (const char *const[]){"graph.mtx", "graph.mtx.gz", NULL},
          .begins = "%%MatrixMarket",
          .ends = (const char *const[]){".mtx.gz", NULL},
-         .beside = true},
+         .node_arrays = true},
     .read = import_mtx,
     .deep = 0};

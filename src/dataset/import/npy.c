@@ -594,6 +594,16 @@ out:
     return rc;
 }
 
+int og__import_nodes_of(struct og_importer *imp, bool is_folder, struct og_err *err)
+{
+    if (is_folder)
+        return og__import_npy_nodes(imp, err);
+    const int rc = og__import_no_features(imp, err);
+    if (rc >= 0)
+        og__import_no_labels(imp, -1);
+    return rc;
+}
+
 /* Of edges that do not say how many nodes there are. */
 static int find_nodes(struct og_importer *imp, const struct source *s, struct og_err *err)
 {
@@ -658,7 +668,7 @@ out:
 }
 
 const struct og_format og__format_npy = {
-    .told =
+    .info =
         {.name = "npy",
          .files =
              "SRC is a folder with edges.npy (integers [E,2], src,dst, or [2,E] as PyTorch "
@@ -672,6 +682,6 @@ const struct og_format og__format_npy = {
              "train_edge_type.npy and its like are of the edges of those lists. "
              "examples/export_dgl.py and export_pyg.py write it from DGL and PyTorch Geometric.",
          .signs = (const char *const[]){"edges.npy", NULL},
-         .beside = true},
+         .node_arrays = true},
     .read = import_npy,
     .deep = 0};

@@ -373,7 +373,7 @@ out:
 }
 
 const struct og_format og__format_ogb = {
-    .told = {.name = "ogb",
+    .info = {.name = "ogb",
              .files =
                  "SRC is an unpacked node dataset of the Open Graph Benchmark, ogbn-papers100M, "
                  "ogbn-mag and MAG240M among them.",

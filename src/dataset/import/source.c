@@ -146,6 +146,21 @@ int og__import_has(const struct og_importer *imp, const char *name, struct og_er
     return og__exists(imp->src, name, err);
 }
 
+int og__import_graph_file(const struct og_importer *imp, const char *name, char **path,
+                          bool *is_folder, struct og_err *err)
+{
+    struct stat st;
+    char packed[64];
+    *path = NULL;
+    *is_folder = stat(imp->src, &st) == 0 && S_ISDIR(st.st_mode);
+    const int plain = *is_folder ? og__import_has(imp, name, err) : 1;
+    if (plain < 0)
+        return plain;
+    snprintf(packed, sizeof(packed), "%s.gz", name);
+    *path = *is_folder ? og__import_source(imp, plain ? name : packed) : strdup(imp->src);
+    return *path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
+}
+
 static int leaves(const char *name, const char *said_by, struct og_err *err)
 {
     return og__fail(
