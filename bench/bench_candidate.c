@@ -20,7 +20,7 @@
 enum { HOPS = 3, MOST = 64, FILL_ROWS = 16384 };
 
 struct bench {
-    struct og_dataset *ds;
+    struct og_graph *ds;
     struct og_choice given;
     struct og_superbatch *epoch;
     uint32_t *degree; /* [N] */
@@ -69,14 +69,14 @@ static int sample_epoch(struct bench *b, uint32_t batch, struct og_err *err)
     uint32_t *seeds = NULL;
     int64_t n_seeds = 0;
     int rc = 0;
-    OG_TRY(og__dataset_split(b->ds, OG__TRAIN, NULL, &seeds, &n_seeds, err));
+    OG_TRY(og__graph_split(b->ds, OG__TRAIN, NULL, &seeds, &n_seeds, err));
     uint32_t n = (uint32_t)((uint64_t)n_seeds / batch);
     if (n == 0)
         OG_TRY(og__fail(err, -EINVAL, NULL, "fewer training nodes than a batch has"));
     b->degree = calloc(n_nodes, sizeof(*b->degree));
     if (!b->degree)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "epoch"));
-    OG_TRY(og__topology_load(b->ds, NULL, &t, err));
+    OG_TRY(og__topology_load(b->ds, false, NULL, &t, err));
     OG_TRY(og__hotness_degree_guess(&t, b->degree, err));
     OG_TRY(og__sampler_open(&s, &t, fanout, HOPS, 1, NULL, err));
     OG_TRY(og__superbatch_open(&b->epoch, &opt, NULL, err));
@@ -185,7 +185,7 @@ static int find_rule(struct bench *b, struct og_err *err)
 {
     struct og_reader *reader;
     const struct og_reader_options opt = {.profile = b->given.disk};
-    int rc = og__features_open(&reader, b->ds, &opt, NULL, err);
+    int rc = og__features_open(&reader, b->ds->group, &opt, NULL, err);
     if (rc == 0) {
         b->given.rule = og__reader_rule(reader);
         og__reader_close(reader);
@@ -219,7 +219,7 @@ int main(int argc, char **argv)
     };
     og__profile_load(argv[1], &b.given.disk);
     OG_TRY(og__pool_open(&b.given.pool, threads, &err));
-    OG_TRY(og__dataset_open(argv[1], &b.ds, &err));
+    OG_TRY(og__graph_open(argv[1], &b.ds, &err));
     b.given.n_nodes = (uint64_t)b.ds->n_nodes;
     OG_TRY(find_rule(&b, &err));
     OG_TRY(sample_epoch(&b, batch, &err));
@@ -229,7 +229,7 @@ out:
     if (rc < 0)
         fprintf(stderr, "bench_candidate: %s\n", err.message);
     og__superbatch_close(b.epoch);
-    og__dataset_close(b.ds);
+    og__graph_close(b.ds);
     og__pool_close(b.given.pool);
     free(b.degree);
     return rc < 0;

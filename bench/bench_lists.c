@@ -21,7 +21,7 @@
  * smaller than that before it, as where a list begins, stands for the next such number modulo a
  * power of two. "ends" is Elias-Fano's unary part, a word of 64 bits for 32 ids; "pdep" finds the
  * end in it by that instruction, where the processor has it. */
-#include "dataset/dataset.h"
+#include "dataset/topology.h"
 #include "sample/hop.h"
 
 #include <stdio.h>
@@ -292,7 +292,7 @@ static const struct form {
 enum { PLAIN, WIDTH, PDEP = 6, FORMS, SAMPLER = FORMS, RUNS };
 
 struct bench {
-    struct og_dataset *ds;
+    struct og_graph *ds;
     struct og_topology t;     /* as it is read */
     struct og_topology small; /* with 4 bytes a node, as the other forms have it */
     uint32_t *seeds, *ids;
@@ -604,13 +604,13 @@ int main(int argc, char **argv)
     b.batch = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 1000;
     fill_in_byte();
     og__batch_init(&b.m, NULL);
-    int rc = og__dataset_open(argv[1], &b.ds, &err);
+    int rc = og__graph_open(argv[1], &b.ds, &err);
     if (rc == 0)
-        rc = og__dataset_split(b.ds, OG__TRAIN, NULL, &b.seeds, &b.n_seeds, &err);
+        rc = og__graph_split(b.ds, OG__TRAIN, NULL, &b.seeds, &b.n_seeds, &err);
     if (rc == 0 && b.n_seeds <= b.batch)
         rc = og__fail(&err, -EINVAL, NULL, "%s: too few training nodes", argv[1]);
     if (rc == 0)
-        rc = og__topology_load(b.ds, NULL, &b.t, &err);
+        rc = og__topology_load(b.ds, false, NULL, &b.t, &err);
     if (rc == 0) {
         make(&b);
         rc = measure(&b, &err);

@@ -30,7 +30,7 @@
 enum { HOPS = 3 };
 
 struct bench {
-    struct og_dataset *ds;
+    struct og_graph *ds;
     struct og_packing packing;
     struct og_pack_options opt;
     uint32_t individual; /* batches packed one by one */
@@ -105,7 +105,7 @@ static int keep(struct sampled *s, const struct og_batch *batch, struct og_err *
     return 0;
 }
 
-static int sample_epoch(const struct og_dataset *ds, uint32_t batch, struct sampled *out,
+static int sample_epoch(const struct og_graph *ds, uint32_t batch, struct sampled *out,
                         struct og_err *err)
 {
     static const int fanout[HOPS] = {10, 10, 10};
@@ -116,12 +116,12 @@ static int sample_epoch(const struct og_dataset *ds, uint32_t batch, struct samp
     int64_t n_seeds = 0;
     int rc = 0;
     og__batch_init(&m, NULL);
-    OG_TRY(og__dataset_split(ds, OG__TRAIN, NULL, &seeds, &n_seeds, err));
+    OG_TRY(og__graph_split(ds, OG__TRAIN, NULL, &seeds, &n_seeds, err));
     out->ptr = calloc((size_t)(n_seeds / batch) + 1, sizeof(*out->ptr));
     out->visits = calloc((size_t)ds->n_nodes, sizeof(*out->visits));
     if (!out->ptr || !out->visits)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "trace"));
-    OG_TRY(og__topology_load(ds, NULL, &t, err));
+    OG_TRY(og__topology_load(ds, false, NULL, &t, err));
     OG_TRY(og__sampler_open(&s, &t, fanout, HOPS, 1, NULL, err));
     for (int64_t b = 0; b < n_seeds / batch; b++) {
         OG_TRY(og__sample(s, seeds + b * batch, batch, OG__STREAM_BENCH, 1, (uint32_t)b, &m, err));
@@ -144,7 +144,8 @@ static int lay_out(struct bench *b, const struct sampled *s, double cache, struc
                                  NULL, err);
     double start = og__now();
     if (rc == 0)
-        rc = og__packing_open(&b->packing, n_nodes, og__row_bytes(b->ds), s->n_batches, NULL, err);
+        rc = og__packing_open(&b->packing, n_nodes, og__row_bytes(b->ds->group), s->n_batches, NULL,
+                              err);
     for (uint32_t k = 0; rc == 0 && k < s->n_batches; k++) {
         const uint32_t *ids = s->ids + s->ptr[k];
         uint32_t n = (uint32_t)(s->ptr[k + 1] - s->ptr[k]);
@@ -173,7 +174,7 @@ static int pack_batched(const struct bench *b, double *seconds, struct og_err *e
     struct watch w = begin();
     int rc = og__sweep_share(&b->packing, b->opt.memory, &sweep, err);
     if (rc == 0)
-        rc = og__pack_write(b->ds, &b->packing, &sweep, &b->opt, NULL, &counts, err);
+        rc = og__pack_write(b->ds->group, &b->packing, &sweep, &b->opt, NULL, &counts, err);
     if (rc < 0)
         return rc;
     *seconds = report(&w, "batched", counts.sweep.bytes, counts.bytes_written);
@@ -190,9 +191,9 @@ static int read_back(const struct bench *b, const struct og_packing *p, bool seg
     struct og_pack *pack = NULL;
     struct og_io_counts sum = {0};
     uint64_t most = 0;
-    int rc = og__pack_open(&pack, b->opt.at, b->ds, 2, &b->opt.reader, NULL, err);
+    int rc = og__pack_open(&pack, b->opt.at, b->ds->group, 2, &b->opt.reader, NULL, err);
     if (rc == 0 && segmented)
-        rc = og__pack_add_shared(pack, OG__ONE_PLACE(b->shared), b->ds, &b->opt.reader, err);
+        rc = og__pack_add_shared(pack, OG__ONE_PLACE(b->shared), b->ds->group, &b->opt.reader, err);
     for (uint32_t k = 0; rc == 0 && k < p->n_batches; k++)
         most = OG_MAX(most, og__packing_chunk_rows(p, k) * p->row_bytes);
     char *out[2] = {og__alloc(NULL, most, "out", err), og__alloc(NULL, most, "out", err)};
@@ -229,7 +230,7 @@ static int pack_one_by_one(const struct bench *b, double *seconds, struct og_err
     int fd = open(b->opt.at.path[0], O_WRONLY | O_CREAT | O_TRUNC | O_DIRECT | O_CLOEXEC, 0666);
     int rc = fd < 0 ? og__fail_errno(err, -errno, NULL, "%s", b->opt.at.path[0]) : 0;
     if (rc == 0)
-        rc = og__features_open(&reader, b->ds, &b->opt.reader, NULL, err);
+        rc = og__features_open(&reader, b->ds->group, &b->opt.reader, NULL, err);
     struct watch w = begin();
     for (uint32_t k = 0; rc == 0 && k < b->individual; k++) {
         uint64_t n = og__packing_chunk_rows(p, k);
@@ -320,8 +321,9 @@ static int write_segments(const struct bench *b, struct og_segments *s, uint32_t
     uint64_t *stored = og__alloc(NULL, bytes, "stored", err);
     opt.at = OG__ONE_PLACE(b->shared);
     struct watch w = begin();
-    int rc = stored ? og__shared_write(b->ds, s, size, order, &opt, stored, NULL, &shared, err)
-                    : -ENOMEM;
+    int rc = stored
+                 ? og__shared_write(b->ds->group, s, size, order, &opt, stored, NULL, &shared, err)
+                 : -ENOMEM;
     if (rc == 0)
         report(&w, "shared rows", shared.sweep.bytes, shared.bytes_written);
     if (rc == 0)
@@ -333,7 +335,7 @@ static int write_segments(const struct bench *b, struct og_segments *s, uint32_t
     if (rc == 0)
         rc = og__sweep_share(&left, b->opt.memory, &sweep, err);
     if (rc == 0)
-        rc = og__pack_write(b->ds, &left, &sweep, &b->opt, NULL, &chunks, err);
+        rc = og__pack_write(b->ds->group, &left, &sweep, &b->opt, NULL, &chunks, err);
     if (rc == 0)
         report(&w, "the others", chunks.sweep.bytes, chunks.bytes_written);
     *disk = shared.bytes_written + chunks.bytes_written;
@@ -477,7 +479,7 @@ int main(int argc, char **argv)
     og__profile_load(argv[1], &b.opt.reader.profile);
     int rc = og__make_dirs(argv[2], &err);
     if (rc == 0)
-        rc = og__dataset_open(argv[1], &b.ds, &err);
+        rc = og__graph_open(argv[1], &b.ds, &err);
     if (rc == 0)
         rc = sample_epoch(b.ds, b.seeds, &s, &err);
     if (rc == 0)
@@ -489,7 +491,7 @@ int main(int argc, char **argv)
     if (rc < 0)
         fprintf(stderr, "bench_pack: %s\nhint: %s\n", err.message, err.hint);
     og__packing_close(&b.packing);
-    og__dataset_close(b.ds);
+    og__graph_close(b.ds);
     free(s.ptr);
     free(s.ids);
     free(s.visits);

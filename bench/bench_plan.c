@@ -23,7 +23,7 @@ static const struct {
     {OG_POLICY_FREQUENCY, "frequency"}, {OG_POLICY_SWEEP, "sweep"}, {OG_POLICY_BELADY, "belady"}};
 
 struct bench {
-    struct og_dataset *ds;
+    struct og_graph *ds;
     struct og_topology topology;
     struct og_sampler *sampler;
     struct og_batch_memory m;
@@ -160,9 +160,9 @@ int main(int argc, char **argv)
     }
     og__batch_init(&b.m, NULL);
     int rc;
-    OG_TRY(og__dataset_open(argv[1], &b.ds, &err));
-    OG_TRY(og__topology_load(b.ds, NULL, &b.topology, &err));
-    OG_TRY(og__dataset_split(b.ds, OG__TRAIN, NULL, &b.seeds, &b.n_seeds, &err));
+    OG_TRY(og__graph_open(argv[1], &b.ds, &err));
+    OG_TRY(og__topology_load(b.ds, false, NULL, &b.topology, &err));
+    OG_TRY(og__graph_split(b.ds, OG__TRAIN, NULL, &b.seeds, &b.n_seeds, &err));
     OG_TRY(og__sampler_open(&b.sampler, &b.topology, fanout, 3, 1, NULL, &err));
     for (size_t i = 0; i < OG_COUNT(policies); i++)
         OG_TRY(run(&b, i, argc > 2 ? strtod(argv[2], NULL) : 10, repeats, &err));
@@ -173,6 +173,6 @@ out:
     og__batch_release(&b.m);
     og__release(NULL, b.seeds, (size_t)b.n_seeds * 4, "seeds");
     og__topology_release(&b.topology);
-    og__dataset_close(b.ds);
+    og__graph_close(b.ds);
     return rc < 0;
 }

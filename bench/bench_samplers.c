@@ -7,7 +7,7 @@
  * of how many times that of uniform with the same fanout it is; for walks the same for an edge that
  * was walked, where none ends early. */
 #include "dataset/alias.h"
-#include "dataset/dataset.h"
+#include "dataset/topology.h"
 #include "sample/sample.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ struct source {
 };
 
 struct bench {
-    struct og_dataset *ds;
+    struct og_graph *ds;
     struct og_topology t;
     uint32_t *seeds;
     int64_t n_seeds;
@@ -186,21 +186,22 @@ int main(int argc, char **argv)
     }
     b.n_batches = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 40;
     b.batch = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 1000;
-    int rc = og__dataset_open(argv[1], &b.ds, &err);
+    int rc = og__graph_open(argv[1], &b.ds, &err);
     if (rc == 0)
-        rc = og__dataset_split(b.ds, OG__TRAIN, NULL, &b.seeds, &b.n_seeds, &err);
+        rc = og__graph_split(b.ds, OG__TRAIN, NULL, &b.seeds, &b.n_seeds, &err);
     if (rc == 0 && b.n_seeds <= b.batch)
         rc = og__fail(&err, -EINVAL, NULL, "%s: too few training nodes", argv[1]);
     if (rc == 0)
-        rc = og__topology_load(b.ds, NULL, &b.t, &err);
+        rc = og__topology_load(b.ds, false, NULL, &b.t, &err);
     if (rc == 0)
-        rc = b.ds->weights.fd < 0 ? make_weights(&b.t, &err) : og__weights_load(b.ds, &b.t, &err);
+        rc = b.ds->relation->weights.fd < 0 ? make_weights(&b.t, &err)
+                                            : og__relation_load_weights(b.ds->relation, &b.t, &err);
     if (rc == 0)
         rc = measure(&b, &err);
     if (rc < 0)
         fprintf(stderr, "%s\n", err.message);
     og__topology_release(&b.t);
     og__release(NULL, b.seeds, (size_t)b.n_seeds * 4, "seeds");
-    og__dataset_close(b.ds);
+    og__graph_close(b.ds);
     return rc < 0;
 }

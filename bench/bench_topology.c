@@ -16,7 +16,7 @@
 enum { HOPS = 3 };
 
 struct bench {
-    struct og_dataset *ds;
+    struct og_graph *ds;
     uint32_t *seeds;
     int64_t n_seeds;
     uint32_t n_batches, batch;
@@ -68,7 +68,7 @@ static int in_memory(const struct bench *b, struct og_err *err)
 {
     struct og_topology t;
     struct totals sum = {0};
-    int rc = og__topology_load(b->ds, NULL, &t, err);
+    int rc = og__topology_load(b->ds, false, NULL, &t, err);
     if (rc == 0)
         rc = sample_all(b, &t, &sum, err);
     if (rc == 0)
@@ -87,7 +87,7 @@ static int on_disk(const struct bench *b, int share, size_t staging, struct og_e
     struct og_topology_disk_options opt = {.staging_bytes = staging};
     if (!mkdtemp(dir))
         return og__fail_errno(err, -errno, NULL, "%s", dir);
-    opt.cache_bytes = og__neighbors_whole_bytes(b->ds) / 100 * (size_t)share;
+    opt.cache_bytes = og__neighbors_whole_bytes(b->ds->relation) / 100 * (size_t)share;
     opt.cache_dir = dir;
     og__profile_load(b->ds->path, &opt.reader.profile);
     double start = og__now();
@@ -119,9 +119,9 @@ int main(int argc, char **argv)
     b.n_batches = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 20;
     b.batch = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 1000;
     size_t staging = argc > 4 ? strtoul(argv[4], NULL, 10) * OG_MIB : 0;
-    int rc = og__dataset_open(argv[1], &b.ds, &err);
+    int rc = og__graph_open(argv[1], &b.ds, &err);
     if (rc == 0)
-        rc = og__dataset_split(b.ds, OG__TRAIN, NULL, &b.seeds, &b.n_seeds, &err);
+        rc = og__graph_split(b.ds, OG__TRAIN, NULL, &b.seeds, &b.n_seeds, &err);
     if (rc == 0 && b.n_seeds <= b.batch)
         rc = og__fail(&err, -EINVAL, NULL, "%s: too few training nodes", argv[1]);
     if (rc == 0)
@@ -131,6 +131,6 @@ int main(int argc, char **argv)
     if (rc < 0)
         fprintf(stderr, "%s\n", err.message);
     og__release(NULL, b.seeds, (size_t)b.n_seeds * 4, "seeds");
-    og__dataset_close(b.ds);
+    og__graph_close(b.ds);
     return rc < 0;
 }

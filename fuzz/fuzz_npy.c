@@ -3,7 +3,7 @@
  * refused unless it is asked for. */
 #include "fuzz.h"
 
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 #include <stdlib.h>
 

@@ -9,18 +9,19 @@
 
 enum { NODES = 100 };
 
-static void check_types(const struct og_packs *p, const uint32_t *nodes, uint32_t n)
+static void check_groups(const struct og_packs *p, const uint32_t *nodes, uint32_t n)
 {
-    uint64_t first = 0, slots = 0;
-    for (uint32_t t = 0; t < p->n_types; first = p->type[t++].end) {
-        uint32_t of_type = 0;
+    uint64_t slots = 0;
+    for (uint32_t k = 0; k < p->graph->n_groups; k++) {
+        const struct og_group *g = &p->graph->group[k];
+        uint32_t of_group = 0;
         for (uint32_t i = 0; i < n; i++)
-            of_type += nodes[i] >= first && nodes[i] < p->type[t].end;
-        if (of_type > p->type[t].cache_rows)
+            of_group += nodes[i] >= g->first && nodes[i] < g->first + g->n_nodes;
+        if (of_group > p->group_rows[k])
             abort();
-        slots += p->type[t].cache_rows;
+        slots += p->group_rows[k];
     }
-    if (p->n_types > 0 && (first != NODES || slots != p->cache_rows))
+    if (slots != p->cache_rows)
         abort();
 }
 
@@ -39,13 +40,13 @@ static void check_list(const struct og_packs *p)
     for (uint32_t i = 0; i < n; i++)
         if (nodes[i] >= NODES || (i > 0 && nodes[i] <= nodes[i - 1]))
             abort();
-    check_types(p, nodes, n);
+    check_groups(p, nodes, n);
     og__release(NULL, nodes, n * sizeof(*nodes), "policy");
 }
 
-static bool opens(const struct og_dataset *ds, const struct og_typed *typed)
+static bool opens(const struct og_graph *g)
 {
-    struct og_packs *p = og__packs_open(memory_folder(), ds, typed, NULL);
+    struct og_packs *p = og__packs_open(memory_folder(), g, NULL);
     const bool open = p;
     if (p)
         check_list(p);
@@ -55,19 +56,32 @@ static bool opens(const struct og_dataset *ds, const struct og_typed *typed)
 
 static bool open_packs(const char *description, size_t size)
 {
-    const struct og_dataset ds = {.name = (char *)"graph",
-                                  .n_nodes = NODES,
-                                  .dim = 2,
-                                  .dtype = OG_F32,
-                                  .identity.contents = 0x1234};
-    struct og_node_type type[] = {
-        {"paper", 0, {.n_nodes = 40, .dim = 2, .dtype = OG_F32}},
-        {"author", 40, {.n_nodes = 30}},
-        {"venue", 70, {.n_nodes = 30, .dim = 3, .dtype = OG_F16, .kept = OG_F16}}};
-    const struct og_typed typed = {.n_types = OG_COUNT(type), .type = type};
+    struct og_graph plain, typed;
+    struct og_group all = {.graph = &plain, .n_nodes = NODES, .dim = 2, .stored = OG_F32};
+    struct og_group type[] = {
+        {.graph = &typed, .name = "paper", .n_nodes = 40, .dim = 2, .stored = OG_F32},
+        {.graph = &typed, .name = "author", .first = 40, .n_nodes = 30},
+        {.graph = &typed,
+         .name = "venue",
+         .first = 70,
+         .n_nodes = 30,
+         .dim = 3,
+         .stored = OG_F16,
+         .kept = OG_F16}};
+    plain = (struct og_graph){.name = (char *)"graph",
+                              .n_nodes = NODES,
+                              .n_groups = 1,
+                              .group = &all,
+                              .identity.contents = 0x1234};
+    typed = (struct og_graph){.name = (char *)"graph",
+                              .has_types = true,
+                              .n_nodes = NODES,
+                              .n_groups = OG_COUNT(type),
+                              .group = type,
+                              .identity.contents = 0x1234};
     memory_folder_put("pack/pack.json", description, size);
-    const bool plain = opens(&ds, NULL);
-    return opens(&ds, &typed) || plain;
+    const bool one = opens(&plain);
+    return opens(&typed) || one;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "memory_file.h"
 
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 static void check_ids(const uint32_t *ids, int64_t n, int64_t n_nodes, bool once)
 {
@@ -22,13 +22,13 @@ static bool fits(const struct og_npy *a, bool edges, int64_t n_nodes)
            (edges || a->shape[0] <= n_nodes);
 }
 
-static void read_list(struct og_dataset *ds, bool edges)
+static void read_list(struct og_graph *ds, bool edges)
 {
     struct og_err err = {0};
     uint32_t *ids;
     int64_t n;
-    int rc = edges ? og__dataset_edges(ds, OG__TRAIN, NULL, &ids, &n, &err)
-                   : og__dataset_split(ds, OG__TRAIN, NULL, &ids, &n, &err);
+    int rc = edges ? og__graph_edges(ds, OG__TRAIN, NULL, &ids, &n, &err)
+                   : og__graph_split(ds, OG__TRAIN, NULL, &ids, &n, &err);
     if (rc < 0) {
         if (!err.message[0] || !err.hint[0])
             abort();
@@ -41,7 +41,7 @@ static void read_list(struct og_dataset *ds, bool edges)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct og_err err = {0};
-    struct og_dataset ds = {0};
+    struct og_graph ds = {0};
     char path[32];
     if (size < 2)
         return 0;

@@ -2,7 +2,7 @@
 #ifndef OG_MEMORY_FOLDER_H
 #define OG_MEMORY_FOLDER_H
 
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 #include <fcntl.h>
 #include <stdio.h>

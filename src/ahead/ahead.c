@@ -281,7 +281,7 @@ static int open_stores(struct og_data_path *d, struct og_err *err)
     struct og_superbatch_options opt = {.scratch = d->stores.scratch,
                                         .memory = d->memory->trace_blocks,
                                         .n_hops = d->config->opt.n_fanout,
-                                        .n_nodes = (uint64_t)d->facts->ds->n_nodes,
+                                        .n_nodes = (uint64_t)d->facts->graph->n_nodes,
                                         .n_relations = d->facts->trace.n_relations,
                                         .extras = d->facts->trace.extras};
     struct og_spill_options codes = {

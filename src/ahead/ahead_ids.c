@@ -16,7 +16,7 @@ static int open_ids(struct og_ahead *a, struct og_err *err)
     struct og_data_path *d = a->path;
     struct og_superbatch_options opt = {.scratch = og__scratch_or_here(&d->stores),
                                         .memory = SIZE_MAX,
-                                        .n_nodes = (uint64_t)d->facts->ds->n_nodes};
+                                        .n_nodes = (uint64_t)d->facts->graph->n_nodes};
     a->sampled = og__alloc(d->budget, a->n * sizeof(*a->sampled), "superbatch", err);
     if (!a->sampled)
         return -ENOMEM;
@@ -303,7 +303,7 @@ int og__pack_draw(struct og_data_path *d, uint32_t epoch, const struct og_draw_f
     OG_TRY(og__ahead_sample(&a, OG__SPLITS, first, first + 1, first + 1, record_ids, err));
     OG_TRY(pack_draw(&a, to, done, err));
     for (uint32_t k = 0; k < a.n_widths; k++)
-        rows[a.width[k].type] += a.width[k].misses.ptr[og__ahead_packed(&a)];
+        rows[a.width[k].group] += a.width[k].misses.ptr[og__ahead_packed(&a)];
 out:
     done->read.reads += a.made.reads;
     done->read.bytes += a.made.bytes;

@@ -50,8 +50,8 @@ int og__ahead_prepare(struct og_ahead *a, const struct og_trace *all, struct og_
     if (!a->by_draw || !d->stores.packs || d->way->layout != OG_LAYOUT_PACKED)
         return og__policy_prepare(d->policy, all, &ignored, err);
     const struct og_io_counts before = og__io_made();
-    int rc = og__packs_cached(d->stores.packs, og__ahead_draw(a), (uint64_t)d->facts->ds->n_nodes,
-                              d->budget, &nodes, &n, &why);
+    int rc = og__packs_cached(d->stores.packs, og__ahead_draw(a),
+                              (uint64_t)d->facts->graph->n_nodes, d->budget, &nodes, &n, &why);
     og__io_add_since(read, before);
     if (rc < 0) {
         og__ahead_lose_packs(d, &why);

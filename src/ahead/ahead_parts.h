@@ -21,9 +21,9 @@
 
 /* Rows of one width, which are packed by themselves. */
 struct og_ahead_width {
-    const struct og_dataset *rows; /* from the packing's first node on, to this one: */
+    const struct og_group *rows; /* from the packing's first node on, to this one: */
     uint64_t end;
-    uint32_t type;            /* of a typed graph */
+    uint32_t group;
     struct og_packing misses; /* until it is written */
     uint64_t room;            /* of --disk, for its segments */
 };

@@ -5,30 +5,23 @@
 
 #include <stdlib.h>
 
-static const struct og_dataset *features_of(const struct og_facts *f, uint32_t type)
-{
-    return f->types ? &f->typed->type[type].view : f->ds;
-}
-
 /* Which there are is known as soon as the graph is. */
 static int find_widths(struct og_ahead *a, struct og_err *err)
 {
-    const struct og_facts *f = a->path->facts;
-    const uint32_t n = f->types ? f->n_ranges : 1;
+    const struct og_graph *g = a->path->facts->graph;
     if (a->width)
         return 0;
-    a->width = calloc(OG_MAX(n, 1u), sizeof(*a->width));
+    a->width = calloc(g->n_groups, sizeof(*a->width));
     if (!a->width)
         return og__fail_errno(err, -ENOMEM, NULL, "packing");
-    for (uint32_t t = 0; a->n_widths < n; t++) {
-        struct og_ahead_width *w = &a->width[a->n_widths];
-        if (f->types && !og__has_features(&f->types->type[t]))
-            continue;
-        w->type = t;
-        w->end = f->types ? f->types->type[t].end : f->n_nodes;
-        w->rows = features_of(f, t);
-        w->misses.first = f->types ? og__first_id(f->types, t) : 0;
-        a->n_widths++;
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        const struct og_group *rows = &g->group[k];
+        if (rows->dim > 0)
+            a->width[a->n_widths++] =
+                (struct og_ahead_width){.rows = rows,
+                                        .end = (uint64_t)(rows->first + rows->n_nodes),
+                                        .group = k,
+                                        .misses = {.first = (uint32_t)rows->first}};
     }
     return 0;
 }
@@ -50,7 +43,7 @@ static uint64_t count_rows(const struct og_config *config, const struct og_ahead
 static int make_room(struct og_ahead *a, struct og_ahead_width *w, const struct og_trace *trace,
                      struct og_err *err)
 {
-    const bool alone = a->n_widths == 1 && !a->path->facts->types;
+    const bool alone = a->path->facts->graph->n_groups == 1;
     const uint64_t rows =
         alone ? trace->ptr[trace->n_batches] : count_rows(a->path->config, w, trace);
     if (a->path->memory->missed == 0)
@@ -145,12 +138,10 @@ void og__ahead_files_free(const struct og_ahead *a, struct og_ahead_files *files
 int og__ahead_made_files(const struct og_ahead *a, const char *dir, uint32_t draw,
                          struct og_ahead_files **out, struct og_err *err)
 {
-    const bool typed = a->path->facts->types;
     struct og_ahead_files *files = *out = og__ahead_files_new(a);
     int rc = files ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
     for (uint32_t k = 0; rc == 0 && k < a->n_widths; k++) {
-        char *path = typed ? og__packs_container_of(dir, draw, a->width[k].type)
-                           : og__packs_container(dir, draw);
+        char *path = og__packs_container(dir, draw, a->width[k].rows);
         rc = path ? og__places_copy(&files[k].at, OG__ONE_PLACE(path), err)
                   : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
         free(path);
@@ -185,7 +176,7 @@ struct og_disk_profile og__ahead_profile(const struct og_data_path *d,
                                          const struct og_ahead_width *w, bool packs)
 {
     struct og_disk_profile profile = packs ? *og__packs_profile(d->facts) : d->facts->profile;
-    if (d->facts->types && !(packs && d->facts->scratch_disks > 1))
+    if (!packs || d->facts->scratch_disks == 1)
         og__features_profile(w->rows, &profile);
     return profile;
 }

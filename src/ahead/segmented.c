@@ -39,15 +39,15 @@ int og__segmented_choose(struct og_segments *out, uint32_t *size, const struct o
 
 /* ---- writing ---- */
 
-int og__segmented_write(struct og_segments *segments, uint32_t size, const struct og_dataset *ds,
+int og__segmented_write(struct og_segments *segments, uint32_t size, const struct og_group *group,
                         struct og_packing *p, const struct og_pack_options *opt,
                         struct og_budget *b, struct og_pack_counts *counts, struct og_err *err)
 {
     const size_t bytes = og__bits_words(p->ptr[p->n_batches]) * sizeof(uint64_t);
     uint64_t *stored = og__alloc(b, bytes, part, err);
-    int rc =
-        stored ? og__shared_write(ds, segments, size, OG__BY_SIGNATURE, opt, stored, b, counts, err)
-               : -ENOMEM;
+    int rc = stored ? og__shared_write(group, segments, size, OG__BY_SIGNATURE, opt, stored, b,
+                                       counts, err)
+                    : -ENOMEM;
     og__segments_close(segments);
     rc = rc < 0 ? rc : og__packing_drop(p, stored, err);
     og__release(b, stored, bytes, part);

@@ -17,7 +17,7 @@ OG_MUST_CHECK int og__segmented_choose(struct og_segments *out, uint32_t *size,
 
 /* Write the shared rows; the packing keeps the others. Closes the segments, also on failure. */
 OG_MUST_CHECK int og__segmented_write(struct og_segments *segments, uint32_t size,
-                                      const struct og_dataset *ds, struct og_packing *p,
+                                      const struct og_group *group, struct og_packing *p,
                                       const struct og_pack_options *opt, struct og_budget *b,
                                       struct og_pack_counts *counts, struct og_err *err);
 

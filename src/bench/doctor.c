@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/places.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "device/device.h"
 #include "io/io.h"
 #include "nn/device/kernels.h"
@@ -339,12 +339,12 @@ static json_t *fits_json(const char *dataset, const char *task, double least, do
 /* With all memory, as the task that the dataset is for: links where it has no labels. */
 static int plan_first(const char *dataset, const char **task, json_t **plan, struct og_err *err)
 {
-    struct og_dataset *ds;
-    int rc = og__dataset_open(dataset, &ds, err);
+    struct og_graph *ds;
+    int rc = og__graph_open(dataset, &ds, err);
     if (rc < 0)
         return rc;
     *task = ds->labels.fd >= 0 ? "node" : "link";
-    og__dataset_close(ds);
+    og__graph_close(ds);
     return plan_with(dataset, *task, 0, plan, err);
 }
 

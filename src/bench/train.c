@@ -61,7 +61,8 @@ static int find_floor(const struct training *t, struct og_floor *floor, struct o
         mean.hop[h].n_src /= t->batches;
         mean.hop[h].n_edges /= t->batches;
     }
-    return og__model_floor(&t->s->facts.shape, &mean, t->s->facts.ds->kept, t->s->pool, floor, err);
+    return og__model_floor(&t->s->facts.shape, &mean, t->s->facts.graph->group->kept, t->s->pool,
+                           floor, err);
 }
 
 static json_t *training_json(const struct training *t, const struct og_floor *floor)

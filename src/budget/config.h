@@ -4,7 +4,7 @@
 
 #include <outgrow/outgrow.h>
 
-#include "dataset/dataset.h"
+#include "dataset/topology.h"
 #include "io/io.h"
 #include "options/devices.h"
 #include "plan/owners.h"

@@ -24,7 +24,7 @@ size_t og__hidden_bytes(const struct og_facts *f)
 
 size_t og__targets_bytes(const struct og_facts *f)
 {
-    return f->seeds.edges ? 0 : og__labels_bytes(f->ds, f->schedule.batch_size);
+    return f->seeds.edges ? 0 : og__labels_bytes(f->graph, f->schedule.batch_size);
 }
 
 size_t og__most_scores(const struct og_facts *f)
@@ -37,10 +37,10 @@ size_t og__most_scores(const struct og_facts *f)
 struct og_trace_options og__record_form(const struct og_facts *f)
 {
     struct og_trace_options form = f->trace;
-    const bool values = og__float_labels(f->ds);
+    const bool values = og__float_labels(f->graph);
     form.checks = true;
     form.extras &= ~(unsigned)OG__NESTED; /* others read each hop by itself */
     form.multi_label = values;
-    form.label_width = f->seeds.edges ? 0 : values ? f->ds->n_classes : 1;
+    form.label_width = f->seeds.edges ? 0 : values ? f->graph->n_classes : 1;
     return form;
 }

@@ -3,7 +3,7 @@
 #ifndef OG_FACTS_H
 #define OG_FACTS_H
 
-#include "dataset/typed.h"
+#include "dataset/graph.h"
 #include "io/io.h"
 #include "nn/nn.h"
 #include "options/devices.h"
@@ -36,8 +36,7 @@ struct og_growth {
 };
 
 struct og_facts {
-    struct og_dataset *ds;         /* of a typed one its nodes' */
-    struct og_typed *typed;        /* NULL: of one type */
+    struct og_graph *graph;
     struct og_graph_types *types;  /* as a model reads it; NULL: none does */
     struct og_type_counts by_type; /* batches are no larger, by types */
     struct og_slot_range *ranges;  /* [n_ranges] of types with features, without slots, by the

@@ -23,15 +23,14 @@ void og__probe_close(struct og_probe *p, struct og_budget *b)
     og__release(b, p->rows, p->n * sizeof(*p->rows), "probe");
 }
 
-/* The features; of types those that are most. */
-static const struct og_dataset *probed(const struct og_facts *f)
+/* The features; of several groups those that are most. NULL: there are none. */
+static const struct og_group *probed(const struct og_graph *g)
 {
-    const struct og_dataset *most = f->typed ? NULL : f->ds;
+    const struct og_group *most = NULL;
     size_t bytes = 0;
-    for (uint32_t t = 0; f->typed && t < f->typed->n_types; t++) {
-        const struct og_dataset *ds = &f->typed->type[t].view;
-        const size_t own = ds->dim > 0 ? (size_t)ds->n_nodes * og__file_row_bytes(ds) : 0;
-        most = own > bytes ? ds : most;
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        const size_t own = (size_t)g->group[k].n_nodes * og__file_row_bytes(&g->group[k]);
+        most = own > bytes ? &g->group[k] : most;
         bytes = OG_MAX(bytes, own);
     }
     return most;
@@ -41,9 +40,10 @@ static const struct og_dataset *probed(const struct og_facts *f)
 static int learn_rule(struct og_probe *p, struct og_facts *f, const struct og_config *config,
                       struct og_budget *b, struct og_err *err)
 {
-    if (f->typed)
+    if (f->graph->has_types)
         return 0;
-    if (!p->reader || f->ds->kept != f->ds->dtype) /* not read, or rounded on the way */
+    if (!p->reader ||
+        f->graph->group->kept != f->graph->group->stored) /* not read, or rounded on the way */
         return og__learn_rule(f, config, b, err);
     f->read_rule = og__reader_rule(p->reader);
     return 0;
@@ -53,12 +53,12 @@ int og__probe_open(struct og_probe *p, struct og_facts *f, const struct og_confi
                    struct og_budget *b, struct og_err *err)
 {
     const struct og_reader_options opt = og__reader_setup(config, &f->profile);
-    const struct og_dataset *ds = probed(f);
+    const struct og_group *g = probed(f->graph);
     *p = (struct og_probe){0};
-    if (!ds) /* no type has features */
+    if (!g)
         return 0;
-    const size_t row = og__file_row_bytes(ds);
-    const uint64_t n_nodes = (uint64_t)ds->n_nodes;
+    const size_t row = og__file_row_bytes(g);
+    const uint64_t n_nodes = (uint64_t)g->n_nodes;
     *p = (struct og_probe){.row_bytes = row, .n_nodes = n_nodes};
     const uint32_t disks = (uint32_t)OG_MAX(f->profile.disks, 1); /* each has as much to do */
     p->run = (uint32_t)OG_MIN((uint64_t)disks * PROBE_RUN / row + 1, n_nodes / 16);
@@ -74,7 +74,7 @@ int og__probe_open(struct og_probe *p, struct og_facts *f, const struct og_confi
     if (!p->out)
         return -ENOMEM;
     memset(p->out, 0, p->out_bytes);
-    int rc = og__features_open_stored(&p->reader, ds, &opt, b, err);
+    int rc = og__features_open_stored(&p->reader, g, &opt, b, err);
     return rc < 0 ? rc : learn_rule(p, f, config, b, err);
 }
 

@@ -183,14 +183,14 @@ static struct og_together_sizes sizes_of(const struct og_pilot *p, const struct 
     const struct og_options *opt = &g->given.config->opt;
     const struct og_sampling how = og__sampling_setup(opt);
     const struct og_facts *f = g->given.facts;
-    if (!b || !g->topology.disk || f->typed || n < 2 || opt->together == 1 ||
+    if (!b || !g->topology.disk || f->graph->has_types || n < 2 || opt->together == 1 ||
         !og__sampling_together(how.kind))
         return none;
     const size_t capacity = OG_MIN(og__budget_left(b) / 2, most);
     const struct og_batch_caps caps = og__caps_with_margin(&p->caps, g->given.config, f);
     const struct og_reader_options reader = og__structure_on_disk(g).reader;
     const struct og_together_shape shape =
-        og__together_shape(f->ds, &how, og__longest_list(&g->topology));
+        og__together_shape(f->graph->relation, &how, og__longest_list(&g->topology));
     const struct og_together_sizes sizes = {.batches = n,
                                             .shift = og__together_shift(&shape, &reader, capacity),
                                             .memory = n * og__together_drawn_bytes(&shape, &caps)};
@@ -386,7 +386,7 @@ static uint64_t with_margin(uint64_t seen, uint64_t bound)
  * may have drawn them in a hop before. */
 static int longest_list(const struct og_options *opt, const struct og_facts *f, uint32_t h)
 {
-    int longest = f->typed ? -1 : opt->fanout[h]; /* a list of each relation */
+    int longest = f->graph->has_types ? -1 : opt->fanout[h]; /* a list of each relation */
     for (uint32_t k = 0; opt->draw == OG_DRAW_ONCE && longest >= 0 && k < h; k++)
         longest = opt->fanout[k] < 0 ? -1 : OG_MAX(longest, opt->fanout[k]);
     return longest;
@@ -403,7 +403,7 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
                                           const struct og_config *config, const struct og_facts *f)
 {
     struct og_batch_caps caps = {.n_hops = seen->n_hops, .n_relations = seen->n_relations};
-    uint64_t n_nodes = (uint64_t)f->ds->n_nodes;
+    uint64_t n_nodes = (uint64_t)f->graph->n_nodes;
     uint64_t n_dst = og__seeds_most(&f->seeds);
     if (f->seeds.edges) {
         caps.n_pairs = og__pairs_most(&f->seeds.rule, f->schedule.batch_size, true);
@@ -412,13 +412,13 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
     }
     for (uint32_t h = 0; h < seen->n_hops; h++) {
         int fanout = longest_list(&config->opt, f, h);
-        uint64_t most_edges = bound_edges(config, f->ds->n_edges);
+        uint64_t most_edges = bound_edges(config, f->graph->n_edges);
         bool bounded = !og__sampling_edges_unknown((enum og_sampler_kind)config->opt.sampler);
         if (fanout >= 0 && bounded)
             most_edges = OG_MIN(most_edges, n_dst * (uint64_t)fanout);
         caps.hop[h].n_dst = n_dst;
         caps.hop[h].n_edges = with_margin(seen->hop[h].n_edges, most_edges);
-        if (f->typed)
+        if (f->graph->has_types)
             caps.hop[h].n_lists = with_margin(seen->hop[h].n_lists, caps.hop[h].n_edges);
         caps.hop[h].n_drawn = with_margin(seen->hop[h].n_drawn, caps.hop[h].n_edges);
         n_dst = with_margin(seen->hop[h].n_src, OG_MIN(n_nodes, n_dst + caps.hop[h].n_edges));
@@ -426,7 +426,7 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
         if (seen->hop[h].n_seen > 0)
             caps.hop[h].n_seen = with_margin(seen->hop[h].n_seen, n_nodes);
         if (seen->hop[h].n_listed > 0)
-            caps.hop[h].n_listed = with_margin(seen->hop[h].n_listed, (uint64_t)f->ds->n_edges);
+            caps.hop[h].n_listed = with_margin(seen->hop[h].n_listed, (uint64_t)f->graph->n_edges);
     }
     return caps;
 }
@@ -449,7 +449,7 @@ int og__types_with_margin(struct og_type_counts *out, const struct og_type_count
                 nodes[t] = og__makes_logits(&f->shape, t) ? f->schedule.batch_size : 0;
         for (uint32_t r = 0; h < seen->n_hops && r < g->n_relations; r++)
             edges[r] = with_margin(og__edges_of(seen, h, r),
-                                   bound_edges(config, f->typed->relation[r].view.n_edges));
+                                   bound_edges(config, f->graph->relation[r].n_edges));
     }
     return 0;
 }

@@ -21,7 +21,7 @@ static int add_width(struct og_pilot_widths *out, const struct og_pilot *p,
                      struct og_err *err)
 {
     const struct og_facts *f = g->given.facts;
-    const struct og_node_type *type = &f->typed->type[t];
+    const struct og_group *type = &f->graph->group[t];
     const struct og_trace all = {p->n, p->ptr, p->ids};
     const uint32_t first = og__first_id(f->types, t);
     const uint32_t end = f->types->type[t].end;
@@ -29,8 +29,8 @@ static int add_width(struct og_pilot_widths *out, const struct og_pilot *p,
     uint64_t *ptr = out->ptr + (size_t)out->n * (p->n + 1);
     int rc;
     *w = (struct og_choice_width){.trace = {p->n, ptr, out->ids + *used},
-                                  .n_nodes = (uint64_t)type->view.n_nodes,
-                                  .row_bytes = og__row_bytes(&type->view)};
+                                  .n_nodes = (uint64_t)type->n_nodes,
+                                  .row_bytes = og__row_bytes(type)};
     *used += og__trace_of_range(&all, first, end, ptr, out->ids + *used);
     OG_TRY(know_growth(w, b, err));
     OG_TRY(og__typed_reader_rule(type, g->given.config->opt.io, b, &w->rule, err));

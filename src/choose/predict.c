@@ -106,7 +106,7 @@ int og__learn_rule(struct og_facts *f, const struct og_config *config, struct og
 {
     struct og_reader *reader;
     struct og_reader_options opt = og__reader_setup(config, &f->profile);
-    int rc = og__features_open(&reader, f->ds, &opt, b, err);
+    int rc = og__features_open(&reader, f->graph->group, &opt, b, err);
     if (rc < 0)
         return rc;
     f->read_rule = og__reader_rule(reader);

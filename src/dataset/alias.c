@@ -1,6 +1,6 @@
 #include "dataset/alias.h"
 
-#include "dataset/dataset.h"
+#include "dataset/topology.h"
 
 size_t og__alias_scratch_bytes(int64_t n)
 {

@@ -2,7 +2,7 @@
 #ifndef OG_DATASET_CONVERT_H
 #define OG_DATASET_CONVERT_H
 
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 #include <string.h>
 

@@ -61,7 +61,7 @@ enum og__split og__edge_split_of(const struct og_edge_split *s, uint32_t u, uint
 
 struct splitter {
     struct og_edge_walk walk;
-    const struct og_dataset *ds;
+    const struct og_graph *ds;
     const struct og_edge_split *split;
     uint64_t one, other; /* sums that are equal if the graph is symmetric */
     bool symmetric;
@@ -92,7 +92,7 @@ static int put_edge(struct splitter *w, enum og__split to, uint32_t src, uint32_
 {
     const int64_t wide[2] = {src, dst};
     const int32_t narrow[2] = {(int32_t)src, (int32_t)dst};
-    bool is_narrow = w->ds->indices.type == OG__NPY_I32;
+    bool is_narrow = w->ds->relation->indices.type == OG__NPY_I32;
     if (src == dst || (w->symmetric && src > dst))
         return 0;
     return og__npy_append(w->edges[to], is_narrow ? (const void *)narrow : wide, 1, err);
@@ -128,12 +128,12 @@ static const struct og_thinned_files files = {"indptr.npy", "indices.npy", "weig
 
 static int create_all(struct splitter *w, const char *folder, struct og_err *err)
 {
-    const struct og_dataset *ds = w->ds;
+    const struct og_graph *ds = w->ds;
     int rc;
     OG_TRY(og__thinned_create(&w->left, &w->walk, folder, &files, err));
     for (int s = 0; s < OG__SPLITS; s++)
-        OG_TRY(
-            og__split_create(&w->edges[s], folder, og__edge_files[s], ds->indices.type, 2, 2, err));
+        OG_TRY(og__split_create(&w->edges[s], folder, og__edge_files[s], ds->relation->indices.type,
+                                2, 2, err));
 out:
     return rc;
 }
@@ -149,9 +149,9 @@ out:
 }
 
 /* The same of features in parts. */
-static int parts_json(const struct og_dataset *ds, json_t **out, struct og_err *err)
+static int parts_json(const struct og_graph *ds, json_t **out, struct og_err *err)
 {
-    const struct og_npy_parts *parts = ds->features.parts;
+    const struct og_npy_parts *parts = ds->group->rows.parts;
     json_t *list = json_array();
     for (uint32_t p = 0; p < parts->stripes.parts; p++) {
         char *path = realpath(parts->part[p].path, NULL);
@@ -168,14 +168,15 @@ static int parts_json(const struct og_dataset *ds, json_t **out, struct og_err *
 }
 
 /* The features where they are. */
-static int features_json(const struct og_dataset *ds, json_t **out, struct og_err *err)
+static int features_json(const struct og_graph *ds, json_t **out, struct og_err *err)
 {
-    return ds->features.parts ? parts_json(ds, out, err) : og__file_json(&ds->features, out, err);
+    return ds->group->rows.parts ? parts_json(ds, out, err)
+                                 : og__file_json(&ds->group->rows, out, err);
 }
 
 static int write_meta(struct splitter *w, const char *folder, struct og_err *err)
 {
-    const struct og_dataset *ds = w->ds;
+    const struct og_graph *ds = w->ds;
     const struct og_edge_split *s = w->split;
     json_t *features = NULL;
     int rc = features_json(ds, &features, err);
@@ -184,8 +185,8 @@ static int write_meta(struct splitter *w, const char *folder, struct og_err *err
     json_t *root = json_pack(
         "{s:i s:s s:I s:I s:i s:s s:i s:s s:b s:O s:{s:o} s:{s:s s:[f, f, f] s:I}}", "format", 1,
         "name", ds->name, "num_nodes", (json_int_t)ds->n_nodes, "num_edges",
-        (json_int_t)w->left.kept, "feature_dim", ds->dim, "feature_dtype",
-        og__dtype_name(ds->dtype), "num_classes", ds->n_classes, "task", "link prediction",
+        (json_int_t)w->left.kept, "feature_dim", ds->group->dim, "feature_dtype",
+        og__dtype_name(ds->group->stored), "num_classes", ds->n_classes, "task", "link prediction",
         "symmetric", w->symmetric, "checksums", w->checksums, "files", "features", features,
         "edge_split", "of", og__hex(ds->identity.contents).digits, "percent", s->percent[OG__TRAIN],
         s->percent[OG__VALID], s->percent[OG__TEST], "seed", (json_int_t)s->seed);
@@ -194,7 +195,7 @@ static int write_meta(struct splitter *w, const char *folder, struct og_err *err
 
 static int open_splitter(struct splitter *w, struct og_budget *b, struct og_err *err)
 {
-    int rc = og__edge_walk_open(&w->walk, w->ds, b, err);
+    int rc = og__edge_walk_open(&w->walk, w->ds->relation, b, err);
     w->checksums = json_object();
     return rc < 0 || w->checksums ? rc : og__fail_errno(err, -ENOMEM, NULL, "edge split");
 }
@@ -208,7 +209,7 @@ static void close_splitter(struct splitter *w)
     json_decref(w->checksums);
 }
 
-int og__edge_split_write(const struct og_dataset *ds, const struct og_edge_split *s,
+int og__edge_split_write(const struct og_graph *ds, const struct og_edge_split *s,
                          const char *folder, struct og_budget *b, struct og_err *err)
 {
     struct splitter w = {.ds = ds, .split = s};
@@ -228,9 +229,10 @@ out:
     return rc;
 }
 
-uint64_t og__edge_split_bytes(const struct og_dataset *ds)
+uint64_t og__edge_split_bytes(const struct og_graph *ds)
 {
     uint64_t edges = (uint64_t)ds->n_edges;
-    uint64_t edge = 3 * og__npy_size(ds->indices.type) + (ds->weights.fd >= 0 ? 4 : 0);
+    uint64_t edge =
+        3 * og__npy_size(ds->relation->indices.type) + (ds->relation->weights.fd >= 0 ? 4 : 0);
     return edges * edge + (uint64_t)ds->n_nodes * 8 + 8 * OG_MIB;
 }

@@ -16,7 +16,7 @@
 #ifndef OG_DATASET_EDGE_SPLIT_H
 #define OG_DATASET_EDGE_SPLIT_H
 
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 struct og_edge_split {
     double percent[OG__SPLITS]; /* train, valid, test: 100 together */
@@ -36,8 +36,8 @@ enum og__split og__edge_split_of(const struct og_edge_split *s, uint32_t u, uint
 /* Write the split graph into existing folder `folder`: a dataset with edges. If the graph is
  * symmetric an edge and its reverse are one row of the lists of edges, else two. Buffers come from
  * the budget as "edge split". */
-OG_MUST_CHECK int og__edge_split_write(const struct og_dataset *ds, const struct og_edge_split *s,
+OG_MUST_CHECK int og__edge_split_write(const struct og_graph *ds, const struct og_edge_split *s,
                                        const char *folder, struct og_budget *b, struct og_err *err);
-uint64_t og__edge_split_bytes(const struct og_dataset *ds); /* that it writes, at most */
+uint64_t og__edge_split_bytes(const struct og_graph *ds); /* that it writes, at most */
 
 #endif

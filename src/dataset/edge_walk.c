@@ -10,15 +10,15 @@
 enum { NODES = 4096, PIECE = 64 * 1024 };
 static const char part[] = "edge split";
 
-int og__edge_walk_open(struct og_edge_walk *w, const struct og_dataset *ds, struct og_budget *b,
+int og__edge_walk_open(struct og_edge_walk *w, const struct og_relation *r, struct og_budget *b,
                        struct og_err *err)
 {
-    *w = (struct og_edge_walk){.ds = ds, .budget = b};
+    *w = (struct og_edge_walk){.of = r, .budget = b};
     w->ptr = og__alloc(b, (NODES + 1) * sizeof(*w->ptr), part, err);
     w->src = og__alloc(b, PIECE * sizeof(*w->src), part, err);
-    if (ds->weights.fd >= 0)
+    if (r->weights.fd >= 0)
         w->weight = og__alloc(b, PIECE * sizeof(*w->weight), part, err);
-    return w->ptr && w->src && (w->weight || ds->weights.fd < 0) ? 0 : -ENOMEM;
+    return w->ptr && w->src && (w->weight || r->weights.fd < 0) ? 0 : -ENOMEM;
 }
 
 void og__edge_walk_close(struct og_edge_walk *w)
@@ -31,11 +31,11 @@ void og__edge_walk_close(struct og_edge_walk *w)
 
 static int read_piece(struct og_edge_walk *w, int64_t first, int64_t n, struct og_err *err)
 {
-    const struct og_dataset *ds = w->ds;
+    const struct og_relation *r = w->of;
     int rc;
-    OG_TRY(og__read_indices(ds, first, n, w->src, err));
+    OG_TRY(og__read_indices(r, first, n, w->src, err));
     if (w->weight)
-        OG_TRY(og__npy_read(&ds->weights, first, n, w->weight, err));
+        OG_TRY(og__npy_read(&r->weights, first, n, w->weight, err));
 out:
     return rc;
 }
@@ -67,12 +67,12 @@ out:
 int og__edge_walk(struct og_edge_walk *w, og_edge_visit *visit, og_edge_visit *end, void *arg,
                   struct og_err *err)
 {
-    const struct og_dataset *ds = w->ds;
-    struct og_indptr_check check = {.ds = ds};
+    const struct og_relation *r = w->of;
+    struct og_indptr_check check = {.of = r};
     int rc = 0;
-    for (int64_t node = 0, n; node < ds->n_nodes; node += n) {
-        n = OG_MIN(ds->n_nodes - node, (int64_t)NODES);
-        OG_TRY(og__npy_read_int64(&ds->indptr, node, n + 1, w->ptr, err));
+    for (int64_t node = 0, n; node < r->n_nodes; node += n) {
+        n = OG_MIN(r->n_nodes - node, (int64_t)NODES);
+        OG_TRY(og__npy_read_int64(&r->indptr, node, n + 1, w->ptr, err));
         OG_TRY(og__check_indptr(&check, w->ptr, node, (size_t)n + 1, err));
         OG_TRY(walk_nodes(w, node, n, visit, end, arg, err));
     }
@@ -111,7 +111,7 @@ const char *const og__edge_files[OG__SPLITS] = {"train_edges.npy", "valid_edges.
 int og__thinned_create(struct og_thinned *t, const struct og_edge_walk *w, const char *folder,
                        const struct og_thinned_files *files, struct og_err *err)
 {
-    const enum og__npy_type id = w->ds->indices.type;
+    const enum og__npy_type id = w->of->indices.type;
     int rc;
     t->kept = 0;
     OG_TRY(og__split_create(&t->indptr, folder, files->indptr, OG__NPY_I64, 1, 1, err));
@@ -127,7 +127,7 @@ int og__thinned_keep(struct og_thinned *t, const struct og_edge_walk *w, size_t 
                      struct og_err *err)
 {
     const int32_t narrow = (int32_t)w->src[i];
-    const bool is_narrow = w->ds->indices.type == OG__NPY_I32;
+    const bool is_narrow = w->of->indices.type == OG__NPY_I32;
     int rc;
     OG_TRY(og__npy_append(t->indices, is_narrow ? (const void *)&narrow : &w->src[i], 1, err));
     if (t->weights)

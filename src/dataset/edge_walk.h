@@ -4,12 +4,12 @@
 #define OG_DATASET_EDGE_WALK_H
 
 #include "base/json.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 struct og_edge_walk {
-    const struct og_dataset *ds; /* may be a relation's */
-    int64_t *src;                /* of a piece of a list */
-    float *weight;               /* the same; NULL: edges have none */
+    const struct og_relation *of;
+    int64_t *src;  /* of a piece of a list */
+    float *weight; /* the same; NULL: edges have none */
     int64_t *ptr;
     struct og_budget *budget;
 };
@@ -19,7 +19,7 @@ typedef int og_edge_visit(void *arg, const struct og_edge_walk *w, uint32_t dst,
                           size_t to, struct og_err *err);
 
 /* Buffers come from the budget as "edge split". */
-OG_MUST_CHECK int og__edge_walk_open(struct og_edge_walk *w, const struct og_dataset *ds,
+OG_MUST_CHECK int og__edge_walk_open(struct og_edge_walk *w, const struct og_relation *r,
                                      struct og_budget *b, struct og_err *err);
 void og__edge_walk_close(struct og_edge_walk *w); /* also a zeroed one */
 /* `end`, or NULL, comes after each list. */

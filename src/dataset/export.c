@@ -36,8 +36,8 @@ static int list_end(struct og_edge_walk *w, int64_t *end, struct og_err *err)
     *end = 0;
     if (at >= w->first + w->n) {
         w->first = at == 1 ? 0 : at; /* the first offset is looked at as well */
-        w->n = OG_MIN((int64_t)OG__WALK_OFFSETS, w->ds->n_nodes + 1 - w->first);
-        OG_TRY(w->n > 0 ? og__npy_read_int64(&w->ds->indptr, w->first, w->n, w->ptr, err)
+        w->n = OG_MIN((int64_t)OG__WALK_OFFSETS, w->of->n_nodes + 1 - w->first);
+        OG_TRY(w->n > 0 ? og__npy_read_int64(&w->of->indptr, w->first, w->n, w->ptr, err)
                         : og__check_indptr_end(&w->check, err));
         OG_TRY(og__check_indptr(&w->check, w->ptr, w->first, (size_t)w->n, err));
     }
@@ -49,10 +49,10 @@ out:
 /* The next edges to src and dst; 0 at the end. */
 int og__walk_edges(struct og_edge_walk *w, int64_t *count, struct og_err *err)
 {
-    int64_t n = OG_MIN((int64_t)OG__WALK_EDGES, w->ds->n_edges - w->edge);
+    int64_t n = OG_MIN((int64_t)OG__WALK_EDGES, w->of->n_edges - w->edge);
     int64_t end = 0;
     int rc;
-    OG_TRY(og__read_indices(w->ds, w->edge, n, w->src, err));
+    OG_TRY(og__read_indices(w->of, w->edge, n, w->src, err));
     for (int64_t i = 0; i < n; w->node += i < n) {
         OG_TRY(list_end(w, &end, err));
         for (; i < n && w->edge + i < end; i++)
@@ -91,7 +91,7 @@ static int export_edges(const struct og_exporter *x, const char *name, bool two_
     const int width = two_rows ? 1 : 2;
     int rc;
     OG_TRY(walk ? og__export_create(x, name, OG__NPY_I64, width, width, &w, err) : -ENOMEM);
-    walk->ds = walk->check.ds = x->ds;
+    walk->of = walk->check.of = x->ds->relation;
     OG_TRY(append_edges(x, two_rows ? walk->src : NULL, walk, w, err));
     if (two_rows) {
         OG_TRY(append_edges(x, walk->dst, walk, w, err));
@@ -138,12 +138,10 @@ out:
     return rc;
 }
 
-/* An absent array is no failure. */
-int og__export_array(const struct og_exporter *x, const struct og_dataset *of,
-                     const struct og_npy *a, const char *name, struct og_err *err)
+int og__export_array(const struct og_exporter *x, const struct og_npy *a, bool bfloat,
+                     const char *name, struct og_err *err)
 {
     struct og_npy_writer *w = NULL;
-    bool bfloat = a == &of->features && of->dtype == OG_BF16;
     int rc;
     if (!og__npy_there(a))
         return 0;
@@ -156,11 +154,17 @@ out:
     return rc;
 }
 
+int og__export_rows(const struct og_exporter *x, const struct og_group *g, const char *name,
+                    struct og_err *err)
+{
+    return og__export_array(x, &g->rows, g->stored == OG_BF16, name, err);
+}
+
 /* ---- npy ---- */
 
 static int write_meta(const struct og_exporter *x, struct og_err *err)
 {
-    const struct og_dataset *ds = x->ds;
+    const struct og_graph *ds = x->ds;
     json_t *meta =
         json_pack("{s:s s:I s:I s:i s:b s:b}", "name", ds->name, "num_nodes",
                   (json_int_t)ds->n_nodes, "num_edges", (json_int_t)ds->n_edges, "num_classes",
@@ -172,18 +176,18 @@ static int write_meta(const struct og_exporter *x, struct og_err *err)
 
 static int export_npy(struct og_exporter *x, struct og_err *err)
 {
-    const struct og_dataset *ds = x->ds;
+    const struct og_graph *ds = x->ds;
     int rc;
     OG_TRY(export_edges(x, "edges.npy", false, err));
-    OG_TRY(og__export_array(x, ds, &ds->weights, "edge_weight.npy", err));
-    OG_TRY(og__export_array(x, ds, &ds->features, "feat.npy", err));
-    OG_TRY(og__export_array(x, ds, &ds->labels, "label.npy", err));
+    OG_TRY(og__export_array(x, &ds->relation->weights, false, "edge_weight.npy", err));
+    OG_TRY(og__export_rows(x, ds->group, "feat.npy", err));
+    OG_TRY(og__export_array(x, &ds->labels, false, "label.npy", err));
     for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];
         snprintf(name, sizeof(name), "%s.npy", splits[s]);
-        OG_TRY(og__export_array(x, ds, &ds->split[s], name, err));
+        OG_TRY(og__export_array(x, &ds->split[s], false, name, err));
         snprintf(name, sizeof(name), "%s_edges.npy", splits[s]);
-        OG_TRY(og__export_array(x, ds, &ds->edges[s], name, err));
+        OG_TRY(og__export_array(x, &ds->edges[s], false, name, err));
     }
     OG_TRY(write_meta(x, err));
 out:
@@ -196,15 +200,15 @@ out:
 static int export_labels(const struct og_exporter *x, enum og__split s, const char *name,
                          struct og_err *err)
 {
-    const struct og_dataset *ds = x->ds;
+    const struct og_graph *ds = x->ds;
     const bool floats = og__float_labels(ds);
     struct og_npy_writer *w = NULL;
     uint32_t *ids = NULL;
     void *labels = NULL;
     int64_t n = 0;
     int rc;
-    OG_TRY(og__dataset_split(ds, s, x->budget, &ids, &n, err));
-    OG_TRY(og__dataset_labels(ds, ids, n, x->budget, &labels, err));
+    OG_TRY(og__graph_split(ds, s, x->budget, &ids, &n, err));
+    OG_TRY(og__graph_labels(ds, ids, n, x->budget, &labels, err));
     OG_TRY(og__export_create(x, name, floats ? OG__NPY_F32 : OG__NPY_I64, floats ? 2 : 1,
                              floats ? ds->n_classes : 1, &w, err));
     if (floats)
@@ -234,7 +238,7 @@ static void OG_PRINTF(2, 3) say(struct text *t, const char *fmt, ...)
     va_end(ap);
 }
 
-static void describe_set(struct text *t, const struct og_dataset *ds, int s)
+static void describe_set(struct text *t, const struct og_graph *ds, int s)
 {
     static const char *const keys[OG__SPLITS] = {"train_set", "validation_set", "test_set"};
     if (ds->split[s].fd < 0)
@@ -249,7 +253,7 @@ static void describe_set(struct text *t, const struct og_dataset *ds, int s)
             splits[s]);
 }
 
-static void describe(struct text *t, const struct og_dataset *ds, const char *name)
+static void describe(struct text *t, const struct og_graph *ds, const char *name)
 {
     say(t, "dataset_name: %s\n", name); /* JSON's quotes are YAML's */
     say(t, "graph:\n  nodes:\n    - num: %" PRId64 "\n", ds->n_nodes);
@@ -257,7 +261,7 @@ static void describe(struct text *t, const struct og_dataset *ds, const char *na
     say(t, "feature_data:\n");
     say(t,
         "  - {domain: node, name: feat, format: numpy, in_memory: false, path: data/feat.npy}\n");
-    if (ds->weights.fd >= 0)
+    if (ds->relation->weights.fd >= 0)
         say(t, "  - {domain: edge, name: weight, format: numpy, in_memory: false, path: "
                "data/weight.npy}\n");
     say(t, "tasks:\n  - name: node_%s\n    num_classes: %d\n",
@@ -304,16 +308,16 @@ static int make_folders(const struct og_exporter *x, struct og_err *err)
 
 static int export_graphbolt(struct og_exporter *x, struct og_err *err)
 {
-    const struct og_dataset *ds = x->ds;
+    const struct og_graph *ds = x->ds;
     int rc;
     OG_TRY(make_folders(x, err));
     OG_TRY(export_edges(x, "edges/edges.npy", true, err));
-    OG_TRY(og__export_array(x, ds, &ds->features, "data/feat.npy", err));
-    OG_TRY(og__export_array(x, ds, &ds->weights, "data/weight.npy", err));
+    OG_TRY(og__export_rows(x, ds->group, "data/feat.npy", err));
+    OG_TRY(og__export_array(x, &ds->relation->weights, false, "data/weight.npy", err));
     for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];
         snprintf(name, sizeof(name), "set/%s_seeds.npy", splits[s]);
-        OG_TRY(og__export_array(x, ds, &ds->split[s], name, err));
+        OG_TRY(og__export_array(x, &ds->split[s], false, name, err));
         snprintf(name, sizeof(name), "set/%s_labels.npy", splits[s]);
         if (ds->split[s].fd >= 0 && ds->labels.fd >= 0)
             OG_TRY(export_labels(x, (enum og__split)s, name, err));
@@ -338,22 +342,18 @@ int og_export(const char *format, const char *dataset, const char *out,
               const struct og_observer *seen, struct og_err *err)
 {
     struct og_exporter x = {.seen = seen};
-    struct og_dataset *ds = NULL;
-    struct og_typed *typed = NULL;
-    bool has_types;
+    struct og_graph *ds = NULL;
     int rc;
-    OG_TRY(og__is_typed(dataset, &has_types, err));
-    OG_TRY(has_types ? og__typed_open(dataset, &typed, err) : og__dataset_open(dataset, &ds, err));
-    x.ds = typed ? &typed->nodes : ds;
+    OG_TRY(og__graph_open(dataset, &ds, err));
+    x.ds = ds;
     if (!(x.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}))))
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "export"));
     OG_TRY(og__newdir_begin(&x.dir, out, err));
-    OG_TRY(typed ? og__export_typed(&x, typed, format, err) : export_into(&x, format, err));
+    OG_TRY((ds->has_types ? og__export_typed : export_into)(&x, format, err));
     OG_TRY(og__newdir_commit(&x.dir, err));
 out:
     og__newdir_abandon(&x.dir);
     og__budget_free(x.budget);
-    og__typed_close(typed);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     return rc;
 }

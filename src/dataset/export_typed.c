@@ -15,17 +15,17 @@ struct edge_files {
     struct og_npy_writer *edges, *types, *weights; /* weights NULL = none */
 };
 
-static int append_relation(const struct og_exporter *x, const struct og_typed *g, uint32_t r,
+static int append_relation(const struct og_exporter *x, const struct og_graph *g, uint32_t r,
                            struct og_edge_walk *walk, const struct edge_files *f,
                            struct og_err *err)
 {
     const struct og_relation *rel = &g->relation[r];
-    const int64_t first_src = g->type[rel->source].first;
-    const int64_t first_dst = g->type[rel->destination].first;
+    const int64_t first_src = g->group[rel->source].first;
+    const int64_t first_dst = g->group[rel->destination].first;
     const uint16_t type = (uint16_t)r;
     int rc = 0;
     memset(walk, 0, sizeof(*walk));
-    walk->ds = walk->check.ds = &rel->view;
+    walk->of = walk->check.of = rel;
     for (int64_t n = 1; n > 0;) {
         OG_TRY(og__walk_edges(walk, &n, err));
         for (int64_t i = 0; i < n; i++) {
@@ -33,7 +33,7 @@ static int append_relation(const struct og_exporter *x, const struct og_typed *g
             OG_TRY(og__npy_append(f->edges, ends, 1, err));
             OG_TRY(og__npy_append(f->types, &type, 1, err));
         }
-        OG_TRY(og__writing_goes_on(x->seen, "edges", "edges", walk->edge, rel->view.n_edges, err));
+        OG_TRY(og__writing_goes_on(x->seen, "edges", "edges", walk->edge, rel->n_edges, err));
     }
 out:
     return rc;
@@ -44,9 +44,9 @@ static int append_weights(const struct og_relation *rel, struct og_npy_writer *w
 {
     float piece[PIECE];
     int rc = 0;
-    for (int64_t at = 0, n; at < rel->view.n_edges; at += n) {
-        n = OG_MIN(rel->view.n_edges - at, (int64_t)PIECE);
-        OG_TRY(og__npy_read(&rel->view.weights, at, n, piece, err));
+    for (int64_t at = 0, n; at < rel->n_edges; at += n) {
+        n = OG_MIN(rel->n_edges - at, (int64_t)PIECE);
+        OG_TRY(og__npy_read(&rel->weights, at, n, piece, err));
         OG_TRY(og__npy_append(w, piece, n, err));
     }
 out:
@@ -60,14 +60,14 @@ static int finish(struct og_npy_writer **w, struct og_err *err)
     return done ? og__npy_finish(done, NULL, err) : 0;
 }
 
-static int export_edges(const struct og_exporter *x, const struct og_typed *g, struct og_err *err)
+static int export_edges(const struct og_exporter *x, const struct og_graph *g, struct og_err *err)
 {
     struct edge_files f = {0};
     struct og_edge_walk *walk = og__alloc(x->budget, sizeof(*walk), part, err);
     bool weighted = true;
     int rc;
     for (uint32_t r = 0; r < g->n_relations; r++)
-        weighted = weighted && g->relation[r].view.weights.fd >= 0;
+        weighted = weighted && g->relation[r].weights.fd >= 0;
     OG_TRY(walk ? 0 : -ENOMEM);
     OG_TRY(og__export_create(x, "edges.npy", OG__NPY_I64, 2, 2, &f.edges, err));
     OG_TRY(og__export_create(x, "edge_type.npy", OG__NPY_U16, 1, 1, &f.types, err));
@@ -91,17 +91,17 @@ out:
 
 /* ---- nodes ---- */
 
-static int export_node_types(const struct og_exporter *x, const struct og_typed *g,
+static int export_node_types(const struct og_exporter *x, const struct og_graph *g,
                              struct og_err *err)
 {
     struct og_npy_writer *w = NULL;
     uint8_t piece[PIECE];
     int rc;
     OG_TRY(og__export_create(x, "node_type.npy", OG__NPY_U8, 1, 1, &w, err));
-    for (uint32_t t = 0; t < g->n_types; t++) {
+    for (uint32_t t = 0; t < g->n_groups; t++) {
         memset(piece, (int)t, sizeof(piece));
-        for (int64_t at = 0, n; at < g->type[t].view.n_nodes; at += n) {
-            n = OG_MIN(g->type[t].view.n_nodes - at, (int64_t)PIECE);
+        for (int64_t at = 0, n; at < g->group[t].n_nodes; at += n) {
+            n = OG_MIN(g->group[t].n_nodes - at, (int64_t)PIECE);
             OG_TRY(og__npy_append(w, piece, n, err));
         }
     }
@@ -111,52 +111,50 @@ out:
     return rc;
 }
 
-static int export_nodes(const struct og_exporter *x, const struct og_typed *g, struct og_err *err)
+static int export_nodes(const struct og_exporter *x, const struct og_graph *g, struct og_err *err)
 {
     static const char *const splits[OG__SPLITS] = {"train", "valid", "test"};
-    const struct og_dataset *n = &g->nodes;
     char name[OG__TYPE_NAME_MAX + 16];
     int rc;
     OG_TRY(export_node_types(x, g, err));
-    for (uint32_t t = 0; t < g->n_types; t++) {
-        snprintf(name, sizeof(name), "feat_%s.npy", g->type[t].name);
-        OG_TRY(og__export_array(x, &g->type[t].view, &g->type[t].view.features, name, err));
+    for (uint32_t t = 0; t < g->n_groups; t++) {
+        snprintf(name, sizeof(name), "feat_%s.npy", g->group[t].name);
+        OG_TRY(og__export_rows(x, &g->group[t], name, err));
     }
-    OG_TRY(og__export_array(x, n, &n->labels, "label.npy", err));
+    OG_TRY(og__export_array(x, &g->labels, false, "label.npy", err));
     for (int s = 0; s < OG__SPLITS; s++) {
         snprintf(name, sizeof(name), "%s.npy", splits[s]);
-        OG_TRY(og__export_array(x, n, &n->split[s], name, err));
+        OG_TRY(og__export_array(x, &g->split[s], false, name, err));
         snprintf(name, sizeof(name), "%s_edges.npy", splits[s]);
-        OG_TRY(og__export_array(x, n, &n->edges[s], name, err));
+        OG_TRY(og__export_array(x, &g->edges[s], false, name, err));
         snprintf(name, sizeof(name), "%s_edge_type.npy", splits[s]); /* a type is a relation */
-        OG_TRY(og__export_array(x, n, &g->edge_relations[s], name, err));
+        OG_TRY(og__export_array(x, &g->edge_relations[s], false, name, err));
     }
 out:
     return rc;
 }
 
-static int write_meta(const struct og_exporter *x, const struct og_typed *g, struct og_err *err)
+static int write_meta(const struct og_exporter *x, const struct og_graph *g, struct og_err *err)
 {
-    const struct og_dataset *n = &g->nodes;
     json_t *nodes = json_array();
     json_t *edges = json_array();
-    for (uint32_t t = 0; t < g->n_types; t++)
+    for (uint32_t t = 0; t < g->n_groups; t++)
         nodes = og__json_append(
-            nodes, json_pack("{s:I s:s}", "type", (json_int_t)t, "name", g->type[t].name));
+            nodes, json_pack("{s:I s:s}", "type", (json_int_t)t, "name", g->group[t].name));
     for (uint32_t r = 0; r < g->n_relations; r++)
         edges = og__json_append(
             edges, json_pack("{s:I s:s}", "edge_type", (json_int_t)r, "name", g->relation[r].name));
-    json_t *meta = json_pack("{s:s s:I s:I s:i s:o s:o}", "name", n->name, "num_nodes",
-                             (json_int_t)n->n_nodes, "num_edges", (json_int_t)n->n_edges,
-                             "num_classes", n->n_classes, "node_types", nodes, "edge_types", edges);
-    if (n->regression)
+    json_t *meta = json_pack("{s:s s:I s:I s:i s:o s:o}", "name", g->name, "num_nodes",
+                             (json_int_t)g->n_nodes, "num_edges", (json_int_t)g->n_edges,
+                             "num_classes", g->n_classes, "node_types", nodes, "edge_types", edges);
+    if (g->regression)
         meta = og__json_with(meta, "task", json_string("node regression"));
     return og__meta_write(x->dir.temporary, meta, err);
 }
 
-int og__export_typed(struct og_exporter *x, const struct og_typed *g, const char *format,
-                     struct og_err *err)
+int og__export_typed(struct og_exporter *x, const char *format, struct og_err *err)
 {
+    const struct og_graph *g = x->ds;
     int rc;
     if (strcmp(format, "npy") != 0)
         return og__fail(err, -EINVAL, "npy has types of nodes and relations",

@@ -3,7 +3,7 @@
 #include "dataset/convert.h"
 
 /* NULL: rows are kept as they are stored. */
-static const struct og_recode *recode_of(const struct og_dataset *ds)
+static const struct og_recode *recode_of(const struct og_group *g)
 {
     static const struct og_recode to_half = {
         .from = 4,
@@ -16,76 +16,76 @@ static const struct og_recode *recode_of(const struct og_dataset *ds)
                                                .fn = og__narrow_to_bfloat,
                                                .refusal = "beyond 3.39e38, the largest bf16",
                                                .hint = "leave --pack-dtype out"};
-    if (ds->kept == ds->dtype)
+    if (g->kept == g->stored)
         return NULL;
-    return ds->kept == OG_F16 ? &to_half : &to_bfloat;
+    return g->kept == OG_F16 ? &to_half : &to_bfloat;
 }
 
-int og__features_keep(struct og_dataset *ds, enum og_dtype kept, struct og_err *err)
+int og__features_keep(struct og_group *g, enum og_dtype kept, struct og_err *err)
 {
-    bool narrower = ds->dtype == OG_F32 && (kept == OG_F16 || kept == OG_BF16);
-    if (kept != ds->dtype && !narrower)
+    bool narrower = g->stored == OG_F32 && (kept == OG_F16 || kept == OG_BF16);
+    if (kept != g->stored && !narrower)
         return og__fail(err, -EINVAL,
                         "leave --pack-dtype out: only f32 is made narrower, to f16 or bf16",
                         "--pack-dtype %s: the features of %s are %s", og__dtype_name(kept),
-                        ds->features.path, og__dtype_name(ds->dtype));
-    ds->kept = kept;
+                        g->rows.path, og__dtype_name(g->stored));
+    g->kept = kept;
     return 0;
 }
 
-int og__features_paths(const struct og_dataset *ds, const char *paths[OG_MOST_PARTS])
+int og__features_paths(const struct og_group *g, const char *paths[OG_MOST_PARTS])
 {
-    const struct og_npy_parts *parts = ds->features.parts;
-    paths[0] = ds->features.path;
+    const struct og_npy_parts *parts = g->rows.parts;
+    paths[0] = g->rows.path;
     for (uint32_t p = 0; parts && p < parts->stripes.parts; p++)
         paths[p] = parts->part[p].path;
     return parts ? (int)parts->stripes.parts : 1;
 }
 
-void og__features_profile(const struct og_dataset *ds, struct og_disk_profile *out)
+void og__features_profile(const struct og_group *g, struct og_disk_profile *out)
 {
     const char *paths[OG_MOST_PARTS];
-    const int n = og__features_paths(ds, paths);
+    const int n = og__features_paths(g, paths);
     og__profile_load_all(paths, n, out);
 }
 
-bool og__features_apart(const struct og_dataset *ds, const char *path)
+bool og__features_apart(const struct og_group *g, const char *path)
 {
     const char *paths[OG_MOST_PARTS];
-    const int n = og__features_paths(ds, paths);
+    const int n = og__features_paths(g, paths);
     for (int i = 0; i < n; i++)
         if (og__same_disk(paths[i], path))
             return false;
     return true;
 }
 
-static int open_rows(struct og_reader **out, const struct og_dataset *ds,
+static int open_rows(struct og_reader **out, const struct og_group *g,
                      const struct og_recode *recode, const struct og_reader_options *opt,
                      struct og_budget *b, struct og_err *err)
 {
     struct og_reader_options own = *opt;
     const char *paths[OG_MOST_PARTS];
-    og__features_paths(ds, paths);
+    og__features_paths(g, paths);
     const struct og_row_files rows = {
         .paths = paths,
-        .stripes = ds->features.parts ? ds->features.parts->stripes : (struct og_stripes){0},
-        .offset = (uint64_t)ds->features.offset,
-        .row_bytes = og__file_row_bytes(ds),
-        .n_rows = (uint64_t)ds->features.shape[0],
+        .stripes = g->rows.parts ? g->rows.parts->stripes : (struct og_stripes){0},
+        .offset = (uint64_t)g->rows.offset,
+        .row_bytes = og__file_row_bytes(g),
+        .n_rows = (uint64_t)g->rows.shape[0],
     };
     own.recode = recode;
     return og__reader_open_parts(out, &rows, &own, b, err);
 }
 
-int og__features_open(struct og_reader **out, const struct og_dataset *ds,
+int og__features_open(struct og_reader **out, const struct og_group *g,
                       const struct og_reader_options *opt, struct og_budget *b, struct og_err *err)
 {
-    return open_rows(out, ds, recode_of(ds), opt, b, err);
+    return open_rows(out, g, recode_of(g), opt, b, err);
 }
 
-int og__features_open_stored(struct og_reader **out, const struct og_dataset *ds,
+int og__features_open_stored(struct og_reader **out, const struct og_group *g,
                              const struct og_reader_options *opt, struct og_budget *b,
                              struct og_err *err)
 {
-    return open_rows(out, ds, NULL, opt, b, err);
+    return open_rows(out, g, NULL, opt, b, err);
 }

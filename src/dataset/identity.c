@@ -136,7 +136,7 @@ static int look_at_parts(const struct og_npy *a, const struct og_meta_file *decl
     uint64_t written[3] = {(uint64_t)(whole >= 0 ? whole : all->part[0].offset + a->bytes), 0, 0};
     bool has_birth = true;
     for (uint32_t p = 0; p < all->stripes.parts; p++) {
-        struct file_state one;
+        struct file_state one = {0};
         int rc = stat_file(&all->part[p], &one, err);
         if (rc < 0)
             return rc;
@@ -153,7 +153,7 @@ static int look_at_parts(const struct og_npy *a, const struct og_meta_file *decl
 static int look_at_file(const struct og_npy *a, const struct og_meta_file *declared,
                         struct og_array_state *s, struct og_err *err)
 {
-    struct file_state one;
+    struct file_state one = {0};
     if (a->parts)
         return look_at_parts(a, declared, s, err);
     int rc = stat_file(a, &one, err);
@@ -164,25 +164,25 @@ static int look_at_file(const struct og_npy *a, const struct og_meta_file *decla
     return 0;
 }
 
-/* ---- a dataset ---- */
+/* ---- a graph ---- */
 
 /* What meta.json says and the arrays do not. */
-static uint64_t meaning(const struct og_dataset *ds)
+static uint64_t meaning(const struct og_graph *g)
 {
-    const int64_t facts[] = {ds->n_classes, ds->dtype, ds->regression, ds->symmetric};
+    const int64_t facts[] = {g->n_classes, g->group->stored, g->regression, g->symmetric};
     return mix(0, facts, sizeof(facts));
 }
 
-int og__dataset_identify(struct og_dataset *ds, const struct og_meta *m, struct og_err *err)
+static int identify_arrays(struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
     int rc = 0;
-    struct og_identity *id = &ds->identity;
+    struct og_identity *id = &g->identity;
     char *buffer = malloc(PIECE);
     if (!buffer)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
-    *id = (struct og_identity){.contents = meaning(ds)};
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
+    *id = (struct og_identity){.contents = meaning(g)};
     for (enum og__array a = 0; a < OG__ARRAYS; a++) {
-        const struct og_npy *array = og__array_of(ds, a);
+        const struct og_npy *array = og__array_of(g, a);
         struct og_array_state *s = &id->array[a];
         if (!og__npy_there(array))
             continue;
@@ -194,6 +194,94 @@ int og__dataset_identify(struct og_dataset *ds, const struct og_meta *m, struct 
         id->contents = mix(id->contents, &id->array[a].contents, sizeof(uint64_t));
 out:
     free(buffer);
+    return rc;
+}
+
+/* With types: one number alone, of numbers and arrays of each part in turn. A part has those of a
+ * graph in format 1, most of them 0 or absent. */
+struct part {
+    int64_t n_nodes, n_sources, n_edges, dim, dtype, n_classes, regression;
+};
+
+static int mix_array(uint64_t *sum, const struct og_npy *a, struct og_err *err)
+{
+    uint64_t one = 0;
+    int rc = a && og__npy_there(a) ? og__array_contents(a, &one, err) : 0;
+    *sum = mix(*sum, &one, sizeof(one));
+    return rc;
+}
+
+static int mix_part(uint64_t *sum, const struct part *p, const struct og_npy *const *array,
+                    struct og_err *err)
+{
+    int rc = 0;
+    *sum = mix(*sum, p, sizeof(*p));
+    for (enum og__array a = 0; a < OG__ARRAYS; a++)
+        OG_TRY(mix_array(sum, array[a], err));
+out:
+    return rc;
+}
+
+static int mix_lists(uint64_t *sum, struct og_graph *g, struct og_err *err)
+{
+    const struct og_npy *array[OG__ARRAYS] = {NULL};
+    const struct part p = {.n_nodes = g->n_nodes,
+                           .n_sources = g->n_nodes,
+                           .n_edges = g->n_edges,
+                           .n_classes = g->n_classes,
+                           .regression = g->regression};
+    for (enum og__array a = OG__LABELS; a < OG__ARRAYS; a++)
+        array[a] = og__array_of(g, a);
+    return mix_part(sum, &p, array, err);
+}
+
+static int mix_group(uint64_t *sum, const struct og_group *g, struct og_err *err)
+{
+    const struct og_npy *array[OG__ARRAYS] = {[OG__FEATURES] = &g->rows};
+    const struct part p = {
+        .n_nodes = g->n_nodes, .n_sources = g->n_nodes, .dim = g->dim, .dtype = g->stored};
+    *sum = mix(*sum, g->name, strlen(g->name) + 1);
+    return mix_part(sum, &p, array, err);
+}
+
+static int mix_relation(uint64_t *sum, const struct og_relation *r, struct og_err *err)
+{
+    const struct og_npy *array[OG__ARRAYS] = {
+        [OG__INDPTR] = &r->indptr, [OG__INDICES] = &r->indices, [OG__WEIGHTS] = &r->weights};
+    const struct part p = {.n_nodes = r->n_nodes, .n_sources = r->n_sources, .n_edges = r->n_edges};
+    const uint32_t ends[] = {r->source, r->destination};
+    *sum = mix(*sum, r->name, strlen(r->name) + 1);
+    *sum = mix(*sum, ends, sizeof(ends));
+    return mix_part(sum, &p, array, err);
+}
+
+static int identify_parts(struct og_graph *g, struct og_err *err)
+{
+    uint64_t *sum = &g->identity.contents;
+    int rc;
+    OG_TRY(mix_lists(sum, g, err));
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        OG_TRY(mix_group(sum, &g->group[k], err));
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        OG_TRY(mix_relation(sum, &g->relation[r], err));
+    for (int s = 0; s < OG__SPLITS; s++)
+        if (g->edge_relations[s].fd >= 0)
+            OG_TRY(mix_array(sum, &g->edge_relations[s], err));
+out:
+    return rc;
+}
+
+uint64_t og__group_contents(const struct og_graph *g, uint32_t group)
+{
+    const uint64_t whole = g->identity.contents;
+    return g->has_types ? mix(whole, &group, sizeof(group)) : whole;
+}
+
+int og__graph_identify(struct og_graph *g, const struct og_meta *m, struct og_err *err)
+{
+    const int rc = g->has_types ? identify_parts(g, err) : identify_arrays(g, m, err);
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        g->group[k].contents = og__group_contents(g, k);
     return rc;
 }
 

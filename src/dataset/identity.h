@@ -28,9 +28,11 @@
 #include "base/json.h"
 #include "dataset/meta.h"
 
-/* Fills ds->identity. */
-OG_MUST_CHECK int og__dataset_identify(struct og_dataset *ds, const struct og_meta *m,
-                                       struct og_err *err);
+/* Fills g->identity, and the contents of its groups. */
+OG_MUST_CHECK int og__graph_identify(struct og_graph *g, const struct og_meta *m,
+                                     struct og_err *err);
+/* The number of a group's rows, which follows from that of the whole. */
+uint64_t og__group_contents(const struct og_graph *g, uint32_t group);
 
 /* The number of an array's contents alone: what declares them is not in it. */
 OG_MUST_CHECK int og__array_contents(const struct og_npy *a, uint64_t *sum, struct og_err *err);

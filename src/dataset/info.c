@@ -2,8 +2,8 @@
 #include "base/hex.h"
 #include "dataset/files.h"
 #include "dataset/identity.h"
+#include "dataset/relation.h"
 #include "dataset/stream.h"
-#include "dataset/typed.h"
 
 #include <stdlib.h>
 
@@ -30,15 +30,15 @@ static void count_degree(struct degrees *d, int64_t degree)
         d->coarse[63 - __builtin_clzll((uint64_t)degree)]++;
 }
 
-static int read_degrees(const struct og_dataset *ds, struct degrees *d, struct og_err *err)
+static int read_degrees(const struct og_relation *r, struct degrees *d, struct og_err *err)
 {
     int64_t ptr[1024];
-    struct og_indptr_check check = {.ds = ds};
+    struct og_indptr_check check = {.of = r};
     int rc;
-    for (int64_t first = 0, n; first <= ds->n_nodes; first += n) {
-        n = OG_MIN(ds->n_nodes + 1 - first, (int64_t)OG_COUNT(ptr));
+    for (int64_t first = 0, n; first <= r->n_nodes; first += n) {
+        n = OG_MIN(r->n_nodes + 1 - first, (int64_t)OG_COUNT(ptr));
         int64_t before = check.last;
-        OG_TRY(og__npy_read_int64(&ds->indptr, first, n, ptr, err));
+        OG_TRY(og__npy_read_int64(&r->indptr, first, n, ptr, err));
         OG_TRY(og__check_indptr(&check, ptr, first, (size_t)n, err));
         for (int64_t i = first == 0; i < n; i++)
             count_degree(d, ptr[i] - (i > 0 ? ptr[i - 1] : before));
@@ -62,7 +62,7 @@ static int64_t quantile(const struct degrees *d, double share)
     return d->most;
 }
 
-static json_t *degrees_json(const struct og_dataset *ds, const struct degrees *d)
+static json_t *degrees_json(const struct og_graph *ds, const struct degrees *d)
 {
     double nodes = (double)ds->n_nodes;
     return json_pack("{s:I s:f s:I s:I s:I s:I s:f}", "min", (json_int_t)d->least, "mean",
@@ -71,9 +71,9 @@ static json_t *degrees_json(const struct og_dataset *ds, const struct degrees *d
                      (json_int_t)d->most, "share_of_zero", (double)d->exact[0] / nodes);
 }
 
-static double feature_bytes(const struct og_dataset *ds)
+static double feature_bytes(const struct og_group *g)
 {
-    return (double)ds->n_nodes * (double)og__file_row_bytes(ds);
+    return (double)g->n_nodes * (double)og__file_row_bytes(g);
 }
 
 /* For each memory size: does the topology fit, and what share of the feature rows beside it? */
@@ -93,7 +93,7 @@ static json_t *fits_json(double topology, double features)
 }
 
 /* The one of its numbers that every copy has. */
-static json_t *checksum_json(const struct og_dataset *ds)
+static json_t *checksum_json(const struct og_graph *ds)
 {
     json_t *id = og__identity_with(json_object(), &ds->identity);
     json_t *checksum = json_incref(json_object_get(id, "dataset_checksum"));
@@ -115,66 +115,63 @@ static json_t *parts_json(const struct og_npy *features)
     return list;
 }
 
-static json_t *info_json(const struct og_dataset *ds, const struct degrees *d)
+static json_t *info_json(const struct og_graph *ds, const struct degrees *d)
 {
-    const struct og_npy *w = &ds->weights;
+    const struct og_npy *w = &ds->relation->weights;
     json_t *root = json_pack(
         "{s:s s:s s:I s:I s:i s:s s:i s:b s:b s:{s:I s:I s:I s:I s:I s:I} s:{s:I s:I s:I s:I} s:o "
         "s:o}",
         "name", ds->name, "path", ds->path, "num_nodes", (json_int_t)ds->n_nodes, "num_edges",
-        (json_int_t)ds->n_edges, "feature_dim", ds->dim, "feature_dtype", og__dtype_name(ds->dtype),
-        "num_classes", ds->n_classes, "multi_label", ds->multi_label, "regression", ds->regression,
-        "splits", "train", (json_int_t)ds->split[OG__TRAIN].shape[0], "valid",
+        (json_int_t)ds->n_edges, "feature_dim", ds->group->dim, "feature_dtype",
+        og__dtype_name(ds->group->stored), "num_classes", ds->n_classes, "multi_label",
+        ds->multi_label, "regression", ds->regression, "splits", "train",
+        (json_int_t)ds->split[OG__TRAIN].shape[0], "valid",
         (json_int_t)ds->split[OG__VALID].shape[0], "test", (json_int_t)ds->split[OG__TEST].shape[0],
         "train_edges", (json_int_t)ds->edges[OG__TRAIN].shape[0], "valid_edges",
         (json_int_t)ds->edges[OG__VALID].shape[0], "test_edges",
         (json_int_t)ds->edges[OG__TEST].shape[0], "bytes", "topology",
-        (json_int_t)og__topology_bytes(ds), "features",
-        (json_int_t)ds->n_nodes * (json_int_t)og__file_row_bytes(ds), "labels",
-        (json_int_t)ds->labels.bytes, "weights", (json_int_t)(w->fd >= 0 ? w->bytes : 0),
+        (json_int_t)og__topology_bytes(ds, false), "features", (json_int_t)feature_bytes(ds->group),
+        "labels", (json_int_t)ds->labels.bytes, "weights", (json_int_t)(w->fd >= 0 ? w->bytes : 0),
         "in_degree", degrees_json(ds, d), "fits",
-        fits_json((double)og__topology_bytes(ds), feature_bytes(ds)));
-    if (ds->features.parts)
-        root = og__json_with(root, "feature_parts", parts_json(&ds->features));
+        fits_json((double)og__topology_bytes(ds, false), feature_bytes(ds->group)));
+    if (ds->group->rows.parts)
+        root = og__json_with(root, "feature_parts", parts_json(&ds->group->rows));
     return og__json_with(root, "dataset_checksum", checksum_json(ds));
 }
 
 /* ---- of types ---- */
 
-static json_t *types_json(const struct og_typed *g)
+static json_t *types_json(const struct og_graph *g)
 {
     json_t *list = json_array();
-    for (uint32_t t = 0; t < g->n_types; t++) {
-        const struct og_node_type *type = &g->type[t];
-        json_t *one = json_pack("{s:s s:I s:I s:i}", "name", type->name, "count",
-                                (json_int_t)type->view.n_nodes, "first_id", (json_int_t)type->first,
-                                "feature_dim", type->view.dim);
+    for (uint32_t t = 0; t < g->n_groups; t++) {
+        const struct og_group *type = &g->group[t];
+        json_t *one =
+            json_pack("{s:s s:I s:I s:i}", "name", type->name, "count", (json_int_t)type->n_nodes,
+                      "first_id", (json_int_t)type->first, "feature_dim", type->dim);
         one = og__json_with(one, "feature_dtype",
-                            type->view.dim ? json_string(og__dtype_name(type->view.dtype))
-                                           : json_null());
-        one = og__json_with(one, "feature_bytes",
-                            json_integer((json_int_t)feature_bytes(&type->view)));
+                            type->dim ? json_string(og__dtype_name(type->stored)) : json_null());
+        one = og__json_with(one, "feature_bytes", json_integer((json_int_t)feature_bytes(type)));
         list = og__json_append(list, one);
     }
     return list;
 }
 
-static int relations_json(const struct og_typed *g, struct degrees *d, json_t **out,
+static int relations_json(const struct og_graph *g, struct degrees *d, json_t **out,
                           struct og_err *err)
 {
     json_t *list = json_array();
     int rc = 0;
     for (uint32_t r = 0; r < g->n_relations; r++) {
         const struct og_relation *rel = &g->relation[r];
-        const struct og_dataset *v = &rel->view;
         *d = (struct degrees){0};
-        OG_TRY(read_degrees(v, d, err));
+        OG_TRY(read_degrees(rel, d, err));
         json_t *one = json_pack(
-            "{s:s s:s s:s s:I s:f s:I s:f s:b}", "source", g->type[rel->source].name, "name",
-            rel->name, "destination", g->type[rel->destination].name, "num_edges",
-            (json_int_t)v->n_edges, "mean_degree", (double)v->n_edges / (double)v->n_nodes,
+            "{s:s s:s s:s s:I s:f s:I s:f s:b}", "source", g->group[rel->source].name, "name",
+            rel->name, "destination", g->group[rel->destination].name, "num_edges",
+            (json_int_t)rel->n_edges, "mean_degree", (double)rel->n_edges / (double)rel->n_nodes,
             "max_degree", (json_int_t)d->most, "share_of_zero",
-            (double)d->exact[0] / (double)v->n_nodes, "weights", v->weights.fd >= 0);
+            (double)d->exact[0] / (double)rel->n_nodes, "weights", rel->weights.fd >= 0);
         list = og__json_append(list, one);
     }
     *out = list;
@@ -184,9 +181,8 @@ out:
     return rc;
 }
 
-static int typed_json(const struct og_typed *g, struct degrees *d, json_t **out, struct og_err *err)
+static int typed_json(const struct og_graph *g, struct degrees *d, json_t **out, struct og_err *err)
 {
-    const struct og_dataset *n = &g->nodes;
     json_int_t topology = 0;
     json_int_t weights = 0;
     double features = 0;
@@ -195,25 +191,26 @@ static int typed_json(const struct og_typed *g, struct degrees *d, json_t **out,
     if (rc < 0)
         return rc;
     for (uint32_t r = 0; r < g->n_relations; r++) {
-        const struct og_npy *w = &g->relation[r].view.weights;
-        topology += (json_int_t)og__topology_bytes(&g->relation[r].view);
+        const struct og_npy *w = &g->relation[r].weights;
+        topology += (json_int_t)og__relation_bytes(&g->relation[r]);
         weights += w->fd >= 0 ? (json_int_t)w->bytes : 0;
     }
-    for (uint32_t t = 0; t < g->n_types; t++)
-        features += feature_bytes(&g->type[t].view);
+    for (uint32_t t = 0; t < g->n_groups; t++)
+        features += feature_bytes(&g->group[t]);
     json_t *root = json_pack(
         "{s:s s:s s:I s:I s:i s:b s:b s:o s:o s:{s:I s:I s:I s:I s:I s:I} s:{s:I s:I s:I s:I} s:o "
         "s:o}",
-        "name", n->name, "path", n->path, "num_nodes", (json_int_t)n->n_nodes, "num_edges",
-        (json_int_t)n->n_edges, "num_classes", n->n_classes, "multi_label", n->multi_label,
-        "regression", n->regression, "node_types", types_json(g), "relations", relations, "splits",
-        "train", (json_int_t)n->split[OG__TRAIN].shape[0], "valid",
-        (json_int_t)n->split[OG__VALID].shape[0], "test", (json_int_t)n->split[OG__TEST].shape[0],
-        "train_edges", (json_int_t)n->edges[OG__TRAIN].shape[0], "valid_edges",
-        (json_int_t)n->edges[OG__VALID].shape[0], "test_edges",
-        (json_int_t)n->edges[OG__TEST].shape[0], "bytes", "topology", topology, "features",
-        (json_int_t)features, "labels", (json_int_t)n->labels.bytes, "weights", weights, "fits",
-        fits_json((double)topology, features), "dataset_checksum", og__json_hex(g->contents));
+        "name", g->name, "path", g->path, "num_nodes", (json_int_t)g->n_nodes, "num_edges",
+        (json_int_t)g->n_edges, "num_classes", g->n_classes, "multi_label", g->multi_label,
+        "regression", g->regression, "node_types", types_json(g), "relations", relations, "splits",
+        "train", (json_int_t)g->split[OG__TRAIN].shape[0], "valid",
+        (json_int_t)g->split[OG__VALID].shape[0], "test", (json_int_t)g->split[OG__TEST].shape[0],
+        "train_edges", (json_int_t)g->edges[OG__TRAIN].shape[0], "valid_edges",
+        (json_int_t)g->edges[OG__VALID].shape[0], "test_edges",
+        (json_int_t)g->edges[OG__TEST].shape[0], "bytes", "topology", topology, "features",
+        (json_int_t)features, "labels", (json_int_t)g->labels.bytes, "weights", weights, "fits",
+        fits_json((double)topology, features), "dataset_checksum",
+        og__json_hex(g->identity.contents));
     *out = root;
     return 0;
 }
@@ -240,27 +237,20 @@ static int list_file(void *arg, const char *name, struct og_err *err)
 
 /* ---- either ---- */
 
-static int describe_plain(const char *dataset, struct degrees *d, json_t **root, struct og_err *err)
+static int describe(const char *dataset, struct degrees *d, json_t **root, struct og_err *err)
 {
-    struct og_dataset *ds;
-    int rc = og__dataset_open(dataset, &ds, err);
+    struct og_graph *g;
+    int rc = og__graph_open(dataset, &g, err);
     if (rc < 0)
         return rc;
-    OG_TRY(read_degrees(ds, d, err));
-    *root = info_json(ds, d);
+    if (g->has_types) {
+        rc = typed_json(g, d, root, err);
+    } else {
+        OG_TRY(read_degrees(g->relation, d, err));
+        *root = info_json(g, d);
+    }
 out:
-    og__dataset_close(ds);
-    return rc;
-}
-
-static int describe_typed(const char *dataset, struct degrees *d, json_t **root, struct og_err *err)
-{
-    struct og_typed *g;
-    int rc = og__typed_open(dataset, &g, err);
-    if (rc < 0)
-        return rc;
-    rc = typed_json(g, d, root, err);
-    og__typed_close(g);
+    og__graph_close(g);
     return rc;
 }
 
@@ -268,15 +258,13 @@ int og_info(const char *dataset, char **out, struct og_err *err)
 {
     char *text = NULL;
     json_t *root = NULL;
-    bool typed;
     int rc;
     if (out)
         *out = NULL;
     struct degrees *d = calloc(1, sizeof(*d));
     if (!d)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", dataset);
-    OG_TRY(og__is_typed(dataset, &typed, err));
-    OG_TRY(typed ? describe_typed(dataset, d, &root, err) : describe_plain(dataset, d, &root, err));
+    OG_TRY(describe(dataset, d, &root, err));
     struct file_lists lists = {json_array(), json_array()};
     rc = og__dataset_files(dataset, list_file, &lists, err);
     root = og__json_with(root, "files", lists.used);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/hex.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,10 +36,10 @@ static int wrong(const char *name, const char *key, const char *expected, struct
 }
 
 /* A count: absent leaves *out as it is. */
-static int get_count(json_t *object, const char *key, int64_t max, int64_t *out, const char *name,
-                     struct og_err *err)
+static int get_count(const json_t *object, const char *key, int64_t max, int64_t *out,
+                     const char *name, struct og_err *err)
 {
-    json_t *value = json_object_get(object, key);
+    const json_t *value = json_object_get(object, key);
     if (!value)
         return 0;
     int64_t n = json_is_integer(value) ? json_integer_value(value) : -1;
@@ -59,23 +60,18 @@ static int get_text(json_t *object, const char *key, const char **out, const cha
     return 0;
 }
 
-static int get_format(json_t *root, int expected, const char *name, struct og_err *err)
+static int get_format(struct og_meta *m, const char *name, struct og_err *err)
 {
-    json_t *format = json_object_get(root, "format");
+    const json_t *format = json_object_get(m->root, "format");
     if (!json_is_integer(format))
         return og__fail(err, -EINVAL, "make one with `outgrow import` or `outgrow generate`",
                         "%s: not a dataset's (no \"format\")", name);
-    if (json_integer_value(format) == expected)
-        return 0;
-    if (json_integer_value(format) == OG__FORMAT_TYPED)
-        return og__fail(err, -EINVAL,
-                        "`outgrow train`, `eval`, `predict`, `info`, `verify`, `sample`, `pack` "
-                        "and `export npy` "
-                        "take it; import the source with --drop-types for a graph of one type",
-                        "%s: a graph with types of nodes and relations, not taken here yet", name);
-    return og__fail(err, -EINVAL, "use the release of outgrow that made it",
-                    "%s: dataset format %lld, this release reads 1 and 2", name,
-                    (long long)json_integer_value(format));
+    const json_int_t n = json_integer_value(format);
+    if (n != OG__FORMAT_PLAIN && n != OG__FORMAT_TYPED)
+        return og__fail(err, -EINVAL, "use the release of outgrow that made it",
+                        "%s: dataset format %lld, this release reads 1 and 2", name, (long long)n);
+    m->format = (int)n;
+    return 0;
 }
 
 static int get_shape(json_t *shape, struct og_meta_file *f, const char *name, struct og_err *err)
@@ -193,19 +189,24 @@ out:
     return rc;
 }
 
-static int get_facts(struct og_meta *m, const char *name, struct og_err *err)
+static int get_dtype(json_t *object, int *out, const char *name, struct og_err *err)
 {
     const char *dtype = NULL;
+    const int rc = get_text(object, "feature_dtype", &dtype, name, err);
+    if (rc < 0 || !dtype)
+        return rc;
+    *out = og__dtype_find(dtype);
+    return *out < 0 ? wrong(name, "feature_dtype", "f32, f16, bf16 or u8", err) : 0;
+}
+
+static int get_facts(struct og_meta *m, const char *name, struct og_err *err)
+{
     int rc = 0;
     OG_TRY(get_text(m->root, "name", &m->name, name, err));
     OG_TRY(get_text(m->root, "task", &m->task, name, err));
     OG_TRY(get_count(m->root, "num_nodes", UINT32_MAX - 1, &m->n_nodes, name, err));
     OG_TRY(get_count(m->root, "num_edges", INT64_MAX / 16, &m->n_edges, name, err));
-    OG_TRY(get_count(m->root, "feature_dim", INT32_MAX / 8, &m->dim, name, err));
     OG_TRY(get_count(m->root, "num_classes", INT32_MAX / 8, &m->n_classes, name, err));
-    OG_TRY(get_text(m->root, "feature_dtype", &dtype, name, err));
-    if (dtype && (m->dtype = og__dtype_find(dtype)) < 0)
-        OG_TRY(wrong(name, "feature_dtype", "f32, f16, bf16 or u8", err));
     json_t *multi = json_object_get(m->root, "multi_label");
     if (multi && !json_is_boolean(multi))
         OG_TRY(wrong(name, "multi_label", "true or false", err));
@@ -221,34 +222,191 @@ out:
     return rc;
 }
 
+/* ---- types of nodes and of edges ---- */
+
+int og__check_type_name(const char *name, const char *said_by, struct og_err *err)
+{
+    size_t n = strlen(name);
+    bool good = n > 0 && n <= OG__TYPE_NAME_MAX && !strstr(name, "__") && name[0] != '.' &&
+                !strpbrk(name, "/,;:=");
+    for (const char *p = name; *p; p++)
+        good = good && (unsigned char)*p >= ' ' && *p != 0x7f;
+    if (good)
+        return 0;
+    return og__fail(err, -EINVAL,
+                    "1 to 63 bytes, without / , ; : = and __, which names are joined by, and "
+                    "no . in front",
+                    "%s: '%.80s' cannot be the name of a type or a relation", said_by, name);
+}
+
+static int get_name(const json_t *object, const char *key, const char **out, const char *name,
+                    struct og_err *err)
+{
+    *out = json_string_value(json_object_get(object, key));
+    return *out ? og__check_type_name(*out, name, err) : wrong(name, key, "there, and text", err);
+}
+
+static int get_type(json_t *object, struct og_type_meta *t, const char *name, struct og_err *err)
+{
+    int rc;
+    *t = (struct og_type_meta){.count = -1, .dim = -1, .dtype = -1};
+    OG_TRY(get_name(object, "name", &t->name, name, err));
+    OG_TRY(get_count(object, "count", UINT32_MAX - 1, &t->count, name, err));
+    OG_TRY(get_count(object, "feature_dim", INT32_MAX / 8, &t->dim, name, err));
+    OG_TRY(get_dtype(object, &t->dtype, name, err));
+    if (t->count < 1)
+        OG_TRY(wrong(name, "count", "there, and 1 at least", err));
+out:
+    return rc;
+}
+
+static int find_named(const struct og_meta *m, const json_t *object, const char *key, uint32_t *out,
+                      const char *name, struct og_err *err)
+{
+    const char *wanted;
+    int rc = get_name(object, key, &wanted, name, err);
+    if (rc < 0 || !wanted)
+        return rc;
+    for (*out = 0; *out < m->n_types; ++*out) {
+        assert(m->type[*out].name);
+        if (strcmp(m->type[*out].name, wanted) == 0)
+            return 0;
+    }
+    return wrong(name, key, "the name of one of \"node_types\"", err);
+}
+
+static int get_relation(const struct og_meta *m, const json_t *object, struct og_relation_meta *r,
+                        const char *name, struct og_err *err)
+{
+    int rc;
+    *r = (struct og_relation_meta){.n_edges = -1};
+    OG_TRY(find_named(m, object, "source", &r->source, name, err));
+    OG_TRY(get_name(object, "name", &r->name, name, err));
+    OG_TRY(find_named(m, object, "destination", &r->destination, name, err));
+    OG_TRY(get_count(object, "num_edges", INT64_MAX / 16, &r->n_edges, name, err));
+out:
+    return rc;
+}
+
+static bool same_relation(const struct og_relation_meta *a, const struct og_relation_meta *b)
+{
+    return a->source == b->source && a->destination == b->destination &&
+           strcmp(a->name, b->name) == 0;
+}
+
+/* Without types: what format 1 says of all nodes and edges. */
+static int get_all(struct og_meta *m, const char *name, struct og_err *err)
+{
+    int rc = 0;
+    if (!(m->type = calloc(1, sizeof(*m->type))) ||
+        !(m->relation = calloc(1, sizeof(*m->relation))))
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    m->n_types = m->n_relations = 1;
+    *m->type = (struct og_type_meta){.name = "", .count = m->n_nodes, .dim = -1, .dtype = -1};
+    *m->relation = (struct og_relation_meta){.name = "", .n_edges = m->n_edges};
+    OG_TRY(get_count(m->root, "feature_dim", INT32_MAX / 8, &m->type->dim, name, err));
+    OG_TRY(get_dtype(m->root, &m->type->dtype, name, err));
+out:
+    return rc;
+}
+
+static int get_types(struct og_meta *m, const char *name, struct og_err *err)
+{
+    const json_t *list = json_object_get(m->root, "node_types");
+    const size_t n = json_array_size(list);
+    int64_t total = 0;
+    int rc = 0;
+    if (n < 1 || n > OG_MOST_TYPES)
+        return wrong(name, "node_types", "a list of 1 to 256 types", err);
+    if (!(m->type = calloc(n, sizeof(*m->type))))
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    for (; m->n_types < n; m->n_types++) {
+        struct og_type_meta *t = &m->type[m->n_types];
+        OG_TRY(get_type(json_array_get(list, m->n_types), t, name, err));
+        for (uint32_t i = 0; i < m->n_types; i++)
+            if (strcmp(m->type[i].name, t->name) == 0)
+                OG_TRY(wrong(name, "node_types", "types of different names", err));
+        total += t->count;
+    }
+    if (total >= UINT32_MAX || (m->n_nodes >= 0 && m->n_nodes != total))
+        OG_TRY(wrong(name, "num_nodes", "the sum of the counts of \"node_types\"", err));
+    m->n_nodes = total;
+out:
+    return rc;
+}
+
+static int get_relations(struct og_meta *m, const char *name, struct og_err *err)
+{
+    const json_t *list = json_object_get(m->root, "relations");
+    const size_t n = json_array_size(list);
+    int rc = 0;
+    if (n < 1 || n > OG_MOST_RELATIONS)
+        return wrong(name, "relations", "a list of 1 to 1024 relations", err);
+    if (!(m->relation = calloc(n, sizeof(*m->relation))))
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    for (; m->n_relations < n; m->n_relations++) {
+        struct og_relation_meta *r = &m->relation[m->n_relations];
+        OG_TRY(get_relation(m, json_array_get(list, m->n_relations), r, name, err));
+        for (uint32_t i = 0; i < m->n_relations; i++)
+            if (same_relation(&m->relation[i], r))
+                OG_TRY(wrong(name, "relations", "relations that differ", err));
+    }
+out:
+    return rc;
+}
+
+/* ---- all of it ---- */
+
 int og__meta_find_file(const struct og_meta *m, const char *key, struct og_meta_file *f,
                        const char *name, struct og_err *err)
 {
+    const bool in_parts = strcmp(key, names[OG__FEATURES]) == 0;
     *f = (struct og_meta_file){0};
-    return get_file(json_object_get(m->root, "files"), key, false, f, name, err);
+    return get_file(json_object_get(m->root, "files"), key, in_parts, f, name, err);
 }
 
-int og__meta_parse(struct og_meta *m, int format, const char *text, size_t len, const char *name,
+int og__meta_parse(struct og_meta *m, const char *text, size_t len, const char *name,
                    struct og_err *err)
 {
     static const char hint[] = "the file was cut short or edited: import the data again";
-    *m = (struct og_meta){
-        .n_nodes = -1, .n_edges = -1, .dim = -1, .n_classes = -1, .dtype = -1, .multi_label = -1};
+    *m = (struct og_meta){.n_nodes = -1, .n_edges = -1, .n_classes = -1, .multi_label = -1};
     int rc = og__json_parse(&m->root, text, len, name, hint, err);
     if (rc < 0)
         return rc;
     if (!json_is_object(m->root))
         OG_TRY(og__fail(err, -EINVAL, NULL, "%s: not a JSON object", name));
-    OG_TRY(get_format(m->root, format, name, err));
+    OG_TRY(get_format(m, name, err));
     OG_TRY(get_facts(m, name, err));
-    json_t *files = json_object_get(m->root, "files");
+    const json_t *files = json_object_get(m->root, "files");
     if (files && !json_is_object(files))
         OG_TRY(wrong(name, "files", "an object", err));
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
-        OG_TRY(get_file(files, names[a], a == OG__FEATURES, &m->file[a], name, err));
+        OG_TRY(og__meta_find_file(m, names[a], &m->file[a], name, err));
+    if (m->format == OG__FORMAT_PLAIN)
+        OG_TRY(get_all(m, name, err));
+    else {
+        OG_TRY(get_types(m, name, err));
+        OG_TRY(get_relations(m, name, err));
+    }
 out:
     if (rc < 0)
         og__meta_release(m);
+    return rc;
+}
+
+int og__meta_open(struct og_meta *m, const char *folder, struct og_err *err)
+{
+    static const char hint[] = "name a folder made by `outgrow import` or `outgrow generate`";
+    struct og_err mine = {0};
+    char *text = NULL;
+    size_t len = 0;
+    char *path = og__path_join(folder, "meta.json");
+    int rc = path ? og__read_text(path, OG__META_MAX, &text, &len, &mine)
+                  : og__fail_errno(&mine, -ENOMEM, NULL, "%s", folder);
+    rc = rc < 0 ? og__fail(err, rc, hint, "%s", mine.message)
+                : og__meta_parse(m, text, len, path, err);
+    free(text);
+    free(path);
     return rc;
 }
 
@@ -256,6 +414,8 @@ void og__meta_release(struct og_meta *m)
 {
     if (!m)
         return;
+    free(m->type);
+    free(m->relation);
     json_decref(m->root);
     *m = (struct og_meta){0};
 }

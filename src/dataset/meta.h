@@ -15,12 +15,22 @@
  * Only "format" and "num_classes" must be there: counts are taken from the arrays, and what is
  * said must agree with them. Arrays not named in "files" are NAME.npy in the dataset's folder.
  *
- * Format 2 has types of nodes and relations (dataset/typed_meta.h). */
+ * Format 2 has types of nodes and of edges:
+ *
+ *   {"format": 2, "name": ..., "num_nodes": N, "num_edges": E, "num_classes": C, ...,
+ *    "node_types": [{"name": "paper", "count": 1000, "feature_dim": 128, "feature_dtype": "f32"},
+ *                   {"name": "author", "count": 5000}, ...],
+ *    "relations": [{"source": "author", "name": "writes", "destination": "paper",
+ *                   "num_edges": 7000}, ...]}
+ *
+ * Ids of a type are one range, in the order of node_types. Relation r is rel<r>_indptr.npy,
+ * rel<r>_indices.npy and, with weights, rel<r>_weights.npy; features of type t features_<t>.npy.
+ * "files" may have them elsewhere, as in format 1. */
 #ifndef OG_DATASET_META_H
 #define OG_DATASET_META_H
 
 #include "base/json.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 /* Where an array lies when not in NAME.npy. */
 struct og_meta_file {
@@ -37,25 +47,50 @@ struct og_meta_file {
     int64_t shape[2], offset;
 };
 
+enum {
+    OG__META_MAX = 1024 * 1024,
+    OG__FORMAT_PLAIN = 1,
+    OG__FORMAT_TYPED = 2,
+};
+
+/* Without types there is one of each, called "". */
+struct og_type_meta {
+    const char *name;
+    int64_t count, dim; /* -1 = not said */
+    int dtype;          /* enum og_dtype, or -1 */
+};
+struct og_relation_meta {
+    const char *name;
+    uint32_t source, destination; /* types */
+    int64_t n_edges;              /* -1 = not said */
+};
+
 struct og_meta {
-    json_t *root;                             /* owns every string below */
-    const char *name;                         /* NULL = not said */
-    const char *task;                         /* NULL = not said */
-    int64_t n_nodes, n_edges, dim, n_classes; /* -1 = not said */
-    int dtype;                                /* enum og_dtype, or -1 */
-    int multi_label;                          /* -1 = not said */
-    bool symmetric;                           /* false = not said */
+    json_t *root; /* owns every string below */
+    int format;
+    const char *name;                    /* NULL = not said */
+    const char *task;                    /* NULL = not said */
+    int64_t n_nodes, n_edges, n_classes; /* -1 = not said */
+    int multi_label;                     /* -1 = not said */
+    bool symmetric;                      /* false = not said */
+    uint32_t n_types, n_relations;
+    struct og_type_meta *type;         /* [n_types] */
+    struct og_relation_meta *relation; /* [n_relations] */
     struct og_meta_file file[OG__ARRAYS];
 };
 
-enum { OG__META_MAX = 1024 * 1024, OG__FORMAT_PLAIN = 1, OG__FORMAT_TYPED = 2 };
-
 /* -EINVAL with the key that is wrong, or for another format. Release after success only. */
-OG_MUST_CHECK int og__meta_parse(struct og_meta *m, int format, const char *text, size_t len,
-                                 const char *name, struct og_err *err);
+OG_MUST_CHECK int og__meta_parse(struct og_meta *m, const char *text, size_t len, const char *name,
+                                 struct og_err *err);
 void og__meta_release(struct og_meta *m);
+/* The folder's, read and parsed. A folder that is none of ours gets a message about the folder. */
+OG_MUST_CHECK int og__meta_open(struct og_meta *m, const char *folder, struct og_err *err);
 
-/* What "files" says of an array called `key`; of a typed dataset, say "features_2". */
+/* May a type or relation have this name? It stands in names of files, of parameters
+ * (source__name__destination) and in options. Else -EINVAL; `said_by` is for the message. */
+OG_MUST_CHECK int og__check_type_name(const char *name, const char *said_by, struct og_err *err);
+
+/* What "files" says of an array called `key`, say "features" or "rel2_indices". */
 OG_MUST_CHECK int og__meta_find_file(const struct og_meta *m, const char *key,
                                      struct og_meta_file *f, const char *name, struct og_err *err);
 

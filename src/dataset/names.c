@@ -1,5 +1,6 @@
 #include "dataset/names.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void og__names_add(struct og_names *names, const char *name)

@@ -34,25 +34,25 @@ static size_t fixed_bytes(uint64_t n_nodes)
            (size_t)n_nodes * sizeof(uint32_t);
 }
 
-size_t og__neighbors_whole_bytes(const struct og_dataset *ds)
+size_t og__neighbors_whole_bytes(const struct og_relation *r)
 {
-    return fixed_bytes((uint64_t)ds->n_nodes) + ((size_t)ds->n_nodes + (size_t)ds->n_edges) * 4;
+    return fixed_bytes((uint64_t)r->n_nodes) + ((size_t)r->n_nodes + (size_t)r->n_edges) * 4;
 }
 
-size_t og__neighbors_least_bytes(const struct og_dataset *ds)
+size_t og__neighbors_least_bytes(const struct og_relation *r)
 {
-    return fixed_bytes((uint64_t)ds->n_nodes);
+    return fixed_bytes((uint64_t)r->n_nodes);
 }
 
-size_t og__neighbors_bytes(const struct og_dataset *ds, size_t capacity)
+size_t og__neighbors_bytes(const struct og_relation *r, size_t capacity)
 {
-    capacity = OG_MIN(capacity, og__neighbors_whole_bytes(ds));
-    return capacity > fixed_bytes((uint64_t)ds->n_nodes) ? capacity : 0;
+    capacity = OG_MIN(capacity, og__neighbors_whole_bytes(r));
+    return capacity > fixed_bytes((uint64_t)r->n_nodes) ? capacity : 0;
 }
 
-size_t og__neighbors_build_bytes(const struct og_dataset *ds)
+size_t og__neighbors_build_bytes(const struct og_relation *r)
 {
-    return (size_t)ds->n_nodes * 4 + RADIX * sizeof(uint64_t) + OG__CHUNK;
+    return (size_t)r->n_nodes * 4 + RADIX * sizeof(uint64_t) + OG__CHUNK;
 }
 
 /* ---- choosing ---- */
@@ -227,7 +227,7 @@ static int build(struct og_neighbors *c, const struct og_topology *t, size_t cap
     int rc = take_nodes(c, err);
     if (rc < 0)
         return rc;
-    if (capacity >= og__neighbors_whole_bytes(t->disk->ds))
+    if (capacity >= og__neighbors_whole_bytes(t->disk->of))
         choose_all(c, t);
     else
         rc = choose_best(c, t, capacity, err);
@@ -290,9 +290,9 @@ out:
     return rc;
 }
 
-static char *print_note(struct og_neighbors_note *note, const struct og_dataset *ds)
+static char *print_note(struct og_neighbors_note *note, const struct og_relation *r)
 {
-    char *place = realpath(ds->path, NULL);
+    char *place = realpath(r->graph->path, NULL);
     json_t *root =
         json_pack("{s:i s:o}", "format", FORMAT, "dataset", place ? og__json_text(place) : NULL);
     free(place);
@@ -311,7 +311,7 @@ static struct og_neighbors_note describe(const struct og_neighbors *c, const str
                                          size_t capacity)
 {
     return (struct og_neighbors_note){
-        .structure = og__structure_state(&t->disk->ds->identity),
+        .structure = og__structure_state(&t->disk->of->graph->identity),
         .capacity = capacity,
         .n_nodes = c->n_nodes,
         .n_edges = (uint64_t)t->n_edges,
@@ -349,11 +349,11 @@ out:
 
 /* The note comes last and names the others by checksum: whenever this is broken off, what lies in
  * the folder is either whole or known not to be. */
-static int save(struct og_neighbors *c, struct og_neighbors_note *note, const struct og_dataset *ds,
+static int save(struct og_neighbors *c, struct og_neighbors_note *note, const struct og_relation *r,
                 const char *dir, struct og_err *err)
 {
     int rc = 0;
-    char *text = print_note(note, ds);
+    char *text = print_note(note, r);
     char *path = og__path_join(dir, note_file);
     if (!text || !path)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", dir));
@@ -437,7 +437,7 @@ static int load(struct og_neighbors *c, const struct og_topology *t, size_t capa
     int rc = read_note(&note, dir, err);
     if (rc < 0)
         return rc;
-    if (note.structure != og__structure_state(&t->disk->ds->identity) ||
+    if (note.structure != og__structure_state(&t->disk->of->graph->identity) ||
         note.n_nodes != c->n_nodes || note.n_edges != (uint64_t)t->n_edges)
         return not_ours(dir, "made of other files, or before they were written to", err);
     if (note.capacity != capacity)
@@ -480,9 +480,9 @@ char *og__neighbors_dataset(const char *dir)
     return dataset;
 }
 
-char *og__neighbors_folder(const char *under, const struct og_dataset *ds)
+char *og__neighbors_folder(const char *under, const struct og_relation *r)
 {
-    char *place = realpath(ds->path, NULL);
+    char *place = realpath(r->graph->path, NULL);
     char *path = NULL;
     if (place && asprintf(&path, "%s/neighbors-%s", under,
                           og__hex(XXH3_64bits(place, strlen(place))).digits) < 0)
@@ -504,7 +504,7 @@ static void try_to_save(struct og_neighbors *c, const struct og_topology *t, siz
 {
     struct og_err why = {0};
     struct og_neighbors_note note = describe(c, t, capacity);
-    if (save(c, &note, t->disk->ds, dir, &why) < 0)
+    if (save(c, &note, t->disk->of, dir, &why) < 0)
         og__say(log, OG__WARN, "%s; the neighbour cache will be built again next time",
                 why.message);
 }
@@ -514,7 +514,7 @@ int og__neighbors_open(struct og_neighbors *c, const struct og_topology *t, size
 {
     struct og_err why = {0};
     *c = (struct og_neighbors){0};
-    capacity = og__neighbors_bytes(t->disk->ds, capacity);
+    capacity = og__neighbors_bytes(t->disk->of, capacity);
     if (capacity == 0)
         return 0;
     start(c, t);

@@ -15,7 +15,7 @@
 
 #include "base/bits.h"
 #include "base/kept.h"
-#include "dataset/dataset.h"
+#include "dataset/topology.h"
 
 struct og_neighbors {
     uint64_t n_nodes, n_lists, n_ids;
@@ -49,17 +49,17 @@ void og__neighbors_release(struct og_neighbors *c);
 
 /* The folder under `under` where that of ds is kept, named by where ds lies: one for each place,
  * whatever is put there. malloc'ed; NULL where that cannot be told. */
-char *og__neighbors_folder(const char *under, const struct og_dataset *ds);
+char *og__neighbors_folder(const char *under, const struct og_relation *r);
 extern const struct og_kept_kind og__neighbors_kind; /* such folders */
 /* Where the dataset lay that the folder `dir` says it is of; malloc'ed, NULL = it does not say. */
 char *og__neighbors_dataset(const char *dir);
 
 /* Sizes: what a cache of this capacity takes at most; what one of every list would; what building
  * one takes besides, for a while. */
-size_t og__neighbors_bytes(const struct og_dataset *ds, size_t capacity);
-size_t og__neighbors_least_bytes(const struct og_dataset *ds); /* with no list yet */
-size_t og__neighbors_whole_bytes(const struct og_dataset *ds);
-size_t og__neighbors_build_bytes(const struct og_dataset *ds);
+size_t og__neighbors_bytes(const struct og_relation *r, size_t capacity);
+size_t og__neighbors_least_bytes(const struct og_relation *r); /* with no list yet */
+size_t og__neighbors_whole_bytes(const struct og_relation *r);
+size_t og__neighbors_build_bytes(const struct og_relation *r);
 
 /* ---- what is said in neighbors.json ---- */
 

@@ -10,7 +10,7 @@
  * The dictionary is Python, but numpy writes only these three keys, so a reader of literals is
  * enough. It comes from outside: everything is measured against the bytes at hand and the size
  * of the file before it is believed. Nothing here allocates by what a file says. */
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 #include "base/file.h"
 

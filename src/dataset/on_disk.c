@@ -11,9 +11,9 @@ static const char part[] = "topology";
 
 /* ---- opening ---- */
 
-size_t og__topology_disk_bytes(const struct og_dataset *ds)
+size_t og__relation_disk_bytes(const struct og_relation *r)
 {
-    return og__offsets_bytes((uint64_t)ds->n_nodes);
+    return og__offsets_bytes((uint64_t)r->n_nodes);
 }
 
 struct loading {
@@ -39,20 +39,20 @@ static int take_chunk(void *arg, const void *data, int64_t first_byte, size_t by
                 og__fail(err, -EOVERFLOW, "such a graph must be held in memory",
                          "%s: the nodes before %llu have more in-neighbours than topology on disk "
                          "can count",
-                         l->check.ds->indptr.path, (unsigned long long)(at + i)));
+                         l->check.of->indptr.path, (unsigned long long)(at + i)));
     }
 out:
     return rc;
 }
 
-static int load_first(struct og_topology *t, const struct og_dataset *ds, struct og_err *err)
+static int load_first(struct og_topology *t, const struct og_relation *r, struct og_err *err)
 {
-    struct loading l = {.check = {ds, 0}, .first = &t->first};
-    int rc = og__offsets_init(&t->first, (uint64_t)ds->n_nodes, t->budget, part, err);
+    struct loading l = {.check = {r, 0}, .first = &t->first};
+    int rc = og__offsets_init(&t->first, (uint64_t)r->n_nodes, t->budget, part, err);
     if (rc < 0)
         return rc;
     void *buffer = og__alloc(t->budget, OG__CHUNK, part, err);
-    rc = buffer ? og__npy_stream(&ds->indptr, buffer, take_chunk, &l, err) : -ENOMEM;
+    rc = buffer ? og__npy_stream(&r->indptr, buffer, take_chunk, &l, err) : -ENOMEM;
     og__release(t->budget, buffer, OG__CHUNK, part);
     t->disk->longest = l.longest;
     return rc < 0 ? rc : og__check_indptr_end(&l.check, err);
@@ -75,22 +75,22 @@ int og__blocks_lay(struct og_blocks *d, const struct og_npy *a, struct og_err *e
                         a->path, err);
 }
 
-int og__topology_open_disk(const struct og_dataset *ds, const struct og_topology_disk_options *opt,
+int og__relation_open_disk(const struct og_relation *r, const struct og_topology_disk_options *opt,
                            struct og_budget *b, struct og_topology *out, struct og_err *err)
 {
     int rc = 0;
     *out = (struct og_topology){
-        .n_nodes = ds->n_nodes, .n_edges = ds->n_edges, .n_sources = ds->n_sources, .budget = b};
+        .n_nodes = r->n_nodes, .n_edges = r->n_edges, .n_sources = r->n_sources, .budget = b};
     struct og_topology_disk *d = calloc(1, sizeof(*d));
     if (!d)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", r->graph->path);
     out->disk = d;
-    d->ds = ds;
+    d->of = r;
     d->opt = *opt;
     if (opt->cache_dir && !(d->opt.cache_dir = strdup(opt->cache_dir)))
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path));
-    OG_TRY(og__blocks_lay(&d->lists, &ds->indices, err));
-    OG_TRY(load_first(out, ds, err));
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", r->graph->path));
+    OG_TRY(og__blocks_lay(&d->lists, &r->indices, err));
+    OG_TRY(load_first(out, r, err));
     OG_TRY(og__neighbors_load(out, err));
 out:
     if (rc < 0) {

@@ -9,8 +9,8 @@
 #ifndef OG_DATASET_ON_DISK_H
 #define OG_DATASET_ON_DISK_H
 
-#include "dataset/dataset.h"
 #include "dataset/neighbors.h"
+#include "dataset/relation.h"
 #include "io/io.h"
 
 enum { OG__LIST_BLOCK = 512 };
@@ -33,7 +33,7 @@ struct og_blocks {
 };
 
 struct og_topology_disk {
-    const struct og_dataset *ds;
+    const struct og_relation *of;
     struct og_topology_disk_options opt; /* cache_dir is our copy */
     struct og_blocks lists;
     int64_t longest; /* list: its length */
@@ -41,9 +41,19 @@ struct og_topology_disk {
     struct og_neighbors cache;
 };
 
-/* The dataset stays open as long as the topology. "topology" and "neighbour cache" of the budget.
+/* The graph stays open as long as the topology. "topology" and "neighbour cache" of the budget.
  * -EOVERFLOW for graphs that the 32-bit distances or block numbers cannot hold. */
-OG_MUST_CHECK int og__topology_open_disk(const struct og_dataset *ds,
+OG_MUST_CHECK int og__topology_open_disk(const struct og_graph *g,
+                                         const struct og_topology_disk_options *opt,
+                                         struct og_budget *b, struct og_topology *out,
+                                         struct og_err *err);
+/* How one of several relations is opened then: relations are read one after another, but each
+ * through a reader of its own, and hundreds of them have to fit. So what is read into goes by their
+ * sizes, as do threads, of which each has one at least, where the engine reads by threads; and so
+ * does what is asked for at a time, of which those with a quarter of the edges have all. */
+struct og_topology_disk_options og__relation_on_disk(const struct og_relation *r,
+                                                     const struct og_topology_disk_options *opt);
+OG_MUST_CHECK int og__relation_open_disk(const struct og_relation *r,
                                          const struct og_topology_disk_options *opt,
                                          struct og_budget *b, struct og_topology *out,
                                          struct og_err *err);
@@ -57,7 +67,8 @@ OG_MUST_CHECK int og__neighbors_load(struct og_topology *t, struct og_err *err);
 
 /* What stays in memory, the neighbour cache apart; og__neighbors_bytes tells of that. Opening and
  * scanning take 4 MiB more, for a while; building the cache og__neighbors_build_bytes. */
-size_t og__topology_disk_bytes(const struct og_dataset *ds);
+size_t og__topology_disk_bytes(const struct og_graph *g);
+size_t og__relation_disk_bytes(const struct og_relation *r);
 
 /* The array stays where it is as long as `out`. -EOVERFLOW beyond 2 TiB. */
 OG_MUST_CHECK int og__blocks_lay(struct og_blocks *out, const struct og_npy *array,

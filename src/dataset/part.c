@@ -18,7 +18,7 @@
 enum { PIECE = 4 * 1024 * 1024 };
 
 struct parter {
-    struct og_dataset *ds;
+    struct og_graph *ds;
     struct og_newdir dir;
     const struct og_observer *seen;
     uint32_t parts, part;
@@ -157,7 +157,8 @@ int og_stripe_part(const char *dataset, const char *out, int parts, int part,
     if (parts < 2 || parts > OG_MOST_PARTS || part < 0 || part >= parts)
         return og__fail(err, -EINVAL, "parts are numbered from 0: --parts 4 --part 0 to --part 3",
                         "part %d of %d", part, parts);
-    OG_TRY(og__dataset_open(dataset, &p.ds, err));
+    OG_TRY(og__graph_open(dataset, &p.ds, err));
+    OG_TRY(og__graph_refuse_types(p.ds, err));
     OG_TRY(og__newdir_begin(&p.dir, out, err));
     OG_TRY(write_part(&p, err));
 out:
@@ -165,6 +166,6 @@ out:
     json_decref(p.meta);
     json_decref(p.checksums);
     free(p.buffer);
-    og__dataset_close(p.ds);
+    og__graph_close(p.ds);
     return rc;
 }

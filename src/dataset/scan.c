@@ -1,6 +1,6 @@
 /* Topology as one long stream of edges, wherever it is. */
 #include "base/bits.h"
-#include "dataset/relations.h"
+#include "dataset/on_disk.h"
 #include "dataset/stream.h"
 
 #include <string.h>
@@ -57,12 +57,12 @@ static int scan_chunk(void *arg, const void *data, int64_t first_byte, size_t by
                       struct og_err *err)
 {
     const struct scan *s = arg;
-    const struct og_dataset *ds = s->t->disk->ds;
-    int rc = og__check_indices((void *)ds, data, first_byte, bytes, err);
+    const struct og_relation *r = s->t->disk->of;
+    int rc = og__check_indices((void *)r, data, first_byte, bytes, err);
     if (rc < 0)
         return rc;
-    return ds->indices.type == OG__NPY_I32 ? pass_on32(s, first_byte / 4, data, bytes / 4, err)
-                                           : pass_on64(s, first_byte / 8, data, bytes / 8, err);
+    return r->indices.type == OG__NPY_I32 ? pass_on32(s, first_byte / 4, data, bytes / 4, err)
+                                          : pass_on64(s, first_byte / 8, data, bytes / 8, err);
 }
 
 int og__topology_scan(const struct og_topology *t, og_scan_fn *fn, void *arg, struct og_err *err)
@@ -73,7 +73,7 @@ int og__topology_scan(const struct og_topology *t, og_scan_fn *fn, void *arg, st
     void *buffer = og__alloc(t->budget, OG__CHUNK, part, err);
     if (!buffer)
         return -ENOMEM;
-    int rc = og__npy_stream(&t->disk->ds->indices, buffer, scan_chunk, &s, err);
+    int rc = og__npy_stream(&t->disk->of->indices, buffer, scan_chunk, &s, err);
     og__release(t->budget, buffer, OG__CHUNK, part);
     return rc;
 }

@@ -86,11 +86,11 @@ int og__check_indptr(struct og_indptr_check *c, const int64_t *p, int64_t first,
 {
     int64_t last = c->last;
     for (size_t i = 0; i < n; i++) {
-        if (p[i] < last || p[i] > c->ds->n_edges || (first + (int64_t)i == 0 && p[i] != 0))
+        if (p[i] < last || p[i] > c->of->n_edges || (first + (int64_t)i == 0 && p[i] != 0))
             return og__fail(err, -EINVAL, again_hint,
-                            "%s: entry %lld: %lld, after %lld, of %lld edges", c->ds->indptr.path,
+                            "%s: entry %lld: %lld, after %lld, of %lld edges", c->of->indptr.path,
                             (long long)(first + (int64_t)i), (long long)p[i], (long long)last,
-                            (long long)c->ds->n_edges);
+                            (long long)c->of->n_edges);
         last = p[i];
     }
     c->last = last;
@@ -99,33 +99,33 @@ int og__check_indptr(struct og_indptr_check *c, const int64_t *p, int64_t first,
 
 int og__check_indptr_end(const struct og_indptr_check *c, struct og_err *err)
 {
-    if (c->last == c->ds->n_edges)
+    if (c->last == c->of->n_edges)
         return 0;
     return og__fail(err, -EINVAL, again_hint, "%s: ends at %lld, there are %lld edges",
-                    c->ds->indptr.path, (long long)c->last, (long long)c->ds->n_edges);
+                    c->of->indptr.path, (long long)c->last, (long long)c->of->n_edges);
 }
 
-int og__bad_list(const struct og_dataset *ds, int64_t node, int64_t begin, int64_t end,
+int og__bad_list(const struct og_relation *r, int64_t node, int64_t begin, int64_t end,
                  struct og_err *err)
 {
     return og__fail(
         err, -EINVAL, again_hint, "%s: the list of node %lld goes from %lld to %lld, of %lld edges",
-        ds->indptr.path, (long long)node, (long long)begin, (long long)end, (long long)ds->n_edges);
+        r->indptr.path, (long long)node, (long long)begin, (long long)end, (long long)r->n_edges);
 }
 
-int og__bad_index(const struct og_dataset *ds, int64_t edge, int64_t id, struct og_err *err)
+int og__bad_index(const struct og_relation *r, int64_t edge, int64_t id, struct og_err *err)
 {
     return og__fail(err, -EINVAL, again_hint, "%s: entry %lld: node %lld, the graph has %lld nodes",
-                    ds->indices.path, (long long)edge, (long long)id, (long long)ds->n_sources);
+                    r->indices.path, (long long)edge, (long long)id, (long long)r->n_sources);
 }
 
-int og__read_indices(const struct og_dataset *ds, int64_t first, int64_t n, int64_t *out,
+int og__read_indices(const struct og_relation *r, int64_t first, int64_t n, int64_t *out,
                      struct og_err *err)
 {
-    int rc = og__npy_read_int64(&ds->indices, first, n, out, err);
+    int rc = og__npy_read_int64(&r->indices, first, n, out, err);
     for (int64_t i = 0; rc == 0 && i < n; i++)
-        if (out[i] < 0 || out[i] >= ds->n_sources)
-            rc = og__bad_index(ds, first + i, out[i], err);
+        if (out[i] < 0 || out[i] >= r->n_sources)
+            rc = og__bad_index(r, first + i, out[i], err);
     return rc;
 }
 
@@ -152,35 +152,35 @@ bool og__ids_below(const uint32_t *ids, size_t n, uint64_t limit)
     return n == 0 || largest32(ids, n) < limit;
 }
 
-static int check_indices32(const struct og_dataset *ds, const int32_t *p, int64_t first, size_t n,
+static int check_indices32(const struct og_relation *r, const int32_t *p, int64_t first, size_t n,
                            struct og_err *err)
 {
-    uint64_t limit = (uint64_t)ds->n_sources;
+    uint64_t limit = (uint64_t)r->n_sources;
     if (largest32((const uint32_t *)p, n) < limit)
         return 0;
     size_t i = 0;
     while ((uint32_t)p[i] < limit)
         i++;
-    return og__bad_index(ds, first + (int64_t)i, p[i], err);
+    return og__bad_index(r, first + (int64_t)i, p[i], err);
 }
 
-static int check_indices64(const struct og_dataset *ds, const int64_t *p, int64_t first, size_t n,
+static int check_indices64(const struct og_relation *r, const int64_t *p, int64_t first, size_t n,
                            struct og_err *err)
 {
-    uint64_t limit = (uint64_t)ds->n_sources;
+    uint64_t limit = (uint64_t)r->n_sources;
     if (largest64((const uint64_t *)p, n) < limit)
         return 0;
     size_t i = 0;
     while ((uint64_t)p[i] < limit)
         i++;
-    return og__bad_index(ds, first + (int64_t)i, p[i], err);
+    return og__bad_index(r, first + (int64_t)i, p[i], err);
 }
 
-int og__check_indices(void *dataset, const void *data, int64_t first_byte, size_t bytes,
+int og__check_indices(void *relation, const void *data, int64_t first_byte, size_t bytes,
                       struct og_err *err)
 {
-    const struct og_dataset *ds = dataset;
-    if (ds->indices.type == OG__NPY_I32)
-        return check_indices32(ds, data, first_byte / 4, bytes / 4, err);
-    return check_indices64(ds, data, first_byte / 8, bytes / 8, err);
+    const struct og_relation *r = relation;
+    if (r->indices.type == OG__NPY_I32)
+        return check_indices32(r, data, first_byte / 4, bytes / 4, err);
+    return check_indices64(r, data, first_byte / 8, bytes / 8, err);
 }

@@ -3,7 +3,7 @@
 #ifndef OG_DATASET_STREAM_H
 #define OG_DATASET_STREAM_H
 
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 enum { OG__CHUNK = 4 * 1024 * 1024 };
 
@@ -21,21 +21,21 @@ OG_MUST_CHECK int og__npy_stream(const struct og_npy *a, void *buffer, og_chunk_
 
 /* indptr starts at 0, never falls and ends at E. */
 struct og_indptr_check {
-    const struct og_dataset *ds;
+    const struct og_relation *of;
     int64_t last;
 };
 OG_MUST_CHECK int og__check_indptr(struct og_indptr_check *c, const int64_t *p, int64_t first,
                                    size_t n, struct og_err *err);
 OG_MUST_CHECK int og__check_indptr_end(const struct og_indptr_check *c, struct og_err *err);
 
-/* Every index is a node; an og_chunk_fn whose arg is the dataset. */
-OG_MUST_CHECK int og__check_indices(void *dataset, const void *data, int64_t first_byte,
+/* Every index is a node; an og_chunk_fn whose arg is the relation. */
+OG_MUST_CHECK int og__check_indices(void *relation, const void *data, int64_t first_byte,
                                     size_t bytes, struct og_err *err);
 /* Entries [first, first + n) of indices, each of which is a node. */
-OG_MUST_CHECK int og__read_indices(const struct og_dataset *ds, int64_t first, int64_t n,
+OG_MUST_CHECK int og__read_indices(const struct og_relation *r, int64_t first, int64_t n,
                                    int64_t *out, struct og_err *err);
-int og__bad_index(const struct og_dataset *ds, int64_t edge, int64_t id, struct og_err *err);
-int og__bad_list(const struct og_dataset *ds, int64_t node, int64_t begin, int64_t end,
+int og__bad_index(const struct og_relation *r, int64_t edge, int64_t id, struct og_err *err);
+int og__bad_list(const struct og_relation *r, int64_t node, int64_t begin, int64_t end,
                  struct og_err *err);
 
 /* Are all below limit? */

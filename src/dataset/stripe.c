@@ -54,15 +54,15 @@ static int take_folders(struct og_striper *s, const char *over, struct og_err *e
     if (s->stripes.parts < 2)
         OG_TRY(og__fail(err, -EINVAL, "separate them by a comma: --over /disk1/dir,/disk2/dir",
                         "--over %s: two folders or more are expected", over));
-    s->stripes.unit = og__stripe_unit(og__file_row_bytes(s->ds));
+    s->stripes.unit = og__stripe_unit(og__file_row_bytes(s->ds->group));
 out:
     return rc;
 }
 
 static uint64_t part_bytes(const struct og_striper *s, uint32_t p)
 {
-    return OG__NPY_HEADER +
-           og__part_rows(&s->stripes, p, (uint64_t)s->ds->n_nodes) * og__file_row_bytes(s->ds);
+    return OG__NPY_HEADER + og__part_rows(&s->stripes, p, (uint64_t)s->ds->n_nodes) *
+                                og__file_row_bytes(s->ds->group);
 }
 
 /* Room for all parts that a file system is to take. */
@@ -89,7 +89,7 @@ static int check_room(const struct og_striper *s, struct og_err *err)
 static int open_target(struct og_striper *s, uint32_t p, struct og_err *err)
 {
     struct og_stripe_target *t = &s->target[p];
-    const struct og_npy *f = &s->ds->features;
+    const struct og_npy *f = &s->ds->group->rows;
     char header[OG__NPY_HEADER];
     const int64_t shape[2] = {(int64_t)og__part_rows(&s->stripes, p, (uint64_t)s->ds->n_nodes),
                               f->shape[1]};
@@ -109,13 +109,13 @@ out:
 /* The files that features lie in now: the one, or parts. */
 static uint32_t n_sources(const struct og_striper *s)
 {
-    const struct og_npy_parts *parts = s->ds->features.parts;
+    const struct og_npy_parts *parts = s->ds->group->rows.parts;
     return parts ? parts->stripes.parts : 1;
 }
 
 static const struct og_npy *source_of(const struct og_striper *s, uint32_t i)
 {
-    const struct og_npy *f = &s->ds->features;
+    const struct og_npy *f = &s->ds->group->rows;
     return f->parts ? &f->parts->part[i] : f;
 }
 
@@ -146,7 +146,7 @@ out:
  * are read once: their pages make room for others'. */
 static void sum_sources(struct og_striper *s, int64_t at, size_t bytes)
 {
-    const struct og_npy *f = &s->ds->features;
+    const struct og_npy *f = &s->ds->group->rows;
     for (size_t done = 0; done < bytes;) {
         const struct og_npy_piece piece = og__npy_piece(f, at + (int64_t)done, bytes - done);
         const size_t i = f->parts ? (size_t)(piece.file - f->parts->part) : 0;
@@ -158,9 +158,9 @@ static void sum_sources(struct og_striper *s, int64_t at, size_t bytes)
 
 static int copy_unit(struct og_striper *s, const struct og_unit *u, int64_t n, struct og_err *err)
 {
-    const struct og_npy *f = &s->ds->features;
+    const struct og_npy *f = &s->ds->group->rows;
     struct og_stripe_target *t = &s->target[u->part];
-    const size_t row_bytes = og__file_row_bytes(s->ds);
+    const size_t row_bytes = og__file_row_bytes(s->ds->group);
     const size_t bytes = (size_t)n * row_bytes;
     int rc;
     OG_TRY(og__npy_read(f, (int64_t)u->first, n, s->unit, err));
@@ -174,7 +174,7 @@ out:
 static int copy_all(struct og_striper *s, struct og_err *err)
 {
     const int64_t rows = s->ds->n_nodes;
-    const int64_t row_bytes = (int64_t)og__file_row_bytes(s->ds);
+    const int64_t row_bytes = (int64_t)og__file_row_bytes(s->ds->group);
     int rc = 0;
     for (int64_t row = 0; row < rows;) {
         const struct og_unit u = og__unit_of(&s->stripes, (uint64_t)row);
@@ -258,7 +258,7 @@ out:
 static int write_parts(struct og_striper *s, struct og_err *err)
 {
     int rc;
-    s->unit = malloc((size_t)s->stripes.unit * og__file_row_bytes(s->ds));
+    s->unit = malloc((size_t)s->stripes.unit * og__file_row_bytes(s->ds->group));
     OG_TRY(s->unit ? 0 : og__striper_no_memory(s, err));
     OG_TRY(open_sources(s, err));
     for (uint32_t p = 0; p < s->stripes.parts; p++)
@@ -294,7 +294,7 @@ static void close_striper(struct og_striper *s)
     free(s->unit);
     free(s->over);
     free(s->home);
-    og__dataset_close(s->ds);
+    og__graph_close(s->ds);
     if (s->lock >= 0)
         close(s->lock);
 }
@@ -332,7 +332,8 @@ static int open_dataset(struct og_striper *s, const char *dataset, struct og_err
 {
     int rc;
     OG_TRY(take_dataset(s, dataset, err));
-    OG_TRY(og__dataset_open(dataset, &s->ds, err));
+    OG_TRY(og__graph_open(dataset, &s->ds, err));
+    OG_TRY(og__graph_refuse_types(s->ds, err));
     s->home = realpath(dataset, NULL);
     if (!s->home)
         rc = og__fail_errno(err, -errno, NULL, "%s", dataset);

@@ -252,7 +252,8 @@ int og__striper_switch_meta(struct og_striper *s, struct og_err *err)
     OG_TRY(spare_files(s, &spare, err));
     const bool moves = json_array_size(spare) > 0;
     if (!moves && !s->keep)
-        og__say(&s->log, OG__INFO, "%s: stays: it is not this dataset's own", s->ds->features.path);
+        og__say(&s->log, OG__INFO, "%s: stays: it is not this dataset's own",
+                s->ds->group->rows.path);
     json_t *features = features_json(s, spare);
     OG_TRY(features && put_features(s, features) == 0 ? 0 : og__striper_no_memory(s, err));
     if (moves)

@@ -19,7 +19,7 @@ struct og_stripe_target {
 };
 
 struct og_striper {
-    struct og_dataset *ds;
+    struct og_graph *ds;
     int lock; /* the dataset's folder */
     const struct og_observer *seen;
     struct og_log log;

@@ -1,193 +1,182 @@
-/* The graph's structure in memory, or mapped. */
-#include "dataset/alias.h"
+/* The structure of a graph: the lists of its relations, or without types of the one that it has. */
+#include "dataset/relation.h"
+
+#include "base/bits.h"
 #include "dataset/on_disk.h"
-#include "dataset/relations.h"
-#include "dataset/stream.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-
-enum { BLOCK = 4096 };
+#include <string.h>
 
 static const char part[] = "topology";
 
+/* One without edges is never looked at. */
+static bool has_edges(const struct og_graph *g, uint32_t r)
+{
+    return g->relation[r].n_edges > 0;
+}
+
+static bool is_reversed(const char *reverse, const char *name)
+{
+    static const char prefix[] = "rev_";
+    const size_t n = sizeof(prefix) - 1;
+    return strncmp(reverse, prefix, n) == 0 && strcmp(reverse + n, name) == 0;
+}
+
+static uint32_t find_back(const struct og_graph *g, uint32_t r)
+{
+    const struct og_relation *to = &g->relation[r];
+    if (to->source == to->destination)
+        return r;
+    for (uint32_t q = 0; q < g->n_relations; q++) {
+        const struct og_relation *from = &g->relation[q];
+        if (from->source == to->destination && from->destination == to->source && has_edges(g, q) &&
+            (is_reversed(from->name, to->name) || is_reversed(to->name, from->name)))
+            return q;
+    }
+    return OG__NO_RELATION;
+}
+
+/* Without types the topology is that of the one relation. */
+static struct og_topology *lists_of(struct og_topology *t, uint32_t r)
+{
+    return t->relation ? &t->relation[r].lists : t;
+}
+
+static int begin(const struct og_graph *g, struct og_budget *b, struct og_topology *out,
+                 struct og_err *err)
+{
+    *out = (struct og_topology){
+        .n_nodes = g->n_nodes, .n_edges = g->n_edges, .n_sources = g->n_nodes, .budget = b};
+    if (!g->has_types)
+        return 0;
+    out->relation = calloc(g->n_relations, sizeof(*out->relation));
+    if (!out->relation)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
+    for (; out->n_relations < g->n_relations; out->n_relations++) {
+        const struct og_relation *r = &g->relation[out->n_relations];
+        out->relation[out->n_relations] =
+            (struct og_related_lists){.lists = {.n_nodes = r->n_nodes},
+                                      .first = (uint32_t)g->group[r->destination].first,
+                                      .first_source = (uint32_t)g->group[r->source].first,
+                                      .back = find_back(g, out->n_relations)};
+    }
+    return 0;
+}
+
+static size_t listed_bytes(uint64_t n_nodes)
+{
+    return og__bits_words(n_nodes) * sizeof(uint64_t);
+}
+
+/* Of hundreds of relations most nodes have lists of a few: who looks for them looks at bits. */
+static void mark_listed(const struct og_topology *lists, uint64_t *listed)
+{
+    memset(listed, 0, listed_bytes((uint64_t)lists->n_nodes));
+    for (uint32_t v = 0; v < lists->n_nodes; v++)
+        if (og__degree(lists, v) > 0)
+            og__bits_add(listed, v);
+}
+
+static int find_listed(struct og_topology *t, struct og_err *err)
+{
+    for (uint32_t r = 0; r < t->n_relations; r++) {
+        struct og_related_lists *of = &t->relation[r];
+        if (of->lists.n_edges == 0)
+            continue;
+        uint64_t *listed =
+            og__alloc(t->budget, listed_bytes((uint64_t)of->lists.n_nodes), part, err);
+        if (!listed)
+            return -ENOMEM;
+        mark_listed(&of->lists, listed);
+        of->listed = listed;
+    }
+    return 0;
+}
+
 /* ---- in memory ---- */
 
-size_t og__topology_bytes(const struct og_dataset *ds)
+static void release_lists(struct og_topology *t)
 {
-    return (size_t)ds->indptr.bytes + (size_t)ds->indices.bytes;
+    og__topology_close_disk(t);
+    og__loops_release(t);
+    og__relation_release(t);
 }
 
-static size_t index_bytes(const struct og_topology *t)
+void og__topology_unload(struct og_topology *t)
 {
-    return (size_t)t->n_edges * (t->indices32 ? 4 : 8);
+    for (uint32_t r = 0; r < t->n_relations && !t->shared.of; r++) {
+        struct og_related_lists *of = &t->relation[r];
+        const int64_t n_nodes = of->lists.n_nodes;
+        og__release(t->budget, (void *)of->listed, listed_bytes((uint64_t)n_nodes), part);
+        release_lists(&of->lists);
+        *of = (struct og_related_lists){.lists = {.n_nodes = n_nodes},
+                                        .first = of->first,
+                                        .first_source = of->first_source,
+                                        .back = of->back};
+    }
+    if (!t->relation) {
+        struct og_budget *b = t->budget;
+        og__topology_release(t);
+        t->budget = b;
+    }
 }
 
-static int check_indptr(void *arg, const void *data, int64_t first_byte, size_t bytes,
+bool og__topology_is_loaded(const struct og_topology *t)
+{
+    bool any = t->disk || t->indptr || (t->relation && t->n_edges == 0);
+    for (uint32_t r = 0; t->relation && r < t->n_relations; r++)
+        any |= t->relation[r].lists.n_edges > 0;
+    return any;
+}
+
+int og__topology_reload(const struct og_graph *g, bool weighs, struct og_topology *t,
                         struct og_err *err)
 {
-    return og__check_indptr(arg, data, first_byte / 8, bytes / 8, err);
-}
-
-static struct og_topology empty(const struct og_dataset *ds, struct og_budget *b)
-{
-    return (struct og_topology){
-        .n_nodes = ds->n_nodes, .n_edges = ds->n_edges, .n_sources = ds->n_sources, .budget = b};
-}
-
-static int read_lists(const struct og_dataset *ds, int64_t *indptr, void *indices,
-                      struct og_err *err)
-{
-    struct og_indptr_check c = {ds, 0};
-    int rc;
-    OG_TRY(og__npy_load(&ds->indptr, indptr, check_indptr, &c, err));
-    OG_TRY(og__check_indptr_end(&c, err));
-    OG_TRY(og__npy_load(&ds->indices, indices, og__check_indices, (void *)ds, err));
+    int rc = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        if (has_edges(g, r))
+            OG_TRY(og__relation_load(&g->relation[r], t->budget, lists_of(t, r), err));
+    OG_TRY(find_listed(t, err));
+    for (uint32_t r = 0; r < g->n_relations && weighs; r++)
+        if (has_edges(g, r))
+            OG_TRY(og__relation_load_weights(&g->relation[r], lists_of(t, r), err));
 out:
     return rc;
 }
 
-static void set_indices(struct og_topology *t, const struct og_dataset *ds, const void *indices)
+int og__topology_load(const struct og_graph *g, bool weighs, struct og_budget *b,
+                      struct og_topology *out, struct og_err *err)
 {
-    if (ds->indices.type == OG__NPY_I32)
-        t->indices32 = indices;
-    else
-        t->indices64 = indices;
-}
-
-int og__topology_load(const struct og_dataset *ds, struct og_budget *b, struct og_topology *out,
-                      struct og_err *err)
-{
-    int rc = 0;
-    *out = empty(ds, b);
-    int64_t *indptr = og__alloc(b, (size_t)ds->indptr.bytes, part, err);
-    out->indptr = indptr;
-    void *indices = indptr ? og__alloc(b, (size_t)ds->indices.bytes, part, err) : NULL;
-    set_indices(out, ds, indices);
-    if (!indices)
-        OG_TRY(-ENOMEM);
-    OG_TRY(read_lists(ds, indptr, indices, err));
+    int rc;
+    OG_TRY(begin(g, b, out, err));
+    OG_TRY(og__topology_reload(g, weighs, out, err));
 out:
     if (rc < 0)
         og__topology_release(out);
     return rc;
 }
 
-/* ---- edge weights ---- */
-
-static size_t alias_bytes(int64_t n_edges)
-{
-    return ((size_t)n_edges + 1) * sizeof(struct og_alias_edge);
-}
-
-size_t og__weights_bytes(const struct og_dataset *ds)
-{
-    return (size_t)ds->weights.bytes + alias_bytes(ds->n_edges);
-}
-
-int og__check_weights(const struct og_dataset *ds, const float *w, int64_t first, size_t n,
-                      struct og_err *err)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!(w[i] >= 0 && isfinite(w[i])))
-            return og__fail(err, -EINVAL, "weights are finite numbers, 0 or more",
-                            "%s: edge %lld: weight %g", ds->weights.path,
-                            (long long)first + (long long)i, (double)w[i]);
-    return 0;
-}
-
-static int check_chunk(void *dataset, const void *data, int64_t first_byte, size_t bytes,
-                       struct og_err *err)
-{
-    return og__check_weights(dataset, data, first_byte / (int64_t)sizeof(float),
-                             bytes / sizeof(float), err);
-}
-
-static void release_weights(struct og_topology *t)
-{
-    og__release(t->budget, (void *)t->weights, (size_t)t->n_edges * sizeof(float), part);
-    og__release(t->budget, (void *)t->alias, alias_bytes(t->n_edges), part);
-    t->weights = NULL;
-    t->alias = NULL;
-}
-
-static int make_aliases(const struct og_topology *t, struct og_alias_edge *table,
-                        struct og_err *err)
-{
-    size_t bytes = og__alias_list_scratch_bytes(OG_MAX(og__longest_list(t), (int64_t)1));
-    void *scratch = og__alloc(t->budget, bytes, part, err);
-    if (!scratch)
-        return -ENOMEM;
-    for (int64_t v = 0; v < t->n_nodes; v++)
-        og__alias_list_make(t, (uint32_t)v, table, scratch);
-    og__release(t->budget, scratch, bytes, part);
-    return 0;
-}
-
-static int read_weights(const struct og_dataset *ds, const struct og_topology *t, float *weights,
-                        struct og_alias_edge *alias, struct og_err *err)
-{
-    int rc = og__npy_load(&ds->weights, weights, check_chunk, (void *)ds, err);
-    return rc < 0 ? rc : make_aliases(t, alias, err);
-}
-
-static int need_weights(const struct og_dataset *ds, struct og_err *err)
-{
-    return ds->weights.fd >= 0 ? 0
-                               : og__fail(err, -EINVAL, "import the graph with an edge_weight.npy",
-                                          "%s: has no edge weights", ds->path);
-}
-
-int og__weights_load(const struct og_dataset *ds, struct og_topology *t, struct og_err *err)
-{
-    int rc = need_weights(ds, err);
-    if (rc < 0)
-        return rc;
-    float *weights = og__alloc(t->budget, (size_t)ds->weights.bytes, part, err);
-    t->weights = weights;
-    struct og_alias_edge *alias =
-        weights ? og__alloc(t->budget, alias_bytes(t->n_edges), part, err) : NULL;
-    t->alias = alias;
-    if (!alias)
-        OG_TRY(-ENOMEM);
-    OG_TRY(read_weights(ds, t, weights, alias, err));
-out:
-    if (rc < 0)
-        release_weights(t);
-    return rc;
-}
-
-int64_t og__longest_list(const struct og_topology *t)
-{
-    int64_t longest = 0;
-    if (t->disk)
-        return t->disk->longest;
-    for (int64_t v = 0; v < t->n_nodes; v++)
-        longest = OG_MAX(longest, t->indptr[v + 1] - t->indptr[v]);
-    return longest;
-}
-
 /* ---- in memory that processes share ---- */
 
-/* One behind the other: indptr, indices, and of a graph whose weights are used these and aliases.
+/* One behind the other, of relations that have edges: lists, and with types which nodes have one.
  */
-struct layout {
-    size_t indices, weights, alias, bytes;
-};
-
-static struct layout lay_out(const struct og_dataset *ds, bool weighs)
+static size_t listed_at(const struct og_relation *r, bool weighs)
 {
-    struct layout l = {.indices = og__round_up((size_t)ds->indptr.bytes, 64)};
-    l.weights = l.indices + og__round_up((size_t)ds->indices.bytes, 64);
-    l.alias = l.weights + (weighs ? og__round_up((size_t)ds->weights.bytes, 64) : 0);
-    l.bytes = l.alias + (weighs ? alias_bytes(ds->n_edges) : 0);
-    return l;
+    return og__round_up(og__relation_placed_bytes(r, weighs), 64);
 }
 
-size_t og__topology_placed_bytes(const struct og_dataset *ds, bool weighs)
+static size_t placed_bytes(const struct og_relation *r, bool weighs)
 {
-    return lay_out(ds, weighs).bytes;
+    const size_t listed = r->graph->has_types ? listed_bytes((uint64_t)r->n_nodes) : 0;
+    return r->n_edges > 0 ? listed_at(r, weighs) + og__round_up(listed, 64) : 0;
+}
+
+static size_t all_placed_bytes(const struct og_graph *g, bool weighs)
+{
+    size_t bytes = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        bytes += placed_bytes(&g->relation[r], weighs);
+    return bytes;
 }
 
 static size_t own_part(size_t bytes, int sharers)
@@ -196,65 +185,54 @@ static size_t own_part(size_t bytes, int sharers)
     return (bytes + n - 1) / n;
 }
 
-size_t og__topology_part_bytes(const struct og_dataset *ds, bool weighs, int sharers)
+size_t og__topology_part_bytes(const struct og_graph *g, bool weighs, int sharers)
 {
-    return own_part(lay_out(ds, weighs).bytes, sharers);
-}
-
-static void place(struct og_topology *t, const struct og_dataset *ds, bool weighs, const char *at)
-{
-    const struct layout l = lay_out(ds, weighs);
-    t->indptr = (const int64_t *)(const void *)at;
-    set_indices(t, ds, at + l.indices);
-    t->weights = weighs ? (const float *)(const void *)(at + l.weights) : NULL;
-    t->alias = weighs ? (const struct og_alias_edge *)(const void *)(at + l.alias) : NULL;
-}
-
-struct og_topology og__topology_at(const struct og_dataset *ds, bool weighs, const char *at)
-{
-    struct og_topology t = empty(ds, NULL);
-    place(&t, ds, weighs, at);
-    return t;
-}
-
-int og__topology_fill(const struct og_dataset *ds, bool weighs, struct og_budget *b, char *at,
-                      struct og_err *err)
-{
-    const struct layout l = lay_out(ds, weighs);
-    struct og_topology t = empty(ds, b);
-    place(&t, ds, weighs, at);
-    int rc = weighs ? need_weights(ds, err) : 0;
-    OG_TRY(rc);
-    OG_TRY(read_lists(ds, (int64_t *)(void *)at, at + l.indices, err));
-    if (weighs)
-        OG_TRY(read_weights(ds, &t, (float *)(void *)(at + l.weights),
-                            (struct og_alias_edge *)(void *)(at + l.alias), err));
-out:
-    return rc;
+    return own_part(all_placed_bytes(g, weighs), sharers);
 }
 
 struct filling {
-    const struct og_dataset *ds;
+    const struct og_graph *graph;
     struct og_budget *budget;
     bool weighs;
 };
 
-static int fill(void *arg, void *at, struct og_err *err)
+static int fill(void *arg, void *to, struct og_err *err)
 {
     const struct filling *f = arg;
-    return og__topology_fill(f->ds, f->weighs, f->budget, at, err);
+    const struct og_graph *g = f->graph;
+    char *at = to;
+    int rc = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        const struct og_relation *of = &g->relation[r];
+        struct og_topology lists = {0};
+        if (!has_edges(g, r))
+            continue;
+        OG_TRY(og__relation_fill(of, f->weighs, f->budget, at, err));
+        og__relation_place(of, f->weighs, at, &lists);
+        if (g->has_types)
+            mark_listed(&lists, (uint64_t *)(void *)(at + listed_at(of, f->weighs)));
+        at += placed_bytes(of, f->weighs);
+    }
+out:
+    return rc;
 }
 
-/* Wherever they lie. */
-static uint64_t key_of(const struct og_dataset *ds, bool weighs)
+static void place(const struct og_graph *g, bool weighs, struct og_topology *t)
 {
-    const struct og_array_state *a = ds->identity.array;
-    const uint64_t lists = a[OG__INDPTR].contents * 3 + a[OG__INDICES].contents;
-    return weighs ? lists * 3 + a[OG__WEIGHTS].contents + 1 : lists;
+    const char *at = t->shared.at;
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        const struct og_relation *of = &g->relation[r];
+        if (!has_edges(g, r))
+            continue;
+        og__relation_place(of, weighs, at, lists_of(t, r));
+        if (t->relation)
+            t->relation[r].listed = (const uint64_t *)(const void *)(at + listed_at(of, weighs));
+        at += placed_bytes(of, weighs);
+    }
 }
 
-int og__topology_take(struct og_topology *t, const struct og_sharers *with,
-                      const struct og_common_part *wanted, struct og_err *err)
+static int take(struct og_topology *t, const struct og_sharers *with,
+                const struct og_common_part *wanted, struct og_err *err)
 {
     const size_t charged = own_part(wanted->bytes, with->n);
     int rc = og__budget_charge(t->budget, charged, part, err);
@@ -268,108 +246,119 @@ int og__topology_take(struct og_topology *t, const struct og_sharers *with,
     return rc;
 }
 
-int og__topology_share(const struct og_dataset *ds, bool weighs, const struct og_sharers *with,
+int og__topology_share(const struct og_graph *g, bool weighs, const struct og_sharers *with,
                        struct og_budget *b, struct og_topology *out, struct og_err *err)
 {
-    struct filling f = {ds, b, weighs};
-    const struct og_common_part wanted = {
-        .key = key_of(ds, weighs), .bytes = lay_out(ds, weighs).bytes, .fill = fill, .arg = &f};
-    *out = empty(ds, b);
-    int rc = weighs ? need_weights(ds, err) : 0;
-    OG_TRY(rc);
-    OG_TRY(og__topology_take(out, with, &wanted, err));
-    place(out, ds, weighs, out->shared.at);
+    struct filling f = {g, b, weighs};
+    const struct og_common_part wanted = {.key = g->identity.contents * 3 + weighs,
+                                          .bytes = all_placed_bytes(g, weighs),
+                                          .fill = fill,
+                                          .arg = &f};
+    int rc;
+    OG_TRY(begin(g, b, out, err));
+    OG_TRY(take(out, with, &wanted, err));
+    place(g, weighs, out);
 out:
+    if (rc < 0)
+        og__topology_release(out);
     return rc;
 }
 
-static void release_shared(struct og_topology *t)
+/* ---- on disk, mapped ---- */
+
+struct og_topology_disk_options og__relation_on_disk(const struct og_relation *r,
+                                                     const struct og_topology_disk_options *opt)
 {
-    og__common_give(&t->shared);
-    og__budget_uncharge(t->budget, t->charged, part);
+    enum { STAGING = 8 * OG_MIB, REQUEST = 64 * OG_KIB, LEAST_DEPTH = 4, FEW = 4 };
+    struct og_topology_disk_options own = *opt;
+    const double edges = (double)r->n_edges / (double)r->graph->n_edges;
+    const double share = OG_MIN(FEW * edges, 1.0); /* of what is asked for at a time */
+    const int depth = opt->reader.depth > 0 ? opt->reader.depth : opt->reader.profile.depth;
+    if (!r->graph->has_types)
+        return own;
+    own.staging_bytes = OG_MAX((size_t)(STAGING * edges), (size_t)1); /* 0 is the usual */
+    own.reader.depth = OG_MAX((int)(depth * share), OG_MIN(depth, LEAST_DEPTH));
+    own.reader.threads = OG_MAX((int)(og__reader_threads(&opt->reader) * edges), 1);
+    if (r->graph->n_relations > FEW)
+        own.reader.max_request = REQUEST;
+    return own;
 }
 
-/* ---- mapped ---- */
-
-/* A page before the first element is mapped along when the header is shorter than a page. */
-static const void *map_array(const struct og_npy *a)
+int og__topology_open_disk(const struct og_graph *g, const struct og_topology_disk_options *opt,
+                           struct og_budget *b, struct og_topology *out, struct og_err *err)
 {
-    off_t start = a->offset / BLOCK * BLOCK;
-    size_t skip = (size_t)(a->offset - start);
-    char *p = mmap(NULL, skip + (size_t)a->bytes, PROT_READ, MAP_SHARED, a->fd, start);
-    return p == MAP_FAILED ? NULL : p + skip;
-}
-
-static void unmap_array(const void *p, size_t bytes)
-{
-    if (!p)
-        return;
-    size_t skip = (uintptr_t)p % BLOCK;
-    munmap((char *)p - skip, skip + bytes);
-}
-
-int og__topology_map(const struct og_dataset *ds, struct og_topology *out, struct og_err *err)
-{
-    bool narrow = ds->indices.type == OG__NPY_I32;
-    *out = (struct og_topology){
-        .n_nodes = ds->n_nodes, .n_edges = ds->n_edges, .n_sources = ds->n_sources, .mapped = ds};
-    if (ds->indptr.offset % 8 != 0 || ds->indices.offset % (narrow ? 4 : 8) != 0)
-        return og__fail(err, -ENOTSUP, "load it, or import the graph anew",
-                        "%s: its arrays start off an element's boundary", ds->path);
-    out->indptr = map_array(&ds->indptr);
-    const void *indices = map_array(&ds->indices);
-    if (narrow)
-        out->indices32 = indices;
-    else
-        out->indices64 = indices;
-    if (out->indptr && indices)
-        return 0;
-    int rc = og__fail_errno(err, -errno, NULL, "%s: cannot map the topology", ds->path);
-    og__topology_release(out);
-    return rc;
-}
-
-int og__mapped_lists(const struct og_topology *t, const uint32_t *nodes, uint32_t n,
-                     struct og_err *err)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        const int64_t begin = t->indptr[nodes[i]];
-        const int64_t end = t->indptr[nodes[i] + (uint64_t)1];
-        if (begin < 0 || end < begin || end > t->n_edges)
-            return og__bad_list(t->mapped, nodes[i], begin, end, err);
+    int rc;
+    OG_TRY(begin(g, b, out, err));
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        const struct og_topology_disk_options own = og__relation_on_disk(&g->relation[r], opt);
+        if (has_edges(g, r))
+            OG_TRY(og__relation_open_disk(&g->relation[r], &own, b, lists_of(out, r), err));
     }
-    return 0;
+    rc = find_listed(out, err);
+out:
+    if (rc < 0)
+        og__topology_release(out);
+    return rc;
 }
 
-int og__mapped_edges(const struct og_topology *t, int64_t first, int64_t n, struct og_err *err)
+int og__topology_map(const struct og_graph *g, struct og_topology *out, struct og_err *err)
 {
-    const int64_t size = t->indices32 ? 4 : 8;
-    const char *data =
-        t->indices32 ? (const char *)(t->indices32 + first) : (const char *)(t->indices64 + first);
-    return og__check_indices((void *)t->mapped, data, first * size, (size_t)(n * size), err);
+    int rc;
+    OG_TRY(begin(g, NULL, out, err));
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        if (has_edges(g, r))
+            OG_TRY(og__relation_map(&g->relation[r], lists_of(out, r), err));
+    out->mapped = g->relation;
+out:
+    if (rc < 0)
+        og__topology_release(out);
+    return rc;
 }
 
 void og__topology_release(struct og_topology *t)
 {
     if (!t)
         return;
-    og__relations_release(t);
-    og__topology_close_disk(t);
-    og__loops_release(t);
+    if (t->relation)
+        og__topology_unload(t);
+    free(t->relation);
     if (t->shared.of) {
-        release_shared(t);
-        *t = (struct og_topology){0};
-        return;
-    }
-    release_weights(t);
-    size_t indptr_bytes = (size_t)(t->n_nodes + 1) * 8;
-    const void *indices = t->indices32 ? (const void *)t->indices32 : t->indices64;
-    if (t->mapped) {
-        unmap_array(t->indptr, indptr_bytes);
-        unmap_array(indices, index_bytes(t));
+        og__loops_release(t);
+        og__common_give(&t->shared);
+        og__budget_uncharge(t->budget, t->charged, part);
     } else {
-        og__release(t->budget, (void *)t->indptr, indptr_bytes, part);
-        og__release(t->budget, (void *)indices, index_bytes(t), part);
+        release_lists(t);
     }
     *t = (struct og_topology){0};
+}
+
+/* ---- sizes ---- */
+
+static size_t sum(const struct og_graph *g, size_t (*of)(const struct og_relation *))
+{
+    size_t bytes = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        bytes += of(&g->relation[r]);
+    return bytes;
+}
+
+static size_t listed_of(const struct og_relation *r)
+{
+    return r->graph->has_types && r->n_edges > 0 ? listed_bytes((uint64_t)r->n_nodes) : 0;
+}
+
+static size_t beside(const struct og_graph *g)
+{
+    return g->has_types ? g->n_relations * sizeof(struct og_topology_disk) : 0;
+}
+
+size_t og__topology_bytes(const struct og_graph *g, bool weighs)
+{
+    return sum(g, og__relation_bytes) + sum(g, listed_of) +
+           (weighs ? sum(g, og__relation_weights_bytes) : 0);
+}
+
+size_t og__topology_disk_bytes(const struct og_graph *g)
+{
+    return sum(g, og__relation_disk_bytes) + sum(g, listed_of) + beside(g);
 }

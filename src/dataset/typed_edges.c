@@ -6,24 +6,24 @@ enum { PIECE = 2048 };
 const char *const og__edge_relation_files[OG__SPLITS] = {
     "train_edge_relations.npy", "valid_edge_relations.npy", "test_edge_relations.npy"};
 
-bool og__typed_has_edges(const struct og_typed *g)
+bool og__typed_has_edges(const struct og_graph *g)
 {
     for (int s = 0; s < OG__SPLITS; s++)
-        if (g->nodes.edges[s].fd >= 0 && g->edge_relations[s].fd < 0)
+        if (g->edges[s].fd >= 0 && g->edge_relations[s].fd < 0)
             return false;
-    return g->nodes.edges[OG__TRAIN].fd >= 0;
+    return g->edges[OG__TRAIN].fd >= 0;
 }
 
-bool og__typed_edge_fits(const struct og_typed *g, int64_t source, int64_t relation,
+bool og__typed_edge_fits(const struct og_graph *g, int64_t source, int64_t relation,
                          int64_t destination)
 {
-    const int64_t n = g->nodes.n_nodes;
+    const int64_t n = g->n_nodes;
     if (relation < 0 || relation >= g->n_relations || source < 0 || source >= n ||
         destination < 0 || destination >= n)
         return false;
     const struct og_relation *r = &g->relation[relation];
-    return og__type_of(g, (uint32_t)source) == r->source &&
-           og__type_of(g, (uint32_t)destination) == r->destination;
+    return og__group_of(g, (uint32_t)source) == r->source &&
+           og__group_of(g, (uint32_t)destination) == r->destination;
 }
 
 /* Some edges of a list, from `first` on. */
@@ -32,10 +32,10 @@ struct piece {
     int64_t ends[2 * PIECE], relation[PIECE];
 };
 
-static int read_piece(const struct og_typed *g, enum og__split split, int64_t first,
+static int read_piece(const struct og_graph *g, enum og__split split, int64_t first,
                       struct piece *p, struct og_err *err)
 {
-    const struct og_npy *edges = &g->nodes.edges[split];
+    const struct og_npy *edges = &g->edges[split];
     struct og_npy flat = *edges; /* the same numbers in one row */
     int rc;
     flat.ndim = 1;
@@ -59,10 +59,10 @@ out:
 }
 
 /* How many are asked for; and, where there is room for them, they themselves. */
-static int pick(const struct og_typed *g, enum og__split split, const bool *asked, uint32_t *ends,
+static int pick(const struct og_graph *g, enum og__split split, const bool *asked, uint32_t *ends,
                 uint32_t *relation, int64_t *count, struct og_err *err)
 {
-    const int64_t n = g->nodes.edges[split].shape[0];
+    const int64_t n = g->edges[split].shape[0];
     struct piece p;
     int rc = 0;
     *count = 0;
@@ -83,7 +83,7 @@ out:
     return rc;
 }
 
-int og__typed_edges(const struct og_typed *g, enum og__split split, const bool *asked,
+int og__typed_edges(const struct og_graph *g, enum og__split split, const bool *asked,
                     struct og_budget *b, uint32_t **ends, uint32_t **relation, int64_t *count,
                     struct og_err *err)
 {
@@ -91,7 +91,7 @@ int og__typed_edges(const struct og_typed *g, enum og__split split, const bool *
     int rc = 0;
     *ends = *relation = NULL;
     *count = 0;
-    if (g->nodes.edges[split].fd < 0)
+    if (g->edges[split].fd < 0)
         return 0;
     OG_TRY(pick(g, split, asked, NULL, NULL, &n, err));
     if (n == 0)

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 struct splitter {
-    const struct og_typed *g;
+    const struct og_graph *g;
     const struct og_edge_split *split;
     const bool *asked;
     const char *folder;
@@ -60,10 +60,10 @@ static int split_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, 
 {
     struct splitter *w = arg;
     const struct og_relation *r = &w->g->relation[w->at];
-    const uint32_t v = (uint32_t)w->g->type[r->destination].first + dst;
+    const uint32_t v = (uint32_t)w->g->group[r->destination].first + dst;
     int rc = 0;
     for (size_t i = from; i < to; i++) {
-        const uint32_t u = (uint32_t)(w->g->type[r->source].first + walk->src[i]);
+        const uint32_t u = (uint32_t)(w->g->group[r->source].first + walk->src[i]);
         const enum og__split of = u == v ? OG__TRAIN : og__edge_split_of(w->split, u, v);
         if (of == OG__TRAIN)
             OG_TRY(og__thinned_keep(&w->left, walk, i, err));
@@ -95,7 +95,7 @@ static int split_relation(struct splitter *w, struct og_err *err)
     name_array(indptr, w->at, "indptr", ".npy");
     name_array(indices, w->at, "indices", ".npy");
     name_array(weights, w->at, "weights", ".npy");
-    OG_TRY(og__edge_walk_open(&walk, &w->g->relation[w->at].view, w->budget, err));
+    OG_TRY(og__edge_walk_open(&walk, &w->g->relation[w->at], w->budget, err));
     OG_TRY(og__thinned_create(&w->left, &walk, w->folder, &files, err));
     OG_TRY(og__edge_walk(&walk, split_list, end_list, w, err));
     OG_TRY(og__thinned_finish(&w->left, &files, w->checksums, err));
@@ -120,7 +120,7 @@ static int refer_to(struct splitter *w, const char *name, const struct og_npy *a
 
 static int refer_to_relation(struct splitter *w, struct og_err *err)
 {
-    const struct og_dataset *view = &w->g->relation[w->at].view;
+    const struct og_relation *view = &w->g->relation[w->at];
     const struct og_npy *const array[] = {&view->indptr, &view->indices, &view->weights};
     static const char *const names[] = {"indptr", "indices", "weights"};
     int rc = 0;
@@ -137,14 +137,14 @@ out:
 static int refer_to_features(struct splitter *w, struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t t = 0; t < w->g->n_types; t++) {
+    for (uint32_t t = 0; t < w->g->n_groups; t++) {
         char name[32];
-        const struct og_npy *features = &w->g->type[t].view.features;
+        const struct og_npy *features = &w->g->group[t].rows;
         snprintf(name, sizeof(name), "features_%u", t);
         if (features->parts)
             OG_TRY(og__fail(err, -ENOTSUP, "train on the dataset whose features are in one folder",
                             "--task link: features of type %s of %s lie over several folders",
-                            w->g->type[t].name, w->g->nodes.path));
+                            w->g->group[t].name, w->g->path));
         OG_TRY(refer_to(w, name, features, err));
     }
 out:
@@ -218,7 +218,7 @@ static void close_splitter(struct splitter *w)
     json_decref(w->checksums);
 }
 
-int og__typed_split_write(const struct og_typed *g, const struct og_edge_split *s,
+int og__typed_split_write(const struct og_graph *g, const struct og_edge_split *s,
                           const bool *asked, const char *folder, struct og_budget *b,
                           struct og_err *err)
 {
@@ -227,7 +227,7 @@ int og__typed_split_write(const struct og_typed *g, const struct og_edge_split *
                          .asked = asked,
                          .folder = folder,
                          .budget = b,
-                         .root = json_deep_copy(g->meta.plain.root),
+                         .root = json_deep_copy(g->meta),
                          .files = json_object(),
                          .checksums = json_object()};
     int rc = 0;
@@ -239,19 +239,19 @@ int og__typed_split_write(const struct og_typed *g, const struct og_edge_split *
     OG_TRY(finish_lists(&w, err));
     if (w.kept == 0)
         OG_TRY(og__fail(err, -EINVAL, "hold out less with --edge-split",
-                        "%s: no edge is left to train on", g->nodes.path));
+                        "%s: no edge is left to train on", g->path));
     OG_TRY(write_meta(&w, err));
 out:
     close_splitter(&w);
     return rc;
 }
 
-uint64_t og__typed_split_bytes(const struct og_typed *g)
+uint64_t og__typed_split_bytes(const struct og_graph *g)
 {
     const uint64_t lists = 16 + 4;
     uint64_t bytes = 8 * OG_MIB;
     for (uint32_t r = 0; r < g->n_relations; r++) {
-        const struct og_dataset *view = &g->relation[r].view;
+        const struct og_relation *view = &g->relation[r];
         const uint64_t edge =
             og__npy_size(view->indices.type) + (view->weights.fd >= 0 ? 4 : 0) + lists;
         bytes += (uint64_t)view->n_edges * edge + ((uint64_t)view->n_nodes + 1) * 8;

@@ -7,15 +7,15 @@
 #define OG_DATASET_TYPED_SPLIT_H
 
 #include "dataset/edge_split.h"
-#include "dataset/typed.h"
+#include "dataset/graph.h"
 
 /* Write the graph that is left into existing folder `folder`: a dataset with edges, whose other
  * arrays stay where they are. asked[n_relations]: whose edges are to be learnt. Loops stay in the
  * graph and are never asked for. */
-OG_MUST_CHECK int og__typed_split_write(const struct og_typed *g, const struct og_edge_split *s,
+OG_MUST_CHECK int og__typed_split_write(const struct og_graph *g, const struct og_edge_split *s,
                                         const bool *asked, const char *folder, struct og_budget *b,
                                         struct og_err *err);
-uint64_t og__typed_split_bytes(const struct og_typed *g); /* that it writes, at most; */
+uint64_t og__typed_split_bytes(const struct og_graph *g); /* that it writes, at most; */
 uint64_t og__typed_split_written(const char *folder);     /* and that are there */
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef OG_DATASET_TYPING_H
 #define OG_DATASET_TYPING_H
 
-#include "dataset/typed_meta.h"
+#include "dataset/meta.h"
 #include "dataset/writer.h"
 
 struct og_typing {

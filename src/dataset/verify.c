@@ -1,6 +1,7 @@
 /* og_verify: reads every array once, in pieces, and tells all that is wrong with it. */
 #include "base/file.h"
 #include "base/hex.h"
+#include "base/json.h"
 #include "dataset/convert.h"
 #include "dataset/typed_edges.h"
 
@@ -11,21 +12,16 @@
 
 enum { PIECE_BYTES = 1024 * 1024, TOLD_A_FILE = 3 };
 
-/* What the arrays of one structure are called. */
-struct structure_names {
-    char indptr[32], indices[32], weights[32];
-};
-
 struct verifier {
-    struct og_dataset *ds;    /* or, of a typed one, the view that is looked at */
-    struct og_dataset *given; /* what was opened: this, */
-    struct og_typed *typed;   /* or this */
+    struct og_graph *ds;
     struct og_budget *budget; /* there is no --memory: of what is free */
     void (*finding)(void *arg, const char *text, const char *hint);
     void *arg;
     const struct og_observer *seen;
     int n_findings;
     const char *file;        /* being read */
+    char name[48];           /* its name, of a relation's or a group's */
+    bool bfloat;             /* which has features in bf16 */
     uint64_t wrong;          /* in it; only the first few are told one by one */
     int64_t *piece;          /* [PIECE_BYTES] bytes */
     unsigned char *split_of; /* [N] bit s: the node is in split s */
@@ -98,14 +94,14 @@ static int64_t piece_rows(const struct og_npy *a)
 
 /* ---- topology ---- */
 
-static int verify_indptr(struct verifier *v, const char *file, struct og_err *err)
+static int verify_indptr(struct verifier *v, const struct og_relation *r, const char *file,
+                         struct og_err *err)
 {
-    const struct og_dataset *ds = v->ds;
     int64_t before = 0;
     begin(v, file);
-    for (int64_t first = 0, n; first <= ds->n_nodes; first += n) {
-        n = OG_MIN(ds->n_nodes + 1 - first, (int64_t)PIECE_BYTES / 8);
-        int rc = og__npy_read_int64(&ds->indptr, first, n, v->piece, err);
+    for (int64_t first = 0, n; first <= r->n_nodes; first += n) {
+        n = OG_MIN(r->n_nodes + 1 - first, (int64_t)PIECE_BYTES / 8);
+        int rc = og__npy_read_int64(&r->indptr, first, n, v->piece, err);
         if (rc < 0)
             return rc;
         for (int64_t i = 0; i < n; i++) {
@@ -117,38 +113,38 @@ static int verify_indptr(struct verifier *v, const char *file, struct og_err *er
         if (first == 0 && v->piece[0] != 0)
             tell(v, anew, "starts at %lld, not 0", (long long)v->piece[0]);
     }
-    if (before != ds->n_edges)
+    if (before != r->n_edges)
         tell(v, anew, "ends at %lld, there are %lld edges", (long long)before,
-             (long long)ds->n_edges);
+             (long long)r->n_edges);
     end(v);
     return 0;
 }
 
 /* Indices list by list, with indptr read along. */
-static int verify_indices(struct verifier *v, const char *file, struct og_err *err)
+static int verify_indices(struct verifier *v, const struct og_relation *r, const char *file,
+                          struct og_err *err)
 {
     enum { NODES = 4096 };
-    const struct og_dataset *ds = v->ds;
     int64_t ptr[NODES + 1];
     int rc = 0;
     begin(v, file);
-    for (int64_t node = 0, n; node < ds->n_nodes; node += n) {
-        n = OG_MIN(ds->n_nodes - node, (int64_t)NODES);
-        OG_TRY(og__npy_read_int64(&ds->indptr, node, n + 1, ptr, err));
+    for (int64_t node = 0, n; node < r->n_nodes; node += n) {
+        n = OG_MIN(r->n_nodes - node, (int64_t)NODES);
+        OG_TRY(og__npy_read_int64(&r->indptr, node, n + 1, ptr, err));
         int64_t list = 0; /* of this run of nodes */
         int64_t before = -1;
         for (int64_t at = ptr[0], m; at < ptr[n]; at += m) {
             m = OG_MIN(ptr[n] - at, (int64_t)PIECE_BYTES / 8);
-            OG_TRY(og__npy_read_int64(&ds->indices, at, m, v->piece, err));
+            OG_TRY(og__npy_read_int64(&r->indices, at, m, v->piece, err));
             for (int64_t i = 0; i < m; i++) {
                 while (at + i >= ptr[list + 1]) {
                     list++;
                     before = -1;
                 }
                 int64_t u = v->piece[i];
-                if (u < 0 || u >= ds->n_sources)
+                if (u < 0 || u >= r->n_sources)
                     tell(v, anew, "entry %lld: node %lld of %lld", (long long)(at + i),
-                         (long long)u, (long long)ds->n_sources);
+                         (long long)u, (long long)r->n_sources);
                 else if (u < before)
                     tell(v, sort_lists, "entry %lld: the list of node %lld is not sorted",
                          (long long)(at + i), (long long)(node + list));
@@ -163,10 +159,9 @@ out:
 
 /* ---- numbers ---- */
 
-static bool is_finite(const struct og_dataset *ds, enum og__npy_type type, const void *data,
-                      size_t i)
+static bool is_finite(bool bfloat, enum og__npy_type type, const void *data, size_t i)
 {
-    if (ds && ds->dtype == OG_BF16)
+    if (bfloat)
         return (((const uint16_t *)data)[i] & 0x7f80) != 0x7f80;
     return isfinite(og__number_at(type, data, i));
 }
@@ -198,7 +193,7 @@ static int verify_numbers(struct verifier *v, const char *file, const struct og_
         for (size_t i = 0; i < (size_t)(n * a->shape[1]); i++) {
             const long long row = first + (int64_t)i / a->shape[1];
             if (a == values ? !is_value(a, piece, i)
-                            : !is_finite(what == FEATURES ? v->ds : NULL, a->type, piece, i))
+                            : !is_finite(what == FEATURES && v->bfloat, a->type, piece, i))
                 tell(v, mend_numbers, "row %lld, column %lld: NaN or infinite", row,
                      (long long)((int64_t)i % a->shape[1]));
             else if (what == WEIGHTS && og__number_at(a->type, piece, i) < 0)
@@ -219,7 +214,7 @@ out:
 
 static int verify_labels(struct verifier *v, struct og_err *err)
 {
-    const struct og_dataset *ds = v->ds;
+    const struct og_graph *ds = v->ds;
     const struct og_npy *a = &ds->labels;
     if (og__float_labels(ds) || a->fd < 0)
         return verify_numbers(v, "labels.npy", a, LABELS, err);
@@ -366,14 +361,21 @@ out:
 
 /* ---- all of it ---- */
 
-static int verify_structure(struct verifier *v, const struct structure_names *names,
-                            struct og_err *err)
+static const char *file_of(struct verifier *v, struct og_array_name array)
 {
+    snprintf(v->name, sizeof(v->name), "%s.npy", array.text);
+    return v->name;
+}
+
+static int verify_relation(struct verifier *v, uint32_t r, struct og_err *err)
+{
+    const struct og_relation *of = &v->ds->relation[r];
     int rc;
-    OG_TRY(verify_indptr(v, names->indptr, err));
+    OG_TRY(verify_indptr(v, of, file_of(v, og__relation_array(v->ds, r, OG__INDPTR)), err));
     if (v->wrong == 0) /* lists that go astray say nothing about what is in them */
-        OG_TRY(verify_indices(v, names->indices, err));
-    OG_TRY(verify_numbers(v, names->weights, &v->ds->weights, WEIGHTS, err));
+        OG_TRY(verify_indices(v, of, file_of(v, og__relation_array(v->ds, r, OG__INDICES)), err));
+    OG_TRY(verify_numbers(v, file_of(v, og__relation_array(v->ds, r, OG__WEIGHTS)), &of->weights,
+                          WEIGHTS, err));
 out:
     return rc;
 }
@@ -393,71 +395,11 @@ out:
     return rc;
 }
 
-static int verify_all(struct verifier *v, struct og_err *err)
-{
-    static const struct structure_names names = {"indptr.npy", "indices.npy", "weights.npy"};
-    int rc;
-    OG_TRY(verify_checksums(v, err));
-    OG_TRY(verify_structure(v, &names, err));
-    OG_TRY(verify_numbers(v, "features.npy", &v->ds->features, FEATURES, err));
-    OG_TRY(verify_nodes(v, err));
-out:
-    return rc;
-}
-
-/* Room for what is looked at, then all of it. */
-static int with_memory(struct verifier *v, int64_t nodes,
-                       int (*all)(struct verifier *v, struct og_err *err), struct og_err *err)
-{
-    const size_t n_nodes = (size_t)nodes;
-    int rc;
-    v->budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}));
-    if (!v->budget)
-        return og__fail_errno(err, -ENOMEM, NULL, "verify");
-    v->piece = og__alloc(v->budget, PIECE_BYTES, part, err);
-    v->split_of = og__alloc(v->budget, n_nodes, part, err);
-    rc = v->piece && v->split_of ? all(v, err) : -ENOMEM;
-    og__release(v->budget, v->piece, PIECE_BYTES, part);
-    og__release(v->budget, v->split_of, n_nodes, part);
-    og__budget_free(v->budget);
-    return rc;
-}
-
-/* ---- of types ---- */
-
-static int verify_relations(struct verifier *v, struct og_err *err)
-{
-    int rc = 0;
-    for (uint32_t r = 0; r < v->typed->n_relations; r++) {
-        struct structure_names names;
-        snprintf(names.indptr, sizeof(names.indptr), "rel%u_indptr.npy", r);
-        snprintf(names.indices, sizeof(names.indices), "rel%u_indices.npy", r);
-        snprintf(names.weights, sizeof(names.weights), "rel%u_weights.npy", r);
-        v->ds = &v->typed->relation[r].view;
-        OG_TRY(verify_structure(v, &names, err));
-    }
-out:
-    return rc;
-}
-
-static int verify_types(struct verifier *v, struct og_err *err)
-{
-    int rc = 0;
-    for (uint32_t t = 0; t < v->typed->n_types; t++) {
-        char file[32];
-        snprintf(file, sizeof(file), "features_%u.npy", t);
-        v->ds = &v->typed->type[t].view;
-        OG_TRY(verify_numbers(v, file, &v->ds->features, FEATURES, err));
-    }
-out:
-    return rc;
-}
-
 /* Each node of the source stands for one here. */
 static int verify_node_ids(struct verifier *v, struct og_err *err)
 {
     static const char one_each[] = "the nodes' ids in the source, each once: import it again";
-    const struct og_npy *a = &v->typed->node_ids;
+    const struct og_npy *a = &v->ds->node_ids;
     if (a->fd < 0)
         return 0;
     begin(v, "node_ids.npy");
@@ -484,8 +426,8 @@ static int verify_node_ids(struct verifier *v, struct og_err *err)
 static int verify_edge_relations(struct verifier *v, enum og__split split, struct og_err *err)
 {
     static const char hint[] = "whole numbers of relations between the types of the ends";
-    const struct og_npy *a = &v->typed->edge_relations[split];
-    struct og_npy flat = v->typed->nodes.edges[split]; /* both ends in one column */
+    const struct og_npy *a = &v->ds->edge_relations[split];
+    struct og_npy flat = v->ds->edges[split]; /* both ends in one column */
     const int64_t most = (int64_t)PIECE_BYTES / 8 / 3;
     int64_t *ends = v->piece + most;
     if (a->fd < 0)
@@ -502,7 +444,7 @@ static int verify_edge_relations(struct verifier *v, enum og__split split, struc
         if (rc < 0)
             return rc;
         for (int64_t i = 0; i < n; i++)
-            if (!og__typed_edge_fits(v->typed, ends[2 * i], v->piece[i], ends[2 * i + 1]))
+            if (!og__typed_edge_fits(v->ds, ends[2 * i], v->piece[i], ends[2 * i + 1]))
                 tell(v, hint, "row %lld: %lld is no relation between nodes %lld and %lld",
                      (long long)(first + i), (long long)v->piece[i], (long long)ends[2 * i],
                      (long long)ends[2 * i + 1]);
@@ -511,14 +453,18 @@ static int verify_edge_relations(struct verifier *v, enum og__split split, struc
     return 0;
 }
 
-static int verify_all_typed(struct verifier *v, struct og_err *err)
+static int verify_all(struct verifier *v, struct og_err *err)
 {
+    const struct og_graph *g = v->ds;
     int rc;
-    v->ds = &v->typed->nodes;
     OG_TRY(verify_checksums(v, err));
-    OG_TRY(verify_relations(v, err));
-    OG_TRY(verify_types(v, err));
-    v->ds = &v->typed->nodes;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        OG_TRY(verify_relation(v, r, err));
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        v->bfloat = g->group[k].stored == OG_BF16;
+        OG_TRY(
+            verify_numbers(v, file_of(v, og__group_array(g, k)), &g->group[k].rows, FEATURES, err));
+    }
     OG_TRY(verify_nodes(v, err));
     for (int s = 0; s < OG__SPLITS; s++)
         OG_TRY(verify_edge_relations(v, (enum og__split)s, err));
@@ -527,14 +473,21 @@ out:
     return rc;
 }
 
-static int open_given(struct verifier *v, const char *dataset, struct og_err *err)
+/* Room for what is looked at, then all of it. */
+static int with_memory(struct verifier *v, struct og_err *err)
 {
-    bool typed;
-    int rc = og__is_typed(dataset, &typed, err);
-    if (rc < 0)
-        return rc;
-    return typed ? og__typed_open(dataset, &v->typed, err)
-                 : og__dataset_open(dataset, &v->given, err);
+    const size_t n_nodes = (size_t)v->ds->n_nodes;
+    int rc;
+    v->budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}));
+    if (!v->budget)
+        return og__fail_errno(err, -ENOMEM, NULL, "verify");
+    v->piece = og__alloc(v->budget, PIECE_BYTES, part, err);
+    v->split_of = og__alloc(v->budget, n_nodes, part, err);
+    rc = v->piece && v->split_of ? verify_all(v, err) : -ENOMEM;
+    og__release(v->budget, v->piece, PIECE_BYTES, part);
+    og__release(v->budget, v->split_of, n_nodes, part);
+    og__budget_free(v->budget);
+    return rc;
 }
 
 int og_verify_hints(const char *dataset,
@@ -543,18 +496,15 @@ int og_verify_hints(const char *dataset,
 {
     struct verifier v = {.finding = finding, .arg = arg, .seen = seen};
     struct og_err why = {0};
-    int rc = open_given(&v, dataset, &why);
+    int rc = og__graph_open(dataset, &v.ds, &why);
     if (rc == -EINVAL) { /* it is there, but no dataset can be made of it: that is a finding */
         finding(arg, why.message, why.hint);
         return 1;
     }
     if (rc < 0)
         return og__fail(err, rc, why.hint, "%s", why.message);
-    v.ds = v.given;
-    rc = v.typed ? with_memory(&v, v.typed->nodes.n_nodes, verify_all_typed, err)
-                 : with_memory(&v, v.given->n_nodes, verify_all, err);
-    og__typed_close(v.typed);
-    og__dataset_close(v.given);
+    rc = with_memory(&v, err);
+    og__graph_close(v.ds);
     return rc < 0 ? rc : v.n_findings;
 }
 

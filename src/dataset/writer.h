@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/thread.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 /* Says how far making a dataset is; OG_INTERRUPTED when asked to stop. seen may be NULL; unit and
  * total are those of og_progress. */

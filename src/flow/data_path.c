@@ -170,11 +170,9 @@ static int fill_once(void *arg, void *at, struct og_err *err)
 /* Which features, and how they are kept. */
 static uint64_t key_of_features(const struct og_facts *f)
 {
-    uint64_t key = f->typed ? f->typed->contents : 0;
-    if (!f->typed)
-        return f->ds->identity.array[OG__FEATURES].contents + 1 + (uint64_t)f->ds->kept;
-    for (uint32_t t = 0; t < f->typed->n_types; t++)
-        key = key * 31 + 1 + (uint64_t)f->typed->type[t].view.kept;
+    uint64_t key = f->graph->identity.contents;
+    for (uint32_t t = 0; t < f->graph->n_groups; t++)
+        key = key * 31 + 1 + (uint64_t)f->graph->group[t].kept;
     return key;
 }
 
@@ -207,7 +205,7 @@ static int open_features(struct og_data_path *d, uint64_t *prefill, struct og_er
         .sharers = d->memory->whole ? d->config->sharers.n : d->memory->shown,
         .reader = og__reader_setup(d->config, &d->facts->profile),
     };
-    int rc = og__gather_open(&d->gather, d->facts->ds, &opt, d->budget, err);
+    int rc = og__gather_open(&d->gather, d->facts->graph->group, &opt, d->budget, err);
     d->rows = og__rows_gathered(d->gather);
     if (rc == 0 && d->memory->shown)
         rc = og__gather_show(d->gather, d->config->sharers.common,
@@ -250,14 +248,14 @@ static int fill_first(struct og_data_path *d, uint64_t *prefill, struct og_err *
 
 /* Rows of part k of plans, of the type that is told; of a graph without types all there are. */
 static struct og_device_width_setup width_of(const struct og_data_path *d, uint32_t k,
-                                             const struct og_dataset *ds,
+                                             const struct og_group *group,
                                              const struct og_rows_setup *rows)
 {
     const struct og_tiers_places at = og__tiers_places(d->tiers, k);
     const uint32_t slots = at.victim - at.host;
     const uint32_t first = og__tiers_first(d->tiers, k);
     struct og_device_width_setup w = {
-        .ds = ds,
+        .group = group,
         .first = first,
         .end = first + (uint32_t)og__tiers_part_setup(d->tiers, k)->host.n_nodes,
         .rows = *rows,
@@ -270,8 +268,7 @@ static struct og_device_width_setup width_of(const struct og_data_path *d, uint3
                        (uint32_t)OG_MIN((uint64_t)d->memory->staging_rows, rows->room_rows),
                    .n_staging = d->memory->n_staging,
                    .reader = og__reader_setup(d->config, &d->facts->profile)}};
-    if (d->facts->types)
-        og__features_profile(ds, &w.gather.reader.profile);
+    og__features_profile(group, &w.gather.reader.profile);
     return w;
 }
 
@@ -288,7 +285,7 @@ static uint32_t typed_widths(const struct og_data_path *d, const struct og_devic
                                            .n_rooms = device->rows.n_rooms,
                                            .room_rows = f->range_rows[k],
                                            .row_bytes = f->range_row_bytes[k]};
-        width[k] = width_of(d, k, &f->typed->type[t].view, &rows);
+        width[k] = width_of(d, k, &f->graph->group[t], &rows);
         width[k++].view = t;
     }
     return k;
@@ -303,7 +300,7 @@ static int open_device_features(struct og_data_path *d, uint64_t *prefill, struc
     if (!width)
         return og__fail_errno(err, -ENOMEM, NULL, "device cache");
     if (!f->types)
-        width[0] = width_of(d, 0, f->ds, &device.rows);
+        width[0] = width_of(d, 0, f->graph->group, &device.rows);
     const struct og_device_rows_setup setup = {.ops = d->to.ops,
                                                .backend = d->to.backend,
                                                .devices = d->to.devices,
@@ -337,7 +334,7 @@ static int open_typed_features(struct og_data_path *d, uint64_t *prefill, struct
                                                 .fills_beside =
                                                     og__policy_fills_beside(d->way->policy),
                                                 .sharers = whole ? d->config->sharers.n : 0};
-    int rc = og__typed_gather_open(&d->typed_gather, f->typed, f->types, &opt, d->budget, err);
+    int rc = og__typed_gather_open(&d->typed_gather, f->graph, f->types, &opt, d->budget, err);
     d->rows = og__rows_of_types(d->typed_gather);
     if (rc == 0 && whole)
         return share_cache(d, prefill, err);
@@ -405,7 +402,7 @@ int og__data_path_open(struct og_data_path *d, unsigned want, uint64_t *prefill,
     if ((want & OG__WANT_FEATURES) && d->way->tiers)
         OG_TRY(open_device_features(d, prefill, err));
     else if ((want & OG__WANT_FEATURES))
-        OG_TRY(d->facts->typed ? open_typed_features(d, prefill, err)
+        OG_TRY(d->facts->types ? open_typed_features(d, prefill, err)
                                : open_features(d, prefill, err));
 out:
     return rc;

@@ -68,7 +68,7 @@ int og__device_width_open(struct og_device_width *w, const struct og_device_widt
     w->setup.gather.pinned = &w->pinned;
     int rc;
     OG_TRY(ops->open(&w->there, be, n, &setup->rows, err));
-    OG_TRY(og__gather_open(&w->gather, setup->ds, &w->setup.gather, b, err));
+    OG_TRY(og__gather_open(&w->gather, setup->group, &w->setup.gather, b, err));
     OG_TRY(open_victims(w, err));
     OG_TRY(reserve_entering(w, OG_MAX(setup->most, 1u), err));
 out:

@@ -11,9 +11,9 @@
 #include "plan/tiers.h"
 
 struct og_device_width_setup {
-    const struct og_dataset *ds; /* whose rows they are */
-    uint32_t first, end;         /* nodes of all that they are */
-    uint32_t view;               /* number of their view among a batch's */
+    const struct og_group *group; /* whose rows they are */
+    uint32_t first, end;          /* nodes of all that they are */
+    uint32_t view;                /* number of their view among a batch's */
     struct og_rows_setup rows;
     struct og_tiers_places at;
     uint32_t n_victims;              /* places of rings */

@@ -52,32 +52,31 @@ static size_t common_divisor(size_t a, size_t b)
     return a;
 }
 
-static void add_kind(struct og_exchange *x, const struct og_dataset *view, uint32_t end)
+static void add_kind(struct og_exchange *x, const struct og_group *g)
 {
     struct og_kinds *k = &x->kinds;
+    const uint32_t end = (uint32_t)(g->first + g->n_nodes);
     k->end[k->n] = end;
     k->kind[k->n++] = (struct og_rows_kind){
         .own_end = (uint32_t)og__owned_nodes(x->ranks, x->rank, (uint64_t)end),
-        .row_bytes = og__row_bytes(view),
-        .dim = view->dim,
-        .dtype = view->kept};
-    k->unit = common_divisor(og__row_bytes(view), k->unit);
+        .row_bytes = og__row_bytes(g),
+        .dim = g->dim,
+        .dtype = g->kept};
+    k->unit = common_divisor(og__row_bytes(g), k->unit);
 }
 
 int og__kinds_open(struct og_exchange *x, struct og_err *err)
 {
-    const struct og_facts *f = x->path->facts;
-    const uint32_t n = f->types ? f->types->n_types : 1;
+    const struct og_graph *g = x->path->facts->graph;
+    const uint32_t n = g->n_groups;
     struct og_kinds *k = &x->kinds;
     k->end = calloc(n, sizeof(*k->end));
     k->kind = calloc(n, sizeof(*k->kind));
     k->views = calloc((size_t)OG__RECEIVED * n, sizeof(*k->views));
     if (!k->end || !k->kind || !k->views)
         return og__fail_errno(err, -ENOMEM, NULL, "exchange");
-    if (!f->types)
-        add_kind(x, f->ds, (uint32_t)f->n_nodes);
-    for (uint32_t t = 0; f->types && t < n; t++)
-        add_kind(x, &f->typed->type[t].view, f->types->type[t].end);
+    for (uint32_t t = 0; t < n; t++)
+        add_kind(x, &g->group[t]);
     k->unit = OG_MAX(k->unit, (size_t)1);
     for (uint32_t t = 0; t < n; t++)
         k->kind[t].units = (uint32_t)(k->kind[t].row_bytes / k->unit);

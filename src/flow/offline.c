@@ -32,10 +32,10 @@ static int check_dataset(const struct og_offline *o, const struct og_offline_for
 {
     struct og_identity then;
     char why[OG__WHY] = "says not of which dataset";
-    if (og__identity_get(root, &then) && og__identity_same(&then, &run->ds->identity, why))
+    if (og__identity_get(root, &then) && og__identity_same(&then, &run->graph->identity, why))
         return 0;
     return og__fail(err, -EINVAL, "sample this dataset: `outgrow sample DATASET --out DIR`",
-                    "--samples %s: not samples of %s: %s", o->dir, run->ds->path, why);
+                    "--samples %s: not samples of %s: %s", o->dir, run->graph->path, why);
 }
 
 /* Those that decide which batches there are and what is in them. */
@@ -152,7 +152,7 @@ static int open_batches(struct og_offline *o, const struct og_offline_for *run, 
                                            .n_hops = run->opt->n_fanout,
                                            .extras = run->extras,
                                            .n_relations = run->n_relations,
-                                           .n_nodes = (uint64_t)run->ds->n_nodes};
+                                           .n_nodes = (uint64_t)run->graph->n_nodes};
     int rc = og__samples_open(&o->samples, &opt, b, err);
     return rc < 0 ? rc : check_batches(o, run, err);
 }

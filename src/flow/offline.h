@@ -21,7 +21,7 @@ struct og_offline {
 struct og_offline_for {
     const struct og_options *opt; /* resolved */
     const struct og_schedule *schedule;
-    const struct og_dataset *ds;
+    const struct og_graph *graph;
     unsigned extras;
     uint32_t n_relations; /* of a typed graph */
 };

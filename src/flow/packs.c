@@ -21,16 +21,11 @@ static char *file_of(const char *dir, uint32_t draw, const char *suffix)
     return asprintf(&path, "%s/draw%" PRIu32 "%s", dir, draw, suffix) < 0 ? NULL : path;
 }
 
-char *og__packs_container(const char *dir, uint32_t draw)
-{
-    return file_of(dir, draw, ".pack");
-}
-
-char *og__packs_container_of(const char *dir, uint32_t draw, uint32_t type)
+char *og__packs_container(const char *dir, uint32_t draw, const struct og_group *g)
 {
     char suffix[32];
-    snprintf(suffix, sizeof(suffix), "_%" PRIu32 ".pack", type);
-    return file_of(dir, draw, suffix);
+    snprintf(suffix, sizeof(suffix), "_%u.pack", (unsigned)(g - g->graph->group));
+    return file_of(dir, draw, g->graph->has_types ? suffix : ".pack");
 }
 
 char *og__packs_list(const char *dir, uint32_t draw)
@@ -40,61 +35,55 @@ char *og__packs_list(const char *dir, uint32_t draw)
 
 /* ---- pack.json ---- */
 
-int og__packs_begin(struct og_packs *p, const struct og_typed *typed, struct og_err *err)
+int og__packs_begin(struct og_packs *p, const struct og_graph *g, struct og_err *err)
 {
-    if (!typed)
-        return 0;
-    p->type = calloc(typed->n_types, sizeof(*p->type));
-    if (!p->type)
-        return og__fail_errno(err, -ENOMEM, NULL, "packs");
-    p->n_types = typed->n_types;
-    for (uint32_t t = 0; t < p->n_types; t++)
-        p->type[t].end = (uint64_t)(typed->type[t].first + typed->type[t].view.n_nodes);
-    return 0;
+    p->graph = g;
+    p->group_rows = calloc(g->n_groups, sizeof(*p->group_rows));
+    return p->group_rows ? 0 : og__fail_errno(err, -ENOMEM, NULL, "packs");
 }
 
 void og__packs_release(struct og_packs *p)
 {
     json_decref(p->checksums);
-    free(p->type);
+    free(p->group_rows);
     free(p->dir);
     *p = (struct og_packs){0};
 }
 
-static json_t *with_rows(json_t *object, const struct og_dataset *rows, uint32_t cache_rows)
+static json_t *with_rows(json_t *object, const struct og_packs *p, uint32_t k)
 {
-    object = og__json_with(object, "feature_dtype", json_string(og__dtype_name(rows->kept)));
-    object = og__json_with(object, "row_bytes", json_integer((json_int_t)og__row_bytes(rows)));
-    return og__json_with(object, "cache_rows", json_integer(cache_rows));
+    const struct og_group *g = &p->graph->group[k];
+    if (g->dim == 0)
+        return object;
+    object = og__json_with(object, "feature_dtype", json_string(og__dtype_name(g->kept)));
+    object = og__json_with(object, "row_bytes", json_integer((json_int_t)og__row_bytes(g)));
+    return og__json_with(object, "cache_rows", json_integer(p->group_rows[k]));
 }
 
-static json_t *types_json(const struct og_packs *p, const struct og_typed *g)
+static json_t *types_json(const struct og_packs *p)
 {
     json_t *list = json_array();
-    for (uint32_t t = 0; list && t < g->n_types; t++) {
-        const struct og_node_type *type = &g->type[t];
-        json_t *one = json_pack("{s:s}", "name", type->name);
-        if (type->view.dim > 0)
-            one = with_rows(one, &type->view, p->type[t].cache_rows);
-        if (json_array_append_new(list, one) < 0) {
-            json_decref(list);
-            list = NULL;
-        }
-    }
+    for (uint32_t k = 0; k < p->graph->n_groups; k++)
+        list = og__json_append(
+            list, with_rows(json_pack("{s:s}", "name", p->graph->group[k].name), p, k));
     return list;
 }
 
-int og__packs_describe(const struct og_packs *p, const char *dir, const struct og_dataset *ds,
-                       const struct og_typed *typed, struct og_err *err)
+static int format_of(const struct og_graph *g)
 {
+    return g->has_types ? TYPED : PLAIN;
+}
+
+int og__packs_describe(const struct og_packs *p, const char *dir, struct og_err *err)
+{
+    const struct og_graph *g = p->graph;
     char *path = og__path_join(dir, "pack.json");
     if (!path)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    json_t *root = json_pack("{s:i s:s s:I}", "format", typed ? TYPED : PLAIN, "dataset", ds->name,
-                             "draws", (json_int_t)p->draws);
-    root = typed ? og__json_with(root, "node_types", types_json(p, typed))
-                 : with_rows(root, ds, p->cache_rows);
-    root = og__identity_with(root, &ds->identity);
+    json_t *root = json_pack("{s:i s:s s:I}", "format", format_of(g), "dataset", g->name, "draws",
+                             (json_int_t)p->draws);
+    root = g->has_types ? og__json_with(root, "node_types", types_json(p)) : with_rows(root, p, 0);
+    root = og__identity_with(root, &g->identity);
     if (p->checksums)
         root = og__json_with(root, "cached_checksums", json_incref(p->checksums));
     int rc = og__sealed_write(path, root, err);
@@ -126,49 +115,55 @@ static int dtype_of(const json_t *root)
     return name ? og__dtype_find(name) : -1;
 }
 
-/* Does an object tell of rows so wide, in whatever dtype? */
-static bool fits_rows(const json_t *object, const struct og_dataset *rows, uint32_t *cache_rows)
+/* Where the rows of a group are told of. */
+static const json_t *said_of(const json_t *root, const struct og_group *g)
+{
+    const size_t k = (size_t)(g - g->graph->group);
+    return g->graph->has_types ? json_array_get(json_object_get(root, "node_types"), k) : root;
+}
+
+/* Does an object tell of rows so wide, in whatever dtype; or of none? */
+static bool fits_rows(const json_t *object, const struct og_group *g, uint32_t *cache_rows)
 {
     uint32_t row_bytes;
     const int dtype = dtype_of(object);
+    if (g->dim == 0)
+        return dtype < 0;
     return dtype >= 0 && get_count(object, "row_bytes", &row_bytes) &&
-           row_bytes == (size_t)rows->dim * og__dtype_size((enum og_dtype)dtype) &&
+           row_bytes == (size_t)g->dim * og__dtype_size((enum og_dtype)dtype) &&
            get_count(object, "cache_rows", cache_rows);
 }
 
-static const json_t *type_of(const json_t *root, uint32_t t)
+static bool fits_name(const json_t *object, const struct og_group *g)
 {
-    return json_array_get(json_object_get(root, "node_types"), t);
+    const char *name = json_string_value(json_object_get(object, "name"));
+    return !g->graph->has_types || (name && strcmp(name, g->name) == 0);
 }
 
-static bool fits_types(struct og_packs *p, const json_t *root, const struct og_typed *g)
+static bool fits_groups(struct og_packs *p, const json_t *root)
 {
+    const struct og_graph *g = p->graph;
+    const size_t types = json_array_size(json_object_get(root, "node_types"));
     uint64_t all = 0;
-    bool fits = json_array_size(json_object_get(root, "node_types")) == g->n_types;
-    for (uint32_t t = 0; fits && t < g->n_types; t++) {
-        const struct og_node_type *type = &g->type[t];
-        const json_t *said = type_of(root, t);
-        const char *name = json_string_value(json_object_get(said, "name"));
-        fits = name && strcmp(name, type->name) == 0 &&
-               (type->view.dim > 0 ? fits_rows(said, &type->view, &p->type[t].cache_rows)
-                                   : dtype_of(said) < 0);
-        all += p->type[t].cache_rows;
+    bool fits = types == (g->has_types ? g->n_groups : 0);
+    for (uint32_t k = 0; fits && k < g->n_groups; k++) {
+        const json_t *said = said_of(root, &g->group[k]);
+        fits = fits_name(said, &g->group[k]) && fits_rows(said, &g->group[k], &p->group_rows[k]);
+        all += p->group_rows[k];
     }
     p->cache_rows = (uint32_t)OG_MIN(all, (uint64_t)UINT32_MAX);
     return fits && all < UINT32_MAX;
 }
 
 /* Is it for these features, in whatever dtype? If not, why. */
-static bool fits_dataset(struct og_packs *p, const json_t *root, const struct og_dataset *ds,
-                         const struct og_typed *typed, char why[OG__WHY])
+static bool fits_graph(struct og_packs *p, const json_t *root, char why[OG__WHY])
 {
     struct og_identity then;
     uint32_t format;
     snprintf(why, OG__WHY, "not packs of these features");
-    return get_count(root, "format", &format) && format == (typed ? TYPED : PLAIN) &&
-           (typed ? fits_types(p, root, typed) : fits_rows(root, ds, &p->cache_rows)) &&
-           get_count(root, "draws", &p->draws) && og__identity_get(root, &then) &&
-           og__identity_same(&then, &ds->identity, why);
+    return get_count(root, "format", &format) && (int)format == format_of(p->graph) &&
+           fits_groups(p, root) && get_count(root, "draws", &p->draws) &&
+           og__identity_get(root, &then) && og__identity_same(&then, &p->graph->identity, why);
 }
 
 /* 1 with *out, 0 where there is none, or negative where what is there cannot be believed. */
@@ -192,64 +187,54 @@ out:
     return rc;
 }
 
-static void take_dtype(struct og_dataset *rows, const json_t *said)
-{
-    const int dtype = dtype_of(said);
-    rows->kept = dtype < 0 ? rows->dtype : (enum og_dtype)dtype;
-}
-
-void og__packs_take_dtype(const char *samples, struct og_dataset *ds, struct og_typed *typed)
+void og__packs_take_dtype(const char *samples, struct og_graph *g)
 {
     char *dir = og__path_join(samples, "pack");
     json_t *root = NULL;
     (void)!(dir ? load_description(dir, &root, NULL) : 0);
-    take_dtype(ds, root);
-    for (uint32_t t = 0; typed && t < typed->n_types; t++)
-        take_dtype(&typed->type[t].view, type_of(root, t));
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        const int dtype = dtype_of(said_of(root, &g->group[k]));
+        g->group[k].kept = dtype < 0 ? g->group[k].stored : (enum og_dtype)dtype;
+    }
     json_decref(root);
     free(dir);
 }
 
 /* Are rows kept as they were packed? */
-static bool suit_rows(const struct og_packs *p, const json_t *said, const struct og_dataset *rows,
-                      const char *type, const struct og_log *log)
+static bool suit_rows(const struct og_packs *p, const json_t *root, const struct og_group *g,
+                      const struct og_log *log)
 {
-    const enum og_dtype dtype = (enum og_dtype)dtype_of(said);
-    if (dtype == rows->kept)
+    const int dtype = dtype_of(said_of(root, g));
+    if (g->dim == 0 || dtype == (int)g->kept)
         return true;
     og__say(log, OG__WARN,
             "%s: rows%s%s are %s, this run keeps them as %s: left alone (give the --pack-dtype "
             "they were packed with)",
-            p->dir, type ? " of " : "", type ? type : "", og__dtype_name(dtype),
-            og__dtype_name(rows->kept));
+            p->dir, g->graph->has_types ? " of " : "", g->name,
+            og__dtype_name((enum og_dtype)dtype), og__dtype_name(g->kept));
     return false;
 }
 
 /* Are they what this run could use? If not, why. */
-static bool suits(struct og_packs *p, const json_t *root, const struct og_dataset *ds,
-                  const struct og_typed *typed, const struct og_log *log)
+static bool suits(struct og_packs *p, const json_t *root, const struct og_log *log)
 {
     char why[OG__WHY];
-    if (!fits_dataset(p, root, ds, typed, why)) {
+    bool suit = fits_graph(p, root, why);
+    if (!suit)
         og__say(log, OG__WARN, "%s: %s, left alone (%s)", p->dir, why, hint);
-        return false;
-    }
-    bool suit = typed || suit_rows(p, root, ds, NULL, log);
-    for (uint32_t t = 0; typed && suit && t < typed->n_types; t++)
-        if (typed->type[t].view.dim > 0)
-            suit = suit_rows(p, type_of(root, t), &typed->type[t].view, typed->type[t].name, log);
+    for (uint32_t k = 0; suit && k < p->graph->n_groups; k++)
+        suit = suit_rows(p, root, &p->graph->group[k], log);
     return suit;
 }
 
-static bool read_description(struct og_packs *p, const struct og_dataset *ds,
-                             const struct og_typed *typed, const struct og_log *log)
+static bool read_description(struct og_packs *p, const struct og_log *log)
 {
     struct og_err why = {0};
     json_t *root;
     int rc = load_description(p->dir, &root, &why);
     if (rc < 0)
         og__say(log, OG__WARN, "%s: left alone (%s)", why.message, why.hint[0] ? why.hint : hint);
-    const bool use = rc > 0 && suits(p, root, ds, typed, log);
+    const bool use = rc > 0 && suits(p, root, log);
     if (use)
         p->checksums = json_incref(json_object_get(root, "cached_checksums"));
     json_decref(root);
@@ -264,12 +249,12 @@ bool og__packs_are_there(const char *samples)
     return there;
 }
 
-struct og_packs *og__packs_open(const char *samples, const struct og_dataset *ds,
-                                const struct og_typed *typed, const struct og_log *log)
+struct og_packs *og__packs_open(const char *samples, const struct og_graph *g,
+                                const struct og_log *log)
 {
     struct og_packs *p = calloc(1, sizeof(*p));
-    if (p && og__packs_begin(p, typed, NULL) == 0 && (p->dir = og__path_join(samples, "pack")) &&
-        read_description(p, ds, typed, log))
+    if (p && og__packs_begin(p, g, NULL) == 0 && (p->dir = og__path_join(samples, "pack")) &&
+        read_description(p, log))
         return p;
     og__packs_close(p);
     return NULL;
@@ -306,18 +291,19 @@ out:
     return rc;
 }
 
-/* Each type has slots of its own, and those without features none. */
-static int check_types(const struct og_packs *p, const char *path, const uint32_t *nodes,
-                       uint32_t n, struct og_err *err)
+/* Each group has slots of its own, and those without features none. */
+static int check_groups(const struct og_packs *p, const char *path, const uint32_t *nodes,
+                        uint32_t n, struct og_err *err)
 {
-    uint32_t of_type = 0;
-    for (uint32_t i = 0, t = 0; p->n_types > 0 && i < n; i++) {
-        for (; t + 1 < p->n_types && nodes[i] >= p->type[t].end; t++)
-            of_type = 0;
-        if (++of_type > p->type[t].cache_rows)
+    const struct og_graph *g = p->graph;
+    uint32_t of_group = 0;
+    for (uint32_t i = 0, k = 0; i < n; i++) {
+        for (; k + 1 < g->n_groups && nodes[i] >= g->group[k + 1].first; k++)
+            of_group = 0;
+        if (++of_group > p->group_rows[k])
             return og__fail(err, -EINVAL, hint,
-                            "%s: more nodes of type %" PRIu32 " than its %" PRIu32 " rows", path, t,
-                            p->type[t].cache_rows);
+                            "%s: more nodes of type %" PRIu32 " than its %" PRIu32 " rows", path, k,
+                            p->group_rows[k]);
     }
     return 0;
 }
@@ -332,7 +318,7 @@ static int read_list(const struct og_packs *p, const struct og_npy *a, uint64_t 
     *nodes = og__alloc(b, *n * sizeof(**nodes), "policy", err);
     int rc = *nodes ? narrow(a, n_nodes, *nodes, err) : -ENOMEM;
     if (rc == 0)
-        rc = check_types(p, a->path, *nodes, *n, err);
+        rc = check_groups(p, a->path, *nodes, *n, err);
     if (rc < 0) {
         og__release(b, *nodes, *n * sizeof(**nodes), "policy");
         *nodes = NULL;

@@ -14,47 +14,38 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "dataset/typed.h"
+#include "dataset/graph.h"
 
-/* What the cache has of a type's rows: so many at most, of nodes before `end`. */
-struct og_packs_type {
-    uint64_t end;
-    uint32_t cache_rows;
-};
 struct og_packs {
     char *dir;
+    const struct og_graph *graph;
     uint32_t draws, cache_rows;
-    struct og_packs_type *type; /* [n_types] of a graph with types */
-    uint32_t n_types;           /* else 0 */
-    json_t *checksums;          /* of the lists of nodes: an array by draw; NULL = not said */
+    uint32_t *group_rows; /* [n_groups] of cache_rows, those of each */
+    json_t *checksums;    /* of the lists of nodes: an array by draw; NULL = not said */
 };
 
 /* Are there any beside the samples in that folder? */
 bool og__packs_are_there(const char *samples);
-/* Those beside the samples in folder `samples`; NULL when there are none for this dataset. typed:
- * the types of its nodes, or NULL. */
-struct og_packs *og__packs_open(const char *samples, const struct og_dataset *ds,
-                                const struct og_typed *typed, const struct og_log *log);
+/* Those beside the samples in folder `samples`; NULL when there are none for this graph, which
+ * stays open as long. */
+struct og_packs *og__packs_open(const char *samples, const struct og_graph *g,
+                                const struct og_log *log);
 void og__packs_close(struct og_packs *p); /* accepts NULL */
 
 /* In the making: of no draw yet. og__packs_release is the caller's. */
-OG_MUST_CHECK int og__packs_begin(struct og_packs *p, const struct og_typed *typed,
-                                  struct og_err *err);
+OG_MUST_CHECK int og__packs_begin(struct og_packs *p, const struct og_graph *g, struct og_err *err);
 void og__packs_release(struct og_packs *p);
 /* The checksum of the next draw's list of nodes, for pack.json. */
 OG_MUST_CHECK int og__packs_note(struct og_packs *p, uint64_t checksum, struct og_err *err);
 /* pack.json of a folder `dir` in the making. */
-OG_MUST_CHECK int og__packs_describe(const struct og_packs *p, const char *dir,
-                                     const struct og_dataset *ds, const struct og_typed *typed,
-                                     struct og_err *err);
+OG_MUST_CHECK int og__packs_describe(const struct og_packs *p, const char *dir, struct og_err *err);
 
 /* Rows are kept as pack.json says that those beside the samples are; as stored, where it says
  * nothing. */
-void og__packs_take_dtype(const char *samples, struct og_dataset *ds, struct og_typed *typed);
+void og__packs_take_dtype(const char *samples, struct og_graph *g);
 
 /* Files of a draw, malloc'ed; NULL on lack of memory. */
-char *og__packs_container(const char *dir, uint32_t draw);
-char *og__packs_container_of(const char *dir, uint32_t draw, uint32_t type);
+char *og__packs_container(const char *dir, uint32_t draw, const struct og_group *g);
 char *og__packs_list(const char *dir, uint32_t draw);
 
 /* The nodes to be cached, ascending, for og__release as "policy". */

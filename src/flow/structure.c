@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/kept.h"
 #include "base/scratch.h"
-#include "dataset/relations.h"
+#include "dataset/on_disk.h"
 #include "options/fanouts.h"
 #include "options/options.h"
 
@@ -21,8 +21,8 @@ int og__structure_name(struct og_structure *g, const struct og_scratch *held_out
     g->passing = held_out != NULL;
     if (held_out)
         g->neighbors_dir = og__path_join(og__scratch_path(held_out), "neighbors");
-    else if (own && !g->given.facts->typed)
-        g->neighbors_dir = og__neighbors_folder(own, g->given.facts->ds);
+    else if (own)
+        g->neighbors_dir = og__neighbors_folder(own, g->given.facts->graph->relation);
     free(own);
     return 0;
 }
@@ -31,7 +31,7 @@ int og__structure_fanouts(struct og_structure *g, struct og_err *err)
 {
     free(g->fanouts);
     g->fanouts = NULL;
-    return og__fanouts_of_relations(&g->given.config->opt, g->given.facts->typed, &g->fanouts, err);
+    return og__fanouts_of_relations(&g->given.config->opt, g->given.facts->graph, &g->fanouts, err);
 }
 
 /* ---- how large it is ---- */
@@ -51,27 +51,15 @@ static bool is_shared(const struct og_structure *g)
     return g->given.config->sharers.common != NULL;
 }
 
-static size_t related_bytes(const struct og_structure *g, int topology)
-{
-    const struct og_typed *typed = g->given.facts->typed;
-    if (topology == OG_TOPOLOGY_DISK)
-        return og__relations_disk_bytes(typed);
-    if (is_shared(g))
-        return og__relations_part_bytes(typed, has_weights(g), g->given.config->sharers.n);
-    return og__relations_bytes(typed) + (has_weights(g) ? og__relations_weights_bytes(typed) : 0);
-}
-
 size_t og__structure_bytes(const struct og_structure *g, int topology)
 {
-    if (g->given.facts->typed)
-        return related_bytes(g, topology);
-    const struct og_dataset *ds = g->given.facts->ds;
-    size_t loops = counts_degrees(g) ? og__loops_bytes((uint64_t)ds->n_nodes) : 0;
+    const struct og_graph *graph = g->given.facts->graph;
+    const size_t loops = counts_degrees(g) ? og__loops_bytes((uint64_t)graph->n_nodes) : 0;
     if (topology == OG_TOPOLOGY_DISK)
-        return og__topology_disk_bytes(ds) + loops;
+        return og__topology_disk_bytes(graph) + loops;
     if (is_shared(g))
-        return og__topology_part_bytes(ds, has_weights(g), g->given.config->sharers.n) + loops;
-    return og__topology_bytes(ds) + loops + (has_weights(g) ? og__weights_bytes(ds) : 0);
+        return og__topology_part_bytes(graph, has_weights(g), g->given.config->sharers.n) + loops;
+    return og__topology_bytes(graph, has_weights(g)) + loops;
 }
 
 struct og_topology_disk_options og__structure_on_disk(const struct og_structure *g)
@@ -91,28 +79,6 @@ struct og_read_rule og__structure_rule(const struct og_structure *g)
 
 /* ---- open and close ---- */
 
-static int load_related(struct og_structure *g, struct og_err *err)
-{
-    const struct og_typed *typed = g->given.facts->typed;
-    struct og_topology *t = &g->topology;
-    if (is_shared(g))
-        return og__relations_share(typed, has_weights(g), &g->given.config->sharers, g->budget, t,
-                                   err);
-    int rc = t->relation ? og__relations_reload(typed, t, err)
-                         : og__relations_load(typed, g->budget, t, err);
-    return rc < 0 || !has_weights(g) ? rc : og__relations_load_weights(typed, t, err);
-}
-
-static int load_lists(struct og_structure *g, struct og_err *err)
-{
-    const struct og_dataset *ds = g->given.facts->ds;
-    if (is_shared(g))
-        return og__topology_share(ds, has_weights(g), &g->given.config->sharers, g->budget,
-                                  &g->topology, err);
-    int rc = og__topology_load(ds, g->budget, &g->topology, err);
-    return rc < 0 || !has_weights(g) ? rc : og__weights_load(ds, &g->topology, err);
-}
-
 static int find_loops(struct og_structure *g, struct og_err *err)
 {
     return counts_degrees(g) ? og__loops_find(&g->topology, err) : 0;
@@ -120,9 +86,16 @@ static int find_loops(struct og_structure *g, struct og_err *err)
 
 static int load(struct og_structure *g, struct og_err *err)
 {
-    if (g->given.facts->typed)
-        return load_related(g, err);
-    int rc = load_lists(g, err);
+    const struct og_graph *graph = g->given.facts->graph;
+    const bool weighs = has_weights(g);
+    struct og_topology *t = &g->topology;
+    int rc;
+    if (is_shared(g))
+        rc = og__topology_share(graph, weighs, &g->given.config->sharers, g->budget, t, err);
+    else if (t->budget) /* unloaded */
+        rc = og__topology_reload(graph, weighs, t, err);
+    else
+        rc = og__topology_load(graph, weighs, g->budget, t, err);
     return rc < 0 ? rc : find_loops(g, err);
 }
 
@@ -131,44 +104,35 @@ static int check_descriptors(const struct og_structure *g,
                              const struct og_topology_disk_options *opt, struct og_err *err)
 {
     enum { BESIDE = 64, OF_TYPE = 5 }; /* arrays of traces; what reads and writes a type's rows */
-    const struct og_typed *typed = g->given.facts->typed;
+    const struct og_graph *graph = g->given.facts->graph;
     const struct og_config *config = g->given.config;
     const bool visits = og__policy_hotness(g->given.way->policy) == OG__HOTNESS_VISITS;
     const int samplers = OG_MAX(og__samplers(g->given.way), visits ? config->opt.threads : 1);
     const int each = (has_weights(g) ? 2 : 1) * (1 + og__reader_descriptors(&opt->reader));
     uint64_t n = BESIDE;
     if (config->want & (OG__WANT_TYPED_ROWS | OG__WANT_FEATURES))
-        n += (uint64_t)OF_TYPE * typed->n_types;
-    for (uint32_t r = 0; r < typed->n_relations; r++)
-        if (typed->relation[r].view.n_edges > 0)
+        n += (uint64_t)OF_TYPE * graph->n_groups;
+    for (uint32_t r = 0; r < graph->n_relations; r++)
+        if (graph->relation[r].n_edges > 0)
             n += (uint64_t)samplers * (uint64_t)each;
     return og__descriptors_check(n, "--topology disk", "fewer --threads, or --topology memory",
                                  err);
 }
 
-static int open_related(struct og_structure *g, const struct og_topology_disk_options *opt,
-                        struct og_err *err)
-{
-    int rc = check_descriptors(g, opt, err);
-    return rc < 0
-               ? rc
-               : og__relations_open_disk(g->given.facts->typed, opt, g->budget, &g->topology, err);
-}
-
-static int open_lists(struct og_structure *g, struct og_err *err)
+static int open_on_disk(struct og_structure *g, struct og_err *err)
 {
     const struct og_topology_disk_options opt = og__structure_on_disk(g);
-    return og__topology_open_disk(g->given.facts->ds, &opt, g->budget, &g->topology, err);
+    const int rc = check_descriptors(g, &opt, err);
+    return rc < 0
+               ? rc
+               : og__topology_open_disk(g->given.facts->graph, &opt, g->budget, &g->topology, err);
 }
 
 int og__structure_open(struct og_structure *g, struct og_err *err)
 {
-    const struct og_topology_disk_options opt = og__structure_on_disk(g);
     if (g->given.way->topology == OG_TOPOLOGY_MEMORY)
         return load(g, err);
-    if (g->given.facts->typed)
-        return open_related(g, &opt, err);
-    int rc = open_lists(g, err);
+    const int rc = open_on_disk(g, err);
     return rc < 0 ? rc : find_loops(g, err);
 }
 
@@ -177,13 +141,13 @@ int og__structure_move(struct og_structure *g, struct og_err *err)
 {
     struct og_topology loops = {
         .n_nodes = g->topology.n_nodes, .budget = g->topology.budget, .loops = g->topology.loops};
-    if (g->given.way->topology != OG_TOPOLOGY_DISK || g->given.facts->typed) {
+    if (g->given.way->topology != OG_TOPOLOGY_DISK) {
         og__topology_release(&g->topology);
-        return og__structure_open(g, err);
+        return load(g, err);
     }
     g->topology.loops = (struct og_loops){0};
     og__topology_release(&g->topology);
-    int rc = open_lists(g, err);
+    const int rc = open_on_disk(g, err);
     if (rc < 0)
         og__loops_release(&loops);
     else
@@ -225,24 +189,18 @@ void og__structure_close(struct og_structure *g)
 
 void og__structure_drop(struct og_structure *g)
 {
-    const bool in_memory = g->given.way->topology == OG_TOPOLOGY_MEMORY;
     if (g->topology.shared.of)
         return; /* others have it as well: nothing would come free */
-    if (g->given.facts->typed && in_memory)
-        og__relations_unload(&g->topology);
-    else if (g->given.facts->typed)
-        return; /* lists of relations are not cached */
-    else if (g->topology.disk)
+    if (g->given.way->topology == OG_TOPOLOGY_MEMORY)
+        og__topology_unload(&g->topology);
+    else if (g->topology.disk) /* lists of relations are not cached */
         og__neighbors_unload(&g->topology);
-    else
-        og__topology_release(&g->topology);
 }
 
 static bool is_there(const struct og_topology *t)
 {
-    if (t->relation)
-        return og__relations_are_loaded(t);
-    return t->disk ? t->disk->cache.bits || t->disk->opt.cache_bytes == 0 : t->indptr != NULL;
+    const struct og_topology_disk *disk = t->disk;
+    return disk ? disk->cache.bits || disk->opt.cache_bytes == 0 : og__topology_is_loaded(t);
 }
 
 int og__structure_fetch(struct og_structure *g, struct og_io_counts *read, uint64_t *written,

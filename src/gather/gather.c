@@ -64,10 +64,10 @@ static int areas_of(const struct og_gather_options *opt)
     return opt->n_staging + (opt->fills_beside ? FILL_AREAS : 0);
 }
 
-static uint32_t most_staging_rows(const struct og_dataset *ds, const struct og_gather_options *opt)
+static uint32_t most_staging_rows(const struct og_group *group, const struct og_gather_options *opt)
 {
     uint64_t rows = (UINT32_MAX - (uint64_t)opt->n_slots - PAGE) / (uint64_t)areas_of(opt);
-    return (uint32_t)OG_MIN((uint64_t)ds->n_nodes, rows);
+    return (uint32_t)OG_MIN((uint64_t)group->n_nodes, rows);
 }
 
 /* Rows of a piece that has staging areas of its own. */
@@ -173,10 +173,10 @@ static void unpin_rows(struct og_gather *g)
     unpin_cache(g);
 }
 
-static int open_rows(struct og_gather *g, const struct og_dataset *ds,
+static int open_rows(struct og_gather *g, const struct og_group *group,
                      const struct og_gather_options *opt, struct og_err *err)
 {
-    uint32_t most = most_staging_rows(ds, opt);
+    uint32_t most = most_staging_rows(group, opt);
     const uint32_t behind = g->n_slots + gap_rows(g);
     int rc = og__budget_charge(g->budget, charged_bytes(g), CACHE, err);
     if (rc < 0)
@@ -197,14 +197,14 @@ out:
     return rc;
 }
 
-static int open_reader(struct og_gather *g, const struct og_dataset *ds,
+static int open_reader(struct og_gather *g, const struct og_group *group,
                        const struct og_gather_options *opt, struct og_reader **out,
                        struct og_err *err)
 {
-    return og__features_open(out, ds, &opt->reader, g->budget, err);
+    return og__features_open(out, group, &opt->reader, g->budget, err);
 }
 
-int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
+int og__gather_open(struct og_gather **out, const struct og_group *group,
                     const struct og_gather_options *opt, struct og_budget *b, struct og_err *err)
 {
     *out = NULL;
@@ -212,9 +212,9 @@ int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
     if (!g)
         return og__fail_errno(err, -ENOMEM, NULL, "gather");
     g->budget = b;
-    g->row_bytes = og__row_bytes(ds);
-    g->dim = ds->dim;
-    g->dtype = ds->kept;
+    g->row_bytes = og__row_bytes(group);
+    g->dim = group->dim;
+    g->dtype = group->kept;
     g->n_slots = opt->n_slots;
     g->n_yielded = opt->n_yielded;
     g->n_staging = opt->n_staging;
@@ -222,10 +222,10 @@ int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
     g->sharers = opt->sharers;
     g->pinned = opt->pinned;
     int rc;
-    OG_TRY(g->pinned ? pin_rows(g, opt, err) : open_rows(g, ds, opt, err));
-    OG_TRY(open_reader(g, ds, opt, &g->reader, err));
+    OG_TRY(g->pinned ? pin_rows(g, opt, err) : open_rows(g, group, opt, err));
+    OG_TRY(open_reader(g, group, opt, &g->reader, err));
     if (opt->fills_beside)
-        OG_TRY(open_reader(g, ds, opt, &g->beside, err));
+        OG_TRY(open_reader(g, group, opt, &g->beside, err));
     *out = g;
     return 0;
 out:

@@ -41,7 +41,7 @@ struct og_gather_options {
 };
 
 /* Everything from the budget: "feature cache", "staging", "read buffers". */
-OG_MUST_CHECK int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
+OG_MUST_CHECK int og__gather_open(struct og_gather **out, const struct og_group *group,
                                   const struct og_gather_options *opt, struct og_budget *b,
                                   struct og_err *err);
 void og__gather_close(struct og_gather *g);

@@ -187,7 +187,7 @@ out:
     return rc;
 }
 
-static int read_table(struct og_pack *p, const struct open_parts *f, const struct og_dataset *ds,
+static int read_table(struct og_pack *p, const struct open_parts *f, const struct og_group *group,
                       struct og_err *err)
 {
     char block[OG__PACK_BLOCK];
@@ -195,7 +195,7 @@ static int read_table(struct og_pack *p, const struct open_parts *f, const struc
     int rc;
     OG_TRY(read_parts(f, block, len, 0, err));
     OG_TRY(og__pack_parse(&p->head, block, len, f->bytes, p->path, err));
-    rc = og__pack_suits(ds, p->head.dataset, p->head.row_bytes, p->head.dtype, p->path, err);
+    rc = og__pack_suits(group, p->head.dataset, p->head.row_bytes, p->head.dtype, p->path, err);
     if (rc < 0)
         return rc;
     p->table_bytes = table_bytes(&p->head);
@@ -206,7 +206,7 @@ out:
     return rc;
 }
 
-static int open_table(struct og_pack *p, struct og_places at, const struct og_dataset *ds,
+static int open_table(struct og_pack *p, struct og_places at, const struct og_group *group,
                       struct og_err *err)
 {
     struct open_parts f = {.at = at};
@@ -214,7 +214,7 @@ static int open_table(struct og_pack *p, struct og_places at, const struct og_da
     int rc = 0;
     while (n < at.n)
         OG_TRY(open_part(&f, n++, err));
-    OG_TRY(read_table(p, &f, ds, err));
+    OG_TRY(read_table(p, &f, group, err));
     for (uint64_t b = 0; b < p->head.n_batches; b++)
         p->longest = OG_MAX(p->longest, p->table[b].rows * p->head.row_bytes / OG__PACK_BLOCK);
 out:
@@ -253,7 +253,7 @@ static int open_reads(struct og_pack *p, int n_reads, struct og_err *err)
     return 0;
 }
 
-int og__pack_open(struct og_pack **out, struct og_places at, const struct og_dataset *ds,
+int og__pack_open(struct og_pack **out, struct og_places at, const struct og_group *group,
                   int n_reads, const struct og_reader_options *opt, struct og_budget *b,
                   struct og_err *err)
 {
@@ -267,7 +267,7 @@ int og__pack_open(struct og_pack **out, struct og_places at, const struct og_dat
     }
     p->budget = b;
     p->hint = og__pack_remake_hint;
-    OG_TRY(open_table(p, at, ds, err));
+    OG_TRY(open_table(p, at, group, err));
     uint64_t blocks = p->head.file_bytes / OG__PACK_BLOCK;
     if (blocks > UINT32_MAX) /* 16 TiB */
         OG_TRY(og__fail(err, -EFBIG, "pack fewer batches at a time", "%s: too large", path));
@@ -298,12 +298,12 @@ void og__pack_close(struct og_pack *p)
     free(p);
 }
 
-int og__pack_add_shared(struct og_pack *p, struct og_places at, const struct og_dataset *ds,
+int og__pack_add_shared(struct og_pack *p, struct og_places at, const struct og_group *group,
                         const struct og_reader_options *opt, struct og_err *err)
 {
     struct og_shared *shared;
     int rc;
-    OG_TRY(og__shared_open(&shared, at, ds, p->n_reads, opt, p->budget, err));
+    OG_TRY(og__shared_open(&shared, at, group, p->n_reads, opt, p->budget, err));
     for (uint64_t b = 0; b < p->head.n_batches; b++) {
         const struct og_shared_entry *e = og__shared_entry(shared, b);
         if (!e || e->misses - e->shared != p->table[b].rows)

@@ -29,11 +29,11 @@
 
 /* ---- writing ---- */
 
-/* One sweep of ds's features, with the memory that og__sweep_share shared out. On failure, or
- * OG_INTERRUPTED after *stop, no container is left behind; -ENOSPC comes before the sweep where the
- * file system can reserve room. What a killed process leaves is gone with its folder, if that is a
- * scratch folder (base/scratch.h). The dataset is only read. */
-OG_MUST_CHECK int og__pack_write(const struct og_dataset *ds, const struct og_packing *p,
+/* One sweep of the group's features, with the memory that og__sweep_share shared out. On failure,
+ * or OG_INTERRUPTED after *stop, no container is left behind; -ENOSPC comes before the sweep where
+ * the file system can reserve room. What a killed process leaves is gone with its folder, if that
+ * is a scratch folder (base/scratch.h). The dataset is only read. */
+OG_MUST_CHECK int og__pack_write(const struct og_group *group, const struct og_packing *p,
                                  const struct og_sweep *sweep, const struct og_pack_options *opt,
                                  struct og_budget *b, struct og_pack_counts *counts,
                                  struct og_err *err);
@@ -72,7 +72,7 @@ struct og_pack;
  * dataset. The table and lists of blocks are "packing", buffers "read buffers". Owner thread only.
  */
 OG_MUST_CHECK int og__pack_open(struct og_pack **out, struct og_places at,
-                                const struct og_dataset *ds, int n_reads,
+                                const struct og_group *group, int n_reads,
                                 const struct og_reader_options *opt, struct og_budget *b,
                                 struct og_err *err);
 void og__pack_close(struct og_pack *p); /* accepts NULL */
@@ -81,7 +81,7 @@ void og__pack_close(struct og_pack *p); /* accepts NULL */
  * (gather/shared.h): from now on a batch's rows come from both. -EINVAL unless they fit together.
  */
 OG_MUST_CHECK int og__pack_add_shared(struct og_pack *p, struct og_places at,
-                                      const struct og_dataset *ds,
+                                      const struct og_group *group,
                                       const struct og_reader_options *opt, struct og_err *err);
 
 /* It was made by this run: then what is damaged is a disk's doing, and the hint says so. */

@@ -411,14 +411,14 @@ static int create(struct packer *pk, struct og_err *err)
 }
 
 /* Direct, if one block can be written so; it is the head's, which comes last. */
-static int write_head(const struct og_dataset *ds, struct packer *pk, struct og_budget *b,
+static int write_head(const struct og_group *group, struct packer *pk, struct og_budget *b,
                       char *block, struct og_err *err)
 {
     const struct og_packing *p = pk->packing;
     size_t bytes = og__packing_data_start(p->n_batches) - OG__PACK_BLOCK;
-    struct og_pack_head head = {.dataset = ds->identity.contents,
+    struct og_pack_head head = {.dataset = group->contents,
                                 .row_bytes = p->row_bytes,
-                                .dtype = ds->kept,
+                                .dtype = group->kept,
                                 .n_batches = p->n_batches,
                                 .n_rows = p->ptr[p->n_batches],
                                 .file_bytes = p->offset[p->n_batches]};
@@ -506,7 +506,7 @@ static void release(struct packer *pk, struct og_budget *b)
     pthread_mutex_destroy(&pk->lock);
 }
 
-int og__pack_write(const struct og_dataset *ds, const struct og_packing *p,
+int og__pack_write(const struct og_group *group, const struct og_packing *p,
                    const struct og_sweep *sweep, const struct og_pack_options *opt,
                    struct og_budget *b, struct og_pack_counts *counts, struct og_err *err)
 {
@@ -517,10 +517,10 @@ int og__pack_write(const struct og_dataset *ds, const struct og_packing *p,
     pthread_cond_init(&pk.changed, NULL);
     *counts = (struct og_pack_counts){0};
     OG_TRY(take_memory(&pk, b, err));
-    OG_TRY(og__features_open(&pk.reader, ds, &opt->reader, b, err));
+    OG_TRY(og__features_open(&pk.reader, group, &opt->reader, b, err));
     OG_TRY(create(&pk, err));
     OG_TRY(run(&pk, err));
-    OG_TRY(write_head(ds, &pk, b, block, err));
+    OG_TRY(write_head(group, &pk, b, block, err));
     *counts =
         (struct og_pack_counts){.sweep = pk.swept,
                                 .bytes_written = pk.written + og__packing_data_start(p->n_batches),

@@ -22,17 +22,17 @@ bool og__pack_get_row(uint64_t number, uint64_t *row_bytes, enum og_dtype *dtype
     return sound;
 }
 
-int og__pack_suits(const struct og_dataset *ds, uint64_t contents, uint64_t row_bytes,
+int og__pack_suits(const struct og_group *group, uint64_t contents, uint64_t row_bytes,
                    enum og_dtype dtype, const char *name, struct og_err *err)
 {
-    if (contents == ds->identity.contents && dtype != ds->kept)
+    if (contents == group->contents && dtype != group->kept)
         return og__fail(err, -EINVAL, "give the --pack-dtype they were packed with, or pack again",
                         "%s: rows are %s, this run keeps them as %s", name, og__dtype_name(dtype),
-                        og__dtype_name(ds->kept));
-    if (contents == ds->identity.contents && row_bytes == og__row_bytes(ds))
+                        og__dtype_name(group->kept));
+    if (contents == group->contents && row_bytes == og__row_bytes(group))
         return 0;
     return og__fail(err, -EINVAL, og__pack_remake_hint, "%s: packed from another dataset than %s",
-                    name, ds->path);
+                    name, group->graph->path);
 }
 
 /* ---- checksums ---- */

@@ -3,7 +3,7 @@
 #ifndef OG_GATHER_PACKED_H
 #define OG_GATHER_PACKED_H
 
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "gather/packed_files.h"
 #include "io/io.h"
 
@@ -35,9 +35,10 @@ struct og_pack_counts {
 /* Bytes of a row and its dtype as one number of a head; false = no such rows. */
 uint64_t og__pack_put_row(uint64_t row_bytes, enum og_dtype dtype);
 bool og__pack_get_row(uint64_t number, uint64_t *row_bytes, enum og_dtype *dtype);
-/* -EINVAL unless rows like these of the dataset with these contents are what ds keeps. */
-OG_MUST_CHECK int og__pack_suits(const struct og_dataset *ds, uint64_t contents, uint64_t row_bytes,
-                                 enum og_dtype dtype, const char *name, struct og_err *err);
+/* -EINVAL unless rows like these of the dataset with these contents are what group keeps. */
+OG_MUST_CHECK int og__pack_suits(const struct og_group *group, uint64_t contents,
+                                 uint64_t row_bytes, enum og_dtype dtype, const char *name,
+                                 struct og_err *err);
 
 /* ---- checksums ---- */
 

@@ -9,7 +9,7 @@
 #ifndef OG_GATHER_ROWS_H
 #define OG_GATHER_ROWS_H
 
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 #include <string.h>
 

@@ -161,7 +161,7 @@ int og__shared_check(const struct og_shared_head *h, const struct og_shared_entr
 
 /* ---- open and close ---- */
 
-static int read_head(struct og_shared *p, const struct og_dataset *ds, struct og_err *err)
+static int read_head(struct og_shared *p, const struct og_group *group, struct og_err *err)
 {
     char block[OG__PACK_BLOCK];
     struct stat st;
@@ -172,7 +172,7 @@ static int read_head(struct og_shared *p, const struct og_dataset *ds, struct og
     int rc;
     OG_TRY(og__read_all(p->fd, block, len, 0, p->path, err));
     OG_TRY(og__shared_parse(&p->head, block, len, (uint64_t)st.st_size, p->path, err));
-    OG_TRY(og__pack_suits(ds, h->dataset, h->row_bytes, h->dtype, p->path, err));
+    OG_TRY(og__pack_suits(group, h->dataset, h->row_bytes, h->dtype, p->path, err));
 out:
     return rc;
 }
@@ -211,7 +211,7 @@ static int open_reads(struct og_shared *p, int n_reads, struct og_err *err)
     return 0;
 }
 
-int og__shared_open(struct og_shared **out, struct og_places at, const struct og_dataset *ds,
+int og__shared_open(struct og_shared **out, struct og_places at, const struct og_group *group,
                     int n_reads, const struct og_reader_options *opt, struct og_budget *b,
                     struct og_err *err)
 {
@@ -228,7 +228,7 @@ int og__shared_open(struct og_shared **out, struct og_places at, const struct og
     if (p->fd < 0)
         OG_TRY(og__fail_errno(err, -errno, NULL, "%s: cannot open", path));
     p->head.parts = at.n;
-    OG_TRY(read_head(p, ds, err));
+    OG_TRY(read_head(p, group, err));
     OG_TRY(read_table(p, err));
     OG_TRY(open_reads(p, n_reads, err));
     const struct og_row_files files = {

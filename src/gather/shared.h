@@ -35,7 +35,7 @@
  * time: its nodes are read in one pass through the feature file. `stored`, zeroed, gets a bit for
  * each row of the packing that is in the file (og__packing_drop). opt and failures as
  * og__pack_write's. */
-OG_MUST_CHECK int og__shared_write(const struct og_dataset *ds, struct og_segments *s,
+OG_MUST_CHECK int og__shared_write(const struct og_group *group, struct og_segments *s,
                                    uint32_t size, enum og__segment_order order,
                                    const struct og_pack_options *opt, uint64_t *stored,
                                    struct og_budget *b, struct og_pack_counts *counts,
@@ -79,7 +79,7 @@ struct og_shared;
 
 /* As og__pack_open. */
 OG_MUST_CHECK int og__shared_open(struct og_shared **out, struct og_places at,
-                                  const struct og_dataset *ds, int n_reads,
+                                  const struct og_group *group, int n_reads,
                                   const struct og_reader_options *opt, struct og_budget *b,
                                   struct og_err *err);
 void og__shared_close(struct og_shared *p); /* accepts NULL */

@@ -22,7 +22,7 @@ struct unhashed {
 };
 
 struct writer {
-    const struct og_dataset *ds;
+    const struct og_group *group;
     const struct og_packing *packing;
     struct og_segments *segments;
     const struct og_pack_options *opt;
@@ -343,7 +343,7 @@ out:
     return rc;
 }
 
-int og__shared_write(const struct og_dataset *ds, struct og_segments *s, uint32_t size,
+int og__shared_write(const struct og_group *group, struct og_segments *s, uint32_t size,
                      enum og__segment_order order, const struct og_pack_options *opt,
                      uint64_t *stored, struct og_budget *b, struct og_pack_counts *counts,
                      struct og_err *err)
@@ -356,14 +356,14 @@ int og__shared_write(const struct og_dataset *ds, struct og_segments *s, uint32_
     if (cost.shared >= UINT32_MAX)
         return og__fail(err, -EFBIG, "pack fewer batches at a time", "%s: too many shared rows",
                         opt->at.path[0]);
-    struct writer w = {.ds = ds,
+    struct writer w = {.group = group,
                        .packing = p,
                        .segments = s,
                        .opt = opt,
                        .stored = stored,
-                       .head = {.dataset = ds->identity.contents,
+                       .head = {.dataset = group->contents,
                                 .row_bytes = p->row_bytes,
-                                .dtype = ds->kept,
+                                .dtype = group->kept,
                                 .n_batches = p->n_batches,
                                 .n_rows = cost.shared,
                                 .n_misses = p->ptr[p->n_batches],
@@ -371,7 +371,7 @@ int og__shared_write(const struct og_dataset *ds, struct og_segments *s, uint32_
                                 .n_reads = cost.shared_reads}};
     w.order_at = og__shared_orders_at(&w.head);
     OG_TRY(take_memory(&w, b, err));
-    OG_TRY(og__features_open(&w.reader, ds, &opt->reader, b, err));
+    OG_TRY(og__features_open(&w.reader, group, &opt->reader, b, err));
     OG_TRY(create(&w, err));
     OG_TRY(write_segments(&w, OG_MAX(size, 1u), order, err));
     OG_TRY(write_head(&w, err));

@@ -13,7 +13,7 @@ static const char index_part[] = "plans";
 
 /* A type, as far as it has features. */
 struct width {
-    const struct og_dataset *view;
+    const struct og_group *view;
     struct og_reader *reader; /* NULL: it has none */
     struct og_reader *beside; /* fills the cache meanwhile; NULL: the first does */
     size_t row_bytes;
@@ -52,42 +52,42 @@ struct og_typed_gather {
 
 /* ---- open and close ---- */
 
-static bool has_rows(const struct og_node_type *t)
+static bool has_rows(const struct og_group *t)
 {
-    return t->view.dim > 0;
+    return t->dim > 0;
 }
 
-static struct og_reader_options reader_of(const struct og_node_type *t, int io)
+static struct og_reader_options reader_of(const struct og_group *t, int io)
 {
     struct og_reader_options opt = {.io = io};
-    og__features_profile(&t->view, &opt.profile);
+    og__features_profile(t, &opt.profile);
     return opt;
 }
 
-size_t og__typed_reader_bytes(const struct og_typed *g, int io)
+size_t og__typed_reader_bytes(const struct og_graph *g, int io)
 {
     size_t bytes = 0;
-    for (uint32_t t = 0; t < g->n_types; t++) {
-        if (!has_rows(&g->type[t]))
+    for (uint32_t t = 0; t < g->n_groups; t++) {
+        if (!has_rows(&g->group[t]))
             continue;
-        const struct og_reader_options opt = reader_of(&g->type[t], io);
+        const struct og_reader_options opt = reader_of(&g->group[t], io);
         bytes += og__reader_bytes(&opt);
     }
     return bytes;
 }
 
-size_t og__typed_staging_bytes(const struct og_typed *g, uint64_t rows)
+size_t og__typed_staging_bytes(const struct og_graph *g, uint64_t rows)
 {
     return (size_t)rows * 2 * sizeof(uint32_t) +
-           g->n_types * (sizeof(struct og_rows) + sizeof(struct og_read_job) + 2 * sizeof(bool));
+           g->n_groups * (sizeof(struct og_rows) + sizeof(struct og_read_job) + 2 * sizeof(bool));
 }
 
-int og__typed_reader_rule(const struct og_node_type *t, int io, struct og_budget *b,
+int og__typed_reader_rule(const struct og_group *t, int io, struct og_budget *b,
                           struct og_read_rule *out, struct og_err *err)
 {
     struct og_reader *reader;
     const struct og_reader_options opt = reader_of(t, io);
-    int rc = og__features_open(&reader, &t->view, &opt, b, err);
+    int rc = og__features_open(&reader, t, &opt, b, err);
     if (rc < 0)
         return rc;
     *out = og__reader_rule(reader);
@@ -144,12 +144,12 @@ static int open_staging(struct og_typed_gather *g, struct staging *s,
     return rc < 0 ? rc : reserve_data(g, s, opt->staging_bytes, err);
 }
 
-static int open_width(struct og_typed_gather *g, const struct og_node_type *type, uint32_t t,
+static int open_width(struct og_typed_gather *g, const struct og_group *type, uint32_t t,
                       const struct og_typed_gather_options *how, struct og_err *err)
 {
     struct width *w = &g->width[t];
-    *w = (struct width){.view = &type->view,
-                        .row_bytes = og__row_bytes(&type->view),
+    *w = (struct width){.view = type,
+                        .row_bytes = og__row_bytes(type),
                         .first = og__first_id(g->types, t),
                         .end = g->types->type[t].end};
     if (!has_rows(type))
@@ -217,7 +217,7 @@ static int open_cache(struct og_typed_gather *g, const struct og_typed_gather_op
     return g->sharers ? charge_part(g, err) : og__typed_gather_reclaim(g, opt->n_yielded, err);
 }
 
-int og__typed_gather_open(struct og_typed_gather **out, const struct og_typed *graph,
+int og__typed_gather_open(struct og_typed_gather **out, const struct og_graph *graph,
                           const struct og_graph_types *types,
                           const struct og_typed_gather_options *opt, struct og_budget *b,
                           struct og_err *err)
@@ -233,7 +233,7 @@ int og__typed_gather_open(struct og_typed_gather **out, const struct og_typed *g
     if (!g->width || !g->staging)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "features"));
     for (uint32_t t = 0; t < types->n_types; t++)
-        OG_TRY(open_width(g, &graph->type[t], t, opt, err));
+        OG_TRY(open_width(g, &graph->group[t], t, opt, err));
     for (; g->n_staging < opt->n_staging;)
         OG_TRY(open_staging(g, &g->staging[g->n_staging++], opt, err));
     OG_TRY(open_cache(g, opt, err));

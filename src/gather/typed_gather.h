@@ -9,7 +9,7 @@
 #ifndef OG_GATHER_TYPED_GATHER_H
 #define OG_GATHER_TYPED_GATHER_H
 
-#include "dataset/typed.h"
+#include "dataset/graph.h"
 #include "gather/pack.h"
 #include "gather/rows.h"
 #include "io/io.h"
@@ -33,17 +33,17 @@ struct og_typed_gather_options {
 
 /* From the budget: "feature cache", "staging", "plans", "read buffers". Types without features have
  * no rows, and are in no plan. Both are borrowed. */
-OG_MUST_CHECK int og__typed_gather_open(struct og_typed_gather **out, const struct og_typed *g,
+OG_MUST_CHECK int og__typed_gather_open(struct og_typed_gather **out, const struct og_graph *g,
                                         const struct og_graph_types *types,
                                         const struct og_typed_gather_options *opt,
                                         struct og_budget *b, struct og_err *err);
 void og__typed_gather_close(struct og_typed_gather *g); /* accepts NULL */
 /* How the engine that will read a type's rows merges; asked of one. */
-OG_MUST_CHECK int og__typed_reader_rule(const struct og_node_type *t, int io, struct og_budget *b,
+OG_MUST_CHECK int og__typed_reader_rule(const struct og_group *t, int io, struct og_budget *b,
                                         struct og_read_rule *out, struct og_err *err);
 /* What its readers take, and what goes with one staging area for batches of so many rows. */
-size_t og__typed_reader_bytes(const struct og_typed *g, int io);
-size_t og__typed_staging_bytes(const struct og_typed *g, uint64_t rows);
+size_t og__typed_reader_bytes(const struct og_graph *g, int io);
+size_t og__typed_staging_bytes(const struct og_graph *g, uint64_t rows);
 const char *og__typed_gather_engine(const struct og_typed_gather *g);
 
 /* Rows of n nodes, ascending, into slots. counts are added to. No batch is in flight, unless it was

@@ -13,7 +13,7 @@ static const char part[] = "samples";
 static const char cache_part[] = "feature cache";
 
 struct typed_file {
-    const struct og_node_type *type;
+    const struct og_group *type;
     struct og_reader *reader;
     struct og_npy_writer *rows, *ptr;
     size_t row_bytes;
@@ -41,9 +41,9 @@ struct og_typed_rows {
 
 /* ---- open and close ---- */
 
-static bool has_features(const struct og_node_type *t)
+static bool has_features(const struct og_group *t)
 {
-    return t->view.dim > 0;
+    return t->dim > 0;
 }
 
 static uint32_t piece_rows(size_t row_bytes)
@@ -52,31 +52,31 @@ static uint32_t piece_rows(size_t row_bytes)
 }
 
 /* Of the widest rows. */
-static size_t piece_bytes(const struct og_typed *g)
+static size_t piece_bytes(const struct og_graph *g)
 {
     size_t bytes = 0;
-    for (uint32_t t = 0; t < g->n_types; t++) {
-        const size_t row = og__file_row_bytes(&g->type[t].view);
+    for (uint32_t t = 0; t < g->n_groups; t++) {
+        const size_t row = og__file_row_bytes(&g->group[t]);
         if (row > 0)
             bytes = OG_MAX(bytes, piece_rows(row) * row);
     }
     return bytes;
 }
 
-static struct og_reader_options reader_of(const struct og_node_type *t, int io)
+static struct og_reader_options reader_of(const struct og_group *t, int io)
 {
     struct og_reader_options opt = {.io = io};
-    og__features_profile(&t->view, &opt.profile);
+    og__features_profile(t, &opt.profile);
     return opt;
 }
 
-size_t og__typed_rows_bytes(const struct og_typed *g, int io)
+size_t og__typed_rows_bytes(const struct og_graph *g, int io)
 {
     size_t bytes = sizeof(struct og_typed_rows) + piece_bytes(g);
-    for (uint32_t t = 0; t < g->n_types; t++) {
-        if (!has_features(&g->type[t]))
+    for (uint32_t t = 0; t < g->n_groups; t++) {
+        if (!has_features(&g->group[t]))
             continue;
-        const struct og_reader_options opt = reader_of(&g->type[t], io);
+        const struct og_reader_options opt = reader_of(&g->group[t], io);
         bytes += og__reader_bytes(&opt) + 2 * OG__NPY_BUFFER;
     }
     return bytes;
@@ -94,10 +94,10 @@ static int create(struct og_npy_writer **w, const char *dir, uint32_t t, const c
     return rc;
 }
 
-static int open_file(struct og_typed_rows *r, const struct og_node_type *type, uint32_t number,
+static int open_file(struct og_typed_rows *r, const struct og_group *type, uint32_t number,
                      const char *dir, int io, struct og_err *err)
 {
-    const struct og_dataset *ds = &type->view;
+    const struct og_group *ds = type;
     const struct og_reader_options opt = reader_of(type, io);
     const int64_t none = 0;
     struct typed_file *f = &r->file[r->n++];
@@ -105,14 +105,14 @@ static int open_file(struct og_typed_rows *r, const struct og_node_type *type, u
     *f = (struct typed_file){
         .type = type, .row_bytes = og__file_row_bytes(ds), .told = {.type = type->name}};
     OG_TRY(og__features_open_stored(&f->reader, ds, &opt, r->budget, err));
-    OG_TRY(create(&f->rows, dir, number, "", og__dtype_stored(ds->dtype), 2, ds->dim, err));
+    OG_TRY(create(&f->rows, dir, number, "", og__dtype_stored(ds->stored), 2, ds->dim, err));
     OG_TRY(create(&f->ptr, dir, number, "_ptr", OG__NPY_I64, 1, 1, err));
     OG_TRY(og__npy_append(f->ptr, &none, 1, err));
 out:
     return rc;
 }
 
-int og__typed_rows_open(struct og_typed_rows **out, const struct og_typed *g, const char *dir,
+int og__typed_rows_open(struct og_typed_rows **out, const struct og_graph *g, const char *dir,
                         int io, struct og_budget *b, struct og_err *err)
 {
     struct og_typed_rows *r = og__alloc(b, sizeof(*r), part, err);
@@ -121,15 +121,15 @@ int og__typed_rows_open(struct og_typed_rows **out, const struct og_typed *g, co
     if (!r)
         return -ENOMEM;
     *r = (struct og_typed_rows){.budget = b, .bytes = piece_bytes(g)};
-    r->file = calloc(g->n_types, sizeof(*r->file));
+    r->file = calloc(g->n_groups, sizeof(*r->file));
     r->data = r->bytes > 0 ? og__alloc(b, r->bytes, part, err) : NULL;
     if (!r->file)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", dir));
     if (r->bytes > 0 && !r->data)
         OG_TRY(-ENOMEM);
-    for (uint32_t t = 0; t < g->n_types; t++)
-        if (has_features(&g->type[t]))
-            OG_TRY(open_file(r, &g->type[t], t, dir, io, err));
+    for (uint32_t t = 0; t < g->n_groups; t++)
+        if (has_features(&g->group[t]))
+            OG_TRY(open_file(r, &g->group[t], t, dir, io, err));
     *out = r;
     return 0;
 out:
@@ -162,7 +162,7 @@ static bool is_kept(const struct og_typed_rows *r, const struct typed_file *f, u
 static uint32_t count_kept(const struct og_typed_rows *r, const struct typed_file *f)
 {
     uint32_t n = 0;
-    for (uint32_t v = 0; v < f->type->view.n_nodes; v++)
+    for (uint32_t v = 0; v < f->type->n_nodes; v++)
         n += is_kept(r, f, v);
     return n;
 }
@@ -171,7 +171,7 @@ static uint32_t count_kept(const struct og_typed_rows *r, const struct typed_fil
 static uint32_t next_kept(struct og_typed_rows *r, const struct typed_file *f, uint32_t *v)
 {
     uint32_t n = 0;
-    for (; n < MOST_ROWS && *v < f->type->view.n_nodes; ++*v)
+    for (; n < MOST_ROWS && *v < f->type->n_nodes; ++*v)
         if (is_kept(r, f, *v))
             r->node[n++] = *v;
     return n;
@@ -282,7 +282,7 @@ static int append_type(struct og_typed_rows *r, struct typed_file *f, const stru
                        struct og_err *err)
 {
     const uint32_t first = (uint32_t)f->type->first;
-    const uint32_t count = (uint32_t)f->type->view.n_nodes;
+    const uint32_t count = (uint32_t)f->type->n_nodes;
     const uint32_t most = piece_rows(f->row_bytes);
     uint32_t n = 0;
     int rc = 0;

@@ -12,7 +12,7 @@
 #ifndef OG_GATHER_TYPED_ROWS_H
 #define OG_GATHER_TYPED_ROWS_H
 
-#include "dataset/typed.h"
+#include "dataset/graph.h"
 #include "io/io.h"
 #include "plan/plan.h"
 #include "sample/batch.h"
@@ -21,11 +21,11 @@
 
 struct og_typed_rows;
 
-OG_MUST_CHECK int og__typed_rows_open(struct og_typed_rows **out, const struct og_typed *g,
+OG_MUST_CHECK int og__typed_rows_open(struct og_typed_rows **out, const struct og_graph *g,
                                       const char *dir, int io, struct og_budget *b,
                                       struct og_err *err);
 /* What that takes of the budget. */
-size_t og__typed_rows_bytes(const struct og_typed *g, int io);
+size_t og__typed_rows_bytes(const struct og_graph *g, int io);
 
 /* Rows of these nodes are kept from now on: read, as "feature cache" of the budget. `kept` is
  * borrowed. *read is added to. */

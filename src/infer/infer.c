@@ -51,10 +51,10 @@ static int look_at_indices(void *arg, const void *data, int64_t first_byte, size
                            struct og_err *err)
 {
     struct survey *s = arg;
-    const struct og_dataset *ds = s->f->graph;
-    bool narrow = ds->indices.type == OG__NPY_I32;
+    const struct og_relation *r = s->f->lists;
+    bool narrow = r->indices.type == OG__NPY_I32;
     int rc;
-    OG_TRY(og__check_indices((void *)ds, data, first_byte, bytes, err));
+    OG_TRY(og__check_indices((void *)r, data, first_byte, bytes, err));
     for (size_t i = 0; i < bytes / (narrow ? 4 : 8); i++) {
         uint64_t u = narrow ? ((const uint32_t *)data)[i] : ((const uint64_t *)data)[i];
         s->f->feeds[u]++;
@@ -67,7 +67,7 @@ out:
 
 int og__infer_survey(struct og_inference *f, struct og_err *err)
 {
-    struct survey s = {.f = f, .check = {f->graph, 0}, .v = (uint64_t)-1};
+    struct survey s = {.f = f, .check = {f->lists, 0}, .v = (uint64_t)-1};
     size_t bytes = (size_t)f->ds->n_nodes * sizeof(uint32_t);
     int rc = 0;
     void *buffer = NULL;
@@ -78,12 +78,12 @@ int og__infer_survey(struct og_inference *f, struct og_err *err)
         OG_TRY(-ENOMEM);
     buffer = og__alloc(f->budget, OG__CHUNK, LISTS, err);
     OG_TRY(buffer ? 0 : -ENOMEM);
-    OG_TRY(og__npy_stream(&f->graph->indptr, buffer, look_at_indptr, &s, err));
+    OG_TRY(og__npy_stream(&f->lists->indptr, buffer, look_at_indptr, &s, err));
     OG_TRY(og__check_indptr_end(&s.check, err));
     if (f->longest > UINT32_MAX)
         OG_TRY(og__fail(err, -ENOTSUP, NULL, "%s: %d lists one after another have 2^32 edges",
                         f->ds->path, (int)OG__WHOLE_ROWS));
-    OG_TRY(og__npy_stream(&f->graph->indices, buffer, look_at_indices, &s, err));
+    OG_TRY(og__npy_stream(&f->lists->indices, buffer, look_at_indices, &s, err));
 out:
     og__release(f->budget, buffer, OG__CHUNK, LISTS);
     return rc;
@@ -103,11 +103,11 @@ static int too_small(const struct og_inference *f, size_t missing, struct og_err
 
 int og__infer_check(const struct og_inference *f, struct og_err *err)
 {
-    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, n_edges = (uint64_t)f->graph->n_edges;
+    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, n_edges = (uint64_t)f->lists->n_edges;
     size_t least = 0, left = og__infer_left(f);
     for (int l = 0; l < f->config.layers; l++) {
         struct og_whole_layer s = og__whole_layer(&f->config, l, n_nodes, n_edges);
-        struct og_matrix in = {.dim = s.n_in, .dtype = l == 0 ? f->ds->kept : OG_F32};
+        struct og_matrix in = {.dim = s.n_in, .dtype = l == 0 ? f->ds->group->kept : OG_F32};
         struct og_matrix made = {.dim = s.n_source, .dtype = OG_F32};
         size_t combine = og__infer_combine_least(f, l, s.transforms ? &made : &in, &in, &s);
         size_t transform = s.transforms ? og__infer_transform_least(f, l, &in, &s) : 0;
@@ -119,10 +119,10 @@ int og__infer_check(const struct og_inference *f, struct og_err *err)
 static int tell(struct og_inference *f, int l, const struct og_matrix *in,
                 const struct og_blocks_used *used, double seconds, struct og_err *err)
 {
-    const struct og_dataset *g = f->graph;
+    const struct og_relation *g = f->lists;
     int64_t structure =
         g->indptr.bytes + g->indices.bytes + (g == &f->walked ? g->weights.bytes : 0);
-    const size_t each = in->features ? og__file_row_bytes(f->ds) : og__matrix_row(in);
+    const size_t each = in->features ? og__file_row_bytes(f->ds->group) : og__matrix_row(in);
     uint64_t least = (uint64_t)g->n_nodes * each + (uint64_t)structure;
     json_t *row =
         json_pack("{s:i s:f s:I s:I s:I s:I s:f s:I s:I}", "layer", l + 1, "seconds", seconds,
@@ -175,7 +175,7 @@ int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in, s
 {
     struct og_blocks_used used = {0};
     struct og_whole_layer shape =
-        og__whole_layer(&f->config, l, (uint64_t)f->ds->n_nodes, (uint64_t)f->graph->n_edges);
+        og__whole_layer(&f->config, l, (uint64_t)f->ds->n_nodes, (uint64_t)f->lists->n_edges);
     struct og_matrix made = {.dim = shape.n_source, .dtype = OG_F32};
     int rc;
     OG_TRY(og__infer_step_files(f, og__transform_step(l), &made.files, err));

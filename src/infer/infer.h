@@ -41,9 +41,9 @@ struct og_inference {
     struct og_options opt;
     const struct og_observer *seen;
     struct og_log log;
-    struct og_dataset *ds;
-    const struct og_dataset *graph; /* whose lists count: ds, or */
-    struct og_dataset walked;       /* structure alone: what walks found (infer_walks.c) */
+    struct og_graph *ds;
+    const struct og_relation *lists; /* that count: of ds, or */
+    struct og_relation walked;       /* what walks found (infer_walks.c) */
     struct og_budget *budget;
     const struct og_nn_ops *ops; /* what the model computes with */
     struct og_pool *pool;

@@ -54,7 +54,7 @@ struct combine {
 /* Lists that walks found say how much each edge counts. */
 static bool weighs(const struct og_inference *f)
 {
-    return f->graph == &f->walked;
+    return f->lists == &f->walked;
 }
 
 /* Arrays of a block, with the bytes of each. */
@@ -81,11 +81,11 @@ static size_t lists_and_rows(const struct og_inference *f, const struct combine 
 static struct og_whole_caps caps_of(const struct og_inference *f, const struct combine *c,
                                     uint64_t nodes, uint64_t edges)
 {
-    const struct og_dataset *ds = f->graph;
-    nodes = OG_MIN(nodes, (uint64_t)ds->n_nodes);
-    edges = OG_MIN(edges, (uint64_t)ds->n_edges);
+    const struct og_relation *r = f->lists;
+    nodes = OG_MIN(nodes, (uint64_t)r->n_nodes);
+    edges = OG_MIN(edges, (uint64_t)r->n_edges);
     uint64_t sources = edges + (c->shape.prefix ? nodes : 0);
-    return (struct og_whole_caps){(uint32_t)nodes, (uint32_t)OG_MIN(sources, (uint64_t)ds->n_nodes),
+    return (struct og_whole_caps){(uint32_t)nodes, (uint32_t)OG_MIN(sources, (uint64_t)r->n_nodes),
                                   edges};
 }
 
@@ -109,7 +109,7 @@ size_t og__infer_combine_least(const struct og_inference *f, int l, const struct
 static void size_blocks(struct combine *c)
 {
     struct og_inference *f = c->f;
-    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, n_edges = (uint64_t)f->graph->n_edges;
+    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, n_edges = (uint64_t)f->lists->n_edges;
     size_t left = og__infer_left(f) - OG_MIN(og__infer_left(f), placement_bytes(f));
     uint64_t nodes = GROUP, edges = f->longest;
     c->caps = caps_of(f, c, nodes, edges);
@@ -228,7 +228,7 @@ static void drop_pages(const struct og_npy *a, int64_t first, uint64_t n)
 static int read_ids(const struct combine *c, int64_t first, uint64_t n, struct og_err *err)
 {
     enum { AT_ONCE = 4096 };
-    const struct og_npy *a = &c->f->graph->indices;
+    const struct og_npy *a = &c->f->lists->indices;
     int rc = 0;
     if (a->type == OG__NPY_I32)
         OG_TRY(og__npy_read(a, first, (int64_t)n, c->block.src, err));
@@ -247,7 +247,7 @@ out:
 /* They stand beside the lists of those that walk. */
 static int read_weights(const struct combine *c, int64_t first, uint64_t n, struct og_err *err)
 {
-    const struct og_npy *a = &c->f->graph->weights;
+    const struct og_npy *a = &c->f->lists->weights;
     if (!c->weight)
         return 0;
     int rc = og__npy_read(a, first, (int64_t)n, c->weight, err);
@@ -257,10 +257,10 @@ static int read_weights(const struct combine *c, int64_t first, uint64_t n, stru
     return rc;
 }
 
-static int changed(const struct og_dataset *ds, struct og_err *err)
+static int changed(const struct og_relation *r, struct og_err *err)
 {
     return og__fail(err, -EIO, "is it being written to?", "%s: changed while it was read",
-                    ds->path);
+                    r->graph->path);
 }
 
 static bool ascending(const int64_t *bounds, int64_t n, int64_t n_edges)
@@ -275,14 +275,14 @@ static bool ascending(const int64_t *bounds, int64_t n, int64_t n_edges)
 static int read_lists(struct combine *c, struct og_err *err)
 {
     struct og_inference *f = c->f;
-    const struct og_dataset *ds = f->graph;
+    const struct og_relation *r = f->lists;
     struct og_block *b = &c->block;
-    int64_t n = OG_MIN(ds->n_nodes - (int64_t)c->first, (int64_t)c->caps.n_dst), fits = 0;
-    int rc = og__npy_read_int64(&ds->indptr, (int64_t)c->first, n + 1, c->bounds, err);
+    int64_t n = OG_MIN(r->n_nodes - (int64_t)c->first, (int64_t)c->caps.n_dst), fits = 0;
+    int rc = og__npy_read_int64(&r->indptr, (int64_t)c->first, n + 1, c->bounds, err);
     if (rc < 0)
         return rc;
-    if (!ascending(c->bounds, n + 1, ds->n_edges))
-        return changed(ds, err);
+    if (!ascending(c->bounds, n + 1, r->n_edges))
+        return changed(r, err);
     while (fits < n) {
         int64_t end = OG_MIN(fits + GROUP, n), edges = c->bounds[end] - c->bounds[0];
         if (edges < 0 || (uint64_t)edges > c->caps.n_edges)
@@ -290,18 +290,18 @@ static int read_lists(struct combine *c, struct og_err *err)
         fits = end;
     }
     if (fits == 0)
-        return changed(ds, err);
+        return changed(r, err);
     b->n_dst = (uint32_t)fits;
     b->n_edges = (uint64_t)(c->bounds[fits] - c->bounds[0]);
     for (int64_t i = 0; i <= fits; i++)
         b->indptr[i] = (uint32_t)(c->bounds[i] - c->bounds[0]);
     OG_TRY(read_ids(c, c->bounds[0], b->n_edges, err));
-    if (!og__ids_below(b->src, b->n_edges, (uint64_t)ds->n_nodes))
-        OG_TRY(changed(ds, err));
+    if (!og__ids_below(b->src, b->n_edges, (uint64_t)r->n_nodes))
+        OG_TRY(changed(r, err));
     OG_TRY(read_weights(c, c->bounds[0], b->n_edges, err));
 out:
     f->counts.bytes +=
-        ((uint64_t)fits + 1) * 8 + b->n_edges * (uint64_t)og__npy_size(ds->indices.type);
+        ((uint64_t)fits + 1) * 8 + b->n_edges * (uint64_t)og__npy_size(r->indices.type);
     f->counts.reads += 2;
     return rc;
 }

@@ -24,7 +24,7 @@ static int check_shape(struct og_inference *f, struct og_err *err)
 {
     if (f->config.task < 0) /* a file that does not say */
         f->config.task = og__task_by_labels(f->opt.task, f->ds->regression);
-    int rc = og__features_check(&f->config, f->ds->path, f->ds->dim, err);
+    int rc = og__features_check(&f->config, f->ds->path, f->ds->group->dim, err);
     if (rc < 0)
         return rc;
     f->config.multi_label = f->ds->multi_label;
@@ -71,17 +71,17 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     OG_TRY(og__checkpoint_shape(checkpoint, &f->config, err));
     OG_TRY(og__checkpoint_check_types(checkpoint, dataset, err));
     OG_TRY(settle_options(f, checkpoint, opt, err));
-    OG_TRY(og__dataset_open(dataset, &f->ds, err));
-    f->graph = f->ds;
+    OG_TRY(og__graph_open(dataset, &f->ds, err));
+    f->lists = f->ds->relation;
     OG_TRY(check_shape(f, err));
-    OG_TRY(og__features_keep(f->ds, og__pack_dtype(&f->opt, f->ds->dtype), err));
+    OG_TRY(og__features_keep(f->ds->group, og__pack_dtype(&f->opt, f->ds->group->stored), err));
     OG_TRY(og__pool_open(&f->pool, f->opt.threads, err));
     OG_TRY(og__nn_warm_up(f->ops, og__devices_asked(&f->opt).number[0], f->pool, err));
     f->baseline_rss = og__rss_now();
     f->budget = og__budget_new((size_t)f->opt.memory.value);
     OG_TRY(f->budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "budget"));
     OG_TRY(og__budget_charge(f->budget, OG__PROCESS_BYTES, "process", err));
-    og__features_profile(f->ds, &f->profile);
+    og__features_profile(f->ds->group, &f->profile);
     OG_TRY(open_model(f, checkpoint, err));
     f->layers = json_array();
 out:
@@ -100,7 +100,7 @@ static void close_inference(struct og_inference *f)
     }
     og__budget_free(f->budget);
     og__pool_close(f->pool);
-    og__dataset_close(f->ds);
+    og__graph_close(f->ds);
     json_decref(f->layers);
     og_options_release(&f->opt);
 }
@@ -137,7 +137,8 @@ static int run_layers(struct og_inference *f, struct og_err *err)
     for (int l = f->state.step / 2; l < f->config.layers; l++) {
         struct og_matrix in = {.dim = f->config.hidden, .dtype = OG_F32};
         if (l == 0)
-            in = (struct og_matrix){.features = true, .dim = f->ds->dim, .dtype = f->ds->kept};
+            in = (struct og_matrix){
+                .features = true, .dim = f->ds->group->dim, .dtype = f->ds->group->kept};
         else
             OG_TRY(og__infer_step_files(f, og__combine_step(l - 1), &in.files, err));
         rc = og__infer_layer(f, l, &in, err);
@@ -181,7 +182,7 @@ static int spare_inputs(const struct og_inference *f, const char *checkpoint, co
     if (out && lstat(out, &a) == 0 && stat(checkpoint, &b) == 0 && a.st_dev == b.st_dev &&
         a.st_ino == b.st_ino)
         return og__fail(err, -EEXIST, "choose another name", "%s: the checkpoint itself", out);
-    return og__dataset_spare(f->ds, out, err);
+    return og__graph_spare(f->ds, out, err);
 }
 
 static int check_outputs(const struct og_inference *f, const char *checkpoint, const char *out,
@@ -250,12 +251,12 @@ static size_t waiting_bytes(const struct og_inference *f)
 static int open_judged(struct og_inference *f, struct og_judged *j, enum og__split split,
                        const char *name, struct og_err *err)
 {
-    int rc = og__dataset_split(f->ds, split, f->budget, &j->ids, &j->n, err);
+    int rc = og__graph_split(f->ds, split, f->budget, &j->ids, &j->n, err);
     if (rc < 0)
         return rc;
     if (j->n > 0)
         qsort(j->ids, (size_t)j->n, sizeof(*j->ids), by_number);
-    rc = og__dataset_labels(f->ds, j->ids, j->n, f->budget, &j->labels, err);
+    rc = og__graph_labels(f->ds, j->ids, j->n, f->budget, &j->labels, err);
     if (rc < 0)
         return rc;
     rc = og__targets_check_split(f->ds, &f->config,

@@ -73,8 +73,8 @@ char *og__infer_numbers(struct og_inference *f, struct og_err *err)
                             "layers", c->layers, "hidden", c->hidden, "width", c->n_classes,
                             "heads", c->heads, "aggregator", c->aggregator, "norm", c->norm,
                             "residual", c->residual, "neighbors", neighbors_json(f));
-    if (f->ds->kept != f->ds->dtype) /* rounded: other numbers */
-        all = og__json_with(all, "features", json_string(og__dtype_name(f->ds->kept)));
+    if (f->ds->group->kept != f->ds->group->stored) /* rounded: other numbers */
+        all = og__json_with(all, "features", json_string(og__dtype_name(f->ds->group->kept)));
     if (second)
         all = og__json_with(all, "embeddings", embeddings ? og__json_text(embeddings) : NULL);
     char *text = og__json_print(all, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));

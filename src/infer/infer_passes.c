@@ -36,7 +36,7 @@ int og__infer_reader(struct og_inference *f, struct og_reader **out, const struc
                                       .row_bytes = og__matrix_row(x),
                                       .n_rows = (uint64_t)f->ds->n_nodes};
     if (x->features)
-        return og__features_open(out, f->ds, &features, f->budget, err);
+        return og__features_open(out, f->ds->group, &features, f->budget, err);
     return og__reader_open_parts(out, &rows, &steps, f->budget, err);
 }
 

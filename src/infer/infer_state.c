@@ -214,8 +214,8 @@ static struct og_wanted *wanted_at(struct og_inference *f, int step)
 
 static size_t row_bytes_of(const struct og_inference *f, int step)
 {
-    struct og_whole_layer s = og__whole_layer(&f->config, step / 2, (uint64_t)f->ds->n_nodes,
-                                              (uint64_t)f->graph->n_edges);
+    struct og_whole_layer s = og__whole_layer(&f->config, step / 2, (uint64_t)f->lists->n_nodes,
+                                              (uint64_t)f->lists->n_edges);
     return (size_t)(step % 2 ? s.n_out : s.n_source) * sizeof(float);
 }
 
@@ -280,7 +280,7 @@ static bool is_whole(struct og_inference *f, int step, uint64_t rows, char *buff
 static bool all_whole(struct og_inference *f, char *buffer)
 {
     struct og_infer_state *s = &f->state;
-    uint64_t n_nodes = (uint64_t)f->ds->n_nodes;
+    uint64_t n_nodes = (uint64_t)f->lists->n_nodes;
     int l = s->step / 2;
     bool end = l == f->config.layers;
     if (end && s->embeddings.path && !is_whole(f, og__combine_step(l - 2), n_nodes, buffer))
@@ -289,7 +289,7 @@ static bool all_whole(struct og_inference *f, char *buffer)
         return false;
     bool transformed =
         !end && s->step == og__combine_step(l) &&
-        og__whole_layer(&f->config, l, n_nodes, (uint64_t)f->graph->n_edges).transforms;
+        og__whole_layer(&f->config, l, n_nodes, (uint64_t)f->lists->n_edges).transforms;
     if (transformed && !is_whole(f, og__transform_step(l), n_nodes, buffer))
         return false;
     XXH3_64bits_reset(s->hash);
@@ -404,7 +404,8 @@ static const char *go_on(struct og_inference *f, char *buffer)
         return "what is kept here would go on with --resume; starting anew";
     if (og__read_text(s->file, MAX_TEXT, &text, &len, NULL) < 0)
         return "what is kept here cannot be read; starting anew";
-    json_t *root = og__infer_state_parse(s, f->config.layers, (uint64_t)f->ds->n_nodes, text, len);
+    json_t *root =
+        og__infer_state_parse(s, f->config.layers, (uint64_t)f->lists->n_nodes, text, len);
     const char *why = NULL;
     if (!root)
         why = "kept of another checkpoint, dataset or options; starting anew";

@@ -82,7 +82,7 @@ static struct chunk *chunk_of(struct transform *t, uint64_t first)
 static int submit_chunk(struct transform *t, uint64_t first, struct og_err *err)
 {
     struct chunk *c = chunk_of(t, first);
-    uint64_t n_nodes = (uint64_t)t->f->ds->n_nodes;
+    uint64_t n_nodes = (uint64_t)t->f->lists->n_nodes;
     if (first >= n_nodes)
         return 0;
     uint32_t n = (uint32_t)OG_MIN(n_nodes - first, (uint64_t)t->n_rows);
@@ -94,7 +94,7 @@ static int transform_rows(struct transform *t, struct og_err *err)
     struct og_inference *f = t->f;
     int rc = 0;
     OG_TRY(submit_chunk(t, t->first, err));
-    for (uint64_t first = t->first; first < (uint64_t)f->ds->n_nodes; first += t->n_rows) {
+    for (uint64_t first = t->first; first < (uint64_t)f->lists->n_nodes; first += t->n_rows) {
         struct chunk *c = chunk_of(t, first);
         OG_TRY(submit_chunk(t, first + t->n_rows, err));
         OG_TRY(og__reader_wait(t->reader, &c->job, err));

@@ -45,9 +45,9 @@ static int open_topology(struct walking *w, struct og_err *err)
 {
     struct og_inference *f = w->f;
     int how = f->opt.topology;
-    bool fits = og__topology_bytes(f->ds) <= og__infer_left(f) / 2;
+    bool fits = og__topology_bytes(f->ds, false) <= og__infer_left(f) / 2;
     if (how == OG_TOPOLOGY_MEMORY || (how == OG_TOPOLOGY_AUTO && fits))
-        return og__topology_load(f->ds, f->budget, &w->topology, err);
+        return og__topology_load(f->ds, false, f->budget, &w->topology, err);
     const struct og_topology_disk_options opt = {.reader = og__infer_reader_options(f),
                                                  .log = &f->log};
     return og__topology_open_disk(f->ds, &opt, f->budget, &w->topology, err);
@@ -206,7 +206,7 @@ out:
 
 static int end_walking(struct walking *w, struct og_err *err)
 {
-    struct og_dataset *walked = &w->f->walked;
+    struct og_relation *walked = &w->f->walked;
     int rc;
     OG_TRY(end(w, &w->indptr, "indptr.npy", &walked->indptr, err));
     OG_TRY(end(w, &w->indices, "indices.npy", &walked->indices, err));
@@ -219,13 +219,14 @@ out:
 int og__infer_walk(struct og_inference *f, struct og_err *err)
 {
     struct walking w = {.f = f};
-    f->walked = (struct og_dataset){.path = f->ds->path,
-                                    .n_sources = f->ds->n_nodes,
-                                    .n_nodes = f->ds->n_nodes,
-                                    .indptr = {.fd = -1},
-                                    .indices = {.fd = -1},
-                                    .weights = {.fd = -1}};
-    f->graph = &f->walked;
+    f->walked = (struct og_relation){.graph = f->ds,
+                                     .name = "",
+                                     .n_sources = f->ds->n_nodes,
+                                     .n_nodes = f->ds->n_nodes,
+                                     .indptr = {.fd = -1},
+                                     .indices = {.fd = -1},
+                                     .weights = {.fd = -1}};
+    f->lists = &f->walked;
     int rc;
     OG_TRY(open_walking(&w, err));
     OG_TRY(walk_all(&w, err));
@@ -237,7 +238,7 @@ out:
 
 void og__infer_release_walks(struct og_inference *f)
 {
-    if (f->graph != &f->walked)
+    if (f->lists != &f->walked)
         return;
     og__npy_close(&f->walked.indptr);
     og__npy_close(&f->walked.indices);

@@ -2,7 +2,7 @@
 #ifndef OG_INFER_WHOLE_GRAPH_H
 #define OG_INFER_WHOLE_GRAPH_H
 
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 /* As og_predict and og_eval_full. */
 OG_MUST_CHECK int og__whole_predict(const char *dataset, const char *checkpoint, const char *out,

@@ -52,7 +52,7 @@ OG_MUST_CHECK int og__checkpoint_load(const char *path, struct og_model *m, stru
 /* What goes on where it stopped: numbers that options decide, on this dataset, into this model. */
 struct og_resumable {
     const struct og_options *opt;
-    const struct og_dataset *ds;
+    const struct og_graph *ds;
     const struct og_schedule *schedule;
     struct og_model *model;
     struct og_steps *steps;

@@ -31,14 +31,14 @@ int og__learner_adopt(struct og_config *config, const struct og_options *asked, 
 /* Features, of several widths the widest. */
 static int widest(const struct og_facts *f)
 {
-    int most = f->ds->dim;
+    int most = f->graph->group->dim;
     for (uint32_t t = 0; f->types && t < f->types->n_types; t++)
         most = OG_MAX(most, f->types->type[t].dim);
     return most;
 }
 
 /* Where no model is made there may be no labels either, and one class does. */
-static int classes_of(const struct og_config *config, const struct og_dataset *ds)
+static int classes_of(const struct og_config *config, const struct og_graph *ds)
 {
     if (og__task(config->opt.task)->embeds)
         return config->opt.hidden;
@@ -48,7 +48,7 @@ static int classes_of(const struct og_config *config, const struct og_dataset *d
 static struct og_model_config asked_shape(const struct og_config *config, const struct og_facts *f)
 {
     const struct og_options *opt = &config->opt;
-    const struct og_dataset *ds = f->ds;
+    const struct og_graph *ds = f->graph;
     return (struct og_model_config){.kind = opt->model,
                                     .layers = opt->layers,
                                     .in_dim = widest(f),
@@ -73,28 +73,28 @@ static int check_labels(const struct og_facts *f, const struct og_config *config
                         struct og_err *err)
 {
     const bool reads = config->want & OG__WANT_MODEL && !og__task(config->opt.task)->embeds;
-    if (!reads || f->ds->labels.fd >= 0)
+    if (!reads || f->graph->labels.fd >= 0)
         return 0;
     return og__fail(err, -EINVAL,
                     "import the graph with a label.npy, or learn its edges: --task link",
-                    "%s: has no labels to learn from", f->ds->path);
+                    "%s: has no labels to learn from", f->graph->path);
 }
 
 /* A checkpoint's model takes any graph with its features; only who judges it reads labels. */
 static int check_given(const struct og_facts *f, const struct og_config *config,
                        const struct og_model_config *given, struct og_err *err)
 {
-    int rc = og__features_check(&f->shape, f->ds->path, widest(f), err);
+    int rc = og__features_check(&f->shape, f->graph->path, widest(f), err);
     if (rc < 0 || config->want & OG__WANT_EVERY || og__task(config->opt.task)->embeds)
         return rc;
-    return og__targets_check(f->ds, given, err);
+    return og__targets_check(f->graph, given, err);
 }
 
 int og__learner_shape(struct og_facts *f, const struct og_config *config,
                       const struct og_model_config *given, struct og_err *err)
 {
     const struct og_options *opt = &config->opt;
-    const struct og_dataset *ds = f->ds;
+    const struct og_graph *ds = f->graph;
     int rc;
     OG_TRY(given ? 0 : check_labels(f, config, err));
     f->shape = given ? *given : asked_shape(config, f);
@@ -225,7 +225,7 @@ void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
     if (config->want & OG__WANT_EVERY) /* whose logits go to a file, and hidden rows */
         f->bytes.activations += og__logits_bytes(f) + og__hidden_bytes(f);
     if (!f->seeds.edges)
-        f->bytes.targets = og__labels_bytes(f->ds, (int64_t)f->schedule.batch_size);
+        f->bytes.targets = og__labels_bytes(f->graph, (int64_t)f->schedule.batch_size);
     if (has_trainers(config))
         add_trainers(l, f, &config->opt);
     f->bytes.there_model = f->bytes.there_activations = f->bytes.there_trainer = 0;
@@ -280,33 +280,24 @@ struct timed {
 
 static size_t widest_row(const struct og_facts *f)
 {
-    size_t most = og__row_bytes(f->ds);
-    for (uint32_t t = 0; f->types && t < f->types->n_types; t++)
-        most = OG_MAX(most, og__row_bytes(&f->typed->type[t].view));
+    size_t most = 0;
+    for (uint32_t k = 0; k < f->graph->n_groups; k++)
+        most = OG_MAX(most, og__row_bytes(&f->graph->group[k]));
     return most;
 }
 
 static void name_rows(const struct timed *t)
 {
     const struct og_facts *f = t->given->facts;
-    const struct og_dataset *ds = f->ds;
-    const struct og_rows one = {.base = t->row,
-                                .index = t->index,
-                                .stride = og__row_bytes(ds),
-                                .n = t->batch->n_ids,
-                                .dim = ds->dim,
-                                .dtype = ds->kept};
-    t->rows[0] = one;
-    for (uint32_t k = 0; f->types && k < f->types->n_types; k++) {
-        const struct og_dataset *view = &f->typed->type[k].view;
+    const struct og_graph *g = f->graph;
+    for (uint32_t k = 0; k < g->n_groups; k++)
         t->rows[k] = (struct og_rows){.base = t->row,
                                       .index = t->index,
-                                      .stride = og__row_bytes(view),
-                                      .dim = view->dim,
-                                      .dtype = view->kept};
-    }
-    for (uint32_t i = 0; f->types && i < t->batch->n_ids; i++)
-        t->rows[og__graph_type(f->types, t->batch->ids[i])].n++;
+                                      .stride = og__row_bytes(&g->group[k]),
+                                      .dim = g->group[k].dim,
+                                      .dtype = g->group[k].kept};
+    for (uint32_t i = 0; i < t->batch->n_ids; i++)
+        t->rows[og__group_of(g, t->batch->ids[i])].n++;
 }
 
 static size_t index_bytes(const struct timed *t)
@@ -316,7 +307,7 @@ static size_t index_bytes(const struct timed *t)
 
 static size_t labels_bytes(const struct timed *t)
 {
-    return og__labels_bytes(t->given->facts->ds, t->batch->n_seeds);
+    return og__labels_bytes(t->given->facts->graph, t->batch->n_seeds);
 }
 
 static void close_timed(struct timed *t)
@@ -333,7 +324,7 @@ static int open_timed(struct timed *t, const struct og_pairs *pairs, struct og_e
     t->index = og__alloc(t->budget, index_bytes(t), "batches", err);
     t->labels = og__alloc(t->budget, labels_bytes(t), "batches", err);
     t->row = calloc(1, OG_MAX(widest_row(f), (size_t)1));
-    t->rows = calloc(f->types ? OG_MAX(f->types->n_types, 1u) : 1, sizeof(*t->rows));
+    t->rows = calloc(OG_MAX(f->graph->n_groups, 1u), sizeof(*t->rows));
     t->targets = f->seeds.edges ? (const void *)pairs : t->labels;
     if (!t->index || !t->labels)
         return -ENOMEM;

@@ -5,6 +5,7 @@
 #include "device/device.h"
 #include "nn/sums.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

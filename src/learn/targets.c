@@ -17,7 +17,7 @@ int og__features_check(const struct og_model_config *c, const char *dataset, int
                      "the checkpoint reads %d features a node, %s has %d", c->in_dim, dataset, dim);
 }
 
-int og__targets_check(const struct og_dataset *ds, const struct og_model_config *c,
+int og__targets_check(const struct og_graph *ds, const struct og_model_config *c,
                       struct og_err *err)
 {
     static const char hint[] = "`outgrow predict` applies it without reading labels";
@@ -40,7 +40,7 @@ int og__targets_check(const struct og_dataset *ds, const struct og_model_config 
 }
 
 /* Of a node whose class is known, and of values any that is. */
-static bool is_labelled(const struct og_dataset *ds, const void *labels, int64_t k)
+static bool is_labelled(const struct og_graph *ds, const void *labels, int64_t k)
 {
     const float *row = (const float *)labels + k * ds->n_classes;
     bool any = ds->multi_label;
@@ -51,7 +51,7 @@ static bool is_labelled(const struct og_dataset *ds, const void *labels, int64_t
     return any;
 }
 
-int64_t og__labelled(const struct og_dataset *ds, const struct og_split *split)
+int64_t og__labelled(const struct og_graph *ds, const struct og_split *split)
 {
     int64_t n = 0;
     for (int64_t k = 0; split->labels && k < split->n; k++)
@@ -59,7 +59,7 @@ int64_t og__labelled(const struct og_dataset *ds, const struct og_split *split)
     return n;
 }
 
-static int check_classes(const struct og_dataset *ds, const struct og_model_config *c,
+static int check_classes(const struct og_graph *ds, const struct og_model_config *c,
                          const struct og_split *split, struct og_err *err)
 {
     const int32_t *label = split->labels;
@@ -71,7 +71,7 @@ static int check_classes(const struct og_dataset *ds, const struct og_model_conf
     return 0;
 }
 
-int og__targets_check_split(const struct og_dataset *ds, const struct og_model_config *c,
+int og__targets_check_split(const struct og_graph *ds, const struct og_model_config *c,
                             const struct og_split *split, const char *name, struct og_err *err)
 {
     char hint[64];
@@ -91,7 +91,7 @@ int og__targets_check_split(const struct og_dataset *ds, const struct og_model_c
 
 void og__work_labels(const struct og_facts *f, const struct og_work *w, void *out)
 {
-    size_t width = og__labels_bytes(f->ds, 1);
+    size_t width = og__labels_bytes(f->graph, 1);
     const char *labels = f->split[w->descriptor.split].labels;
     for (uint32_t i = 0; i < w->descriptor.n_seeds; i++)
         memcpy((char *)out + i * width, labels + w->seeds.place[i] * width, width);

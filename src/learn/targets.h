@@ -10,15 +10,15 @@ OG_MUST_CHECK int og__features_check(const struct og_model_config *c, const char
                                      struct og_err *err);
 /* May its outputs be judged by these labels? Not of links. c->task: as its file says it, or
  * -1. A graph may have fewer classes than the model. */
-OG_MUST_CHECK int og__targets_check(const struct og_dataset *ds, const struct og_model_config *c,
+OG_MUST_CHECK int og__targets_check(const struct og_graph *ds, const struct og_model_config *c,
                                     struct og_err *err);
 /* The same of a split that was loaded: it has nodes with labels, and none of another class. */
-OG_MUST_CHECK int og__targets_check_split(const struct og_dataset *ds,
+OG_MUST_CHECK int og__targets_check_split(const struct og_graph *ds,
                                           const struct og_model_config *c,
                                           const struct og_split *split, const char *name,
                                           struct og_err *err);
 /* Nodes of a split that have a label, or a value. */
-int64_t og__labelled(const struct og_dataset *ds, const struct og_split *split);
+int64_t og__labelled(const struct og_graph *ds, const struct og_split *split);
 
 /* Labels of a work's seeds, gathered into `out` (og__labels_bytes of the batch size). */
 void og__work_labels(const struct og_facts *f, const struct og_work *w, void *out);

@@ -166,7 +166,7 @@ static struct extent extent_of(const struct og_facts *f, const struct og_work *w
     if (f->seeds.edges)
         e.caps.n_pairs = w->seeds.pairs.n;
     else
-        e.labels = og__labels_bytes(f->ds, w->descriptor.n_seeds);
+        e.labels = og__labels_bytes(f->graph, w->descriptor.n_seeds);
     return e;
 }
 

@@ -7,14 +7,15 @@
 
 /* ---- how large its arrays are ---- */
 
-static void set_rows(struct og_minibatch_shape *k, const struct og_dataset *ds)
+/* Of rows of one width. */
+static void set_rows(struct og_minibatch_shape *k, const struct og_group *g)
 {
-    k->row = og__row_bytes(ds);
-    k->dim = ds->dim;
-    k->stored = (int)ds->kept;
+    k->row = og__row_bytes(g);
+    k->dim = g->dim;
+    k->stored = (int)g->kept;
 }
 
-static void set_labels(struct og_minibatch_shape *k, const struct og_dataset *ds)
+static void set_labels(struct og_minibatch_shape *k, const struct og_graph *ds)
 {
     k->label = og__float_labels(ds) ? OG_ELEMENT_F32 : OG_ELEMENT_I64;
     k->width = og__float_labels(ds) ? ds->n_classes : 1;
@@ -26,7 +27,7 @@ static void set_types(struct og_minibatch_shape *k, const struct og_facts *f, bo
 {
     k->types = f->types;
     k->counts = counts;
-    k->typed = rows ? f->typed : NULL;
+    k->graph = rows ? f->graph : NULL;
     k->hops.nested = f->types->once;
 }
 
@@ -77,9 +78,9 @@ static struct og_minibatch_shape shape_of(struct og_minibatch_maker *m, const st
         set_types(&k, f, d->typed_gather != NULL, &m->by_type);
     }
     if (d->gather)
-        set_rows(&k, f->ds);
+        set_rows(&k, f->graph->group);
     if (f->split[w->descriptor.split].labels)
-        set_labels(&k, f->ds);
+        set_labels(&k, f->graph);
     if (f->seeds.edges)
         k.n_pairs = w->seeds.pairs.n;
     return k;
@@ -115,9 +116,9 @@ static struct og_minibatch_shape largest(const struct og_facts *f, unsigned want
     if (f->types)
         set_types(&k, f, want & OG__WANT_FEATURES, caps->types);
     else if (want & OG__WANT_FEATURES)
-        set_rows(&k, f->ds);
+        set_rows(&k, f->graph->group);
     if (!f->seeds.edges)
-        set_labels(&k, f->ds);
+        set_labels(&k, f->graph);
     return k;
 }
 

@@ -22,7 +22,7 @@ struct og_minibatch_shape {
     int stored;                         /* enum og_dtype of x */
     const struct og_graph_types *types; /* NULL: there are none; else */
     const struct og_type_counts *counts;
-    const struct og_typed *typed; /* whose rows; NULL: they have none */
+    const struct og_graph *graph; /* whose rows; NULL: they have none */
 };
 
 /* Makes one batch after another, in one thread and those of the pool. */

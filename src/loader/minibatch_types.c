@@ -22,10 +22,10 @@ static void lay_type(struct og_layout *l, const struct og_minibatch_shape *k, ui
     for (uint32_t h = 0; h <= n_hops; h++)
         out->n[h] = (int64_t)og__nodes_of(k->counts, h, t);
     out->ids = og__lay_longs(l, 1, n, 0);
-    if (k->typed && og__has_features(&k->types->type[t])) {
-        const struct og_dataset *ds = &k->typed->type[t].view;
-        void *rows = og__lay(l, n, og__row_bytes(ds));
-        out->x = og__array(rows, (int)ds->kept, 2, n, ds->dim);
+    if (k->graph && og__has_features(&k->types->type[t])) {
+        const struct og_group *g = &k->graph->group[t];
+        void *rows = og__lay(l, n, og__row_bytes(g));
+        out->x = og__array(rows, (int)g->kept, 2, n, g->dim);
     }
 }
 

@@ -28,7 +28,7 @@ int og__place_print(const struct og_loader *l, struct og_place place, char **out
                   "batch", (json_int_t)place.batch, "split", l->split, "seeds",
                   og__hex(l->seeds_checksum).digits, "resample-every", drawn_for(s), "options",
                   og__options_deciding(&s->config.opt, OG_DECIDES_BATCHES));
-    root = og__identity_with(root, &s->facts.ds->identity);
+    root = og__identity_with(root, &s->facts.graph->identity);
     return og__json_deliver(root, NULL, out, err);
 }
 
@@ -36,10 +36,10 @@ static int check_dataset(const struct og_session *s, const json_t *root, struct 
 {
     struct og_identity then;
     char why[OG__WHY] = "it says not of which";
-    if (og__identity_get(root, &then) && og__identity_same(&then, &s->facts.ds->identity, why))
+    if (og__identity_get(root, &then) && og__identity_same(&then, &s->facts.graph->identity, why))
         return 0;
     return og__fail(err, -EINVAL, "open the loader on the dataset that it had", "%s: not of %s: %s",
-                    what, s->facts.ds->path, why);
+                    what, s->facts.graph->path, why);
 }
 
 static int check_seeds(const struct og_loader *l, const json_t *root, struct og_err *err)

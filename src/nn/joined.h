@@ -7,7 +7,7 @@
 #ifndef OG_NN_JOINED_H
 #define OG_NN_JOINED_H
 
-#include "dataset/typed_meta.h"
+#include "dataset/meta.h"
 #include "nn/model.h"
 
 /* What types allow. */

@@ -19,7 +19,7 @@
 #ifndef OG_NN_RELATIONAL_H
 #define OG_NN_RELATIONAL_H
 
-#include "dataset/typed_meta.h"
+#include "dataset/meta.h"
 #include "nn/model.h"
 
 /* ---- by the configuration alone ---- */

@@ -29,18 +29,18 @@ static const char *read_part(const char *p, size_t *name, int *n, int number[OG_
 
 /* ---- of a graph ---- */
 
-bool og__relation_is_named(const struct og_typed *g, const struct og_relation *r, const char *name,
+bool og__relation_is_named(const struct og_graph *g, const struct og_relation *r, const char *name,
                            size_t len)
 {
     char whole[4 * (OG__TYPE_NAME_MAX + 1)];
-    snprintf(whole, sizeof(whole), "%s__%s__%s", g->type[r->source].name, r->name,
-             g->type[r->destination].name);
+    snprintf(whole, sizeof(whole), "%s__%s__%s", g->group[r->source].name, r->name,
+             g->group[r->destination].name);
     return (strlen(r->name) == len && memcmp(r->name, name, len) == 0) ||
            (strlen(whole) == len && memcmp(whole, name, len) == 0);
 }
 
 /* Is it the first with its name? */
-static bool is_new(const struct og_typed *g, uint32_t r)
+static bool is_new(const struct og_graph *g, uint32_t r)
 {
     for (uint32_t k = 0; k < r; k++)
         if (strcmp(g->relation[k].name, g->relation[r].name) == 0)
@@ -49,7 +49,7 @@ static bool is_new(const struct og_typed *g, uint32_t r)
 }
 
 /* Names of relations, each once, as many as there is room for. */
-static void list_names(const struct og_typed *g, char *out, size_t size)
+static void list_names(const struct og_graph *g, char *out, size_t size)
 {
     enum { MORE = sizeof(" and 1024 more") };
     size_t used = (size_t)snprintf(out, size, "its relations:");
@@ -68,18 +68,18 @@ static void list_names(const struct og_typed *g, char *out, size_t size)
         snprintf(out + used, size - used, " and %u more", left);
 }
 
-int og__refuse_relation(const struct og_typed *g, const char *option, const char *name, size_t len,
+int og__refuse_relation(const struct og_graph *g, const char *option, const char *name, size_t len,
                         struct og_err *err)
 {
     char hint[200];
     list_names(g, hint, sizeof(hint));
-    return og__fail(err, -EINVAL, hint, "--%s: %s has no relation '%.*s'", option, g->nodes.path,
+    return og__fail(err, -EINVAL, hint, "--%s: %s has no relation '%.*s'", option, g->path,
                     (int)OG_MIN(len, (size_t)100), name);
 }
 
 /* Numbers of relations so far. */
 struct fanouts {
-    const struct og_typed *g;
+    const struct og_graph *g;
     int n_hops;
     int *number;   /* [n_relations][n_hops] */
     bool *settled; /* [n_relations] by a name */
@@ -130,19 +130,19 @@ out:
     return rc;
 }
 
-int og__fanouts_of_relations(const struct og_options *opt, const struct og_typed *g, int **out,
+int og__fanouts_of_relations(const struct og_options *opt, const struct og_graph *g, int **out,
                              struct og_err *err)
 {
     const size_t n_hops = (size_t)opt->n_fanout;
     int rc;
     *out = NULL;
-    if (!g)
+    if (!g->has_types)
         return 0;
     struct fanouts f = {.g = g,
                         .n_hops = opt->n_fanout,
                         .number = malloc(g->n_relations * n_hops * sizeof(*f.number)),
                         .settled = calloc(g->n_relations, sizeof(*f.settled))};
-    OG_TRY(f.number && f.settled ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", g->nodes.path));
+    OG_TRY(f.number && f.settled ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", g->path));
     for (uint32_t r = 0; r < g->n_relations; r++)
         memcpy(f.number + r * n_hops, opt->fanout, n_hops * sizeof(*f.number));
     OG_TRY(take_parts(&f, opt->relation_fanout, err));

@@ -8,7 +8,7 @@
  *
  * A few rounds are enough: a batch is as many hops deep. The last one leaves the start out: where
  * walks begin is no sign of how often they come by, a training node is a seed once an epoch. */
-#include "dataset/relations.h"
+#include "dataset/on_disk.h"
 #include "plan/plan.h"
 
 #include <string.h>

@@ -15,7 +15,7 @@
 
 #include "base/bits.h"
 #include "base/memory.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "sample/batch.h"
 
 /* ---- static placement: which nodes the host cache holds ----

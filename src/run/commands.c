@@ -93,8 +93,8 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
 static int evaluate(struct evaluation *e, enum og__split split, char **out, struct og_err *err)
 {
     struct og_session *s = e->s;
-    int rc = og__targets_check_split(s->facts.ds, &s->facts.shape, &s->facts.split[split], e->split,
-                                     err);
+    int rc = og__targets_check_split(s->facts.graph, &s->facts.shape, &s->facts.split[split],
+                                     e->split, err);
     if (rc < 0)
         return rc;
     rc = og__checkpoint_load(e->checkpoint, s->learner.model, err);

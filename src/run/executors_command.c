@@ -134,7 +134,7 @@ static int look_at_dataset(struct asked *a, const char *dataset, const struct og
     OG_TRY(og__session_open(&s, dataset, &a->opt, OG__WANT_PLAN_ONLY | model, NULL, seen, err));
     if (a->tickets == 0)
         a->tickets = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
-    a->dataset = strdup(s->facts.ds->name);
+    a->dataset = strdup(s->facts.graph->name);
     OG_TRY(a->dataset ? 0 : og__fail_errno(err, -ENOMEM, NULL, "executors"));
     if (!timed)
         OG_TRY(measure(a, s, err));

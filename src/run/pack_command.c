@@ -131,21 +131,21 @@ out:
     return rc;
 }
 
-/* What the cache has room for, of each type. */
+/* What the cache has room for, of each group. */
 static int begin_packs(struct packer *p, struct og_err *err)
 {
     const struct og_session *s = p->s;
-    const struct og_typed *typed = s->facts.typed;
+    const struct og_graph *g = s->facts.graph;
     int rc;
-    OG_TRY(og__packs_begin(&p->packs, typed, err));
+    OG_TRY(og__packs_begin(&p->packs, g, err));
     p->packs.cache_rows = s->memory.n_slots;
-    for (uint32_t t = 0; t < p->packs.n_types; t++)
-        p->packs.type[t].cache_rows = (uint32_t)s->told[t].slots;
-    p->rows = calloc(typed ? typed->n_types : 1, sizeof(*p->rows));
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        p->packs.group_rows[k] = s->told ? (uint32_t)s->told[k].slots : s->memory.n_slots;
+    p->rows = calloc(g->n_groups, sizeof(*p->rows));
     OG_TRY(p->rows ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir.path));
-    if (typed && s->facts.n_ranges == 0)
+    if (og__feature_bytes(g) == 0)
         OG_TRY(og__fail(err, -EINVAL, "leave `outgrow pack` out: learnt rows are in memory",
-                        "%s: no type of nodes has features to be packed", typed->nodes.path));
+                        "%s: no type of nodes has features to be packed", g->path));
 out:
     return rc;
 }
@@ -158,27 +158,23 @@ static int pack_all(struct packer *p, struct og_err *err)
         OG_TRY(pack_draw(p, d, err));
         OG_TRY(og__stopped(&p->s->config, "stopped while packing", err));
     }
-    OG_TRY(og__packs_describe(&p->packs, p->dir.temporary, p->s->facts.ds, p->s->facts.typed, err));
+    OG_TRY(og__packs_describe(&p->packs, p->dir.temporary, err));
 out:
     return rc;
 }
 
 static json_t *types_json(const struct packer *p)
 {
-    const struct og_typed *g = p->s->facts.typed;
+    const struct og_graph *g = p->s->facts.graph;
     json_t *list = json_array();
-    for (uint32_t t = 0; list && t < g->n_types; t++) {
-        const struct og_dataset *rows = &g->type[t].view;
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        const struct og_group *rows = &g->group[k];
         if (rows->dim == 0)
             continue;
-        json_t *one =
-            json_pack("{s:s s:I s:I s:I}", "name", g->type[t].name, "row_bytes",
-                      (json_int_t)og__row_bytes(rows), "cache_rows",
-                      (json_int_t)p->packs.type[t].cache_rows, "rows", (json_int_t)p->rows[t]);
-        if (json_array_append_new(list, one) < 0) {
-            json_decref(list);
-            list = NULL;
-        }
+        list = og__json_append(list, json_pack("{s:s s:I s:I s:I}", "name", rows->name, "row_bytes",
+                                               (json_int_t)og__row_bytes(rows), "cache_rows",
+                                               (json_int_t)p->packs.group_rows[k], "rows",
+                                               (json_int_t)p->rows[k]));
     }
     return list;
 }
@@ -187,7 +183,7 @@ static json_t *result_json(const struct packer *p, const char *path)
 {
     const struct og_prepare_counters *before = &p->s->prepare;
     uint64_t rows = 0;
-    for (uint32_t t = 0; t < OG_MAX(p->packs.n_types, 1u); t++)
+    for (uint32_t t = 0; t < p->s->facts.graph->n_groups; t++)
         rows += p->rows[t];
     json_t *root = json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f}", "pack", path, "draws",
                              (json_int_t)p->packs.draws, "cache_rows",
@@ -196,7 +192,7 @@ static json_t *result_json(const struct packer *p, const char *path)
                              "prepare_bytes_read", (json_int_t)before->bytes_read, "bytes_written",
                              (json_int_t)(before->bytes_written + p->done.bytes_written), "seconds",
                              og__now() - p->start);
-    return p->s->facts.typed ? og__json_with(root, "types", types_json(p)) : root;
+    return p->s->facts.graph->has_types ? og__json_with(root, "types", types_json(p)) : root;
 }
 
 static int run_pack(struct packer *p, const char *dataset, struct og_options *own,

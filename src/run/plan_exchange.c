@@ -148,7 +148,7 @@ static int know_types(struct counting *c, struct og_err *err)
         if (!og__has_features(&g->type[t]))
             continue;
         *w = (struct width){first, g->type[t].end - first, s->told[t].row_bytes, {0}, {0}};
-        OG_TRY(og__typed_reader_rule(&s->facts.typed->type[t], s->config.opt.io, s->budget,
+        OG_TRY(og__typed_reader_rule(&s->facts.graph->group[t], s->config.opt.io, s->budget,
                                      &w->rule, err));
         c->n_widths++;
     }

@@ -78,7 +78,7 @@ static int open_typed_rows(struct recorder *r, struct og_err *err)
     struct og_session *s = r->s;
     struct og_io_counts read = {0};
     int rc;
-    OG_TRY(og__typed_rows_open(&r->typed_rows, s->facts.typed, r->dir.temporary, s->config.opt.io,
+    OG_TRY(og__typed_rows_open(&r->typed_rows, s->facts.graph, r->dir.temporary, s->config.opt.io,
                                NULL, err)); /* of the record's bytes, which are charged */
     OG_TRY(og__typed_cache_place(s, &r->kept, err));
     OG_TRY(og__typed_rows_keep(r->typed_rows, &r->kept, s->budget, &read, err));
@@ -97,13 +97,12 @@ static bool has_room_for_degrees(const struct og_session *s)
     return og__budget_left(s->budget) >= (size_t)s->facts.n_nodes * sizeof(uint32_t) + beside;
 }
 
-static struct og_trace_type *types_of(const struct og_typed *g)
+static struct og_trace_type *types_of(const struct og_graph *g)
 {
-    struct og_trace_type *type = calloc(g->n_types, sizeof(*type));
-    for (uint32_t t = 0; type && t < g->n_types; t++)
-        type[t] =
-            (struct og_trace_type){.end = (uint64_t)(g->type[t].first + g->type[t].view.n_nodes),
-                                   .dim = g->type[t].view.dim};
+    struct og_trace_type *type = calloc(g->n_groups, sizeof(*type));
+    for (uint32_t t = 0; type && t < g->n_groups; t++)
+        type[t] = (struct og_trace_type){.end = (uint64_t)(g->group[t].first + g->group[t].n_nodes),
+                                         .dim = g->group[t].dim};
     return type;
 }
 
@@ -122,12 +121,12 @@ static int write_degrees(struct recorder *r, struct og_err *err)
                 "need the dataset");
         return 0;
     }
-    type = types_of(s->facts.typed);
+    type = types_of(s->facts.graph);
     OG_TRY(type ? 0 : og__fail_errno(err, -ENOMEM, NULL, "trace"));
     degree = og__alloc(s->budget, bytes, "trace", err);
     OG_TRY(degree ? 0 : -ENOMEM);
     OG_TRY(og__topology_out_degrees(&s->structure.topology, degree, err));
-    OG_TRY(og__degree_counts_write(r->dir.temporary, type, s->facts.typed->n_types, degree,
+    OG_TRY(og__degree_counts_write(r->dir.temporary, type, s->facts.graph->n_groups, degree,
                                    s->budget, &r->bytes_written, r->checksums, err));
 out:
     og__release(s->budget, degree, bytes, "trace");
@@ -147,39 +146,40 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
     OG_TRY(r->checksums ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir));
     OG_TRY(og__newdir_begin(&r->dir, out_dir, err));
     OG_TRY(og__trace_create(&r->trace, OG__ONE_PLACE(r->dir.temporary), &opt, err));
-    if (s->facts.typed && !(r->edges = calloc(s->facts.typed->n_relations, sizeof(*r->edges))))
+    if (s->facts.graph->has_types &&
+        !(r->edges = calloc(s->facts.graph->n_relations, sizeof(*r->edges))))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir);
-    OG_TRY(s->facts.typed ? write_degrees(r, err) : 0);
+    OG_TRY(s->facts.graph->has_types ? write_degrees(r, err) : 0);
     if (!with_features)
         return rc;
-    if (s->facts.typed)
+    if (s->facts.graph->has_types)
         return open_typed_rows(r, err);
     char *path = og__path_join(r->dir.temporary, "features.npy");
-    rc = path ? og__npy_create(&r->features, path, og__dtype_stored(s->facts.ds->dtype), 2,
-                               s->facts.ds->dim, err)
+    rc = path ? og__npy_create(&r->features, path, og__dtype_stored(s->facts.graph->group->stored),
+                               2, s->facts.graph->group->dim, err)
               : og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir);
     free(path);
 out:
     return rc;
 }
 
-static json_t *type_json(const struct og_node_type *t)
+static json_t *type_json(const struct og_group *t)
 {
-    json_t *said = json_pack("{s:s s:I}", "name", t->name, "count", (json_int_t)t->view.n_nodes);
-    if (t->view.dim < 1)
+    json_t *said = json_pack("{s:s s:I}", "name", t->name, "count", (json_int_t)t->n_nodes);
+    if (t->dim < 1)
         return said;
-    said = og__json_with(said, "feature_dim", json_integer(t->view.dim));
-    return og__json_with(said, "feature_dtype", json_string(og__dtype_name(t->view.dtype)));
+    said = og__json_with(said, "feature_dim", json_integer(t->dim));
+    return og__json_with(said, "feature_dtype", json_string(og__dtype_name(t->stored)));
 }
 
 /* As the dataset's meta.json says, or leaves to its arrays: what the numbers of relations and the
  * ids mean. */
-static json_t *with_types(json_t *root, const struct og_typed *g)
+static json_t *with_types(json_t *root, const struct og_graph *g)
 {
-    const json_t *meta = g->meta.plain.root;
+    const json_t *meta = g->meta;
     json_t *types = json_array();
-    for (uint32_t t = 0; t < g->n_types; t++)
-        types = og__json_append(types, type_json(&g->type[t]));
+    for (uint32_t t = 0; t < g->n_groups; t++)
+        types = og__json_append(types, type_json(&g->group[t]));
     root = og__json_with(root, "node_types", types);
     return og__json_with(root, "relations", json_deep_copy(json_object_get(meta, "relations")));
 }
@@ -187,20 +187,23 @@ static json_t *with_types(json_t *root, const struct og_typed *g)
 static int write_description(const struct recorder *r, struct og_err *err)
 {
     const struct og_session *s = r->s;
+    const struct og_graph *g = s->facts.graph;
+    const struct og_group none = {0};
+    const struct og_group *rows = g->has_types ? &none : g->group; /* those of types are by type */
     uint64_t per_epoch = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     unsigned extras = s->facts.trace.extras;
     json_t *root = json_pack(
         "{s:i s:s s:I s:i s:I s:i s:i s:I s:I s:I s:I s:b s:b s:s s:o}", "format", 1, "dataset",
-        s->facts.ds->name, "num_nodes", (json_int_t)s->facts.ds->n_nodes, "feature_dim",
-        s->facts.ds->dim, "seed", (json_int_t)s->config.opt.seed, "epochs", s->config.opt.epochs,
-        "resample_every", s->config.opt.resample_every, "draws",
-        (json_int_t)(r->batches / per_epoch), "batches_per_epoch", (json_int_t)per_epoch, "batches",
-        (json_int_t)r->batches, "rows", (json_int_t)r->rows, "degrees",
-        !!(extras & OG__WITH_DEGREES), "weights", !!(extras & OG__WITH_WEIGHTS), "feature_dtype",
-        og__dtype_name(s->facts.ds->dtype), "options", og__options_json(&s->config.opt));
-    root = og__identity_with(root, &s->facts.ds->identity);
-    if (s->facts.typed)
-        root = with_types(root, s->facts.typed);
+        g->name, "num_nodes", (json_int_t)g->n_nodes, "feature_dim", rows->dim, "seed",
+        (json_int_t)s->config.opt.seed, "epochs", s->config.opt.epochs, "resample_every",
+        s->config.opt.resample_every, "draws", (json_int_t)(r->batches / per_epoch),
+        "batches_per_epoch", (json_int_t)per_epoch, "batches", (json_int_t)r->batches, "rows",
+        (json_int_t)r->rows, "degrees", !!(extras & OG__WITH_DEGREES), "weights",
+        !!(extras & OG__WITH_WEIGHTS), "feature_dtype", og__dtype_name(rows->stored), "options",
+        og__options_json(&s->config.opt));
+    root = og__identity_with(root, &g->identity);
+    if (g->has_types)
+        root = with_types(root, g);
     root = og__json_with(root, "checksums", json_incref(r->checksums));
     char *path = og__path_join(r->dir.temporary, "trace.json");
     int rc = path ? og__sealed_write(path, root, err)
@@ -233,13 +236,13 @@ static int finish_typed_rows(struct recorder *r, struct og_err *err)
 /* Edges of each, in all batches and hops. */
 static json_t *relations_json(const struct recorder *r)
 {
-    const struct og_typed *g = r->s->facts.typed;
+    const struct og_graph *g = r->s->facts.graph;
     json_t *list = json_array();
     for (uint32_t i = 0; i < g->n_relations; i++) {
         const struct og_relation *rel = &g->relation[i];
         list = og__json_append(list, json_pack("{s:s s:s s:s s:I}", "source",
-                                               g->type[rel->source].name, "name", rel->name,
-                                               "destination", g->type[rel->destination].name,
+                                               g->group[rel->source].name, "name", rel->name,
+                                               "destination", g->group[rel->destination].name,
                                                "edges", (json_int_t)r->edges[i]));
     }
     return list;
@@ -319,7 +322,7 @@ static int settle_rows(const char *dataset, struct og_options *opt, unsigned *wa
                        struct og_err *err)
 {
     bool typed = false;
-    int rc = og__is_typed(dataset, &typed, err);
+    int rc = og__graph_has_types(dataset, &typed, err);
     *want |= typed ? OG__WANT_TYPED_ROWS : OG__WANT_FEATURES;
     if (rc < 0 || !typed)
         return rc;
@@ -332,27 +335,27 @@ static int settle_rows(const char *dataset, struct og_options *opt, unsigned *wa
 static bool has_label(const struct og_facts *f, int64_t k)
 {
     const void *labels = f->split[OG__TRAIN].labels;
-    if (!og__float_labels(f->ds))
+    if (!og__float_labels(f->graph))
         return ((const int32_t *)labels)[k] >= 0;
-    return !isnan(((const float *)labels)[k * f->ds->n_classes]);
+    return !isnan(((const float *)labels)[k * f->graph->n_classes]);
 }
 
 /* Labels are of one type, as a rule; a split may be of others. */
 static int warn_of_types(const struct og_session *s, struct og_err *err)
 {
-    const struct og_typed *g = s->facts.typed;
+    const struct og_graph *g = s->facts.graph;
     const struct og_split *split = &s->facts.split[OG__TRAIN];
-    uint64_t *bare = calloc(g->n_types, sizeof(*bare));
+    uint64_t *bare = calloc(g->n_groups, sizeof(*bare));
     if (!bare)
         return og__fail_errno(err, -ENOMEM, NULL, "labels");
     for (int64_t k = 0; split->labels && k < split->n; k++)
         if (!has_label(&s->facts, k))
-            bare[og__type_of(g, split->ids[k])]++;
-    for (uint32_t t = 0; t < g->n_types; t++)
+            bare[og__group_of(g, split->ids[k])]++;
+    for (uint32_t t = 0; t < g->n_groups; t++)
         if (bare[t] > 0)
             og__say(&s->config.log, OG__WARN,
                     "%s: %llu nodes to train on, of type %s, have no label: the samples say so",
-                    s->facts.ds->path, (unsigned long long)bare[t], g->type[t].name);
+                    s->facts.graph->path, (unsigned long long)bare[t], g->group[t].name);
     free(bare);
     return 0;
 }
@@ -395,7 +398,7 @@ int og_sample_figures(const char *dataset, const char *out_dir, bool with_featur
         return rc;
     struct og_session *s = r.s;
     size_t bytes = og__targets_bytes(&s->facts);
-    if (s->facts.typed)
+    if (s->facts.graph->has_types)
         OG_TRY(warn_of_types(s, err));
     r.labels = og__alloc(s->budget, bytes, "batches", err);
     OG_TRY(r.labels ? open_recorder(&r, out_dir, with_features, err) : -ENOMEM);

@@ -23,7 +23,7 @@ size_t og__simulator_row_bytes(const struct simulator *m)
 {
     const enum og_dtype stored = m->folder.said.dtype;
     if (m->s)
-        return og__row_bytes(m->s->facts.ds);
+        return m->s->facts.row_bytes;
     return m->folder.said.row_bytes / og__dtype_size(stored) *
            og__dtype_size(og__pack_dtype(&m->opt, stored));
 }

@@ -34,13 +34,13 @@ int og__simulator_know_types(struct simulator *m, struct og_err *err)
 {
     const struct og_graph_types *g = m->types = m->s->facts.types;
     int rc = 0;
-    m->width = og__typed_widths(m->s->facts.typed);
+    m->width = og__typed_widths(m->s->facts.graph);
     m->rule_of = calloc(g->n_types, sizeof(*m->rule_of));
     if (!m->rule_of || !m->width)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "simulation"));
     for (uint32_t t = 0; t < g->n_types; t++)
         if (og__has_features(&g->type[t]))
-            OG_TRY(og__typed_reader_rule(&m->s->facts.typed->type[t], m->s->config.opt.io,
+            OG_TRY(og__typed_reader_rule(&m->s->facts.graph->group[t], m->s->config.opt.io,
                                          m->s->budget, &m->rule_of[t], err));
 out:
     return rc;

@@ -22,11 +22,11 @@ int og__simulator_open_dataset(struct simulator *m, const char *dataset, struct 
         return rc;
     struct og_session *s = m->s;
     m->most_batches = (uint32_t)og__schedule_items(&s->facts.schedule);
-    m->longest =
-        OG_MIN(s->facts.caps.hop[s->facts.caps.n_hops - 1].n_src, (uint64_t)s->facts.ds->n_nodes);
+    m->longest = OG_MIN(s->facts.caps.hop[s->facts.caps.n_hops - 1].n_src,
+                        (uint64_t)s->facts.graph->n_nodes);
     m->most_rows = m->longest * m->most_batches;
     m->epoch = (uint32_t)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
-    m->sim.n_nodes = (uint64_t)s->facts.ds->n_nodes;
+    m->sim.n_nodes = (uint64_t)s->facts.graph->n_nodes;
     m->sim.pool = s->pool;
     m->sim.budget = s->budget;
     if (s->facts.types)

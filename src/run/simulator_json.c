@@ -79,7 +79,7 @@ json_t *og__simulation_json(const struct simulator *m, json_t *results, double o
     uint32_t epochs = (m->n_batches + m->epoch - 1) / OG_MAX(m->epoch, 1u);
     json_t *root =
         json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f s:f s:o s:o s:O}", "dataset",
-                  m->s ? m->s->facts.ds->name : m->folder.said.dataset, "num_nodes",
+                  m->s ? m->s->facts.graph->name : m->folder.said.dataset, "num_nodes",
                   (json_int_t)m->sim.n_nodes, "row_bytes", (json_int_t)m->sim.rule.row_bytes,
                   "epochs", (json_int_t)epochs, "batches", (json_int_t)m->n_batches, "superbatch",
                   (json_int_t)og__simulator_superbatch(m), "rows", (json_int_t)m->rows,

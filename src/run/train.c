@@ -256,8 +256,8 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     const struct og_trainers_setup setup = og__trainers_setup(&s->config.opt);
     t->started = t->saved = og__now();
     t->whole = og__schedule_whole(&s->facts.schedule);
-    t->goes_on =
-        (struct og_resumable){&s->config.opt, s->facts.ds, &t->whole, s->learner.model, &t->steps};
+    t->goes_on = (struct og_resumable){&s->config.opt, s->facts.graph, &t->whole, s->learner.model,
+                                       &t->steps};
     t->state.epochs = json_array();
     t->n_values = og__model_values(s->learner.model);
     t->labels = og__alloc(s->budget, og__targets_bytes(&s->facts), "batches", err);
@@ -385,7 +385,7 @@ static int run_training(struct og_trainer *t, char **summary, struct og_err *err
 static int compare_beginnings(struct og_trainer *t, struct og_err *err)
 {
     struct og_beginning own = {.next_item = t->state.next_item,
-                               .contents = t->s->facts.ds->identity.contents,
+                               .contents = t->s->facts.graph->identity.contents,
                                .structure = t->s->structure.topology.shared.of != NULL,
                                .features = t->s->memory.whole,
                                .exchanges = t->s->path.exchange != NULL,

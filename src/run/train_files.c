@@ -286,7 +286,7 @@ int og__run_write_summary(struct og_trainer *t, const struct og_test_result *tes
         "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:o s:s s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f s:o "
         "s:o "
         "s:o}",
-        "version", og_version(), "dataset", s->facts.ds->name, "run", t->dir.path, "parameters",
+        "version", og_version(), "dataset", s->facts.graph->name, "run", t->dir.path, "parameters",
         (json_int_t)og__model_trained(og__model_config(s->learner.model)), "config",
         og__options_json(&s->config.opt), "seed", (json_int_t)s->config.opt.seed, "plan",
         og__session_plan_json(s), "prepare", og__prepare_counters_json(&s->prepare), "epochs",

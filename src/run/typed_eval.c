@@ -50,7 +50,7 @@ static json_t *result_json(const struct evaluation *e)
     const struct og_epoch_counters *c = &e->counters;
     const struct og_model_config *config = &s->facts.shape;
     return json_pack("{s:I s:f s:I s:I s:I s:I s:I s:I s:I s:s s:o s:I s:o s:o s:o}", "nodes",
-                     (json_int_t)s->facts.ds->n_nodes, "seconds", og__now() - s->opened, "rows",
+                     (json_int_t)s->facts.graph->n_nodes, "seconds", og__now() - s->opened, "rows",
                      (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses",
                      (json_int_t)c->misses, "bytes_read", (json_int_t)c->bytes_read,
                      "prepare_bytes_read", (json_int_t)s->prepare.bytes_read, "peak_rss_bytes",
@@ -91,7 +91,7 @@ static int evaluate(struct evaluation *e, char **out, struct og_err *err)
         return og__fail(err, -EINVAL,
                         "leave out --full: edges are judged by all neighbours with --fanout -1",
                         "%s: a model of links", e->checkpoint);
-    OG_TRY(og__targets_check_split(s->facts.ds, &s->facts.shape, &s->facts.split[e->split],
+    OG_TRY(og__targets_check_split(s->facts.graph, &s->facts.shape, &s->facts.split[e->split],
                                    splits[e->split], err));
     OG_TRY(og__checkpoint_load(e->checkpoint, s->learner.model, err));
     OG_TRY(og__run_batches(&s->path, e->split, 0,

@@ -3,7 +3,7 @@
 #ifndef OG_RUN_TYPED_EVAL_H
 #define OG_RUN_TYPED_EVAL_H
 
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 /* As og_eval_full. */
 OG_MUST_CHECK int og__typed_eval_full(const char *dataset, const char *checkpoint,

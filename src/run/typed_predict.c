@@ -133,7 +133,7 @@ static int check_embeddings(const struct prediction *p, const char *embeddings, 
     if (f->shape.layers < 2)
         return og__fail(err, -EINVAL, "its only input are the features",
                         "--embeddings: a model of one layer has none");
-    return og__dataset_spare(f->ds, embeddings, err);
+    return og__graph_spare(f->graph, embeddings, err);
 }
 
 /* Their folders are there. */
@@ -158,7 +158,7 @@ static int name_outputs(struct prediction *p, const char *out, const char *embed
     int rc;
     if (opt->resume)
         return og__fail(err, -ENOTSUP, "leave it out", "--resume: not where nodes have types yet");
-    OG_TRY(og__dataset_spare(f->ds, out, err));
+    OG_TRY(og__graph_spare(f->graph, out, err));
     OG_TRY(check_embeddings(p, embeddings, err));
     p->out[LOGITS].width = f->shape.n_classes;
     p->out[LOGITS].bytes = og__logits_bytes(f);

@@ -8,7 +8,7 @@
 #ifndef OG_RUN_VERIFIER_H
 #define OG_RUN_VERIFIER_H
 
-#include "dataset/typed.h"
+#include "dataset/graph.h"
 #include "sample/samples.h"
 #include "sample/trace.h"
 
@@ -30,12 +30,10 @@ struct og_verifier {
     uint32_t draws, per_draw;
     bool once; /* --draw once */
     struct og_samples_options arrays;
-    struct og_dataset said; /* of the dataset; no files */
-    struct og_typed *types; /* the same of a graph with types; else NULL */
+    struct og_graph said; /* of the dataset; no files */
     /* the dataset itself, where one is given and it is that */
-    struct og_dataset *given;
-    struct og_typed *given_types; /* of types: this instead */
-    struct og_samples *samples;   /* NULL: cannot be opened */
+    struct og_graph *given;
+    struct og_samples *samples; /* NULL: cannot be opened */
     struct og_batch_memory batch;
     uint64_t *cached; /* bit a node: in the draw's list */
     struct og_verify_room misses, spare, chunk, rows;

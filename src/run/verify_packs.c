@@ -17,8 +17,8 @@ struct container {
     const char *path;
     uint32_t draw;
     uint64_t first, end;
-    const struct og_dataset *said, *given; /* their rows; given: NULL = not known */
-    struct og_reader *features;            /* of those given */
+    const struct og_group *said, *given; /* their rows; given: NULL = not known */
+    struct og_reader *features;          /* of those given */
     struct og_pack *pack;
 };
 
@@ -62,7 +62,7 @@ static int compare_rows(struct og_verifier *v, const struct container *c, uint32
     OG_TRY(og__reader_wait(c->features, &job, err));
     if (n > 0 && memcmp(rows, v->chunk.data, bytes) != 0)
         og__verify_tell(v, anew, "%s: chunk %u: rows are not those of %s", c->path, chunk,
-                        c->given->path);
+                        c->given->graph->path);
 out:
     return rc;
 }
@@ -125,7 +125,7 @@ static int open_features(const struct og_verifier *v, struct container *c, struc
     struct og_reader_options reader = {.io = OG_IO_AUTO};
     if (!c->given)
         return 0;
-    og__profile_load(c->given->path, &reader.profile);
+    og__profile_load(c->given->graph->path, &reader.profile);
     return og__features_open(&c->features, c->given, &reader, v->budget, err);
 }
 
@@ -147,29 +147,17 @@ static int verify_container(struct og_verifier *v, struct container *c, struct o
     return OG_MIN(rc, 0);
 }
 
-static int verify_plain(struct og_verifier *v, const struct og_packs *packs, uint32_t draw,
-                        struct og_err *err)
+static int verify_group(struct og_verifier *v, const struct og_packs *packs, uint32_t draw,
+                        uint32_t k, struct og_err *err)
 {
-    char *path = og__packs_container(packs->dir, draw);
-    struct container c = {
-        .path = path, .draw = draw, .end = v->arrays.n_nodes, .said = &v->said, .given = v->given};
-    int rc =
-        path ? verify_container(v, &c, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", packs->dir);
-    free(path);
-    return rc;
-}
-
-static int verify_type(struct og_verifier *v, const struct og_packs *packs, uint32_t draw,
-                       uint32_t t, struct og_err *err)
-{
-    char *path = og__packs_container_of(packs->dir, draw, t);
-    const struct og_node_type *type = &v->types->type[t];
+    const struct og_group *g = &v->said.group[k];
+    char *path = og__packs_container(packs->dir, draw, g);
     struct container c = {.path = path,
                           .draw = draw,
-                          .first = (uint64_t)type->first,
-                          .end = packs->type[t].end,
-                          .said = &type->view,
-                          .given = v->given_types ? &v->given_types->type[t].view : NULL};
+                          .first = (uint64_t)g->first,
+                          .end = (uint64_t)(g->first + g->n_nodes),
+                          .said = g,
+                          .given = v->given ? &v->given->group[k] : NULL};
     int rc =
         path ? verify_container(v, &c, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", packs->dir);
     free(path);
@@ -205,10 +193,9 @@ static int verify_draw(struct og_verifier *v, const struct og_packs *packs, uint
 {
     int rc;
     OG_TRY(read_list(v, packs, draw, err));
-    OG_TRY(v->types ? 0 : verify_plain(v, packs, draw, err));
-    for (uint32_t t = 0; v->types && t < v->types->n_types; t++)
-        if (v->types->type[t].view.dim > 0)
-            OG_TRY(verify_type(v, packs, draw, t, err));
+    for (uint32_t k = 0; k < v->said.n_groups; k++)
+        if (v->said.group[k].dim > 0)
+            OG_TRY(verify_group(v, packs, draw, k, err));
 out:
     return rc;
 }
@@ -235,8 +222,8 @@ static int open_packs(struct og_verifier *v, struct og_packs **out, struct og_er
         og__verify_tell(v, anew, "%s/pack/pack.json: missing", v->dir);
     if (rc <= 0)
         return rc;
-    og__packs_take_dtype(v->dir, &v->said, v->types);
-    *out = og__packs_open(v->dir, &v->said, v->types, &log);
+    og__packs_take_dtype(v->dir, &v->said);
+    *out = og__packs_open(v->dir, &v->said, &log);
     if (*out && (*out)->draws != v->draws)
         og__verify_tell(v, anew, "%s: %u draws, the samples have %u", v->dir, (*out)->draws,
                         v->draws);
@@ -246,11 +233,10 @@ static int open_packs(struct og_verifier *v, struct og_packs **out, struct og_er
 /* Those of the dataset, as packs have them. */
 static int keep_rows(struct og_verifier *v, struct og_err *err)
 {
-    const struct og_typed *types = v->types;
-    int rc = v->given && !types ? og__features_keep(v->given, v->said.kept, err) : 0;
-    for (uint32_t t = 0; types && v->given_types && rc == 0 && t < types->n_types; t++)
-        if (types->type[t].view.dim > 0)
-            rc = og__features_keep(&v->given_types->type[t].view, types->type[t].view.kept, err);
+    int rc = 0;
+    for (uint32_t k = 0; v->given && rc == 0 && k < v->given->n_groups; k++)
+        if (v->said.group[k].dim > 0)
+            rc = og__features_keep(&v->given->group[k], v->said.group[k].kept, err);
     return rc;
 }
 

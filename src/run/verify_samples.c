@@ -40,36 +40,34 @@ static bool get_facts(struct og_verifier *v)
                                             .extras = d->extras,
                                             .n_relations = d->n_relations,
                                             .n_nodes = d->n_nodes};
-    v->said = (struct og_dataset){.path = (char *)v->dir,
-                                  .n_nodes = (int64_t)d->n_nodes,
-                                  .dim = d->dim,
-                                  .dtype = d->dtype,
-                                  .identity = identity};
+    v->said = (struct og_graph){.path = (char *)v->dir,
+                                .has_types = d->n_types > 0,
+                                .n_nodes = (int64_t)d->n_nodes,
+                                .identity = identity};
     return true;
 }
 
-/* Types of the dataset, as far as rows of them may be packed. */
-static int get_types(struct og_verifier *v, struct og_err *err)
+/* Of the dataset, as far as rows of them may be packed. */
+static int get_groups(struct og_verifier *v, struct og_err *err)
 {
     const struct og_trace_description *d = &v->description;
-    uint64_t first = 0;
-    if (d->n_types == 0)
-        return 0;
-    v->types = calloc(1, sizeof(*v->types));
-    if (v->types)
-        v->types->type = calloc(d->n_types, sizeof(*v->types->type));
-    if (!v->types || !v->types->type)
+    const struct og_trace_type all = {
+        .name = "", .end = d->n_nodes, .dim = d->dim, .dtype = d->dtype};
+    const struct og_trace_type *type = d->n_types > 0 ? d->type : &all;
+    struct og_graph *g = &v->said;
+    int64_t first = 0;
+    g->n_groups = OG_MAX(d->n_types, 1u);
+    g->group = calloc(g->n_groups, sizeof(*g->group));
+    if (!g->group)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", v->dir);
-    v->types->n_types = d->n_types;
-    for (uint32_t t = 0; t < d->n_types; first = d->type[t++].end)
-        v->types->type[t] = (struct og_node_type){
-            .name = d->type[t].name,
-            .first = (int64_t)first,
-            .view = {.path = (char *)v->dir,
-                     .n_nodes = (int64_t)(d->type[t].end - first),
-                     .dim = d->type[t].dim,
-                     .dtype = d->type[t].dtype,
-                     .identity.contents = og__type_contents(v->said.identity.contents, t)}};
+    for (uint32_t k = 0; k < g->n_groups; first = (int64_t)type[k++].end)
+        g->group[k] = (struct og_group){.graph = g,
+                                        .name = type[k].name,
+                                        .first = first,
+                                        .n_nodes = (int64_t)type[k].end - first,
+                                        .dim = type[k].dim,
+                                        .stored = type[k].dtype,
+                                        .contents = og__group_contents(g, k)};
     return 0;
 }
 
@@ -82,7 +80,7 @@ static int read_description(struct og_verifier *v, struct og_err *err)
         return rc == -EINVAL ? og__verify_judge(v, rc, &why, err)
                              : og__fail(err, rc, why.hint, "%s", why.message);
     if (get_facts(v))
-        return get_types(v, err);
+        return get_groups(v, err);
     og__verify_tell(v, anew, "%s/trace.json: lacks what a folder of samples says of itself",
                     v->dir);
     return 1;
@@ -223,54 +221,34 @@ static int verify_batches(struct og_verifier *v, struct og_err *err)
 
 /* ---- all of it ---- */
 
-/* Could rows packed for the one be rows of the other? Of types the graph is not known by itself. */
-static bool same_rows(const struct og_dataset *said, const struct og_dataset *given)
+/* Are rows looked up by the same groups? */
+static bool same_groups(const struct og_graph *said, const struct og_graph *given)
+{
+    bool same = said->has_types == given->has_types && said->n_groups == given->n_groups;
+    for (uint32_t k = 0; same && k < said->n_groups; k++) {
+        const struct og_group *a = &said->group[k];
+        const struct og_group *b = &given->group[k];
+        same = strcmp(a->name, b->name) == 0 && a->n_nodes == b->n_nodes && a->dim == b->dim &&
+               (a->dim == 0 || a->stored == b->stored);
+    }
+    return same;
+}
+
+/* Of the same graph, whose features may be others? With types it is not known by itself. */
+static bool same_structure(const struct og_graph *said, const struct og_graph *given)
 {
     static const enum og__array lists[] = {OG__INDPTR, OG__INDICES};
-    bool same =
-        said->n_nodes == given->n_nodes && said->dim == given->dim && said->dtype == given->dtype;
+    bool same = !given->has_types && same_groups(said, given);
     for (size_t i = 0; i < OG_COUNT(lists); i++)
         same = same &&
                said->identity.array[lists[i]].contents == given->identity.array[lists[i]].contents;
     return same;
 }
 
-static int open_dataset(struct og_verifier *v, const char *dataset, struct og_err *err)
-{
-    bool typed = false;
-    int rc;
-    OG_TRY(og__is_typed(dataset, &typed, err));
-    if (!typed)
-        return og__dataset_open(dataset, &v->given, err);
-    OG_TRY(og__typed_open(dataset, &v->given_types, err));
-    v->given = &v->given_types->nodes;
-out:
-    return rc;
-}
-
 static void close_given(struct og_verifier *v)
 {
-    if (v->given_types)
-        og__typed_close(v->given_types);
-    else
-        og__dataset_close(v->given);
+    og__graph_close(v->given);
     v->given = NULL;
-    v->given_types = NULL;
-}
-
-/* Are types those that trace.json names, as far as rows are looked up by them? */
-static bool same_types(const struct og_verifier *v)
-{
-    const struct og_typed *a = v->types;
-    const struct og_typed *b = v->given_types;
-    bool same = a && b ? a->n_types == b->n_types : !a && !b;
-    for (uint32_t t = 0; same && a && t < a->n_types; t++) {
-        const struct og_dataset *said = &a->type[t].view;
-        const struct og_dataset *given = &b->type[t].view;
-        same = strcmp(a->type[t].name, b->type[t].name) == 0 && said->n_nodes == given->n_nodes &&
-               said->dim == given->dim && (said->dim == 0 || said->dtype == given->dtype);
-    }
-    return same;
 }
 
 /* The dataset that the samples are said to be of. Where it is not, but the same graph, packed rows
@@ -278,19 +256,21 @@ static bool same_types(const struct og_verifier *v)
 static int open_given(struct og_verifier *v, const char *dataset, struct og_err *err)
 {
     char why[OG__WHY];
-    int rc = open_dataset(v, dataset, err);
+    int rc = og__graph_open(dataset, &v->given, err);
     if (rc < 0)
         return rc;
     const bool same = og__identity_same(&v->said.identity, &v->given->identity, why);
-    if (same && v->given_types && !v->types) /* it does not say of which types */
+    if (same && v->given->has_types && !v->said.has_types) { /* it does not say of which types */
         close_given(v);
-    if (same && same_types(v))
-        return rc;
+        return 0;
+    }
+    if (same && same_groups(&v->said, v->given))
+        return 0;
     og__verify_begin(v);
     og__verify_tell(v, "sample this dataset: `outgrow sample DATASET --out DIR`",
                     "%s/trace.json: not samples of %s: %s", v->dir, v->given->path,
                     same ? "of other types of nodes" : why);
-    if (v->types || v->given_types || !same_rows(&v->said, v->given))
+    if (!same_structure(&v->said, v->given))
         close_given(v);
     return 0;
 }
@@ -329,9 +309,7 @@ int og_verify_samples(const char *samples, const char *dataset,
     og__release(v.budget, v.cached, og__bits_words(v.arrays.n_nodes) * sizeof(*v.cached),
                 OG__VERIFY_PART);
     og__budget_free(v.budget);
-    if (v.types)
-        free(v.types->type);
-    free(v.types);
+    free(v.said.group);
     og__trace_description_release(&v.description);
     return rc < 0 ? rc : v.n_findings;
 }

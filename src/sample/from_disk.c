@@ -67,12 +67,12 @@ static uint32_t blocks_a_round(const struct og_topology_disk_options *opt, uint6
     return (uint32_t)OG_MAX(OG_MIN(blocks, n_blocks), (size_t)LEAST_BLOCKS);
 }
 
-size_t og__sampler_disk_bytes(const struct og_dataset *ds,
+size_t og__sampler_disk_bytes(const struct og_relation *of,
                               const struct og_topology_disk_options *opt,
                               const struct og_batch_caps *caps, const struct og_sampling *how,
                               int64_t longest)
 {
-    uint64_t n_blocks = (uint64_t)ds->indices.bytes / OG__LIST_BLOCK + 1;
+    uint64_t n_blocks = (uint64_t)of->indices.bytes / OG__LIST_BLOCK + 1;
     const struct og_sampler_ops *kind = og__sampler_ops(how->kind);
     uint64_t edges = kind->disk_edges ? kind->disk_edges(how) : 0;
     for (uint32_t h = 0; h < caps->n_hops; h++)
@@ -81,7 +81,7 @@ size_t og__sampler_disk_bytes(const struct og_dataset *ds,
         og__bits_words(n_blocks) * 8 + og__bits_words(n_blocks) * 4 + (size_t)edges * 4 +
         (size_t)ROUNDS * blocks_a_round(opt, n_blocks) * (OG__LIST_BLOCK + sizeof(uint32_t)) +
         og__reader_bytes(&opt->reader);
-    return bytes + (kind->disk_bytes ? kind->disk_bytes(ds, opt, longest) : 0);
+    return bytes + (kind->disk_bytes ? kind->disk_bytes(of, opt, longest) : 0);
 }
 
 size_t og__sampler_disk_state_bytes(const struct og_sampling *how)
@@ -108,7 +108,7 @@ static int take_round(struct og_sampler *s, struct round *r, struct og_err *err)
 static int open_disk(struct og_sampler *s, struct og_err *err)
 {
     const struct og_topology_disk *on_disk = s->topology->disk;
-    const struct og_npy *a = &on_disk->ds->indices;
+    const struct og_npy *a = &on_disk->of->indices;
     int rc = 0;
     struct og_disk_sampler *d = calloc(1, sizeof(*d));
     if (!d)
@@ -216,7 +216,7 @@ void og__fetch_want(struct og_sampler *s, uint32_t edge, uint32_t v, const uint3
         s->reads.lists_cached++;
     } else {
         uint64_t first = (uint64_t)og__first_edge(s->topology, v);
-        size_t size = og__npy_size(s->topology->disk->ds->indices.type);
+        size_t size = og__npy_size(s->topology->disk->of->indices.type);
         for (uint32_t i = 0; i < n; i++)
             want_block(s, edge + i, (first + (positions ? positions[i] : i)) * size);
         s->reads.lists_read++;
@@ -233,7 +233,7 @@ OG_CLONES static uint64_t take_sources(const struct og_sampler *s, uint32_t low,
     const struct og_disk_sampler *d = s->disk;
     uint32_t *src = d->src;
     uint64_t n_nodes = (uint64_t)og__sources(s->topology);
-    bool wide = s->topology->disk->ds->indices.type == OG__NPY_I64;
+    bool wide = s->topology->disk->of->indices.type == OG__NPY_I64;
     for (uint64_t e = 0; e < d->n_edges; e++) {
         uint32_t b = d->block[e];
         if (b < low || b > high)

@@ -35,7 +35,7 @@ struct og_sampler_ops {
                               const float *weights, struct og_taken *out, struct og_err *err);
     size_t (*take_bytes)(int64_t longest); /* what a sampler holds to be sampled together */
     size_t (*bytes)(uint64_t seen); /* where a hop has that many in-neighbours to draw from */
-    size_t (*disk_bytes)(const struct og_dataset *ds, const struct og_topology_disk_options *opt,
+    size_t (*disk_bytes)(const struct og_relation *of, const struct og_topology_disk_options *opt,
                          int64_t longest);
     /* the same of a state that relations share (one_state) */
     size_t (*disk_state_bytes)(const struct og_sampling *how);

@@ -117,7 +117,7 @@ int og__take_source(const struct og_hop *h, uint32_t v, const struct og_list *li
     const int64_t id =
         list->wide ? ((const int64_t *)list->ids)[i] : ((const int32_t *)list->ids)[i];
     if (OG_UNLIKELY(id < 0 || id >= og__sources(t)))
-        return og__bad_index(t->disk->ds, og__first_edge(t, v) + i, id, err);
+        return og__bad_index(t->disk->of, og__first_edge(t, v) + i, id, err);
     return og__take(out, (uint32_t)id, h->s->budget, err);
 }
 
@@ -144,7 +144,7 @@ static int look_at(const struct looking *l, uint32_t v, struct og_err *err)
     const struct og_list list =
         is_cached(t, v)
             ? cached_list(t, v, n)
-            : (struct og_list){n, at_in(l, last, begin), t->disk->ds->indices.type == OG__NPY_I64};
+            : (struct og_list){n, at_in(l, last, begin), t->disk->of->indices.type == OG__NPY_I64};
     return og__sampler_ops(h->s->how.kind)
         ->take(h, v, &list, last > 0 ? at_in(l, 0, begin) : NULL, l->out, err);
 }

@@ -205,15 +205,15 @@ static int check_sources(const struct og_topology *t, const struct og_list *list
     for (int64_t i = 0; i < list->n; i++) {
         int64_t id = list->wide ? ((const int64_t *)list->ids)[i] : ((const int32_t *)list->ids)[i];
         if (id < 0 || id >= og__sources(t))
-            return og__bad_index(t->disk->ds, og__first_edge(t, v) + i, id, err);
+            return og__bad_index(t->disk->of, og__first_edge(t, v) + i, id, err);
     }
     return 0;
 }
 
-size_t og__source_lists_bytes(const struct og_dataset *ds,
+size_t og__source_lists_bytes(const struct og_relation *of,
                               const struct og_topology_disk_options *opt, int64_t longest)
 {
-    return og__lists_bytes(opt, og__npy_size(ds->indices.type), longest);
+    return og__lists_bytes(opt, og__npy_size(of->indices.type), longest);
 }
 
 struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i)
@@ -233,7 +233,7 @@ struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i)
         list = og__listed_next(h, v);
     } else {
         list.ids = og__lists_start(h->s->lists, i);
-        list.wide = t->disk->ds->indices.type == OG__NPY_I64;
+        list.wide = t->disk->of->indices.type == OG__NPY_I64;
     }
     return list;
 }
@@ -262,7 +262,7 @@ int og__hop_lists(struct og_hop *h, uint32_t first, uint32_t *taken, struct og_e
     const struct og_neighbors *cache = &t->disk->cache;
     int rc;
     if (!s->lists) /* when a batch is first sampled by itself */
-        OG_TRY(og__lists_open(&s->lists, t, &t->disk->ds->indices, s->budget, err));
+        OG_TRY(og__lists_open(&s->lists, t, &t->disk->of->indices, s->budget, err));
     OG_TRY(og__lists_read(s->lists, t, cache, h->nodes + first, *taken, taken, &s->reads, err));
     for (uint32_t i = 0; i < *taken; i++) {
         uint32_t v = h->nodes[first + i];

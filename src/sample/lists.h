@@ -32,7 +32,7 @@ struct og_list {
     bool wide;
 };
 
-size_t og__source_lists_bytes(const struct og_dataset *ds,
+size_t og__source_lists_bytes(const struct og_relation *of,
                               const struct og_topology_disk_options *opt, int64_t longest);
 
 static inline uint32_t og__list_id(const struct og_list *l, int64_t i)

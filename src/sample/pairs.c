@@ -1,7 +1,7 @@
 #include "sample/pairs.h"
 
 #include "base/random.h"
-#include "dataset/typed_meta.h"
+#include "dataset/meta.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "sample/related.h"
 
 #include "base/bits.h"
-#include "dataset/relations.h"
+#include "dataset/on_disk.h"
 #include "sample/kinds.h"
 #include "sample/walk.h"
 

@@ -48,7 +48,7 @@ static struct list list_of(const struct og_hop *h, uint32_t v)
     const struct og_topology *t = h->s->topology;
     const int64_t degree = og__degree(t, v);
     struct list l = {.in = &t->disk->lists,
-                     .size = og__npy_size(t->disk->ds->indices.type),
+                     .size = og__npy_size(t->disk->of->indices.type),
                      .drawn = og__drawn_of(h, degree)};
     l.begin = (uint64_t)og__first_edge(t, v) * l.size;
     if (degree > 0) {
@@ -182,7 +182,7 @@ struct og_gathering og__gathering(const struct og_hop *h, const struct og_pass *
                                  .wanted = &p->wanted.array[0],
                                  .part = &range->part[0],
                                  .out = out,
-                                 .size = og__npy_size(h->s->topology->disk->ds->indices.type)};
+                                 .size = og__npy_size(h->s->topology->disk->of->indices.type)};
 }
 
 int og__gather_window(struct og_gathering *g, struct og_err *err)
@@ -360,7 +360,7 @@ static int tail_id(const struct og_topology *t, struct og_list_place p, uint32_t
                    struct og_err *err)
 {
     const struct og_topology_disk *disk = t->disk;
-    const uint64_t id = id_at(disk->lists.tail + p.within, og__npy_size(disk->ds->indices.type));
+    const uint64_t id = id_at(disk->lists.tail + p.within, og__npy_size(disk->of->indices.type));
     *out = (uint32_t)id;
     return id < (uint64_t)og__sources(t) ? 0 : bad_id(t, p, err);
 }
@@ -388,7 +388,7 @@ int og__runs_next(const struct og_hop *h, uint32_t step, uint32_t v, int64_t pla
     }
     const uint64_t edge = (uint64_t)(og__first_edge(t, v) + place);
     const struct og_list_place p =
-        og__list_place(in, edge * og__npy_size(t->disk->ds->indices.type));
+        og__list_place(in, edge * og__npy_size(t->disk->of->indices.type));
     return p.block == in->n_blocks ? tail_id(t, p, id, err) : next_drawn(h, step, p, id, err);
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "dataset/dataset.h"
+#include "dataset/topology.h"
 #include "io/io.h"
 #include "sample/batch_memory.h"
 
@@ -58,7 +58,7 @@ struct og_elsewhere {
 };
 void og__sampler_elsewhere(struct og_sampler *s, const struct og_elsewhere *e); /* borrowed */
 struct og_topology_disk_options;
-size_t og__sampler_disk_bytes(const struct og_dataset *ds,
+size_t og__sampler_disk_bytes(const struct og_relation *of,
                               const struct og_topology_disk_options *opt,
                               const struct og_batch_caps *caps, const struct og_sampling *how,
                               int64_t longest);

@@ -8,7 +8,7 @@
 #define OG_SCHEDULE_H
 
 #include "base/random.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 /* Of several ranks that train together each has the batches of a split, or a pass, whose number is
  * its own modulo theirs. All 0: there is one, and it has all. */

@@ -61,7 +61,7 @@ static uint64_t blocks_of(const struct og_together_array *a)
     return a->bytes / OG__LIST_BLOCK + 1;
 }
 
-struct og_together_shape og__together_shape(const struct og_dataset *ds,
+struct og_together_shape og__together_shape(const struct og_relation *of,
                                             const struct og_sampling *how, int64_t longest)
 {
     const struct og_sampler_ops *ops = og__sampler_ops(how->kind);
@@ -72,7 +72,7 @@ struct og_together_shape og__together_shape(const struct og_dataset *ds,
     }
     shape.n_arrays = shape.whole && ops->reads_weights ? 2 : 1;
     for (uint32_t a = 0; a < shape.n_arrays; a++) {
-        const struct og_npy *npy = a + 1 < shape.n_arrays ? &ds->weights : &ds->indices;
+        const struct og_npy *npy = a + 1 < shape.n_arrays ? &of->weights : &of->indices;
         const size_t size = og__npy_size(npy->type);
         shape.array[a] =
             (struct og_together_array){.bytes = (uint64_t)npy->bytes,
@@ -300,13 +300,13 @@ int og__together_open(struct og_together **out, const struct og_topology *topolo
     const struct og_topology_disk *disk = topology->disk;
     const struct og_sampling *how = &opt->samplers[0]->how;
     t->ops = og__sampler_ops(how->kind)->pass;
-    t->shape = og__together_shape(disk->ds, how, disk->longest);
+    t->shape = og__together_shape(disk->of, how, disk->longest);
     pthread_mutex_init(&t->appending, NULL);
     const struct og_spill_options store = {
         .scratch = opt->scratch, .memory = opt->sizes.memory, .part = part};
     int rc;
     if (t->shape.n_arrays > 1)
-        OG_TRY(og__blocks_lay(&t->weights, &disk->ds->weights, err));
+        OG_TRY(og__blocks_lay(&t->weights, &disk->of->weights, err));
     OG_TRY(open_hands(t, opt, err));
     t->member = og__alloc(b, t->sizes.batches * sizeof(*t->member), part, err);
     OG_TRY(t->member ? 0 : -ENOMEM);

@@ -84,7 +84,7 @@ struct og_together_shape {
     } array[2];
     size_t taking; /* what one sampler holds for it */
 };
-struct og_together_shape og__together_shape(const struct og_dataset *ds,
+struct og_together_shape og__together_shape(const struct og_relation *of,
                                             const struct og_sampling *how, int64_t longest);
 /* Of all arrays: one pass reads no more, but for blocks that ranges share. */
 uint64_t og__together_list_bytes(const struct og_together_shape *shape);

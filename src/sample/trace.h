@@ -20,7 +20,7 @@
 #define OG_TRACE_H
 
 #include "base/places.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "sample/batch_memory.h"
 
 #include <jansson.h>

@@ -8,7 +8,7 @@
 #define OG_TRACE_FILES_H
 
 #include "base/places.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "io/io.h"
 #include "sample/trace.h"
 

@@ -6,7 +6,7 @@
 #define OG_SAMPLE_TRIPLES_H
 
 #include "base/memory.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "sample/by_type.h"
 
 struct og_triples {

@@ -40,7 +40,7 @@ static struct og_list_place block_of(const struct og_hop *h, const struct walker
 {
     const struct og_topology *t = h->s->topology;
     const uint64_t edge = (uint64_t)(og__first_edge(t, x->at) + place_of(h, x, step));
-    return og__list_place(&t->disk->lists, edge * og__npy_size(t->disk->ds->indices.type));
+    return og__list_place(&t->disk->lists, edge * og__npy_size(t->disk->of->indices.type));
 }
 
 static bool is_cached(const struct og_hop *h, uint32_t v)
@@ -113,7 +113,7 @@ static int want_steps(const struct og_hop *h, struct og_pass *p, const struct og
 static bool meets(const struct og_hop *h, uint32_t v, const struct og_stretch *s)
 {
     const struct og_topology *t = h->s->topology;
-    const uint64_t size = og__npy_size(t->disk->ds->indices.type);
+    const uint64_t size = og__npy_size(t->disk->of->indices.type);
     const uint64_t begin = (uint64_t)og__first_edge(t, v);
     const uint64_t end = begin + (uint64_t)og__degree(t, v);
     return og__list_place(&t->disk->lists, begin * size).block <= s->high &&

@@ -75,7 +75,7 @@ static int open_disk(struct og_sampler *s, struct og_err *err)
 static int open_kind(struct og_sampler *s, struct og_err *err)
 {
     const struct og_topology *t = s->topology;
-    if (t->disk ? t->disk->ds->weights.fd < 0 : !t->weights)
+    if (t->disk ? t->disk->of->weights.fd < 0 : !t->weights)
         return og__fail(err, -ENOTSUP, NULL, "there are no weights of edges");
     struct og_weighted *w = calloc(1, sizeof(*w));
     if (!w)
@@ -327,7 +327,7 @@ static int draw_list(const struct og_hop *h, uint32_t v, const float *weights, s
     set_up(h, l, v);
     l->weights = weights;
     l->alias = w->alias;
-    int rc = og__check_weights(h->s->topology->disk->ds, l->weights, l->begin, (size_t)l->n, err);
+    int rc = og__check_weights(h->s->topology->disk->of, l->weights, l->begin, (size_t)l->n, err);
     if (rc < 0)
         return rc;
     if (!l->all)
@@ -379,7 +379,7 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
     const uint64_t before = h->block->n_edges;
     OG_TRY(og__fetch_begin(s, h->block->src + before, h->n_edges - before, err));
     if (!s->lists)
-        OG_TRY(og__lists_open(&s->lists, s->topology, &s->topology->disk->ds->weights, s->budget,
+        OG_TRY(og__lists_open(&s->lists, s->topology, &s->topology->disk->of->weights, s->budget,
                               err));
     for (uint32_t first = h->first; first < n_dst; first += n) {
         OG_TRY(og__lists_read(s->lists, s->topology, NULL, h->nodes + first, n_dst - first, &n,
@@ -398,10 +398,10 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
     return h->s->topology->disk ? sample_from_disk(h, err) : sample_in_memory(h, err);
 }
 
-static size_t disk_bytes(const struct og_dataset *ds, const struct og_topology_disk_options *opt,
+static size_t disk_bytes(const struct og_relation *of, const struct og_topology_disk_options *opt,
                          int64_t longest)
 {
-    (void)ds;
+    (void)of;
     return og__lists_bytes(opt, sizeof(float), longest) + take_bytes(longest);
 }
 

@@ -55,7 +55,7 @@ struct trial {
 static bool may_move(const struct og_session *s)
 {
     return s->config.opt.topology == OG_TOPOLOGY_AUTO && s->way.topology == OG_TOPOLOGY_MEMORY &&
-           !s->facts.typed && !s->offline && !s->config.sharers.common;
+           !s->facts.graph->has_types && !s->offline && !s->config.sharers.common;
 }
 
 /* Of the lists on disk, by bytes. Ginex' order of nodes serves more than that share of what is
@@ -182,7 +182,7 @@ static int guess_hotness(struct chooser *c, struct og_err *err)
 {
     struct og_session *s = c->s;
     struct og_pilot *p = &c->pilot;
-    c->hotness = og__alloc(s->budget, (size_t)s->facts.ds->n_nodes * 4, "hotness", err);
+    c->hotness = og__alloc(s->budget, (size_t)s->facts.graph->n_nodes * 4, "hotness", err);
     if (c->hotness && s->facts.types)
         return weigh_widths(c, err);
     int rc =
@@ -333,7 +333,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         may_move(s) ? &c->on_disk.together : &s->facts.together;
     return (struct og_choice){
         .trace = {.n_batches = batches->n, .ptr = batches->ptr, .ids = batches->ids},
-        .n_nodes = (uint64_t)s->facts.ds->n_nodes,
+        .n_nodes = (uint64_t)s->facts.graph->n_nodes,
         .owners = s->config.own_rows ? s->config.share.ranks : 0,
         .most_wanted = og__nodes_known(&s->config, s->facts.n_nodes),
         .distinct = batches->growth.distinct,
@@ -620,12 +620,12 @@ out:
 bool og__ways_are_counted(const struct og_session *s)
 {
     const unsigned want = s->config.want;
-    const struct og_typed *g = s->facts.typed;
+    const struct og_graph *g = s->facts.graph;
     const bool trains = want & OG__WANT_TRAINING || !(want & OG__WANT_MODEL);
-    bool known = !g;
-    for (uint32_t t = 0; g && t < g->n_types; t++)
-        known |= g->type[t].view.dim > 0;
-    known &= !g || !og__exchanges(&s->config);
+    bool known = false;
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        known |= g->group[k].dim > 0;
+    known &= !g->has_types || !og__exchanges(&s->config);
     return trains && want & OG__WANT_FEATURES && known;
 }
 

@@ -68,7 +68,7 @@ static bool validates_twice(const struct og_premises *p)
 
 static bool has_relations(const struct og_premises *p)
 {
-    return p->facts->typed;
+    return p->facts->graph->has_types;
 }
 
 static bool has_trained_rows(const struct og_premises *p)
@@ -81,7 +81,7 @@ static bool has_trained_rows(const struct og_premises *p)
 
 static bool is_untyped(const struct og_premises *p)
 {
-    return !p->facts->typed;
+    return !p->facts->graph->has_types;
 }
 
 static bool draws_again(const struct og_premises *p)

@@ -35,33 +35,25 @@ out:
     return rc;
 }
 
-static bool has_weights(const struct og_facts *f)
+static uint32_t weighted(const struct og_facts *f)
 {
-    bool all = f->typed || f->ds->weights.fd >= 0;
-    for (uint32_t r = 0; f->typed && r < f->typed->n_relations; r++)
-        all &= f->typed->relation[r].view.weights.fd >= 0;
-    return all;
-}
-
-static bool any_weights(const struct og_facts *f)
-{
-    bool any = !f->typed && f->ds->weights.fd >= 0;
-    for (uint32_t r = 0; f->typed && r < f->typed->n_relations; r++)
-        any |= f->typed->relation[r].view.weights.fd >= 0;
-    return any;
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < f->graph->n_relations; r++)
+        n += f->graph->relation[r].weights.fd >= 0;
+    return n;
 }
 
 /* Convolutions read none. */
 static void warn_of_weights(const struct og_session *s)
 {
     const int sampler = s->config.opt.sampler;
-    if (s->config.want & OG__WANT_TRAINING && any_weights(&s->facts) &&
+    if (s->config.want & OG__WANT_TRAINING && weighted(&s->facts) > 0 &&
         !og__sampling_reads_weights((enum og_sampler_kind)sampler))
         og__say(
             &s->config.log, OG__WARN,
             "%s: edge weights have no effect: they act on sampling alone, and --sampler %s does "
             "not read them (--sampler weighted draws neighbours by them)",
-            s->facts.ds->path, og__option_word("sampler", sampler));
+            s->facts.graph->path, og__option_word("sampler", sampler));
 }
 
 static int add_name(void *names, const char *name, struct og_err *err)
@@ -75,7 +67,7 @@ static int add_name(void *names, const char *name, struct og_err *err)
 static int name_other_files(const struct og_session *s, struct og_err *err)
 {
     struct og_names names = {.n = 0};
-    const char *dataset = s->facts.ds->path;
+    const char *dataset = s->facts.graph->path;
     int rc =
         s->config.want & OG__WANT_TRAINING ? og__dataset_files(dataset, add_name, &names, err) : 0;
     if (rc >= 0 && names.n > 0)
@@ -87,10 +79,10 @@ static int name_other_files(const struct og_session *s, struct og_err *err)
 static int check_sampler(const struct og_session *s, struct og_err *err)
 {
     if (og__sampling_reads_weights((enum og_sampler_kind)s->config.opt.sampler) &&
-        !has_weights(&s->facts))
+        weighted(&s->facts) < s->facts.graph->n_relations)
         return og__fail(err, -EINVAL,
                         "import the graph with an edge_weight.npy, or use --sampler uniform",
-                        "%s: has no edge weights", s->facts.ds->path);
+                        "%s: has no edge weights", s->facts.graph->path);
     if (s->config.opt.draw == OG_DRAW_ONCE && !og__sampling_takes(s->config.opt.sampler, "draw"))
         return og__fail(err, -EINVAL, "leave --draw at each, or use --sampler labor",
                         "--draw once: --sampler %s draws for a hop as a whole, so that a node has "
@@ -107,7 +99,7 @@ static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
         return 0;
     const struct og_offline_for run = {.opt = &s->config.opt,
                                        .schedule = &s->facts.schedule,
-                                       .ds = s->facts.ds,
+                                       .graph = s->facts.graph,
                                        .extras = s->facts.trace.extras,
                                        .n_relations = s->facts.trace.n_relations};
     int rc = og__offline_open(&s->offline, &run, s->budget, err);
@@ -115,24 +107,18 @@ static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
     return rc;
 }
 
-static int keep_rows(const struct og_session *s, struct og_dataset *ds, bool *narrower,
-                     struct og_err *err)
-{
-    int rc = og__features_keep(ds, og__pack_dtype(&s->config.opt, ds->dtype), err);
-    *narrower |= ds->kept != ds->dtype;
-    return rc;
-}
-
-/* Those of each type that has any. Of features that are kept as they are stored there is one word
- * for it. */
+/* Of features that are kept as they are stored there is one word for it. */
 static int settle_rows(struct og_session *s, struct og_err *err)
 {
-    const struct og_typed *g = s->facts.typed;
+    struct og_graph *g = s->facts.graph;
     bool narrower = false;
-    int rc = g ? 0 : keep_rows(s, s->facts.ds, &narrower, err);
-    for (uint32_t t = 0; g && rc == 0 && t < g->n_types; t++)
-        if (g->type[t].view.dim > 0)
-            rc = keep_rows(s, &g->type[t].view, &narrower, err);
+    int rc = 0;
+    for (uint32_t k = 0; rc == 0 && k < g->n_groups; k++) {
+        struct og_group *group = &g->group[k];
+        if (group->dim > 0)
+            rc = og__features_keep(group, og__pack_dtype(&s->config.opt, group->stored), err);
+        narrower |= group->kept != group->stored;
+    }
     if (rc == 0 && !narrower)
         s->config.opt.pack_dtype = OG_PACK_STORED;
     return rc;
@@ -231,40 +217,36 @@ out:
 static int check_timeline(const struct og_session *s, struct og_err *err)
 {
     const char *path = s->config.opt.trace_timeline;
-    int rc = og__dataset_spare(s->facts.ds, path, err);
+    int rc = og__graph_spare(s->facts.graph, path, err);
     return rc < 0 || !path || s->config.opt.resume ? rc : og__check_absent(path, err);
 }
 
 /* Its features may be the rows of this rank's nodes alone. */
-static int open_share(struct og_session *s, const char *dataset, struct og_err *err)
+static int check_share(struct og_session *s, struct og_err *err)
 {
     const struct og_share *own = &s->config.share;
-    int rc = og__dataset_open_share(dataset, &s->facts.ds, err);
-    const struct og_dataset *ds = s->facts.ds;
-    if (rc < 0 || !ds->workers)
-        return rc;
+    const struct og_graph *g = s->facts.graph;
+    if (!g->workers)
+        return 0;
     s->config.own_rows = true;
-    return ds->workers == own->ranks && ds->worker == own->rank
+    return g->workers == own->ranks && g->worker == own->rank
                ? 0
                : og__fail(err, -EINVAL, "start as many workers as there are parts, in their order",
                           "%s: has the feature rows of worker %u of %u, this is worker %u of %u",
-                          dataset, ds->worker, ds->workers, own->rank, own->ranks);
+                          g->path, g->worker, g->workers, own->rank, own->ranks);
 }
 
-/* Others say of a typed one that they do not take it. */
 static int open_dataset(struct og_session *s, const char *dataset, struct og_err *err)
 {
     const bool recorded = s->config.want & OG__WANT_RECORD && !(s->config.want & OG__WANT_FEATURES);
-    const bool may_be = recorded || s->config.want & OG__WANT_TYPES;
-    bool typed = false;
+    const bool shares = og__exchanges(&s->config);
     int rc;
-    OG_TRY(may_be ? og__is_typed(dataset, &typed, err) : 0);
-    if (!typed)
-        return og__exchanges(&s->config) ? open_share(s, dataset, err)
-                                         : og__dataset_open(dataset, &s->facts.ds, err);
-    OG_TRY(og__typed_open(dataset, &s->facts.typed, err));
-    s->facts.ds = &s->facts.typed->nodes;
-    OG_TRY(og__session_check_types(s, err));
+    OG_TRY((shares ? og__graph_open_share : og__graph_open)(dataset, &s->facts.graph, err));
+    OG_TRY(check_share(s, err));
+    if (!recorded && !(s->config.want & OG__WANT_TYPES))
+        OG_TRY(og__graph_refuse_types(s->facts.graph, err));
+    if (s->facts.graph->has_types)
+        OG_TRY(og__session_check_types(s, err));
 out:
     return rc;
 }
@@ -356,9 +338,9 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     connect(s);
     OG_TRY(check_sampler(s, err));
     if (want & (OG__WANT_FEATURES | OG__WANT_TYPED_ROWS))
-        OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->facts.ds->n_nodes, err));
+        OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->facts.graph->n_nodes, err));
     OG_TRY(og__know_disks(&s->facts, &s->config.opt, err));
-    if (!s->facts.typed)
+    if (!s->facts.graph->has_types)
         OG_TRY(og__learner_shape(&s->facts, &s->config, model, err));
     if (want & OG__WANT_MODEL)
         OG_TRY(og__learner_begin(&s->learner, &s->config, s->pool, err));
@@ -367,7 +349,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     OG_TRY(og__structure_fanouts(&s->structure, err));
     og__know_graph(&s->facts, &s->config.opt);
     OG_TRY(og__session_load_seeds(s, want, err));
-    if (s->facts.typed && (want & OG__WANT_TYPES)) {
+    if (s->facts.graph->has_types && (want & OG__WANT_TYPES)) {
         OG_TRY(og__session_know_types(s, model, err));
         if (og__reads_as_a_model(&s->config))
             OG_TRY(og__learner_shape(&s->facts, &s->config, model, err));
@@ -423,17 +405,14 @@ void og__session_close(struct og_session *s)
         og__release(s->budget, split->ids, og__split_bytes(&s->facts, split), "seeds");
         og__release(s->budget, split->relation, og__split_relation_bytes(split), "seeds");
         if (split->labels)
-            og__release(s->budget, split->labels, og__labels_bytes(s->facts.ds, split->n),
+            og__release(s->budget, split->labels, og__labels_bytes(s->facts.graph, split->n),
                         "labels");
     }
     og__structure_close(&s->structure);
     og__offline_close(s->offline);
     og__pool_close(s->pool);
     og__session_drop_types(s);
-    if (s->facts.typed)
-        og__typed_close(s->facts.typed);
-    else
-        og__dataset_close(s->facts.ds);
+    og__graph_close(s->facts.graph);
     og__scratch_close(s->held_out);
     og__budget_free(s->budget);
     og_options_release(&s->config.opt);

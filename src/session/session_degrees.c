@@ -1,7 +1,7 @@
 /* Degrees of relations, for a model that normalises by them: lists are of in-neighbours, so how
  * many edges leave a node is counted once, in a pass over each relation's lists, in memory or on
  * disk. They stay where the structure gives way to rows. */
-#include "dataset/relations.h"
+#include "dataset/on_disk.h"
 #include "session/session_parts.h"
 
 static const char part[] = "degrees";
@@ -10,13 +10,13 @@ static const char part[] = "degrees";
  * type; within a type nobody asks for those. */
 static size_t n_arriving(const struct og_facts *f, uint32_t relation)
 {
-    return (size_t)f->typed->type[f->types->relation[relation].destination].view.n_nodes;
+    return (size_t)f->graph->group[f->types->relation[relation].destination].n_nodes;
 }
 
 static size_t n_leaving(const struct og_facts *f, uint32_t relation)
 {
     const struct og_graph_relation *of = &f->types->relation[relation];
-    return of->source == of->destination ? 0 : (size_t)f->typed->type[of->source].view.n_nodes;
+    return of->source == of->destination ? 0 : (size_t)f->graph->group[of->source].n_nodes;
 }
 
 size_t og__degrees_bytes(const struct og_facts *f)

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "choose/measure.h"
 #include "dataset/features.h"
-#include "dataset/relations.h"
+#include "dataset/on_disk.h"
 #include "dataset/writer.h"
 #include "gather/typed_gather.h"
 #include "gather/typed_rows.h"
@@ -17,18 +17,13 @@
 
 /* ---- of the disks ---- */
 
-static const char *lists_path(const struct og_facts *f)
-{
-    return f->typed ? f->typed->relation[0].view.indices.path : f->ds->indices.path;
-}
-
 /* All of them, on other disks than this one? */
-static bool features_apart(const struct og_facts *f, const char *path)
+static bool features_apart(const struct og_graph *g, const char *path)
 {
-    bool apart = f->typed || og__features_apart(f->ds, path);
-    for (uint32_t t = 0; f->typed && t < f->typed->n_types; t++)
-        if (f->typed->type[t].view.dim > 0)
-            apart = apart && og__features_apart(&f->typed->type[t].view, path);
+    bool apart = true;
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (g->group[k].dim > 0)
+            apart = apart && og__features_apart(&g->group[k], path);
     return apart;
 }
 
@@ -43,7 +38,7 @@ static int know_scratch(struct og_facts *f, const struct og_options *opt, struct
     for (uint32_t i = 0; rc == 0 && i < folders.n; i++) {
         if (!(there[i] = og__nearest_there(folders.path[i])))
             rc = og__fail_errno(err, -ENOMEM, NULL, "%s", folders.path[i]);
-        f->apart = rc == 0 && f->apart && features_apart(f, there[i]);
+        f->apart = rc == 0 && f->apart && features_apart(f->graph, there[i]);
     }
     f->scratch_disks = OG_MAX(folders.n, 1u);
     if (rc == 0 && (f->apart || folders.n > 1))
@@ -56,13 +51,13 @@ static int know_scratch(struct og_facts *f, const struct og_options *opt, struct
 
 int og__know_disks(struct og_facts *f, const struct og_options *opt, struct og_err *err)
 {
-    og__profile_load(lists_path(f), &f->lists); /* where edges were held out, on another disk */
+    const struct og_graph *g = f->graph;
+    /* where edges were held out, on another disk */
+    og__profile_load(g->relation[0].indices.path, &f->lists);
     f->profile = f->lists;
-    for (uint32_t t = f->typed ? f->typed->n_types : 0; t-- > 0;)
-        if (f->typed->type[t].view.dim > 0)
-            og__features_profile(&f->typed->type[t].view, &f->profile);
-    if (!f->typed)
-        og__features_profile(f->ds, &f->profile);
+    for (uint32_t k = g->n_groups; k-- > 0;)
+        if (g->group[k].dim > 0)
+            og__features_profile(&g->group[k], &f->profile);
     return know_scratch(f, opt, err);
 }
 
@@ -89,33 +84,33 @@ static unsigned extras_of(const struct og_facts *f, const struct og_options *opt
 {
     const unsigned weights =
         og__sampling_weighs((enum og_sampler_kind)opt->sampler) ? OG__WITH_WEIGHTS : 0u;
-    if (f->typed)
+    if (f->graph->has_types)
         return OG__WITH_RELATIONS | weights;
     return og__learner_extras(f) | weights | (opt->draw == OG_DRAW_ONCE ? OG__NESTED : 0u);
 }
 
-static uint64_t list_bytes(const struct og_facts *f)
+static uint64_t list_bytes(const struct og_graph *g)
 {
-    uint64_t bytes = (uint64_t)f->ds->indices.bytes;
-    for (uint32_t r = 0; f->typed && r < f->typed->n_relations; r++)
-        bytes += (uint64_t)f->typed->relation[r].view.indices.bytes;
+    uint64_t bytes = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        bytes += (uint64_t)g->relation[r].indices.bytes;
     return bytes;
 }
 
 void og__know_graph(struct og_facts *f, const struct og_options *opt)
 {
-    const struct og_dataset *ds = f->ds;
+    const struct og_graph *ds = f->graph;
     f->n_nodes = (uint64_t)ds->n_nodes;
-    f->list_bytes = list_bytes(f);
-    f->row_bytes = og__row_bytes(ds);
+    f->list_bytes = list_bytes(ds);
+    f->row_bytes = ds->has_types ? 0 : og__row_bytes(ds->group);
     f->cache_rows = og__cache_rows(&opt->cache, f->n_nodes, f->row_bytes);
     f->trace = (struct og_trace_options){
         .n_hops = opt->n_fanout, .n_nodes = f->n_nodes, .extras = extras_of(f, opt)};
-    f->trace.n_relations = f->typed ? f->typed->n_relations : 0;
-    if (f->typed) /* whose lists are not cached */
+    f->trace.n_relations = f->graph->has_types ? f->graph->n_relations : 0;
+    if (f->graph->has_types) /* whose lists are not cached */
         return;
-    f->bytes.neighbors_least = og__neighbors_least_bytes(ds);
-    f->bytes.neighbors_most = og__neighbors_whole_bytes(ds);
+    f->bytes.neighbors_least = og__neighbors_least_bytes(ds->relation);
+    f->bytes.neighbors_most = og__neighbors_whole_bytes(ds->relation);
 }
 
 void og__know_splits(struct og_facts *f, unsigned want)
@@ -124,7 +119,7 @@ void og__know_splits(struct og_facts *f, unsigned want)
         const struct og_split *split = &f->split[i];
         f->bytes.seeds += og__split_bytes(f, split) + og__split_relation_bytes(split);
         if (split->labels)
-            f->bytes.labels += og__labels_bytes(f->ds, split->n);
+            f->bytes.labels += og__labels_bytes(f->graph, split->n);
     }
     f->bytes.seeds += f->triples.size * sizeof(*f->triples.table);
     if (want & OG__WANT_MODEL)
@@ -138,18 +133,18 @@ static size_t related_reading_bytes(const struct og_session *s,
                                     const struct og_topology_disk_options *disk,
                                     const struct og_sampling *how)
 {
-    const struct og_typed *g = s->facts.typed;
+    const struct og_graph *g = s->facts.graph;
     size_t bytes = og__sampler_disk_state_bytes(how);
     for (uint32_t r = 0; r < g->n_relations; r++) {
-        const struct og_dataset *ds = &g->relation[r].view;
-        const struct og_topology_disk_options own = og__relation_on_disk(g, r, disk);
+        const struct og_relation *of = &g->relation[r];
+        const struct og_topology_disk_options own = og__relation_on_disk(of, disk);
         struct og_batch_caps caps = s->facts.caps;
         for (uint32_t h = 0; h < caps.n_hops; h++)
-            caps.hop[h].n_drawn = OG_MIN(caps.hop[h].n_drawn, (uint64_t)ds->n_edges);
-        if (ds->n_edges > 0)
+            caps.hop[h].n_drawn = OG_MIN(caps.hop[h].n_drawn, (uint64_t)of->n_edges);
+        if (of->n_edges > 0)
             bytes +=
                 og__sampler_beside_bytes(&own, how) +
-                og__sampler_disk_bytes(ds, &own, &caps, how,
+                og__sampler_disk_bytes(of, &own, &caps, how,
                                        og__longest_list(&s->structure.topology.relation[r].lists));
     }
     return bytes;
@@ -164,14 +159,15 @@ static void know_place(const struct og_session *s, int topology, struct og_facts
     f->bytes.sampler_reading = 0;
     if (topology != OG_TOPOLOGY_DISK)
         return;
-    if (f->typed) {
+    if (f->graph->has_types) {
         f->bytes.sampler_reading = related_reading_bytes(s, &disk, &how);
         return;
     }
     const int64_t longest = og__longest_list(&s->structure.topology);
-    f->together = og__together_shape(f->ds, &how, longest);
-    f->bytes.sampler_reading = og__sampler_disk_bytes(f->ds, &disk, &f->caps, &how, longest) +
-                               og__sampler_disk_state_bytes(&how);
+    f->together = og__together_shape(f->graph->relation, &how, longest);
+    f->bytes.sampler_reading =
+        og__sampler_disk_bytes(f->graph->relation, &disk, &f->caps, &how, longest) +
+        og__sampler_disk_state_bytes(&how);
 }
 
 struct og_facts og__facts_on_disk(const struct og_session *s)
@@ -185,11 +181,11 @@ struct og_facts og__facts_on_disk(const struct og_session *s)
 static void know_typed_rows(struct og_session *s)
 {
     struct og_facts *f = &s->facts;
-    f->bytes.typed_reader = og__typed_reader_bytes(f->typed, s->config.opt.io);
+    f->bytes.typed_reader = og__typed_reader_bytes(f->graph, s->config.opt.io);
     f->bytes.typed_input = f->bytes.typed_widest = 0;
     f->bytes.typed_files = f->typed_rows = 0;
     for (uint32_t t = 0, k = 0; t < f->types->n_types; t++) {
-        const struct og_dataset *view = &f->typed->type[t].view;
+        const struct og_group *view = &f->graph->group[t];
         const uint64_t rows = og__nodes_of(&f->by_type, f->caps.n_hops, t);
         if (!og__has_features(&f->types->type[t]))
             continue;
@@ -269,8 +265,8 @@ static void know_asked(struct og_session *s, const struct og_pilot *pilot)
         if (!og__has_features(&f->types->type[t]))
             continue;
         f->typed_rows += OG_MIN(asked, own);
-        f->bytes.typed_asked += (size_t)asked * og__row_bytes(&f->typed->type[t].view);
-        f->bytes.typed_read += (size_t)OG_MIN(asked, own) * og__row_bytes(&f->typed->type[t].view);
+        f->bytes.typed_asked += (size_t)asked * og__row_bytes(&f->graph->group[t]);
+        f->bytes.typed_read += (size_t)OG_MIN(asked, own) * og__row_bytes(&f->graph->group[t]);
     }
 }
 
@@ -294,7 +290,7 @@ int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct 
     f->growth = pilot->growth;
     know_asked(s, pilot);
     if (f->types)
-        f->bytes.typed_staging = og__typed_staging_bytes(f->typed, og__read_rows(f));
+        f->bytes.typed_staging = og__typed_staging_bytes(f->graph, og__read_rows(f));
     f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
     f->bytes.sampler = og__sampler_bytes(&f->caps);
     know_place(s, s->way.topology, f);
@@ -302,7 +298,7 @@ int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct 
     if (want & OG__WANT_RECORD) /* of samples that are made for others */
         f->bytes.record =
             og__trace_writer_bytes(&record) + (want & OG__WANT_FEATURES ? OG__NPY_BUFFER : 0) +
-            (want & OG__WANT_TYPED_ROWS ? og__typed_rows_bytes(f->typed, s->config.opt.io) : 0);
+            (want & OG__WANT_TYPED_ROWS ? og__typed_rows_bytes(f->graph, s->config.opt.io) : 0);
     if (s->config.handover.n > 0)
         f->bytes.handed = s->config.handover.bytes(f, want);
     f->bytes.degrees = want & OG__WANT_MODEL ? og__degrees_bytes(f) : 0;

@@ -36,11 +36,11 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
     const struct og_log log = {seen ? seen->message : NULL, seen ? seen->arg : NULL};
     const struct og_nn_ops *ops;
     char target[OG_PARAM_NAME] = "";
-    bool typed = false;
+    bool typed;
     int rc;
     OG_TRY(og__nn_find(&ops, opt->device, err)); /* before any other complaint */
     OG_TRY(og__checkpoint_shape(checkpoint, &config, err));
-    OG_TRY(og__is_typed(dataset, &typed, err));
+    OG_TRY(og__graph_has_types(dataset, &typed, err));
     OG_TRY(typed ? 0 : og__checkpoint_check_types(checkpoint, dataset, err));
     const struct og_option_set asked = og__options_set_apart(opt);
     og__say_unused(&log, &asked, OG__UNUSED_JUDGING);

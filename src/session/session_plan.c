@@ -7,7 +7,7 @@
 #include "choose/hotness.h"
 #include "choose/predict.h"
 #include "choose/ways.h"
-#include "dataset/relations.h"
+#include "dataset/on_disk.h"
 #include "options/options.h"
 #include "session/choose.h"
 #include "session/typed_cache.h"
@@ -190,9 +190,7 @@ out:
 /* By sampling with the topology mapped, for a budget that cannot hold it. Nothing of it stays. */
 static int refuse_topology(struct og_session *s, struct og_err *err)
 {
-    const struct og_typed *typed = s->facts.typed;
-    int rc = typed ? og__relations_map(typed, &s->structure.topology, err)
-                   : og__topology_map(s->facts.ds, &s->structure.topology, err);
+    const int rc = og__topology_map(s->facts.graph, &s->structure.topology, err);
     return rc < 0 ? rc : refuse_by_pilot(s, "topology", err);
 }
 
@@ -237,13 +235,13 @@ out:
 static int plan_typed_features(struct og_session *s, const struct og_pilot *pilot,
                                struct og_err *err)
 {
-    const struct og_typed *g = s->facts.typed;
+    const struct og_graph *g = s->facts.graph;
     int rc;
-    s->told = calloc(g->n_types, sizeof(*s->told));
+    s->told = calloc(g->n_groups, sizeof(*s->told));
     s->path.told = s->told;
-    OG_TRY(s->told ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", g->nodes.path));
-    for (uint32_t t = 0; t < g->n_types; t++)
-        s->told[t].row_bytes = g->type[t].view.dim > 0 ? og__row_bytes(&g->type[t].view) : 0;
+    OG_TRY(s->told ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", g->path));
+    for (uint32_t t = 0; t < g->n_groups; t++)
+        s->told[t].row_bytes = og__row_bytes(&g->group[t]);
     OG_TRY(og__memory_plan_ahead(&s->memory, &s->given, err));
     say_short_tail(s);
     OG_TRY(og__typed_cache_size(s, err));
@@ -346,7 +344,7 @@ static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_er
         OG_TRY(move_structure(s, pilot, err));
     OG_TRY(plan_fixed(s, err));
     if (s->config.want & OG__WANT_FEATURES)
-        OG_TRY(s->facts.typed ? plan_typed_features(s, pilot, err) : plan_features(s, pilot, err));
+        OG_TRY((s->facts.graph->has_types ? plan_typed_features : plan_features)(s, pilot, err));
     else
         og__memory_plan_together(&s->memory, &s->given);
 out:
@@ -437,9 +435,8 @@ static int plan_session(struct og_session *s, const struct og_way *asked, struct
 static bool may_hold_all(const struct og_session *s)
 {
     const struct og_amount *cache = &s->config.opt.cache;
-    const double bytes = s->facts.typed ? (double)og__typed_feature_bytes(s->facts.typed)
-                                        : (double)s->facts.n_nodes * (double)s->facts.row_bytes;
-    if (s->facts.typed && cache->unit == OG_BYTES)
+    const double bytes = (double)og__feature_bytes(s->facts.graph);
+    if (cache->unit == OG_BYTES)
         return cache->value >= bytes;
     if (cache->unit != OG_UNSET)
         return s->facts.cache_rows >= s->facts.n_nodes;
@@ -455,8 +452,7 @@ static bool open_packs(struct og_session *s, const struct og_way *way)
     if (way->tiers) /* what a cache of its own on the device misses is another */
         return false;
     if (s->offline && (s->config.want & OG__WANT_FEATURES) && !way->whole_draws && (open || asked))
-        s->path.stores.packs =
-            og__packs_open(s->offline->dir, s->facts.ds, s->facts.typed, &s->config.log);
+        s->path.stores.packs = og__packs_open(s->offline->dir, s->facts.graph, &s->config.log);
     if (s->path.stores.packs)
         og__profile_load(s->path.stores.packs->dir, &s->facts.made);
     return s->path.stores.packs != NULL;
@@ -468,15 +464,16 @@ static const char *find_short(const struct og_session *s, bool planned, uint32_t
                               uint32_t *here)
 {
     const struct og_packs *p = s->path.stores.packs;
+    const struct og_graph *g = s->facts.graph;
     *asked = p->cache_rows;
-    *here = planned ? s->memory.n_slots : 0;
-    if (p->n_types == 0 || !planned)
-        return *asked > *here || !planned ? "" : NULL;
-    for (uint32_t t = 0; t < p->n_types; t++) {
-        *asked = p->type[t].cache_rows;
-        *here = (uint32_t)s->told[t].slots;
+    *here = 0;
+    if (!planned)
+        return "";
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        *asked = p->group_rows[k];
+        *here = s->told ? (uint32_t)s->told[k].slots : s->memory.n_slots;
         if (*asked > *here)
-            return s->facts.typed->type[t].name;
+            return g->group[k].name;
     }
     return NULL;
 }

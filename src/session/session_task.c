@@ -18,7 +18,7 @@
 int og__session_settle_task(struct og_session *s, struct og_err *err)
 {
     struct og_options *opt = &s->config.opt;
-    struct og_dataset *ds = s->facts.ds;
+    struct og_graph *ds = s->facts.graph;
     if (s->config.want & OG__WANT_EVERY) /* the checkpoint's, which no labels are read for */
         return 0;
     opt->task = og__task_by_labels(opt->task, ds->regression);
@@ -48,11 +48,11 @@ static bool of_edges(const struct og_session *s)
 }
 
 /* Of the graph that is left: all but the features is new. */
-static uint64_t bytes_of_graph(const struct og_dataset *ds)
+static uint64_t bytes_of_graph(const struct og_graph *g)
 {
-    const struct og_npy *const arrays[] = {&ds->indptr,           &ds->indices,
-                                           &ds->weights,          &ds->edges[OG__TRAIN],
-                                           &ds->edges[OG__VALID], &ds->edges[OG__TEST]};
+    const struct og_npy *const arrays[] = {&g->relation->indptr,  &g->relation->indices,
+                                           &g->relation->weights, &g->edges[OG__TRAIN],
+                                           &g->edges[OG__VALID],  &g->edges[OG__TEST]};
     uint64_t bytes = 0;
     for (size_t i = 0; i < OG_COUNT(arrays); i++)
         if (arrays[i]->fd >= 0)
@@ -63,8 +63,8 @@ static uint64_t bytes_of_graph(const struct og_dataset *ds)
 /* For what is written, under `where`. */
 static int make_folder(struct og_session *s, const char *where, struct og_err *err)
 {
-    const struct og_typed *typed = s->facts.typed;
-    uint64_t bytes = typed ? og__typed_split_bytes(typed) : og__edge_split_bytes(s->facts.ds);
+    const struct og_graph *g = s->facts.graph;
+    const uint64_t bytes = g->has_types ? og__typed_split_bytes(g) : og__edge_split_bytes(g);
     const uint64_t room = og__whole_room(&s->config);
     char size[32];
     char allowed[32];
@@ -79,24 +79,24 @@ static int make_folder(struct og_session *s, const char *where, struct og_err *e
 }
 
 /* The dataset without what is held out, in a folder of its own under `where`. */
-static int write_left(struct og_session *s, const char *where, struct og_dataset **left,
+static int write_left(struct og_session *s, const char *where, struct og_graph **left,
                       struct og_err *err)
 {
     struct og_edge_split split = {.seed = (uint64_t)s->config.opt.seed};
     int rc;
     OG_TRY(og__edge_split_parse(&split, s->config.opt.edge_split, err));
     OG_TRY(make_folder(s, where, err));
-    OG_TRY(
-        og__edge_split_write(s->facts.ds, &split, og__scratch_path(s->held_out), s->budget, err));
+    OG_TRY(og__edge_split_write(s->facts.graph, &split, og__scratch_path(s->held_out), s->budget,
+                                err));
 out:
-    return rc < 0 ? rc : og__dataset_open(og__scratch_path(s->held_out), left, err);
+    return rc < 0 ? rc : og__graph_open(og__scratch_path(s->held_out), left, err);
 }
 
 /* Whose lists of edges: from here on the option says it, and so do checkpoints. */
 static int settle_edges(struct og_session *s, struct og_err *err)
 {
-    const struct og_typed *typed = s->facts.typed;
-    bool has = typed ? og__typed_has_edges(typed) : s->facts.ds->edges[OG__TRAIN].fd >= 0;
+    const struct og_graph *g = s->facts.graph;
+    const bool has = g->has_types ? og__typed_has_edges(g) : g->edges[OG__TRAIN].fd >= 0;
     if (!s->config.opt.edge_split)
         s->config.opt.edge_split = strdup(has ? OG__OWN_EDGES : "85/5/10");
     if (!s->config.opt.edge_split)
@@ -104,23 +104,19 @@ static int settle_edges(struct og_session *s, struct og_err *err)
     if (has || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) != 0)
         return 0;
     return og__fail(err, -EINVAL, "give percentages, such as 85/5/10",
-                    "--edge-split " OG__OWN_EDGES ": %s has no lists of edges%s", s->facts.ds->path,
-                    typed ? " with their relations" : "");
+                    "--edge-split " OG__OWN_EDGES ": %s has no lists of edges%s", g->path,
+                    g->has_types ? " with their relations" : "");
 }
 
 /* What is left follows from the dataset and the options; to the user it is the dataset. */
 static int replace_dataset(struct og_session *s, const char *where, struct og_err *err)
 {
-    struct og_dataset *left = NULL;
+    struct og_graph *left = NULL;
     int rc = write_left(s, where, &left, err);
     if (rc < 0)
         return rc;
-    left->identity = s->facts.ds->identity;
-    char *path = left->path;
-    left->path = s->facts.ds->path;
-    s->facts.ds->path = path;
-    og__dataset_close(s->facts.ds);
-    s->facts.ds = left;
+    og__graph_replace(left, s->facts.graph);
+    s->facts.graph = left;
     s->prepare.bytes_written = bytes_of_graph(left);
     return 0;
 }
@@ -142,10 +138,10 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
     int rc = of_edges(s) ? settle_edges(s, err) : 0;
     if (rc < 0 || !of_edges(s) || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0)
         return rc;
-    if (s->facts.ds->workers)
+    if (s->facts.graph->workers)
         return og__fail(err, -EINVAL,
                         "stripe a dataset that has lists of edges: --edge-split " OG__OWN_EDGES,
-                        "%s: edges are not held out of a worker's share", s->facts.ds->path);
+                        "%s: edges are not held out of a worker's share", s->facts.graph->path);
     char *own;
     rc = og__scratch_first(&own, &s->config.opt, NULL, err);
     if (rc < 0)
@@ -153,7 +149,7 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
     if (!own)
         rc = og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out in");
     else
-        rc = s->facts.typed ? replace_typed(s, own, err) : replace_dataset(s, own, err);
+        rc = (s->facts.graph->has_types ? replace_typed : replace_dataset)(s, own, err);
     free(own);
     /* as long as the session */
     s->config.disk -= OG_MIN(s->config.disk, og__whole_takes(&s->config, s->prepare.bytes_written));
@@ -165,7 +161,7 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
 
 static bool has_nodes(const struct og_session *s, enum og__split which)
 {
-    const struct og_npy *ids = &s->facts.ds->split[which];
+    const struct og_npy *ids = &s->facts.graph->split[which];
     return ids->fd >= 0 && ids->shape[0] > 0;
 }
 
@@ -186,12 +182,12 @@ static int load_nodes(struct og_session *s, enum og__split which, struct og_err 
     struct og_split *split = &s->facts.split[which];
     const enum og__split from = which == OG__TRAIN ? measured_by(s) : which;
     if (which != OG__TRAIN || to->n == 0)
-        return og__dataset_split(s->facts.ds, from, s->budget, &split->ids, &split->n, err);
+        return og__graph_split(s->facts.graph, from, s->budget, &split->ids, &split->n, err);
     if (!to->seeds)
-        return og__dataset_split(s->facts.ds, to->split, s->budget, &split->ids, &split->n, err);
+        return og__graph_split(s->facts.graph, to->split, s->budget, &split->ids, &split->n, err);
     split->n = to->n_seeds;
-    return og__dataset_seeds(s->facts.ds, to->seeds, to->n_seeds, s->budget, &split->ids,
-                             &s->facts.seeds.repeats, err);
+    return og__graph_seeds(s->facts.graph, to->seeds, to->n_seeds, s->budget, &split->ids,
+                           &s->facts.seeds.repeats, err);
 }
 
 static int load_edges(struct og_session *s, enum og__split which, struct og_err *err)
@@ -203,15 +199,15 @@ static int load_edges(struct og_session *s, enum og__split which, struct og_err 
         return og__fail(err, -EINVAL, "leave --task link, or the seeds",
                         "seeds of the caller's own are nodes, those of --task link are edges");
     which = other ? to->split : which;
-    return s->facts.typed
+    return s->facts.graph->has_types
                ? og__session_load_triples(s, which, split, err)
-               : og__dataset_edges(s->facts.ds, which, s->budget, &split->ids, &split->n, err);
+               : og__graph_edges(s->facts.graph, which, s->budget, &split->ids, &split->n, err);
 }
 
 /* Batches that leave the session have labels where there are any; nobody judges every node. */
 static bool wants_labels(const struct og_session *s, unsigned want)
 {
-    const bool there = s->facts.ds->labels.fd >= 0;
+    const bool there = s->facts.graph->labels.fd >= 0;
     const bool judges = want & OG__WANT_MODEL && !(want & OG__WANT_EVERY);
     return judges || (want & OG__WANT_LABELS && (there || !s->config.handover.n));
 }
@@ -227,7 +223,7 @@ static int load_split(struct og_session *s, enum og__split which, unsigned want,
     OG_TRY(load_nodes(s, which, err));
     if (split->n && wants_labels(s, want))
         OG_TRY(
-            og__dataset_labels(s->facts.ds, split->ids, split->n, s->budget, &split->labels, err));
+            og__graph_labels(s->facts.graph, split->ids, split->n, s->budget, &split->labels, err));
 out:
     return rc;
 }
@@ -235,14 +231,12 @@ out:
 /* That the graph has, of what is to be learnt. */
 static uint64_t edges_left(const struct og_session *s)
 {
-    const struct og_typed *g = s->facts.typed;
+    const struct og_graph *g = s->facts.graph;
     const char *name = s->config.opt.relation;
     uint64_t n = 0;
-    if (!g)
-        return (uint64_t)s->facts.ds->n_edges;
     for (uint32_t r = 0; r < g->n_relations; r++)
         if (!name || og__relation_is_named(g, &g->relation[r], name, strlen(name)))
-            n += (uint64_t)g->relation[r].view.n_edges;
+            n += (uint64_t)g->relation[r].n_edges;
     return n;
 }
 
@@ -268,14 +262,14 @@ static int refuse_no_edges(const struct og_session *s, struct og_err *err)
 {
     const char *relation = s->config.opt.relation;
     return og__fail(err, -EINVAL, way_to_edges(s), "%s: no edges %s%s%sto train on",
-                    s->facts.ds->path, relation ? "of --relation " : "", relation ? relation : "",
-                    relation ? " " : "");
+                    s->facts.graph->path, relation ? "of --relation " : "",
+                    relation ? relation : "", relation ? " " : "");
 }
 
 /* Of what is to be trained: labels that teach nothing, or that may be no classes. */
 static int look_at_labels(const struct og_session *s, struct og_err *err)
 {
-    const struct og_dataset *ds = s->facts.ds;
+    const struct og_graph *ds = s->facts.graph;
     const struct og_split *train = &s->facts.split[OG__TRAIN], *valid = &s->facts.split[OG__VALID];
     const int64_t labelled = og__labelled(ds, train);
     if (labelled == 0)
@@ -304,8 +298,8 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
     s->facts.seeds.edges = of_edges(s);
     s->facts.seeds.rule =
         (struct og_pair_rule){.seed = (uint64_t)s->config.opt.seed,
-                              .n_nodes = (uint32_t)s->facts.ds->n_nodes,
-                              .symmetric = s->facts.ds->symmetric,
+                              .n_nodes = (uint32_t)s->facts.graph->n_nodes,
+                              .symmetric = s->facts.graph->symmetric,
                               .in_batch = s->config.opt.negative == OG_NEGATIVE_BATCH,
                               .negatives = (uint32_t)s->config.opt.negatives,
                               .rivals = (uint32_t)s->config.opt.eval_negatives};
@@ -321,17 +315,17 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
         return want & OG__WANT_TRAINING && !of_pairs(s) ? look_at_labels(s, err) : 0;
     if (s->config.handover.n > 0)
         return og__fail(err, -EINVAL, "give another split, or seeds",
-                        "%s: there are no seeds to make batches of", s->facts.ds->path);
+                        "%s: there are no seeds to make batches of", s->facts.graph->path);
     if (s->facts.seeds.edges)
         return refuse_no_edges(s, err);
     if (want & OG__WANT_MODEL && !(want & OG__WANT_TRAINING))
         return og__fail(err, -EINVAL, "add test.npy: node ids, int64",
                         "%s: has no nodes in a split, of whose type and batches the model is",
-                        s->facts.ds->path);
+                        s->facts.graph->path);
     return og__fail(err, -EINVAL,
                     "import the graph again with train.npy beside its edges, or train.csv of ids "
                     "as the edges have them",
-                    "%s: no training nodes", s->facts.ds->path);
+                    "%s: no training nodes", s->facts.graph->path);
 }
 
 int og__session_schedule(struct og_session *s, struct og_err *err)

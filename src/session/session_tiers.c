@@ -156,7 +156,7 @@ static int rank_device(struct og_session *s, struct og_err *err)
     const int kind = s->way.device_policy;
     const size_t bytes = s->facts.n_nodes * sizeof(*s->device_hotness);
     const bool same = kind == s->way.policy && !s->config.opt.device_policy;
-    if (!og__policy_wants_hotness(kind) || same || s->facts.typed)
+    if (!og__policy_wants_hotness(kind) || same || s->facts.graph->has_types)
         return 0;
     s->device_hotness = og__alloc(s->budget, bytes, "hotness", err);
     return s->device_hotness ? og__hotness_of(&s->structure, s->pool, kind, &s->config.above,
@@ -174,7 +174,7 @@ static struct og_tiers_setup setup_of(const struct og_session *s, struct slots *
     struct og_tiers_setup setup = og__premised_tiers(&s->given, s->memory.n_slots);
     setup.host.hotness = s->hotness;
     setup.device.hotness = s->device_hotness ? s->device_hotness : s->hotness;
-    if (s->facts.typed) {
+    if (s->facts.graph->has_types) {
         (void)og__typed_cache_ranges(s, slots->host);
         og__typed_tiers_ranges(s, slots->device);
         setup.host.ranges = slots->host;
@@ -213,7 +213,7 @@ int og__session_tell_tiers(struct og_session *s, const struct og_pilot *pilot, s
         og__simulate_tiers_bytes(&sim, &setup, pilot->rows, og__input_rows(&s->facts)) >
             og__budget_left(s->budget))
         return 0;
-    if (s->facts.typed)
+    if (s->facts.graph->has_types)
         return og__typed_tiers_tell(s, pilot, &setup, err);
     OG_TRY(og__simulate_tiers(&sim, &setup, NULL, NULL, &counted, err));
     OG_TRY(og__predict_from(&s->path, pilot, &counted.cost, &counted.tiers, err));

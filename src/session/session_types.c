@@ -38,7 +38,7 @@ out:
 /* Whose edges are learnt. */
 static int ask_relations(const struct og_session *s, bool *asked, struct og_err *err)
 {
-    const struct og_typed *g = s->facts.typed;
+    const struct og_graph *g = s->facts.graph;
     const char *name = s->config.opt.relation;
     bool any = false;
     for (uint32_t r = 0; r < g->n_relations; r++) {
@@ -52,15 +52,14 @@ int og__session_hold_out_types(struct og_session *s, const char *folder, struct 
 {
     struct og_edge_split split = {.seed = (uint64_t)s->config.opt.seed};
     bool asked[OG_MOST_RELATIONS];
-    struct og_typed *left = NULL;
+    struct og_graph *left = NULL;
     int rc;
     OG_TRY(og__edge_split_parse(&split, s->config.opt.edge_split, err));
     OG_TRY(ask_relations(s, asked, err));
-    OG_TRY(og__typed_split_write(s->facts.typed, &split, asked, folder, s->budget, err));
-    OG_TRY(og__typed_open(folder, &left, err));
-    og__typed_replace(left, s->facts.typed);
-    s->facts.typed = left;
-    s->facts.ds = &left->nodes;
+    OG_TRY(og__typed_split_write(s->facts.graph, &split, asked, folder, s->budget, err));
+    OG_TRY(og__graph_open(folder, &left, err));
+    og__graph_replace(left, s->facts.graph);
+    s->facts.graph = left;
 out:
     return rc;
 }
@@ -71,7 +70,7 @@ int og__session_load_triples(struct og_session *s, enum og__split which, struct 
     bool asked[OG_MOST_RELATIONS];
     int rc;
     OG_TRY(ask_relations(s, asked, err));
-    rc = og__typed_edges(s->facts.typed, which, asked, s->budget, &out->ids, &out->relation,
+    rc = og__typed_edges(s->facts.graph, which, asked, s->budget, &out->ids, &out->relation,
                          &out->n, err);
 out:
     return rc;
@@ -91,20 +90,20 @@ static int know_triples(struct og_session *s, struct og_err *err)
 
 /* ---- what a model reads ---- */
 
-static struct og_graph_types *types_of(const struct og_typed *g)
+static struct og_graph_types *types_of(const struct og_graph *g)
 {
     struct og_graph_types *out = calloc(1, sizeof(*out));
     if (!out)
         return NULL;
-    out->n_types = g->n_types;
+    out->n_types = g->n_groups;
     out->n_relations = g->n_relations;
-    out->type = calloc(g->n_types, sizeof(*out->type));
+    out->type = calloc(g->n_groups, sizeof(*out->type));
     out->relation = calloc(g->n_relations, sizeof(*out->relation));
-    for (uint32_t t = 0; out->type && t < g->n_types; t++)
+    for (uint32_t t = 0; out->type && t < g->n_groups; t++)
         out->type[t] =
-            (struct og_graph_type){.name = g->type[t].name,
-                                   .end = (uint32_t)(g->type[t].first + g->type[t].view.n_nodes),
-                                   .dim = g->type[t].view.dim};
+            (struct og_graph_type){.name = g->group[t].name,
+                                   .end = (uint32_t)(g->group[t].first + g->group[t].n_nodes),
+                                   .dim = g->group[t].dim};
     for (uint32_t r = 0; out->relation && r < g->n_relations; r++)
         out->relation[r] = (struct og_graph_relation){.name = g->relation[r].name,
                                                       .source = g->relation[r].source,
@@ -120,7 +119,7 @@ static int check_split(const struct og_session *s, const struct og_split *split,
         const uint32_t t = og__graph_type(g, split->ids[k]);
         if (t != type)
             return og__fail(err, -ENOTSUP, "keep those of one type",
-                            "%s: nodes of two types to learn from, %s and %s", s->facts.ds->path,
+                            "%s: nodes of two types to learn from, %s and %s", s->facts.graph->path,
                             g->type[type].name, g->type[t].name);
     }
     return 0;
@@ -144,7 +143,7 @@ static int find_target_by_name(struct og_session *s, struct og_err *err)
     return og__fail(err, -EINVAL,
                     "types and relations must be those of the graph that it was trained on",
                     "%s: has no nodes of type %s, of which the checkpoint makes rows",
-                    s->facts.ds->path, s->config.target);
+                    s->facts.graph->path, s->config.target);
 }
 
 /* Seeds are of one type, those of all splits; of batches that are handed over those of each, as the
@@ -175,11 +174,11 @@ static int settle_embeddings(struct og_session *s, bool learnt, struct og_err *e
             return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
                             "%s: nodes of type %s have no features, and the checkpoint has no "
                             "learnt rows of any type",
-                            s->facts.ds->path, g->type[t].name);
+                            s->facts.graph->path, g->type[t].name);
         if (s->config.opt.embedding == 0)
             return og__fail(
                 err, -EINVAL, "give --embedding DIM: rows so wide that are learnt with the model",
-                "%s: nodes of type %s have no features", s->facts.ds->path, g->type[t].name);
+                "%s: nodes of type %s have no features", s->facts.graph->path, g->type[t].name);
         g->type[t].dim = s->config.opt.embedding;
         g->type[t].trained = true;
     }
@@ -193,7 +192,7 @@ static int take_nodes(struct og_session *s, enum og__split which, uint32_t first
     struct og_split *split = &s->facts.split[which];
     og__release(s->budget, split->ids, og__split_bytes(&s->facts, split), "seeds");
     if (split->labels)
-        og__release(s->budget, split->labels, og__labels_bytes(s->facts.ds, split->n), "labels");
+        og__release(s->budget, split->labels, og__labels_bytes(s->facts.graph, split->n), "labels");
     *split = (struct og_split){.n = end - first};
     split->ids = og__alloc(s->budget, og__split_bytes(&s->facts, split), "seeds", err);
     if (!split->ids) {
@@ -213,7 +212,7 @@ static int take_every_node(struct og_session *s, struct og_err *err)
     const struct og_graph_types *g = s->facts.types;
     const bool all = of_pairs(s);
     const uint32_t first = all ? 0 : og__first_id(g, g->target);
-    const uint32_t end = all ? (uint32_t)s->facts.ds->n_nodes : g->type[g->target].end;
+    const uint32_t end = all ? (uint32_t)s->facts.graph->n_nodes : g->type[g->target].end;
     int rc = 0;
     if (s->facts.split[OG__TRAIN].n == 0) /* batches are measured by those to train on */
         rc = take_nodes(s, OG__TRAIN, first, end, err);
@@ -235,11 +234,11 @@ static int know_ranges(const struct og_config *c, struct og_facts *f, struct og_
     f->range_row_bytes = calloc(g->n_types, sizeof(*f->range_row_bytes));
     f->range_rows = calloc(g->n_types, sizeof(*f->range_rows));
     if (!f->ranges || !f->range_row_bytes || !f->range_rows)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", f->ds->path);
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", f->graph->path);
     for (uint32_t t = 0; t < g->n_types; t++) {
         if (!og__has_features(&g->type[t]))
             continue;
-        f->range_row_bytes[f->n_ranges] = og__row_bytes(&f->typed->type[t].view);
+        f->range_row_bytes[f->n_ranges] = og__row_bytes(&f->graph->group[t]);
         f->ranges[f->n_ranges++] =
             (struct og_slot_range){.first = og__nodes_known(c, og__first_id(g, t)),
                                    .end = og__nodes_known(c, g->type[t].end)};
@@ -257,9 +256,9 @@ int og__session_know_types(struct og_session *s, const struct og_model_config *m
                            struct og_err *err)
 {
     int rc;
-    struct og_graph_types *g = s->facts.types = types_of(s->facts.typed);
+    struct og_graph_types *g = s->facts.types = types_of(s->facts.graph);
     if (!g || !g->type || !g->relation)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", s->facts.ds->path);
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", s->facts.graph->path);
     g->fanout = s->structure.fanouts;
     g->once = s->config.opt.draw == OG_DRAW_ONCE;
     OG_TRY(find_seeds(s, err));

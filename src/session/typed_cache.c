@@ -30,24 +30,22 @@ struct og_width og__typed_width(uint64_t end, size_t row_bytes, size_t file_row_
         .end = end, .row_bytes = row_bytes, .read_bytes = og__round_up(file_row_bytes, READ_BLOCK)};
 }
 
-struct og_width *og__typed_widths(const struct og_typed *g)
+struct og_width *og__typed_widths(const struct og_graph *g)
 {
-    struct og_width *width = calloc(g->n_types, sizeof(*width));
-    for (uint32_t t = 0; width && t < g->n_types; t++) {
-        const struct og_node_type *type = &g->type[t];
-        const bool has_rows = type->view.dim > 0;
-        width[t] = og__typed_width((uint64_t)(type->first + type->view.n_nodes),
-                                   has_rows ? og__row_bytes(&type->view) : 0,
-                                   has_rows ? og__file_row_bytes(&type->view) : 0);
+    struct og_width *width = calloc(g->n_groups, sizeof(*width));
+    for (uint32_t t = 0; width && t < g->n_groups; t++) {
+        const struct og_group *type = &g->group[t];
+        width[t] = og__typed_width((uint64_t)(type->first + type->n_nodes), og__row_bytes(type),
+                                   og__file_row_bytes(type));
     }
     return width;
 }
 
 /* By the policy's numbers of nodes: of own ones alone where rows are exchanged. */
-static struct og_width *known_widths(const struct og_config *config, const struct og_typed *g)
+static struct og_width *known_widths(const struct og_config *config, const struct og_graph *g)
 {
     struct og_width *width = og__typed_widths(g);
-    for (uint32_t t = 0; width && t < g->n_types; t++)
+    for (uint32_t t = 0; width && t < g->n_groups; t++)
         width[t].end = og__nodes_known(config, width[t].end);
     return width;
 }
@@ -57,14 +55,14 @@ static struct og_width *known_widths(const struct og_config *config, const struc
 int og__typed_cache_weigh(const struct og_session *s, int policy, const struct og_options *opt,
                           uint32_t *worth, struct og_err *err)
 {
-    const struct og_typed *g = s->facts.typed;
+    const struct og_graph *g = s->facts.graph;
     const int by = og__policy_ranked_like(policy);
     struct og_width *width = og__typed_widths(g);
     og_uses *uses;
     int rc;
     OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
     OG_TRY(og__hotness_uses(&s->structure, s->pool, by, opt, worth, &uses, err));
-    og__widths_weigh(worth, uses, width, g->n_types);
+    og__widths_weigh(worth, uses, width, g->n_groups);
 out:
     free(width);
     return rc;
@@ -126,7 +124,7 @@ static struct og_amount owned_amount(const struct og_session *s)
 int og__typed_owned_slots(const struct og_session *s, const uint32_t *worth, uint32_t rank,
                           uint64_t *slots, struct og_err *err)
 {
-    const struct og_typed *g = s->facts.typed;
+    const struct og_graph *g = s->facts.graph;
     const uint32_t ranks = s->config.share.ranks;
     const struct og_amount cache = owned_amount(s);
     const struct og_typed_above nothing = {0};
@@ -140,11 +138,11 @@ int og__typed_owned_slots(const struct og_session *s, const uint32_t *worth, uin
     OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
     for (uint64_t i = 0; i < n; i++)
         own[i] = worth[og__owned_node(ranks, rank, (uint32_t)i)];
-    for (uint32_t t = 0; t < g->n_types; t++)
+    for (uint32_t t = 0; t < g->n_groups; t++)
         width[t].end = og__owned_nodes(ranks, rank, width[t].end);
-    OG_TRY(count_allowed(own, &cache, s->facts.n_nodes, width, g->n_types, &nothing, s->budget,
+    OG_TRY(count_allowed(own, &cache, s->facts.n_nodes, width, g->n_groups, &nothing, s->budget,
                          &fit, err));
-    OG_TRY(og__widths_count(own, width, g->n_types, fit, s->budget, &bytes, slots, err));
+    OG_TRY(og__widths_count(own, width, g->n_groups, fit, s->budget, &bytes, slots, err));
 out:
     og__release(s->budget, own, n * sizeof(*own), "hotness");
     free(width);
@@ -176,14 +174,14 @@ static int open_sizing(struct sizing *z, const struct og_premises *given,
     *z = (struct sizing){.given = given,
                          .memory = memory,
                          .worth = worth,
-                         .width = known_widths(given->config, given->facts->typed),
+                         .width = known_widths(given->config, given->facts->graph),
                          .budget = b};
     return z->width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
 }
 
 static uint32_t types_of(const struct sizing *z)
 {
-    return z->given->facts->typed->n_types;
+    return z->given->facts->graph->n_groups;
 }
 
 /* Bytes of the n worthiest rows; how many are of each type, where `slots` is not NULL. */
@@ -301,7 +299,7 @@ uint32_t og__typed_ranges(const struct og_facts *f, const uint64_t *slots,
 {
     uint32_t n = 0;
     for (uint32_t t = 0; n < f->n_ranges; t++) {
-        if (f->typed->type[t].view.dim == 0)
+        if (f->graph->group[t].dim == 0)
             continue;
         ranges[n] = f->ranges[n];
         ranges[n++].n_slots = (uint32_t)slots[t];
@@ -313,7 +311,7 @@ uint32_t og__typed_cache_ranges(const struct og_session *s,
                                 struct og_slot_range ranges[OG_MOST_TYPES])
 {
     uint64_t slots[OG_MOST_TYPES];
-    for (uint32_t t = 0; s->facts.n_ranges > 0 && t < s->facts.typed->n_types; t++)
+    for (uint32_t t = 0; s->facts.n_ranges > 0 && t < s->facts.graph->n_groups; t++)
         slots[t] = s->told[t].slots;
     return og__typed_ranges(&s->facts, slots, ranges);
 }
@@ -349,14 +347,13 @@ out:
 }
 
 /* Slots for all rows there are; returns how many, whose bytes are *bytes. */
-static uint64_t slots_for_all(const struct og_typed *g, uint64_t *slots, size_t *bytes)
+static uint64_t slots_for_all(const struct og_graph *g, uint64_t *slots, size_t *bytes)
 {
     uint64_t n = 0;
     *bytes = 0;
-    for (uint32_t t = 0; t < g->n_types; t++) {
-        const bool has_rows = g->type[t].view.dim > 0;
-        slots[t] = has_rows ? (uint64_t)g->type[t].view.n_nodes : 0;
-        *bytes += has_rows ? (size_t)slots[t] * og__row_bytes(&g->type[t].view) : 0;
+    for (uint32_t t = 0; t < g->n_groups; t++) {
+        slots[t] = g->group[t].dim > 0 ? (uint64_t)g->group[t].n_nodes : 0;
+        *bytes += (size_t)slots[t] * og__row_bytes(&g->group[t]);
         n += slots[t];
     }
     return n;
@@ -376,7 +373,7 @@ static int take_whole(const struct sizing *z, struct og_memory_plan *m, size_t r
         og__samples_ahead(p->way) || p->way->tiers)
         return 0;
     OG_TRY(count_asked(z, &want, err));
-    const uint64_t n = slots_for_all(p->facts->typed, slots, &bytes);
+    const uint64_t n = slots_for_all(p->facts->graph, slots, &bytes);
     const size_t own = (bytes + (size_t)with->n - 1) / (size_t)with->n;
     plan_ranges(m, p, slots);
     m->whole = want >= n && n > 0 && n <= UINT32_MAX && own + m->policy_slots <= room;
@@ -438,11 +435,11 @@ static size_t size_staging(struct og_memory_plan *m, const struct og_premises *p
 }
 
 /* Slots, from the first, that so many bytes have room for. */
-static uint32_t slots_within(const struct og_typed *g, const uint64_t *slots, size_t bytes)
+static uint32_t slots_within(const struct og_graph *g, const uint64_t *slots, size_t bytes)
 {
     uint64_t n = 0;
-    for (uint32_t t = 0; t < g->n_types; t++) {
-        const size_t row = g->type[t].view.dim > 0 ? og__row_bytes(&g->type[t].view) : 0;
+    for (uint32_t t = 0; t < g->n_groups; t++) {
+        const size_t row = og__row_bytes(&g->group[t]);
         const uint64_t fit = row > 0 ? OG_MIN(slots[t], bytes / row) : 0;
         n += fit;
         if (fit < slots[t])
@@ -460,7 +457,7 @@ static int settle_yielded(struct og_memory_plan *m, const struct og_premises *p,
     const size_t before = og__memory_plan_before_training(m) + m->slack;
     if (before > m->limit)
         return og__memory_plan_refuse_superbatch(m, p->way, before, err);
-    const uint32_t kept = slots_within(p->facts->typed, slots, m->limit - before);
+    const uint32_t kept = slots_within(p->facts->graph, slots, m->limit - before);
     m->n_yielded = p->way->tiers && kept < m->n_slots ? m->n_slots : m->n_slots - kept;
     return 0;
 }
@@ -472,7 +469,7 @@ int og__typed_cache_plan(struct og_memory_plan *m, const struct og_premises *p,
     const struct og_memory_plan most = *m;
     struct sizing z = {0};
     int rc = 0;
-    memset(slots, 0, p->facts->typed->n_types * sizeof(*slots));
+    memset(slots, 0, p->facts->graph->n_groups * sizeof(*slots));
     og__memory_plan_slots(m, p, 0); /* known below */
     const size_t taken = og__memory_plan_sum(m) + RADIX_BYTES;
     const size_t room = size_staging(m, p, &most);
@@ -510,7 +507,7 @@ int og__typed_cache_size(struct og_session *s, struct og_err *err)
     OG_TRY(og__policy_caches(s->way.policy) ? weigh(s, err) : 0);
     OG_TRY(og__typed_tiers_size(s, &above, err));
     OG_TRY(og__typed_cache_plan(&s->memory, &s->given, s->hotness, &above, slots, s->budget, err));
-    for (uint32_t t = 0; t < s->facts.typed->n_types; t++)
+    for (uint32_t t = 0; t < s->facts.graph->n_groups; t++)
         s->told[t].slots = slots[t];
 out:
     return rc;

@@ -33,7 +33,7 @@ OG_MUST_CHECK int og__typed_owned_slots(const struct og_session *s, const uint32
                                         uint32_t rank, uint64_t *slots, struct og_err *err);
 size_t og__typed_owned_bytes(const struct og_session *s); /* meanwhile */
 /* How wide rows of each type are, malloc'ed; NULL without memory. */
-struct og_width *og__typed_widths(const struct og_typed *g);
+struct og_width *og__typed_widths(const struct og_graph *g);
 /* Of a type whose file has such rows, kept so wide. */
 struct og_width og__typed_width(uint64_t end, size_t row_bytes, size_t file_row_bytes);
 /* *out is to be released; without slots where nothing is kept. */

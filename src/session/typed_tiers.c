@@ -42,13 +42,13 @@ static bool caches_there(const struct og_way *way)
 int og__typed_tiers_plan(const struct og_premises *p, const uint32_t *worth, struct og_budget *b,
                          struct og_typed_above *above, struct og_err *err)
 {
-    const uint32_t n_types = p->facts->typed->n_types;
+    const uint32_t n_types = p->facts->graph->n_groups;
     struct og_width *width = NULL;
     int rc = 0;
     *above = (struct og_typed_above){0};
     if (!caches_there(p->way))
         return 0;
-    width = og__typed_widths(p->facts->typed);
+    width = og__typed_widths(p->facts->graph);
     OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
     OG_TRY(og__widths_fit(worth, width, n_types, og__device_plan(p).slots, b, &above->rows, err));
     OG_TRY(
@@ -67,7 +67,7 @@ int og__typed_tiers_size(struct og_session *s, struct og_typed_above *above, str
     int rc;
     OG_TRY(caches_there(&s->way) ? weigh_there(s, &worth, err) : 0);
     OG_TRY(og__typed_tiers_plan(&s->given, worth, s->budget, above, err));
-    for (uint32_t t = 0; t < s->facts.typed->n_types; t++)
+    for (uint32_t t = 0; t < s->facts.graph->n_groups; t++)
         s->told[t].there = above->slots[t];
 out:
     return rc;

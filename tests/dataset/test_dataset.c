@@ -2,7 +2,7 @@
 #include "support/own_folder.h"
 
 #include "base/file.h"
-#include "dataset/dataset.h"
+#include "dataset/topology.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -73,45 +73,45 @@ static void opens_whole_dataset(void **state)
 {
     (void)state;
     struct og_err err = {0};
-    struct og_dataset *ds;
+    struct og_graph *ds;
     write_toy();
-    assert_int_equal(og__dataset_open(folder, &ds, &err), 0);
+    assert_int_equal(og__graph_open(folder, &ds, &err), 0);
     assert_string_equal(ds->name, "toy");
-    assert_true(ds->n_nodes == 4 && ds->n_edges == 5 && ds->dim == 2 && ds->n_classes == 3);
+    assert_true(ds->n_nodes == 4 && ds->n_edges == 5 && ds->group->dim == 2 && ds->n_classes == 3);
     assert_false(ds->multi_label);
-    assert_int_equal(ds->dtype, OG_F32);
-    assert_int_equal(ds->weights.fd, -1);
+    assert_int_equal(ds->group->stored, OG_F32);
+    assert_int_equal(ds->relation->weights.fd, -1);
     assert_true(ds->identity.contents != 0);
 
     struct og_budget *b = og__budget_new(0);
     uint32_t *ids;
     int64_t count;
     void *y;
-    assert_int_equal(og__dataset_split(ds, OG__TRAIN, b, &ids, &count, &err), 0);
+    assert_int_equal(og__graph_split(ds, OG__TRAIN, b, &ids, &count, &err), 0);
     assert_true(count == 2 && ids[0] == 3 && ids[1] == 0); /* file order */
-    assert_int_equal(og__dataset_labels(ds, ids, count, b, &y, &err), 0);
+    assert_int_equal(og__graph_labels(ds, ids, count, b, &y, &err), 0);
     assert_true(((int32_t *)y)[0] == 1 && ((int32_t *)y)[1] == 2);
     og__release(b, y, og__labels_bytes(ds, count), "labels");
     og__release(b, ids, (size_t)count * 4, "seeds");
-    assert_int_equal(og__dataset_split(ds, OG__TEST, b, &ids, &count, &err), 0);
+    assert_int_equal(og__graph_split(ds, OG__TEST, b, &ids, &count, &err), 0);
     assert_true(count == 0 && ids == NULL);
     assert_int_equal(og__budget_used(b), 0);
     og__budget_free(b);
-    og__dataset_close(ds);
+    og__graph_close(ds);
 }
 
 static void loads_and_maps_topology(void **state)
 {
     (void)state;
     struct og_err err = {0};
-    struct og_dataset *ds;
+    struct og_graph *ds;
     struct og_topology t;
     write_toy();
-    assert_int_equal(og__dataset_open(folder, &ds, &err), 0);
-    struct og_budget *b = og__budget_new(og__topology_bytes(ds));
+    assert_int_equal(og__graph_open(folder, &ds, &err), 0);
+    struct og_budget *b = og__budget_new(og__topology_bytes(ds, false));
     for (int mapped = 0; mapped < 2; mapped++) {
         assert_int_equal(
-            mapped ? og__topology_map(ds, &t, &err) : og__topology_load(ds, b, &t, &err), 0);
+            mapped ? og__topology_map(ds, &t, &err) : og__topology_load(ds, false, b, &t, &err), 0);
         assert_memory_equal(t.indptr, indptr, sizeof(indptr));
         assert_memory_equal(t.indices32, indices, sizeof(indices));
         assert_int_equal(og__degree(&t, 2), 2);
@@ -120,11 +120,11 @@ static void loads_and_maps_topology(void **state)
         assert_int_equal(og__budget_used(b), 0);
     }
     og__budget_free(b);
-    b = og__budget_new(og__topology_bytes(ds) - 1);
-    assert_int_equal(og__topology_load(ds, b, &t, &err), -ENOMEM);
+    b = og__budget_new(og__topology_bytes(ds, false) - 1);
+    assert_int_equal(og__topology_load(ds, false, b, &t, &err), -ENOMEM);
     assert_int_equal(og__budget_used(b), 0);
     og__budget_free(b);
-    og__dataset_close(ds);
+    og__graph_close(ds);
 }
 
 /* Long enough for direct reads, several chunks and a ragged tail. */
@@ -151,13 +151,13 @@ static void loads_large_topology(void **state)
     size_t n = og__npy_header(file, OG__NPY_U8, 2, shapes[2], 192);
     put("features.npy", file, n + N);
     for (size_t pad = 192; pad <= 4096; pad += 4096 - 192) { /* buffered, then direct */
-        struct og_dataset *ds;
+        struct og_graph *ds;
         struct og_topology t;
         n = og__npy_header(file, OG__NPY_I32, 1, shapes[1], pad);
         memcpy(file + n, idx, (size_t)E * 4);
         put("indices.npy", file, n + (size_t)E * 4);
-        assert_int_equal(og__dataset_open(folder, &ds, &err), 0);
-        assert_int_equal(og__topology_load(ds, NULL, &t, &err), 0);
+        assert_int_equal(og__graph_open(folder, &ds, &err), 0);
+        assert_int_equal(og__topology_load(ds, false, NULL, &t, &err), 0);
         assert_memory_equal(t.indptr, ptr, (N + 1) * 8);
         assert_memory_equal(t.indices32, idx, (size_t)E * 4);
         og__topology_release(&t);
@@ -168,9 +168,9 @@ static void loads_large_topology(void **state)
         assert_int_equal(pwrite(fd, &bad, 4, (off_t)(n + 4 * 2000000)), 4);
         close(fd);
         struct og_err found = {0};
-        assert_int_equal(og__topology_load(ds, NULL, &t, &found), -EINVAL);
+        assert_int_equal(og__topology_load(ds, false, NULL, &t, &found), -EINVAL);
         assert_non_null(strstr(found.message, "entry 2000000: node 700001"));
-        og__dataset_close(ds);
+        og__graph_close(ds);
     }
     free(file);
     free(idx);
@@ -181,7 +181,7 @@ static void reads_foreign_arrays_in_place(void **state)
 {
     (void)state;
     struct og_err err = {0};
-    struct og_dataset *ds;
+    struct og_graph *ds;
     write_toy();
     char raw[3 + sizeof(features)] = "abc";
     memcpy(raw + 3, features, sizeof(features));
@@ -191,12 +191,12 @@ static void reads_foreign_arrays_in_place(void **state)
         "{\"format\":1,\"num_classes\":3,\"files\":{\"features\":{\"path\":\"paper.bin\","
         "\"dtype\":\"float32\",\"shape\":[4,2],\"offset\":3}}}";
     put_meta(text);
-    assert_int_equal(og__dataset_open(folder, &ds, &err), 0);
+    assert_int_equal(og__graph_open(folder, &ds, &err), 0);
     float row[2];
-    assert_int_equal(og__npy_read(&ds->features, 3, 1, row, &err), 0);
+    assert_int_equal(og__npy_read(&ds->group->rows, 3, 1, row, &err), 0);
     assert_true(row[0] == 6 && row[1] == 7);
-    assert_true(ds->features.offset == 3 && ds->dim == 2);
-    og__dataset_close(ds);
+    assert_true(ds->group->rows.offset == 3 && ds->group->dim == 2);
+    og__graph_close(ds);
     remove_file("paper.bin");
 }
 
@@ -204,19 +204,19 @@ static void multi_labels(void **state)
 {
     (void)state;
     struct og_err err = {0};
-    struct og_dataset *ds;
+    struct og_graph *ds;
     const float y[] = {0, 1, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0};
     const uint32_t ids[] = {2, 0};
     void *got;
     write_toy();
     put_npy("labels.npy", OG__NPY_F32, 2, 4, 3, y, 192);
-    assert_int_equal(og__dataset_open(folder, &ds, &err), 0);
+    assert_int_equal(og__graph_open(folder, &ds, &err), 0);
     assert_true(ds->multi_label);
-    assert_int_equal(og__dataset_labels(ds, ids, 2, NULL, &got, &err), 0);
+    assert_int_equal(og__graph_labels(ds, ids, 2, NULL, &got, &err), 0);
     assert_memory_equal(got, y + 6, 12);
     assert_memory_equal((float *)got + 3, y, 12);
     og__release(NULL, got, og__labels_bytes(ds, 2), "labels");
-    og__dataset_close(ds);
+    og__graph_close(ds);
 }
 
 /* ---- damage: each names the file or key, and hints ---- */
@@ -224,8 +224,8 @@ static void multi_labels(void **state)
 static void refused(const char *names)
 {
     struct og_err err = {0};
-    struct og_dataset *ds;
-    int rc = og__dataset_open(folder, &ds, &err);
+    struct og_graph *ds;
+    int rc = og__graph_open(folder, &ds, &err);
     if (rc >= 0)
         fail_msg("opened although %s", names);
     if (!strstr(err.message, names) || !err.hint[0])
@@ -237,15 +237,15 @@ static void refuses_damage(void **state)
 {
     (void)state;
     struct og_err err = {0};
-    struct og_dataset *ds;
-    assert_true(og__dataset_open("/nonexistent", &ds, &err) == -ENOENT && err.hint[0]);
+    struct og_graph *ds;
+    assert_true(og__graph_open("/nonexistent", &ds, &err) == -ENOENT && err.hint[0]);
     write_toy();
     remove_file("features.npy");
     refused("features.npy");
     put_meta("{\"format\": 1, ");
     refused("meta.json");
     put_meta("{\"format\": 2, \"num_classes\": 1}");
-    refused("types of nodes and relations");
+    refused("node_types");
     put_meta("{\"format\": 3, \"num_classes\": 1}");
     refused("format 3");
     put_meta("{\"num_classes\": 1}");
@@ -276,7 +276,7 @@ static void refuses_bad_ids(void **state)
 {
     (void)state;
     const int64_t bad_split[][2] = {{0, 4}, {-1, 0}, {2, 2}};
-    struct og_dataset *ds;
+    struct og_graph *ds;
     uint32_t *ids;
     int64_t count;
     void *y;
@@ -284,22 +284,22 @@ static void refuses_bad_ids(void **state)
         struct og_err err = {0};
         write_toy();
         put_npy("train.npy", OG__NPY_I64, 1, 2, 1, bad_split[i], 192);
-        assert_int_equal(og__dataset_open(folder, &ds, &err), 0);
-        assert_int_equal(og__dataset_split(ds, OG__TRAIN, NULL, &ids, &count, &err), -EINVAL);
+        assert_int_equal(og__graph_open(folder, &ds, &err), 0);
+        assert_int_equal(og__graph_split(ds, OG__TRAIN, NULL, &ids, &count, &err), -EINVAL);
         assert_non_null(strstr(err.message, "train.npy"));
-        og__dataset_close(ds);
+        og__graph_close(ds);
     }
     struct og_err err = {0};
     const int64_t bad_labels[] = {0, 0, 3, 0};
     const uint32_t two[] = {1, 2};
     write_toy();
     put_npy("labels.npy", OG__NPY_I64, 1, 4, 1, bad_labels, 192);
-    assert_int_equal(og__dataset_open(folder, &ds, &err), 0);
-    assert_int_equal(og__dataset_labels(ds, two, 1, NULL, &y, &err), 0);
+    assert_int_equal(og__graph_open(folder, &ds, &err), 0);
+    assert_int_equal(og__graph_labels(ds, two, 1, NULL, &y, &err), 0);
     og__release(NULL, y, og__labels_bytes(ds, 1), "labels");
-    assert_int_equal(og__dataset_labels(ds, two, 2, NULL, &y, &err), -EINVAL);
+    assert_int_equal(og__graph_labels(ds, two, 2, NULL, &y, &err), -EINVAL);
     assert_non_null(strstr(err.message, "node 2: class 3"));
-    og__dataset_close(ds);
+    og__graph_close(ds);
 }
 
 static void refuses_bad_topology(void **state)
@@ -308,7 +308,7 @@ static void refuses_bad_topology(void **state)
     const int64_t bad_indptr[][5] = {
         {0, 2, 1, 4, 5}, {1, 2, 2, 4, 5}, {0, 2, 2, 4, 4}, {0, 2, 2, 9, 5}, {0, -2, 2, 4, 5}};
     const int32_t bad_indices[][5] = {{1, 3, 0, 1, 4}, {1, -1, 0, 1, 2}};
-    struct og_dataset *ds;
+    struct og_graph *ds;
     struct og_topology t;
     for (size_t i = 0; i < OG_COUNT(bad_indptr) + OG_COUNT(bad_indices); i++) {
         struct og_err err = {0};
@@ -318,10 +318,10 @@ static void refuses_bad_topology(void **state)
         else
             put_npy("indices.npy", OG__NPY_I32, 1, 5, 1, bad_indices[i - OG_COUNT(bad_indptr)],
                     192);
-        assert_int_equal(og__dataset_open(folder, &ds, &err), 0);
-        assert_int_equal(og__topology_load(ds, NULL, &t, &err), -EINVAL);
+        assert_int_equal(og__graph_open(folder, &ds, &err), 0);
+        assert_int_equal(og__topology_load(ds, false, NULL, &t, &err), -EINVAL);
         assert_true(strstr(err.message, "entry") || strstr(err.message, "ends at"));
-        og__dataset_close(ds);
+        og__graph_close(ds);
     }
 }
 

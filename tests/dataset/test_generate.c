@@ -60,15 +60,15 @@ static struct og_generate small(int model)
     return g;
 }
 
-static struct og_dataset *generate(const char *name, const struct og_generate *g)
+static struct og_graph *generate(const char *name, const struct og_generate *g)
 {
     char path[160];
     struct og_err err = {0};
-    struct og_dataset *ds = NULL;
+    struct og_graph *ds = NULL;
     path_of(path, name, "");
     if (og_generate(path, g, NULL, &err) < 0)
         fail_msg("%s", err.message);
-    assert_int_equal(og__dataset_open(path, &ds, NULL), 0);
+    assert_int_equal(og__graph_open(path, &ds, NULL), 0);
     return ds;
 }
 
@@ -95,10 +95,10 @@ static void threads_and_memory_change_nothing(void **state)
     for (int model = OG_PLANTED; model <= OG_RMAT; model++) {
         struct og_generate g = small(model);
         g.nodes = 30000; /* 360 k edges: more than the smaller budget sorts at once */
-        og__dataset_close(generate("a", &g));
+        og__graph_close(generate("a", &g));
         g.threads = 3;
         g.memory.value = 24 << 20;
-        og__dataset_close(generate("b", &g));
+        og__graph_close(generate("b", &g));
         for (size_t i = 0; i + 1 < OG_COUNT(files); i++) /* meta.json holds the name */
             assert_same_file("a", "b", files[i]);
         remove_dataset("a");
@@ -136,12 +136,13 @@ static void edges_follow_classes_as_told(void **state)
     for (size_t s = 0; s < OG_COUNT(shares); s++) {
         struct og_generate g = small(OG_PLANTED);
         g.homophily = shares[s];
-        struct og_dataset *ds = generate("h", &g);
+        struct og_graph *ds = generate("h", &g);
         int64_t *ptr = calloc((size_t)g.nodes + 1, sizeof(*ptr));
         int64_t *index = calloc((size_t)ds->n_edges, sizeof(*index));
         int64_t *class = calloc((size_t)g.nodes, sizeof(*class));
-        assert_int_equal(og__npy_read_int64(&ds->indptr, 0, g.nodes + 1, ptr, NULL), 0);
-        assert_int_equal(og__npy_read_int64(&ds->indices, 0, ds->n_edges, index, NULL), 0);
+        assert_int_equal(og__npy_read_int64(&ds->relation->indptr, 0, g.nodes + 1, ptr, NULL), 0);
+        assert_int_equal(og__npy_read_int64(&ds->relation->indices, 0, ds->n_edges, index, NULL),
+                         0);
         assert_int_equal(og__npy_read_int64(&ds->labels, 0, g.nodes, class, NULL), 0);
         int64_t inside = 0;
         int64_t most = 0;
@@ -159,7 +160,7 @@ static void edges_follow_classes_as_told(void **state)
         free(ptr);
         free(index);
         free(class);
-        og__dataset_close(ds);
+        og__graph_close(ds);
         remove_dataset("h");
     }
 }
@@ -173,11 +174,11 @@ static void every_dtype_holds_the_same_features(void **state)
     for (int dtype = OG_F32; dtype <= OG_U8; dtype++) {
         char raw[10 * 100 * 4];
         g.dtype = dtype;
-        struct og_dataset *ds = generate("d", &g);
-        assert_int_equal(ds->dtype, dtype);
-        assert_int_equal(og__npy_read(&ds->features, 0, 100, raw, NULL), 0);
+        struct og_graph *ds = generate("d", &g);
+        assert_int_equal(ds->group->stored, dtype);
+        assert_int_equal(og__npy_read(&ds->group->rows, 0, 100, raw, NULL), 0);
         for (size_t i = 0; i < OG_COUNT(exact); i++) {
-            double x = og__number_at(ds->features.type, raw, i);
+            double x = og__number_at(ds->group->rows.type, raw, i);
             if (dtype == OG_F32)
                 exact[i] = (float)x;
             if (dtype == OG_BF16) {
@@ -191,7 +192,7 @@ static void every_dtype_holds_the_same_features(void **state)
             double clipped = dtype == OG_U8 ? fmin(fmax(exact[i], -4), 127.0 / 32) : exact[i];
             assert_true(fabs(x - clipped) <= tolerance[dtype] * fmax(1, fabs(clipped)));
         }
-        og__dataset_close(ds);
+        og__graph_close(ds);
         remove_dataset("d");
     }
 }
@@ -251,7 +252,7 @@ static void damage_is_found(void **state)
     for (size_t i = 0; i <= OG_COUNT(cases); i++) {
         struct og_generate g = small(OG_PLANTED);
         struct findings f = {0};
-        og__dataset_close(generate("v", &g));
+        og__graph_close(generate("v", &g));
         path_of(path, "v", "");
         if (i < OG_COUNT(cases))
             damage(cases[i].file, cases[i].at, cases[i].data, cases[i].bytes);
@@ -274,7 +275,7 @@ static void one_flipped_bit_breaks_a_checksum(void **state)
     struct og_generate g = small(OG_PLANTED);
     struct findings f = {0};
     char path[160];
-    og__dataset_close(generate("v", &g));
+    og__graph_close(generate("v", &g));
     path_of(path, "v", "features.npy");
     int fd = open(path, O_RDWR);
     char byte;
@@ -294,7 +295,7 @@ static void info_counts(void **state)
     struct og_generate g = small(OG_RMAT);
     char path[160];
     char *text = NULL;
-    og__dataset_close(generate("i", &g));
+    og__graph_close(generate("i", &g));
     path_of(path, "i", "");
     assert_int_equal(og_info(path, &text, NULL), 0);
     json_t *info = json_loads(text, 0, NULL);
@@ -319,11 +320,11 @@ static void the_least_there_can_be_is_made(void **state)
     g.dim = 1;
     g.classes = 1;
     g.train_fraction = 1.0 / 3;
-    struct og_dataset *ds = generate("l", &g);
+    struct og_graph *ds = generate("l", &g);
     assert_int_equal(ds->n_nodes, 2);
-    assert_int_equal(ds->dim, 1);
+    assert_int_equal(ds->group->dim, 1);
     assert_int_equal(ds->n_classes, 1);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     remove_dataset("l");
 }
 

@@ -4,7 +4,7 @@
 #include "support/testing.h"
 
 #include "base/file.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "support/files.h"
 #include "support/folder.h"
 #include "support/runs.h"
@@ -285,11 +285,11 @@ static void what_was_made_of_other_arrays_is_not_used(void **state)
 /* The first byte whose change is not seen in what is sampled of the array. */
 static off_t unseen_byte(const char *dataset, const char *path)
 {
-    struct og_dataset *ds;
+    struct og_graph *ds;
     struct stat st;
-    assert_int_equal(og__dataset_open(dataset, &ds, NULL), 0);
+    assert_int_equal(og__graph_open(dataset, &ds, NULL), 0);
     const uint64_t before = ds->identity.contents;
-    og__dataset_close(ds);
+    og__graph_close(ds);
     int fd = open(path, O_RDWR);
     assert_true(fd >= 0 && fstat(fd, &st) == 0);
     off_t found = 0;
@@ -298,9 +298,9 @@ static off_t unseen_byte(const char *dataset, const char *path)
         assert_int_equal(pread(fd, &byte, 1, at), 1);
         other = (char)(byte ^ 1);
         assert_int_equal(pwrite(fd, &other, 1, at), 1);
-        assert_int_equal(og__dataset_open(dataset, &ds, NULL), 0);
+        assert_int_equal(og__graph_open(dataset, &ds, NULL), 0);
         found = ds->identity.contents == before ? at : 0;
-        og__dataset_close(ds);
+        og__graph_close(ds);
         assert_int_equal(pwrite(fd, &byte, 1, at), 1);
     }
     close(fd);

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/temporary.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "support/folder.h"
 
 #include <dirent.h>
@@ -98,23 +98,23 @@ static struct og_import settings(void)
     return opt;
 }
 
-static struct og_dataset *import_and_open(const struct place *p, const struct og_import *opt)
+static struct og_graph *import_and_open(const struct place *p, const struct og_import *opt)
 {
     struct og_err err = {0};
-    struct og_dataset *ds = NULL;
+    struct og_graph *ds = NULL;
     if (og_import("npy", p->src, p->out, opt, NULL, &err) < 0)
         fail_msg("%s", err.message);
-    assert_int_equal(og__dataset_open(p->out, &ds, NULL), 0);
+    assert_int_equal(og__graph_open(p->out, &ds, NULL), 0);
     return ds;
 }
 
-static void check_list(const struct og_dataset *ds, int64_t v, int64_t n, const int64_t *expect)
+static void check_list(const struct og_graph *ds, int64_t v, int64_t n, const int64_t *expect)
 {
     int64_t ptr[2];
     int64_t list[16];
-    assert_int_equal(og__npy_read_int64(&ds->indptr, v, 2, ptr, NULL), 0);
+    assert_int_equal(og__npy_read_int64(&ds->relation->indptr, v, 2, ptr, NULL), 0);
     assert_int_equal(ptr[1] - ptr[0], n);
-    assert_int_equal(og__npy_read_int64(&ds->indices, ptr[0], n, list, NULL), 0);
+    assert_int_equal(og__npy_read_int64(&ds->relation->indices, ptr[0], n, list, NULL), 0);
     for (int64_t i = 0; i < n; i++)
         assert_int_equal(list[i], expect[i]);
 }
@@ -127,7 +127,7 @@ static void edges_become_lists_of_in_neighbours(void **state)
     struct place p;
     make_source(&p);
     struct og_import opt = settings();
-    struct og_dataset *ds = import_and_open(&p, &opt);
+    struct og_graph *ds = import_and_open(&p, &opt);
     assert_int_equal(ds->n_nodes, 5);
     assert_int_equal(ds->n_edges, 6);
     assert_int_equal(ds->n_classes, 3);
@@ -135,13 +135,13 @@ static void edges_become_lists_of_in_neighbours(void **state)
     check_list(ds, 1, 3, (const int64_t[]){0, 0, 3}); /* a doubled edge stays doubled */
     check_list(ds, 2, 2, (const int64_t[]){1, 2});
     check_list(ds, 3, 0, NULL);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     og__remove_tree(p.out);
     opt.reverse = opt.drop_self_loops = true;
     ds = import_and_open(&p, &opt);
     check_list(ds, 0, 2, (const int64_t[]){1, 1});
     check_list(ds, 2, 0, NULL);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     og__remove_tree(p.out);
     opt = settings();
     opt.symmetrize = true;
@@ -149,18 +149,18 @@ static void edges_become_lists_of_in_neighbours(void **state)
     check_list(ds, 0, 2, (const int64_t[]){1, 4});
     check_list(ds, 1, 3, (const int64_t[]){0, 2, 3});
     check_list(ds, 2, 2, (const int64_t[]){1, 2});
-    og__dataset_close(ds);
+    og__graph_close(ds);
     remove_place(&p);
 }
 
 static void check_edges(const struct place *p, const struct og_import *opt)
 {
-    struct og_dataset *ds = import_and_open(p, opt);
+    struct og_graph *ds = import_and_open(p, opt);
     assert_int_equal(ds->n_edges, 6);
     check_list(ds, 0, 1, (const int64_t[]){4});
     check_list(ds, 1, 3, (const int64_t[]){0, 0, 3});
     check_list(ds, 2, 2, (const int64_t[]){1, 2});
-    og__dataset_close(ds);
+    og__graph_close(ds);
     og__remove_tree(p->out);
 }
 
@@ -174,11 +174,11 @@ static void two_edges_are_rows(const struct place *p, const struct og_import *op
             write_fortran(p, "edges.npy", OG__NPY_I32, 2, 2, columns);
         else
             write_npy(p, "edges.npy", OG__NPY_I32, 2, 2, 2, pairs);
-        struct og_dataset *ds = import_and_open(p, opt);
+        struct og_graph *ds = import_and_open(p, opt);
         check_list(ds, 1, 1, (const int64_t[]){3});
         check_list(ds, 2, 1, (const int64_t[]){4});
         check_list(ds, 4, 0, NULL);
-        og__dataset_close(ds);
+        og__graph_close(ds);
         og__remove_tree(p->out);
     }
 }
@@ -213,13 +213,13 @@ static void edges_may_be_two_rows(void **state)
 static void check_features(const struct place *p, const struct og_import *opt, int dtype,
                            const void *expect, size_t bytes)
 {
-    struct og_dataset *ds = import_and_open(p, opt);
+    struct og_graph *ds = import_and_open(p, opt);
     char got[64];
-    assert_int_equal(ds->dtype, dtype);
-    assert_int_equal(ds->dim, 2);
-    assert_int_equal(og__npy_read(&ds->features, 0, 5, got, NULL), 0);
+    assert_int_equal(ds->group->stored, dtype);
+    assert_int_equal(ds->group->dim, 2);
+    assert_int_equal(og__npy_read(&ds->group->rows, 0, 5, got, NULL), 0);
     assert_memory_equal(got, expect, bytes);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     og__remove_tree(p->out);
 }
 
@@ -268,14 +268,14 @@ static void labels_may_be_many_missing_or_floats(void **state)
     make_source(&p);
     struct og_import opt = settings();
     write_npy(&p, "label.npy", OG__NPY_U8, 2, 5, 3, many);
-    struct og_dataset *ds = import_and_open(&p, &opt);
+    struct og_graph *ds = import_and_open(&p, &opt);
     float got[15];
     assert_true(ds->multi_label);
     assert_int_equal(ds->n_classes, 3);
     assert_int_equal(og__npy_read(&ds->labels, 0, 5, got, NULL), 0);
     for (int i = 0; i < 15; i++)
         assert_true(got[i] == (float)(&many[0][0])[i]);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     og__remove_tree(p.out);
     write_npy(&p, "label.npy", OG__NPY_F32, 1, 5, 1, some);
     ds = import_and_open(&p, &opt);
@@ -283,7 +283,7 @@ static void labels_may_be_many_missing_or_floats(void **state)
     assert_int_equal(og__npy_read_int64(&ds->labels, 0, 5, classes, NULL), 0);
     assert_memory_equal(classes, ((const int64_t[]){1, -1, 0, -1, 3}), sizeof(classes));
     assert_int_equal(ds->n_classes, 4);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     remove_place(&p);
 }
 
@@ -297,14 +297,14 @@ static void labels_may_be_values(void **state)
     struct og_import opt = settings();
     write_npy(&p, "label.npy", OG__NPY_F64, 1, 5, 1, some);
     write_bytes(&p, "meta.json", said, strlen(said));
-    struct og_dataset *ds = import_and_open(&p, &opt);
+    struct og_graph *ds = import_and_open(&p, &opt);
     float got[5];
     assert_true(ds->regression && !ds->multi_label);
     assert_int_equal(ds->n_classes, 1);
     assert_int_equal(og__npy_read(&ds->labels, 0, 5, got, NULL), 0);
     for (int i = 0; i < 5; i++)
         assert_true(got[i] == (float)some[i] || (isnan(some[i]) && isnan(got[i])));
-    og__dataset_close(ds);
+    og__graph_close(ds);
     remove_place(&p);
 }
 
@@ -320,11 +320,11 @@ static void edges_to_learn_come_along(void **state)
     write_npy(&p, "test_edges.npy", OG__NPY_I64, 2, 1, 2, test);
     for (int reverse = 0; reverse < 2; reverse++) {
         opt.reverse = reverse;
-        struct og_dataset *ds = import_and_open(&p, &opt);
+        struct og_graph *ds = import_and_open(&p, &opt);
         uint32_t *ends[OG__SPLITS];
         int64_t n[OG__SPLITS];
         for (int i = 0; i < OG__SPLITS; i++)
-            assert_int_equal(og__dataset_edges(ds, (enum og__split)i, NULL, &ends[i], &n[i], NULL),
+            assert_int_equal(og__graph_edges(ds, (enum og__split)i, NULL, &ends[i], &n[i], NULL),
                              0);
         assert_int_equal(n[OG__TRAIN], 3);
         assert_int_equal(n[OG__VALID], 0);
@@ -334,7 +334,7 @@ static void edges_to_learn_come_along(void **state)
         assert_int_equal(ends[OG__TEST][reverse], 2);
         for (int i = 0; i < OG__SPLITS; i++)
             og__release(NULL, ends[i], (size_t)n[i] * 8, "seeds");
-        og__dataset_close(ds);
+        og__graph_close(ds);
         og__remove_tree(p.out);
     }
     remove_place(&p);
@@ -593,12 +593,12 @@ static void large_numbers_stay_what_they_are(void **state)
     make_source(&p);
     struct og_import opt = settings();
     write_npy(&p, "feat.npy", OG__NPY_U64, 2, 5, 2, x);
-    struct og_dataset *ds = import_and_open(&p, &opt);
+    struct og_graph *ds = import_and_open(&p, &opt);
     for (int v = 0; v < 5; v++) {
-        assert_int_equal(og__npy_read(&ds->features, v, 1, row, NULL), 0);
+        assert_int_equal(og__npy_read(&ds->group->rows, v, 1, row, NULL), 0);
         assert_true(row[0] == (float)x[v][0] && row[1] == (float)x[v][1]);
     }
-    og__dataset_close(ds);
+    og__graph_close(ds);
     og__remove_tree(p.out);
     /* bfloat16 rounds it to infinity */
     write_npy(&p, "feat.npy", OG__NPY_F32, 2, 5, 2, largest);
@@ -616,10 +616,10 @@ static void no_node_may_have_a_label(void **state)
     make_source(&p);
     struct og_import opt = settings();
     write_npy(&p, "label.npy", OG__NPY_I64, 1, 5, 1, none);
-    struct og_dataset *ds = import_and_open(&p, &opt);
+    struct og_graph *ds = import_and_open(&p, &opt);
     assert_int_equal(ds->n_classes, 0);
     assert_int_equal(ds->labels.fd, -1);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     opt.drop_self_loops = true; /* of a graph that has nothing else */
     static const int64_t loops[2][2] = {{1, 1}, {2, 2}};
     write_npy(&p, "edges.npy", OG__NPY_I64, 2, 2, 2, loops);

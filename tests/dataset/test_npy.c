@@ -3,7 +3,7 @@
 
 #include "support/no_sync.h"
 
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "dataset/writer.h"
 
 #include <dirent.h>

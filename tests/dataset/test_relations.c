@@ -6,7 +6,7 @@
 #include "base/common.h"
 #include "base/temporary.h"
 #include "dataset/convert.h"
-#include "dataset/relations.h"
+#include "dataset/on_disk.h"
 #include "io/io.h"
 #include "support/folder.h"
 
@@ -43,12 +43,12 @@ static int close_root(void **state)
 static void all_of_it_is_given_back(void **state)
 {
     (void)state;
-    struct og_typed *g;
+    struct og_graph *g;
     struct og_topology t;
-    assert_int_equal(og__typed_open(graph, &g, NULL), 0);
-    const size_t told = og__relations_bytes(g);
+    assert_int_equal(og__graph_open(graph, &g, NULL), 0);
+    const size_t told = og__topology_bytes(g, false);
     struct og_budget *b = og__budget_new(told);
-    assert_int_equal(og__relations_load(g, b, &t, NULL), 0);
+    assert_int_equal(og__topology_load(g, false, b, &t, NULL), 0);
     assert_int_equal(og__budget_used(b), told);
     for (uint32_t r = 0; r < t.n_relations; r++)
         for (uint32_t v = 0; t.relation[r].listed && v < t.relation[r].lists.n_nodes; v++)
@@ -57,29 +57,29 @@ static void all_of_it_is_given_back(void **state)
     og__topology_release(&t);
     assert_int_equal(og__budget_used(b), 0);
     og__budget_free(b);
-    og__typed_close(g);
+    og__graph_close(g);
 }
 
 /* From next to nothing to almost enough. */
 static void nothing_is_left_where_memory_ends(void **state)
 {
     (void)state;
-    struct og_typed *g;
-    assert_int_equal(og__typed_open(graph, &g, NULL), 0);
-    const size_t told = og__relations_bytes(g);
+    struct og_graph *g;
+    assert_int_equal(og__graph_open(graph, &g, NULL), 0);
+    const size_t told = og__topology_bytes(g, false);
     size_t refused = 0;
     for (size_t limit = 1; limit < told; limit += OG_MAX(told / 97, (size_t)1)) {
         struct og_topology t;
         struct og_err err = {0};
         struct og_budget *b = og__budget_new(limit);
-        assert_int_equal(og__relations_load(g, b, &t, &err), -ENOMEM);
+        assert_int_equal(og__topology_load(g, false, b, &t, &err), -ENOMEM);
         assert_non_null(strstr(err.message, "topology"));
         assert_int_equal(og__budget_used(b), 0);
         og__budget_free(b);
         refused++;
     }
     assert_true(refused >= 97);
-    og__typed_close(g);
+    og__graph_close(g);
 }
 
 static int64_t id_at(const struct og_topology *t, int64_t edge)
@@ -108,23 +108,23 @@ static void assert_same_lists(const struct og_related_lists *a, const struct og_
 static void what_is_shared_is_the_same(void **state)
 {
     (void)state;
-    struct og_typed *g;
+    struct og_graph *g;
     struct og_topology own, first, second;
     struct og_common *common;
     struct og_budget *b = og__budget_new(64 << 20);
-    assert_int_equal(og__typed_open(graph, &g, NULL), 0);
+    assert_int_equal(og__graph_open(graph, &g, NULL), 0);
     assert_int_equal(og__common_make(&common, NULL), 0);
     const struct og_sharers two = {common, 2};
-    assert_int_equal(og__relations_load(g, b, &own, NULL), 0);
-    assert_int_equal(og__relations_share(g, false, &two, b, &first, NULL), 0);
+    assert_int_equal(og__topology_load(g, false, b, &own, NULL), 0);
+    assert_int_equal(og__topology_share(g, false, &two, b, &first, NULL), 0);
     const struct og_io_counts before = og__io_made();
     struct og_io_counts read = {0};
     const size_t used = og__budget_used(b);
-    assert_int_equal(og__relations_share(g, false, &two, b, &second, NULL), 0);
+    assert_int_equal(og__topology_share(g, false, &two, b, &second, NULL), 0);
     og__io_add_since(&read, before);
     assert_int_equal(read.bytes, 0);
-    assert_int_equal(og__budget_used(b) - used, og__relations_part_bytes(g, false, 2));
-    assert_true(og__relations_part_bytes(g, false, 2) < og__relations_bytes(g) * 6 / 10);
+    assert_int_equal(og__budget_used(b) - used, og__topology_part_bytes(g, false, 2));
+    assert_true(og__topology_part_bytes(g, false, 2) < og__topology_bytes(g, false) * 6 / 10);
     assert_ptr_equal(first.relation[0].lists.indptr, first.shared.at);
     for (uint32_t r = 0; r < own.n_relations; r++)
         assert_same_lists(&own.relation[r], &second.relation[r]);
@@ -135,7 +135,7 @@ static void what_is_shared_is_the_same(void **state)
     assert_int_equal(og__budget_used(b), 0);
     og__common_close(common);
     og__budget_free(b);
-    og__typed_close(g);
+    og__graph_close(g);
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 #include "support/testing.h"
 
 #include "base/file.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "io/engine.h"
 
 #include <dirent.h>
@@ -70,18 +70,19 @@ static inline unsigned char *write_features(const char *path, size_t size, off_t
     return bytes;
 }
 
-/* The dataset that has nothing but these. */
-static inline struct og_dataset features_alone(char *dir, char *features, int64_t n_nodes,
-                                               size_t row_bytes, off_t offset)
+/* Of a graph that has nothing but these. */
+static inline struct og_group features_alone(struct og_graph *graph, char *dir, char *features,
+                                             int64_t n_nodes, size_t row_bytes, off_t offset)
 {
-    return (struct og_dataset){
-        .path = dir,
+    graph->path = dir;
+    return (struct og_group){
+        .graph = graph,
         .n_nodes = n_nodes,
         .dim = (int)row_bytes,
-        .dtype = OG_U8,
+        .stored = OG_U8,
         .kept = OG_U8,
-        .identity.contents = 0x1234567890ull,
-        .features = {.fd = -1, .path = features, .offset = offset, .shape = {n_nodes}}};
+        .contents = 0x1234567890ull,
+        .rows = {.fd = -1, .path = features, .offset = offset, .shape = {n_nodes}}};
 }
 
 static inline int files_in(const char *dir)

@@ -40,7 +40,8 @@ ssize_t pwritev(int fd, const struct iovec *io, int n, off_t offset)
 struct fixture {
     char dir[64], features[80], pack[80];
     const char *pack_path; /* the same, as places have it */
-    struct og_dataset ds;
+    struct og_graph graph;
+    struct og_group ds;
     uint32_t n_nodes;
     size_t row_bytes;
     unsigned char *bytes;
@@ -55,7 +56,7 @@ static inline void open_fixture(struct fixture *f, uint32_t n_nodes, size_t row_
     snprintf(f->pack, sizeof(f->pack), "%s/pack", f->dir);
     f->pack_path = f->pack;
     f->bytes = write_features(f->features, n_nodes * row_bytes, OFFSET);
-    f->ds = features_alone(f->dir, f->features, n_nodes, row_bytes, OFFSET);
+    f->ds = features_alone(&f->graph, f->dir, f->features, n_nodes, row_bytes, OFFSET);
 }
 
 static inline void close_fixture(struct fixture *f)

@@ -18,7 +18,7 @@ enum { N = 3000, DIM = 33 }; /* rows of 132 bytes: no alignment helps */
 
 struct fixture {
     char path[64];
-    struct og_dataset ds;
+    struct og_group ds;
     float *features;
 };
 
@@ -33,14 +33,14 @@ static int make_features(void **state)
     for (int i = 0; i < N * DIM; i++)
         f->features[i] = (float)i;
     assert_int_equal(pwrite(fd, f->features, sizeof(float) * N * DIM, 77), sizeof(float) * N * DIM);
-    f->ds = (struct og_dataset){.n_nodes = N, .dim = DIM, .dtype = OG_F32};
-    f->ds.features = (struct og_npy){.fd = fd,
-                                     .path = f->path,
-                                     .type = OG__NPY_F32,
-                                     .ndim = 2,
-                                     .shape = {N, DIM},
-                                     .offset = 77,
-                                     .bytes = (int64_t)sizeof(float) * N * DIM};
+    f->ds = (struct og_group){.n_nodes = N, .dim = DIM, .stored = OG_F32};
+    f->ds.rows = (struct og_npy){.fd = fd,
+                                 .path = f->path,
+                                 .type = OG__NPY_F32,
+                                 .ndim = 2,
+                                 .shape = {N, DIM},
+                                 .offset = 77,
+                                 .bytes = (int64_t)sizeof(float) * N * DIM};
     *state = f;
     return 0;
 }
@@ -48,7 +48,7 @@ static int make_features(void **state)
 static int drop_features(void **state)
 {
     struct fixture *f = *state;
-    close(f->ds.features.fd);
+    close(f->ds.rows.fd);
     unlink(f->path);
     free(f->features);
     free(f);

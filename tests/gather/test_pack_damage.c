@@ -1,7 +1,7 @@
 /* Packing: containers that are not to be trusted. */
 #include "gather/packing_fixture.h"
 
-static void expect_refused(const struct fixture *f, const struct og_dataset *ds)
+static void expect_refused(const struct fixture *f, const struct og_group *ds)
 {
     struct og_pack *pack = NULL;
     struct og_err err = {0};
@@ -28,8 +28,8 @@ static void damaged_containers_are_refused(void **state)
     plan_batches(&f, 1);
     pack_and_check(&f, OG_MIB, OG_IO_PREAD);
     assert_int_equal(stat(f.pack, &st), 0);
-    struct og_dataset other = f.ds;
-    other.identity.contents++;
+    struct og_group other = f.ds;
+    other.contents++;
     expect_refused(&f, &other);
     other = f.ds;
     other.dim = 100;

@@ -34,7 +34,8 @@ struct fixture {
     char part_name[2][MOST_PARTS][88];
     const char *part_path[2][MOST_PARTS];
     struct og_places pack_at, shared_at;
-    struct og_dataset ds;
+    struct og_graph graph;
+    struct og_group ds;
     size_t row_bytes;
     unsigned char *bytes;
     struct og_packing all, left; /* all misses; those in chunks */
@@ -89,7 +90,7 @@ static void open_fixture(struct fixture *f, size_t row_bytes, uint32_t size)
     snprintf(f->shared, sizeof(f->shared), "%s/shared", f->dir);
     over(f, 1);
     f->bytes = write_features(f->features, N_NODES * row_bytes, OFFSET);
-    f->ds = features_alone(f->dir, f->features, N_NODES, row_bytes, OFFSET);
+    f->ds = features_alone(&f->graph, f->dir, f->features, N_NODES, row_bytes, OFFSET);
     plan_batches(&f->all, row_bytes, row_bytes);
     plan_batches(&f->left, row_bytes, row_bytes);
 }
@@ -443,9 +444,9 @@ static void damage_is_detected(void **state)
         test_flip(f.shared, at);
     }
     assert_int_equal(read_all(&f), 0);
-    f.ds.identity.contents++;
+    f.ds.contents++;
     assert_int_equal(read_all(&f), -EINVAL);
-    f.ds.identity.contents--;
+    f.ds.contents--;
     assert_int_equal(truncate(f.shared, st.st_size - 1), 0);
     assert_int_equal(read_all(&f), -EINVAL);
     assert_int_equal(truncate(f.shared, 10), 0);
@@ -553,9 +554,9 @@ static void failures_leave_nothing(void **state)
     expect_failure(&f, OG_INTERRUPTED, &stop);
     assert_int_equal(write_shared(&f, og__shared_least(&f.all) - 1, NULL, NULL, stored, NULL),
                      -ENOMEM);
-    f.ds.features.path = "/nonexistent";
+    f.ds.rows.path = "/nonexistent";
     expect_failure(&f, -ENOENT, NULL);
-    f.ds.features.path = f.features;
+    f.ds.rows.path = f.features;
     refuse_fallocate = EOPNOTSUPP; /* of a file system that cannot, only */
     write_all(&f, OG_MIB);
     refuse_fallocate = 0;

@@ -299,31 +299,31 @@ static void assert_near(const float *found, const double *wanted, int64_t n, con
                      wanted[i]);
 }
 
-static void open_dense(struct dense *d, struct og_dataset **ds)
+static void open_dense(struct dense *d, struct og_graph **ds)
 {
     *d = (struct dense){0};
-    assert_int_equal(og__dataset_open(graph, ds, NULL), 0);
+    assert_int_equal(og__graph_open(graph, ds, NULL), 0);
     assert_int_equal(og__checkpoint_shape(checkpoint, &d->c, NULL), 0);
     assert_int_equal(
         og__model_create(&d->m, &og__ops_cpu, &d->c, OG_OPTIMIZER_SGD, 0, NULL, NULL, NULL), 0);
     assert_int_equal(og__checkpoint_load(checkpoint, d->m, NULL), 0);
-    assert_int_equal(og__topology_load(*ds, NULL, &d->t, NULL), 0);
+    assert_int_equal(og__topology_load(*ds, false, NULL, &d->t, NULL), 0);
     d->n = (*ds)->n_nodes;
 }
 
-static void close_dense(struct dense *d, struct og_dataset *ds)
+static void close_dense(struct dense *d, struct og_graph *ds)
 {
     og__topology_release(&d->t);
     og__model_free(d->m);
-    og__dataset_close(ds);
+    og__graph_close(ds);
 }
 
 /* What was predicted, beside a dense computation. */
-static void compare_files(const struct dense *d, const struct og_dataset *ds, bool embedded,
+static void compare_files(const struct dense *d, const struct og_graph *ds, bool embedded,
                           const char *what)
 {
     double *last_input;
-    float *x = read_rows(ds->features.path, d->n, d->c.in_dim);
+    float *x = read_rows(ds->group->rows.path, d->n, d->c.in_dim);
     double *wanted = dense_logits(d, x, &last_input);
     float *found = read_rows(logits, d->n, d->c.n_classes);
     assert_near(found, wanted, d->n * d->c.n_classes, what);
@@ -342,7 +342,7 @@ static void compare_files(const struct dense *d, const struct og_dataset *ds, bo
 /* The model at `checkpoint` on the dataset at `graph`. */
 static void compare_with_dense(const char *what)
 {
-    struct og_dataset *ds;
+    struct og_graph *ds;
     struct dense d;
     open_dense(&d, &ds);
     bool embedded = d.c.layers > 1 && d.c.task != OG_TASK_LINK;
@@ -438,18 +438,18 @@ static void cora_equals_a_dense_computation(void **state)
     import.feature_dtype = OG_F32;
     og__remove_tree(graph);
     assert_int_equal(og_import("npy", source, graph, &import, NULL, NULL), 0);
-    struct og_dataset *ds;
-    assert_int_equal(og__dataset_open(graph, &ds, NULL), 0);
+    struct og_graph *ds;
+    assert_int_equal(og__graph_open(graph, &ds, NULL), 0);
     for (size_t i = 0; i < OG_COUNT(models); i++) {
         struct og_model_config c = shaped(i, 2, 16);
         if (c.residual || c.aggregator == OG_AGGREGATOR_MAX) /* the slowest, and shown above */
             continue;
-        c.in_dim = ds->dim;
+        c.in_dim = ds->group->dim;
         c.n_classes = ds->n_classes;
         write_model(&c);
         compare_with_dense(models[i].name);
     }
-    og__dataset_close(ds);
+    og__graph_close(ds);
 }
 
 /* ==== neighbours by walks ==== */
@@ -503,7 +503,7 @@ static void visits_are_weights(void **state)
     for (size_t i = 0; i < OG_COUNT(walkers); i++)
         for (int most = 1; most <= 2; most++) { /* the most visited alone; both */
             struct og_model_config c = shaped(walkers[i], 2, HIDDEN);
-            struct og_dataset *ds;
+            struct og_graph *ds;
             struct dense d;
             write_model(&c);
             predict_walking("memory", most == 1 ? "1" : "2", "0");
@@ -562,7 +562,7 @@ static void each_node_walks_for_itself(void **state)
     make_awkward_graph();
     for (size_t i = 0; i < OG_COUNT(walkers); i++) {
         struct og_model_config c = shaped(walkers[i], 2, HIDDEN);
-        struct og_dataset *ds;
+        struct og_graph *ds;
         struct dense d;
         size_t n;
         write_model(&c);

@@ -6,7 +6,7 @@
 #include "support/own_folder.h"
 
 #include "base/base.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "support/draws.h"
 #include "support/files.h"
 #include "support/runs.h"

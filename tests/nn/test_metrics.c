@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "nn/nn.h"
 #include "support/files.h"
 #include "support/runs.h"

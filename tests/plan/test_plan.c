@@ -2,6 +2,7 @@
 #include "support/testing.h"
 
 #include "base/random.h"
+#include "dataset/topology.h"
 #include "oracles/verifier.h"
 
 #include <stdlib.h>

@@ -140,12 +140,12 @@ static void belady_equals_a_slow_one_on_a_real_graph(void **state)
     og_import_init(&import);
     import.symmetrize = true;
     assert_int_equal(og_import("npy", source, graph, &import, NULL, NULL), 0);
-    struct og_dataset *ds;
+    struct og_graph *ds;
     struct og_topology topology;
     struct og_sampler *sampler;
     struct og_batch_memory m;
-    assert_int_equal(og__dataset_open(graph, &ds, NULL), 0);
-    assert_int_equal(og__topology_load(ds, NULL, &topology, NULL), 0);
+    assert_int_equal(og__graph_open(graph, &ds, NULL), 0);
+    assert_int_equal(og__topology_load(ds, false, NULL, &topology, NULL), 0);
     assert_int_equal(og__sampler_open(&sampler, &topology, fanout, 2, 1, NULL, NULL), 0);
     og__batch_init(&m, NULL);
     uint32_t n_nodes = (uint32_t)ds->n_nodes;
@@ -171,7 +171,7 @@ static void belady_equals_a_slow_one_on_a_real_graph(void **state)
     og__batch_release(&m);
     og__sampler_close(sampler);
     og__topology_release(&topology);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     struct og_newdir remove = {.path = strdup(graph), .temporary = strdup(root)};
     og__newdir_abandon(&remove);
 }

@@ -4,7 +4,7 @@
 
 #include "runs/faults_folder.h"
 
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 #include <zip.h>
 #include <zlib.h>

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "base/temporary.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "support/folder.h"
 
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "oracles/ops_guarded.h"
 #include "support/runs.h"
 

@@ -103,7 +103,7 @@ static uint64_t most_of_pass(const struct og_together_shape *shape, unsigned shi
     return og__together_list_bytes(shape) + shape->n_arrays * 4096 * (1 + 2 * ranges);
 }
 
-static void compare_together(const struct og_dataset *ds, const struct og_topology *memory,
+static void compare_together(const struct og_graph *ds, const struct og_topology *memory,
                              const struct og_topology *disk, const struct og_sampling *how,
                              const int *fanout, const struct setting *as)
 {
@@ -117,7 +117,8 @@ static void compare_together(const struct og_dataset *ds, const struct og_topolo
         og__io_add_since(&since, made);
         /* a reader a hop and array; each tries how its file takes direct reads, up to a block of
          * the disk */
-        const struct og_together_shape shape = og__together_shape(ds, how, disk->disk->longest);
+        const struct og_together_shape shape =
+            og__together_shape(ds->relation, how, disk->disk->longest);
         const uint64_t counted = counts.structure.io.bytes + counts.drawn.bytes;
         assert_in_range(since.bytes, counted,
                         counted + (uint64_t)3 * shape.steps * shape.n_arrays * 4096);
@@ -141,11 +142,11 @@ static const int fanouts[][3] = {{10, 10, 10}, {-1, 3, 1}, {60, 400, 2}, {3, -1,
 
 /* With a cache of so many halves of the neighbours. Uniform batches in all settings; of others each
  * fanout in one. */
-static void compare_ways(const struct og_dataset *ds, const struct og_topology *memory,
+static void compare_ways(const struct og_graph *ds, const struct og_topology *memory,
                          enum layout layout, size_t halves)
 {
     struct og_topology disk =
-        open_disk(ds, NULL, halves * og__neighbors_whole_bytes(ds) / 2, NULL, NULL);
+        open_disk(ds, NULL, halves * og__neighbors_whole_bytes(ds->relation) / 2, NULL, NULL);
     for (size_t w = 0; w < OG_COUNT(ways); w++)
         for (size_t f = 0; og__sampling_together(ways[w].kind) && f < OG_COUNT(fanouts); f++)
             for (size_t i = 0; i < OG_COUNT(settings); i++)
@@ -163,14 +164,14 @@ static void batches_are_those_of_memory(void **state)
         char name[32];
         snprintf(name, sizeof(name), "together-%d", layout);
         write_graph(name, &graph, (enum layout)layout);
-        struct og_dataset *ds = open_dataset(name);
+        struct og_graph *ds = open_dataset(name);
         struct og_topology memory;
-        assert_int_equal(og__topology_load(ds, NULL, &memory, NULL), 0);
-        assert_int_equal(og__weights_load(ds, &memory, NULL), 0);
+        assert_int_equal(og__topology_load(ds, false, NULL, &memory, NULL), 0);
+        assert_int_equal(og__relation_load_weights(ds->relation, &memory, NULL), 0);
         for (size_t halves = 0; halves <= 2; halves++)
             compare_ways(ds, &memory, (enum layout)layout, halves);
         og__topology_release(&memory);
-        og__dataset_close(ds);
+        og__graph_close(ds);
     }
     free_graph(&graph);
 }
@@ -184,14 +185,14 @@ static void all_of_the_file_is_tail(void **state)
         g.indptr[v] = 1;
     g.indices[0] = 42;
     write_graph("tail", &g, OURS);
-    struct og_dataset *ds = open_dataset("tail");
+    struct og_graph *ds = open_dataset("tail");
     struct og_topology memory;
     struct og_topology disk = open_disk(ds, NULL, 0, NULL, NULL);
-    assert_int_equal(og__topology_load(ds, NULL, &memory, NULL), 0);
+    assert_int_equal(og__topology_load(ds, false, NULL, &memory, NULL), 0);
     compare_together(ds, &memory, &disk, &ways[0], fanouts[0], &settings[0]);
     og__topology_release(&disk);
     og__topology_release(&memory);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     free_graph(&g);
 }
 
@@ -201,7 +202,7 @@ static void what_batches_share_is_read_once(void **state)
     (void)state;
     struct graph graph = make_graph(12000, 9000);
     write_graph("shared", &graph, OURS);
-    struct og_dataset *ds = open_dataset("shared");
+    struct og_graph *ds = open_dataset("shared");
     struct og_topology disk = open_disk(ds, NULL, 0, NULL, NULL);
     const struct setting as = {BATCHES, 6, OG_MIB, 2};
     struct group g = open_group(&disk, &ways[0], fanouts[0], &as);
@@ -212,7 +213,7 @@ static void what_batches_share_is_read_once(void **state)
     assert_true(together < alone / 2);
     close_group(&g);
     og__topology_release(&disk);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     free_graph(&graph);
 }
 
@@ -223,7 +224,7 @@ static int fail_on(const char *name, const struct og_sampling *how, char *messag
     struct og_err err = {0};
     uint32_t seeds[SEEDS];
     const struct og_sample_key key = {OG__STREAM_SAMPLE, 1, 0};
-    struct og_dataset *ds = open_dataset(name);
+    struct og_graph *ds = open_dataset(name);
     struct og_topology disk = open_disk(ds, NULL, 0, NULL, NULL);
     struct group g = open_group(&disk, how, fanouts[1], spilled);
     pick_seeds(ds->n_nodes, 0, seeds);
@@ -232,7 +233,7 @@ static int fail_on(const char *name, const struct og_sampling *how, char *messag
     snprintf(message, n, "%s", err.message);
     close_group(&g);
     og__topology_release(&disk);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     return rc;
 }
 

@@ -9,11 +9,11 @@ static void batches_are_those_of_memory(void **state)
         char name[32];
         snprintf(name, sizeof(name), "layout-%d", layout);
         write_graph(name, &g, (enum layout)layout);
-        struct og_dataset *ds = open_dataset(name);
-        assert_int_equal(ds->indices.offset % 512,
+        struct og_graph *ds = open_dataset(name);
+        assert_int_equal(ds->relation->indices.offset % 512,
                          layout >= FOREIGN ? layout == RAW_ODD ? 3 : 128 : 0);
         compare_all(ds);
-        og__dataset_close(ds);
+        og__graph_close(ds);
     }
     free_graph(&g);
 }
@@ -23,19 +23,19 @@ static void a_hub_of_many(void **state)
     (void)state;
     struct graph g = make_graph(120000, 100000);
     write_graph("star", &g, OURS);
-    struct og_dataset *ds = open_dataset("star");
+    struct og_graph *ds = open_dataset("star");
     struct og_topology memory;
-    assert_int_equal(og__topology_load(ds, NULL, &memory, NULL), 0);
+    assert_int_equal(og__topology_load(ds, false, NULL, &memory, NULL), 0);
     static const int fanouts[][2] = {{10, 10}, {-1, 2}, {90000, 1}};
     for (size_t c = 0; c < 3; c++) {
-        size_t capacity = c * og__neighbors_whole_bytes(ds) / 2;
+        size_t capacity = c * og__neighbors_whole_bytes(ds->relation) / 2;
         struct og_topology disk = open_disk(ds, NULL, capacity, NULL, NULL);
         for (size_t f = 0; f < OG_COUNT(fanouts); f++)
             compare(ds, &memory, &disk, fanouts[f], 2, 2);
         og__topology_release(&disk);
     }
     og__topology_release(&memory);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     free_graph(&g);
 }
 
@@ -53,9 +53,9 @@ static void generated_graphs(void **state)
         const char *name = model ? "generated-1" : "generated-0";
         if (og_generate(path_in(name), &opt, NULL, &err) < 0)
             fail_msg("%s", err.message);
-        struct og_dataset *ds = open_dataset(name);
+        struct og_graph *ds = open_dataset(name);
         compare_all(ds);
-        og__dataset_close(ds);
+        og__graph_close(ds);
     }
 }
 
@@ -68,9 +68,9 @@ static void one_edge_alone(void **state)
         g.indptr[v] = 1;
     g.indices[0] = 42; /* all of the file is tail */
     write_graph("tiny", &g, OURS);
-    struct og_dataset *ds = open_dataset("tiny");
+    struct og_graph *ds = open_dataset("tiny");
     compare_all(ds);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     free_graph(&g);
 }
 
@@ -84,12 +84,12 @@ static void every_way_to_draw(void **state)
         char name[32];
         snprintf(name, sizeof(name), "ways-%d", layout);
         write_graph(name, &g, layout);
-        struct og_dataset *ds = open_dataset(name);
+        struct og_graph *ds = open_dataset(name);
         struct og_topology memory;
-        assert_int_equal(og__topology_load(ds, NULL, &memory, NULL), 0);
-        assert_int_equal(og__weights_load(ds, &memory, NULL), 0);
+        assert_int_equal(og__topology_load(ds, false, NULL, &memory, NULL), 0);
+        assert_int_equal(og__relation_load_weights(ds->relation, &memory, NULL), 0);
         for (size_t share = 0; share <= 2; share++) {
-            size_t capacity = share * og__neighbors_whole_bytes(ds) / 2;
+            size_t capacity = share * og__neighbors_whole_bytes(ds->relation) / 2;
             struct og_topology disk = open_disk(ds, NULL, capacity, NULL, NULL);
             for (size_t w = 1; w < OG_COUNT(ways); w++)
                 for (size_t f = 0; f < OG_COUNT(fanouts); f++)
@@ -97,7 +97,7 @@ static void every_way_to_draw(void **state)
             og__topology_release(&disk);
         }
         og__topology_release(&memory);
-        og__dataset_close(ds);
+        og__graph_close(ds);
     }
     free_graph(&g);
 }
@@ -108,10 +108,10 @@ static void every_engine_and_all_at_once(void **state)
     static const int kinds[] = {OG_IO_AUTO, OG_IO_PREAD, OG_IO_MMAP};
     struct graph g = make_graph(60000, 900);
     write_graph("engines", &g, OURS);
-    struct og_dataset *ds = open_dataset("engines");
+    struct og_graph *ds = open_dataset("engines");
     struct og_topology memory;
     const int fanout[3] = {10, 10, 10};
-    assert_int_equal(og__topology_load(ds, NULL, &memory, NULL), 0);
+    assert_int_equal(og__topology_load(ds, false, NULL, &memory, NULL), 0);
     for (size_t k = 0; k < OG_COUNT(kinds); k++) {
         struct og_topology t = open_disk(ds, NULL, 0, NULL, NULL);
         t.disk->opt.reader = (struct og_reader_options){.io = kinds[k], .threads = 2};
@@ -123,7 +123,7 @@ static void every_engine_and_all_at_once(void **state)
         og__topology_release(&t);
     }
     og__topology_release(&memory);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     free_graph(&g);
 }
 
@@ -155,8 +155,9 @@ static void samplers_share_a_topology(void **state)
     (void)state;
     struct graph g = make_graph(60000, 900);
     write_graph("crowd", &g, OURS);
-    struct og_dataset *ds = open_dataset("crowd");
-    struct og_topology t = open_disk(ds, NULL, og__neighbors_whole_bytes(ds) / 2, NULL, NULL);
+    struct og_graph *ds = open_dataset("crowd");
+    struct og_topology t =
+        open_disk(ds, NULL, og__neighbors_whole_bytes(ds->relation) / 2, NULL, NULL);
     struct og_pool *pool;
     struct crowd crowd = {.t = &t, .n = g.n};
     struct crowd alone = crowd;
@@ -167,7 +168,7 @@ static void samplers_share_a_topology(void **state)
     assert_true(crowd.sum[0] != 0 && crowd.sum[0] != crowd.sum[1]);
     og__pool_close(pool);
     og__topology_release(&t);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     free_graph(&g);
 }
 

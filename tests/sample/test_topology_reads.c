@@ -58,13 +58,13 @@ static void the_best_lists_are_cached(void **state)
     (void)state;
     struct graph g = make_graph(2600, 900);
     write_graph("choice", &g, OURS);
-    struct og_dataset *ds = open_dataset("choice");
+    struct og_graph *ds = open_dataset("choice");
     bool *in = malloc((size_t)g.n * sizeof(*in));
-    size_t whole = og__neighbors_whole_bytes(ds);
+    size_t whole = og__neighbors_whole_bytes(ds->relation);
     size_t fixed = whole - ((size_t)g.n + (size_t)g.indptr[g.n]) * 4;
     for (size_t capacity = fixed + 1; capacity <= whole; capacity += whole / 41) {
-        struct og_budget *b =
-            og__budget_new(og__topology_disk_bytes(ds) + capacity + og__neighbors_build_bytes(ds));
+        struct og_budget *b = og__budget_new(og__topology_disk_bytes(ds) + capacity +
+                                             og__neighbors_build_bytes(ds->relation));
         struct og_topology t = open_disk(ds, b, capacity, NULL, NULL);
         const struct og_neighbors *c = &t.disk->cache;
         choose_by_sorting(&g, capacity - fixed, in);
@@ -80,7 +80,7 @@ static void the_best_lists_are_cached(void **state)
         og__budget_free(b);
     }
     free(in);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     free_graph(&g);
 }
 
@@ -109,7 +109,7 @@ static size_t needed_blocks(const struct graph *g, const struct og_topology *t,
     const struct og_block *k = &b->hop[hop];
     size_t n = 0;
     size_t distinct = 0;
-    int64_t offset = t->disk->ds->indices.offset;
+    int64_t offset = t->disk->of->indices.offset;
     uint64_t base = (uint64_t)offset / 512 * 512;
     uint64_t whole = ((uint64_t)offset + (uint64_t)t->n_edges * 4 - base) / 512;
     for (uint32_t d = 0; d < k->n_dst; d++) {
@@ -208,18 +208,18 @@ static void reads_are_those_needed(void **state)
     for (int foreign = 0; foreign < 2; foreign++) {
         const char *name = foreign ? "reads-1" : "reads-0";
         write_graph(name, &g, foreign ? FOREIGN : OURS);
-        struct og_dataset *ds = open_dataset(name);
+        struct og_graph *ds = open_dataset(name);
         struct og_io_file file;
-        assert_int_equal(og__io_file_open(&file, ds->indices.path, true, NULL, NULL), 0);
+        assert_int_equal(og__io_file_open(&file, ds->relation->indices.path, true, NULL, NULL), 0);
         for (size_t share = 0; share <= 2; share++) {
-            size_t capacity = share * og__neighbors_whole_bytes(ds) / 2;
+            size_t capacity = share * og__neighbors_whole_bytes(ds->relation) / 2;
             struct og_topology t = open_disk(ds, NULL, capacity, NULL, NULL);
             t.disk->opt.staging_bytes = (size_t)1 << (16 + 3 * share);
             check_reads(&g, &t, file.align_offset);
             og__topology_release(&t);
         }
         og__io_file_close(&file);
-        og__dataset_close(ds);
+        og__graph_close(ds);
     }
     free_graph(&g);
 }
@@ -242,7 +242,7 @@ static int sample_within(const struct og_topology *t, const struct og_sampling *
 
 /* A sampler takes what it said it would for the batches it was told of; lists longer than what it
  * reads into are among them. */
-static void check_sizes(const struct og_dataset *ds, const struct og_topology *t,
+static void check_sizes(const struct og_graph *ds, const struct og_topology *t,
                         const struct og_sampling *how)
 {
     struct og_batch_memory m;
@@ -256,8 +256,9 @@ static void check_sizes(const struct og_dataset *ds, const struct og_topology *t
     const uint64_t last = caps.hop[1].n_edges;
     assert_int_equal(caps.hop[0].n_drawn + caps.hop[1].n_drawn,
                      how->once ? last : last + caps.hop[0].n_edges); /* each edge is drawn once */
-    size_t disk = og__sampler_disk_bytes(ds, &t->disk->opt, &caps, how, og__longest_list(t)) +
-                  og__sampler_disk_state_bytes(how);
+    size_t disk =
+        og__sampler_disk_bytes(ds->relation, &t->disk->opt, &caps, how, og__longest_list(t)) +
+        og__sampler_disk_state_bytes(how);
     struct og_budget *b = og__budget_new(og__sampler_bytes(&caps) + disk);
     assert_int_equal(sample_within(t, how, seeds, &m, b, &used, NULL), 0);
     assert_true(used > disk / 4);
@@ -280,12 +281,12 @@ static void sizes_are_told_beforehand(void **state)
     (void)state;
     struct graph g = make_graph(60000, 20000);
     write_graph("sizes", &g, OURS);
-    struct og_dataset *ds = open_dataset("sizes");
+    struct og_graph *ds = open_dataset("sizes");
     struct og_topology t = open_disk(ds, NULL, 0, NULL, NULL);
     for (size_t w = 0; w < OG_COUNT(ways); w++)
         check_sizes(ds, &t, &ways[w]);
     og__topology_release(&t);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     free_graph(&g);
 }
 

@@ -18,9 +18,9 @@ static void a_saved_cache_is_used(void **state)
     (void)state;
     struct graph g = make_graph(2600, 900);
     write_graph("kept", &g, OURS);
-    struct og_dataset *ds = open_dataset("kept");
+    struct og_graph *ds = open_dataset("kept");
     const char *dir = path_in("kept-cache");
-    size_t capacity = og__neighbors_whole_bytes(ds) / 3;
+    size_t capacity = og__neighbors_whole_bytes(ds->relation) / 3;
     struct heard heard = {0};
     struct og_budget *b = og__budget_new(0);
     struct og_topology t = open_disk(ds, b, capacity, dir, &heard);
@@ -30,7 +30,7 @@ static void a_saved_cache_is_used(void **state)
     size_t held = og__budget_used(b);
     struct og_topology memory;
     const int fanout[2] = {10, 10};
-    assert_int_equal(og__topology_load(ds, NULL, &memory, NULL), 0);
+    assert_int_equal(og__topology_load(ds, false, NULL, &memory, NULL), 0);
     /* given back, and fetched again */
     og__neighbors_unload(&t);
     assert_int_equal(og__budget_used(b), og__topology_disk_bytes(ds));
@@ -57,7 +57,7 @@ static void a_saved_cache_is_used(void **state)
     assert_int_equal(og__budget_used(b), 0);
     og__budget_free(b);
     og__topology_release(&memory);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     free_graph(&g);
 }
 
@@ -180,7 +180,7 @@ static void a_damaged_cache_is_built_anew(void **state)
     (void)state;
     struct graph g = make_graph(2600, 900);
     write_graph("hurt", &g, OURS);
-    struct og_dataset *ds = open_dataset("hurt");
+    struct og_graph *ds = open_dataset("hurt");
     struct og_topology memory;
     const int fanout[2] = {10, 10};
     const char dir[] = "hurt-cache";
@@ -189,8 +189,8 @@ static void a_damaged_cache_is_built_anew(void **state)
     struct heard heard = {0};
     snprintf(path, sizeof(path), "%s/%s", folder, dir);
     snprintf(other, sizeof(other), "%s/%s-other", folder, dir);
-    assert_int_equal(og__topology_load(ds, NULL, &memory, NULL), 0);
-    size_t capacity = og__neighbors_whole_bytes(ds) / 3;
+    assert_int_equal(og__topology_load(ds, false, NULL, &memory, NULL), 0);
+    size_t capacity = og__neighbors_whole_bytes(ds->relation) / 3;
     struct og_topology t = open_disk(ds, NULL, capacity / 2, other, NULL);
     og__topology_release(&t);
     t = open_disk(ds, NULL, capacity, path, NULL);
@@ -217,7 +217,7 @@ static void a_damaged_cache_is_built_anew(void **state)
     }
     free(ids);
     og__topology_release(&memory);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     free_graph(&g);
 }
 
@@ -227,9 +227,9 @@ static void a_killed_build_leaves_no_lie(void **state)
     (void)state;
     struct graph g = make_graph(2600, 900);
     write_graph("killed", &g, OURS);
-    struct og_dataset *ds = open_dataset("killed");
+    struct og_graph *ds = open_dataset("killed");
     const char *dir = path_in("killed-cache");
-    size_t capacity = og__neighbors_whole_bytes(ds) / 3;
+    size_t capacity = og__neighbors_whole_bytes(ds->relation) / 3;
     struct og_topology right = open_disk(ds, NULL, capacity, NULL, NULL);
     for (int i = 0; i < 12; i++) {
         pid_t child = fork();
@@ -249,7 +249,7 @@ static void a_killed_build_leaves_no_lie(void **state)
         og__topology_release(&t);
     }
     og__topology_release(&right);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     free_graph(&g);
 }
 
@@ -261,7 +261,7 @@ static void a_failed_read_is_one_error(void **state)
     struct graph g = make_graph(60000, 900);
     for (int way = 0; way < 2; way++) {
         write_graph("short", &g, OURS);
-        struct og_dataset *ds = open_dataset("short");
+        struct og_graph *ds = open_dataset("short");
         struct og_budget *b = og__budget_new(0);
         struct og_topology t = open_disk(ds, b, 0, NULL, NULL);
         struct og_sampler *s;
@@ -274,7 +274,7 @@ static void a_failed_read_is_one_error(void **state)
         assert_int_equal(og__sampler_open(&s, &t, fanout, 3, 1, b, &err), 0);
         assert_int_equal(og__sample(s, seeds, SEEDS, OG__STREAM_SAMPLE, 0, 0, &m, &err), 0);
         if (way == 0)
-            assert_int_equal(truncate(ds->indices.path, 100000), 0);
+            assert_int_equal(truncate(ds->relation->indices.path, 100000), 0);
         for (int64_t e = 50000; way == 1 && e < g.indptr[g.n]; e++)
             g.indices[e] = 60000;
         if (way == 1)
@@ -296,7 +296,7 @@ static void a_failed_read_is_one_error(void **state)
         og__topology_release(&t);
         assert_int_equal(og__budget_used(b), 0);
         og__budget_free(b);
-        og__dataset_close(ds);
+        og__graph_close(ds);
     }
     free_graph(&g);
 }
@@ -306,9 +306,9 @@ static void what_cannot_be_held_is_refused(void **state)
     (void)state;
     struct graph g = make_graph(2600, 900);
     write_graph("refused", &g, OURS);
-    struct og_dataset *ds = open_dataset("refused");
-    size_t capacity = og__neighbors_whole_bytes(ds);
-    size_t all = og__topology_disk_bytes(ds) + capacity + og__neighbors_build_bytes(ds);
+    struct og_graph *ds = open_dataset("refused");
+    size_t capacity = og__neighbors_whole_bytes(ds->relation);
+    size_t all = og__topology_disk_bytes(ds) + capacity + og__neighbors_build_bytes(ds->relation);
     for (size_t limit = 1; limit < all; limit += all / 50) {
         struct og_budget *b = og__budget_new(limit);
         struct og_err err = {0};
@@ -320,7 +320,7 @@ static void what_cannot_be_held_is_refused(void **state)
         assert_int_equal(og__budget_used(b), 0);
         og__budget_free(b);
     }
-    og__dataset_close(ds);
+    og__graph_close(ds);
     g.indptr[5] = g.indptr[6] + 1; /* falls after it */
     write_graph("refused", &g, OURS);
     ds = open_dataset("refused");
@@ -329,7 +329,7 @@ static void what_cannot_be_held_is_refused(void **state)
     struct og_topology_disk_options opt = {0};
     assert_int_equal(og__topology_open_disk(ds, &opt, NULL, &t, &err), -EINVAL);
     assert_non_null(strstr(err.message, "entry 6"));
-    og__dataset_close(ds);
+    og__graph_close(ds);
     free_graph(&g);
     /* two numbers too far apart for one base */
     struct og_offsets o;

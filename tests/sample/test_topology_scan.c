@@ -31,10 +31,10 @@ static void scans_every_edge_in_order(void **state)
     for (int layout = 0; layout < LAYOUTS; layout++) {
         struct og_err err = {0};
         write_graph("scan", &g, (enum layout)layout);
-        struct og_dataset *ds = open_dataset("scan");
+        struct og_graph *ds = open_dataset("scan");
         struct og_topology t[2];
         struct og_budget *b = og__budget_new(og__topology_disk_bytes(ds) + 4 * OG_MIB);
-        assert_int_equal(og__topology_load(ds, NULL, &t[0], NULL), 0);
+        assert_int_equal(og__topology_load(ds, false, NULL, &t[0], NULL), 0);
         t[1] = open_disk(ds, b, 0, NULL, NULL);
         for (int i = 0; i < 2; i++) {
             struct scanned s = {&g, 0};
@@ -50,7 +50,7 @@ static void scans_every_edge_in_order(void **state)
         }
         assert_int_equal(og__budget_used(b), 0);
         og__budget_free(b);
-        og__dataset_close(ds);
+        og__graph_close(ds);
     }
     free_graph(&g);
 }
@@ -96,11 +96,11 @@ static void hotness_is_the_same_on_disk(void **state)
     pagerank_by_definition(&g, seeds, 3, rank);
     for (int layout = 0; layout < LAYOUTS; layout++) {
         write_graph("hot", &g, (enum layout)layout);
-        struct og_dataset *ds = open_dataset("hot");
+        struct og_graph *ds = open_dataset("hot");
         for (int i = 0; i < 2; i++) {
             struct og_topology t;
             if (i == 0)
-                assert_int_equal(og__topology_load(ds, NULL, &t, NULL), 0);
+                assert_int_equal(og__topology_load(ds, false, NULL, &t, NULL), 0);
             else
                 t = open_disk(ds, NULL, 0, NULL, NULL);
             assert_int_equal(og__topology_out_degrees(&t, got, NULL), 0);
@@ -120,7 +120,7 @@ static void hotness_is_the_same_on_disk(void **state)
             }
             og__topology_release(&t);
         }
-        og__dataset_close(ds);
+        og__graph_close(ds);
     }
     free(degree);
     free(guess);

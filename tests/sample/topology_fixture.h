@@ -141,11 +141,11 @@ static inline void write_graph(const char *name, const struct graph *g, enum lay
     free(weights);
 }
 
-static inline struct og_dataset *open_dataset(const char *name)
+static inline struct og_graph *open_dataset(const char *name)
 {
     struct og_err err = {0};
-    struct og_dataset *ds = NULL;
-    if (og__dataset_open(path_in(name), &ds, &err) < 0)
+    struct og_graph *ds = NULL;
+    if (og__graph_open(path_in(name), &ds, &err) < 0)
         fail_msg("%s", err.message);
     return ds;
 }
@@ -203,7 +203,7 @@ static inline void pick_seeds(int64_t n, uint32_t batch, uint32_t seeds[SEEDS])
         seeds[1] = 1;
 }
 
-static inline void compare_as(const struct og_dataset *ds, const struct og_topology *memory,
+static inline void compare_as(const struct og_graph *ds, const struct og_topology *memory,
                               const struct og_topology *disk, const struct og_sampling *how,
                               const int *fanout, int n_hops, uint32_t n_batches)
 {
@@ -239,14 +239,14 @@ static inline void compare_as(const struct og_dataset *ds, const struct og_topol
     og__budget_free(b);
 }
 
-static inline void compare(const struct og_dataset *ds, const struct og_topology *memory,
+static inline void compare(const struct og_graph *ds, const struct og_topology *memory,
                            const struct og_topology *disk, const int *fanout, int n_hops,
                            uint32_t n_batches)
 {
     compare_as(ds, memory, disk, &ways[0], fanout, n_hops, n_batches);
 }
 
-static inline struct og_topology open_disk(const struct og_dataset *ds, struct og_budget *b,
+static inline struct og_topology open_disk(const struct og_graph *ds, struct og_budget *b,
                                            size_t cache, const char *dir, struct heard *heard)
 {
     struct og_err err = {0};
@@ -264,17 +264,18 @@ static inline struct og_topology open_disk(const struct og_dataset *ds, struct o
 }
 
 /* Every fanout at every capacity; what the budget holds is what was told beforehand. */
-static inline void compare_all(const struct og_dataset *ds)
+static inline void compare_all(const struct og_graph *ds)
 {
     static const int fanouts[][3] = {{10, 10, 10}, {-1, 3, 1}, {60, 100, 2}, {3, -1, 7}};
     struct og_topology memory;
     struct og_budget *b = og__budget_new(0);
-    assert_int_equal(og__topology_load(ds, NULL, &memory, NULL), 0);
-    size_t whole = og__neighbors_whole_bytes(ds);
+    assert_int_equal(og__topology_load(ds, false, NULL, &memory, NULL), 0);
+    size_t whole = og__neighbors_whole_bytes(ds->relation);
     const size_t capacities[] = {0, 1000, whole / 4, whole / 2, whole, SIZE_MAX};
     for (size_t c = 0; c < OG_COUNT(capacities); c++) {
         struct og_topology disk = open_disk(ds, b, capacities[c], NULL, NULL);
-        size_t most = og__topology_disk_bytes(ds) + og__neighbors_bytes(ds, capacities[c]);
+        size_t most =
+            og__topology_disk_bytes(ds) + og__neighbors_bytes(ds->relation, capacities[c]);
         assert_true(og__budget_used(b) <= most);
         if (capacities[c] >= whole || capacities[c] == 0) /* exact, but for rounding of bases */
             assert_true(og__budget_used(b) + 8 * ((size_t)ds->n_nodes / 1024 + 1) +

@@ -2,7 +2,7 @@
 #ifndef OG_TEST_FILES_H
 #define OG_TEST_FILES_H
 
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -26,11 +26,12 @@ static const struct {
 };
 
 struct graph {
-    struct og_node_type node[TYPES];
-    struct og_typed typed;
+    struct og_group node[TYPES];
+    struct og_graph typed;
     struct og_graph_type type[TYPES];
     struct og_graph_types types;
-    struct og_dataset plain;
+    struct og_group rows; /* of the graph without types */
+    struct og_graph plain;
     struct og_facts facts;
 };
 
@@ -40,20 +41,20 @@ static void make_graph(struct graph *g, bool typed)
     uint32_t end = 0;
     for (uint32_t t = 0; t < TYPES; t++) {
         const int dim = shape[t].learnt ? 0 : shape[t].dim;
-        g->node[t].view = (struct og_dataset){
-            .dim = dim, .dtype = shape[t].dtype, .kept = shape[t].dtype, .n_nodes = shape[t].nodes};
+        g->node[t] = (struct og_group){.dim = dim,
+                                       .stored = shape[t].dtype,
+                                       .kept = shape[t].dtype,
+                                       .first = end,
+                                       .n_nodes = shape[t].nodes};
         g->type[t] = (struct og_graph_type){
             .end = end += shape[t].nodes, .dim = shape[t].dim, .trained = shape[t].learnt};
     }
-    g->typed.type = g->node;
-    g->typed.n_types = TYPES;
+    g->typed = (struct og_graph){.has_types = true, .group = g->node, .n_groups = TYPES};
     g->types = (struct og_graph_types){.n_types = TYPES, .type = g->type};
-    g->plain = (struct og_dataset){.dim = 7, .dtype = OG_F16, .kept = OG_F16, .n_nodes = NODES};
-    g->facts = (struct og_facts){.n_nodes = NODES, .ds = &g->plain};
-    if (!typed)
-        return;
-    g->facts.types = &g->types;
-    g->facts.typed = &g->typed;
+    g->rows = (struct og_group){.dim = 7, .stored = OG_F16, .kept = OG_F16, .n_nodes = NODES};
+    g->plain = (struct og_graph){.group = &g->rows, .n_groups = 1};
+    g->facts = (struct og_facts){.n_nodes = NODES, .graph = typed ? &g->typed : &g->plain};
+    g->facts.types = typed ? &g->types : NULL;
 }
 
 static uint32_t kind_of(const struct graph *g, uint32_t node)
@@ -66,9 +67,9 @@ static uint32_t kinds_of(const struct graph *g)
     return g->facts.types ? TYPES : 1;
 }
 
-static const struct og_dataset *view_of(const struct graph *g, uint32_t kind)
+static const struct og_group *view_of(const struct graph *g, uint32_t kind)
 {
-    return g->facts.types ? &g->node[kind].view : &g->plain;
+    return &g->facts.graph->group[kind];
 }
 
 static void put_row(char *row, uint32_t node, size_t bytes)
@@ -275,7 +276,7 @@ static void check_rows(struct rank *r, const struct graph *g)
     const uint32_t n = listed(g, &r->batch, want);
     uint32_t k = 0;
     for (uint32_t t = 0; t < kinds_of(g); t++) {
-        const struct og_dataset *view = view_of(g, t);
+        const struct og_group *view = view_of(g, t);
         assert_true(views[t].dim == view->dim && views[t].dtype == view->kept);
         for (uint32_t i = 0; i < views[t].n; i++, k++) {
             char row[32];

@@ -3,7 +3,7 @@
 #include "support/own_folder.h"
 #include "support/whole_tensors.h"
 
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 #include <outgrow/outgrow.h>
 

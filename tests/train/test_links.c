@@ -54,7 +54,7 @@ static float weight_of(int v, int u)
 }
 
 /* Weights say which edge they are of. */
-static struct og_dataset *write_graph(const struct graph *g, const char *folder)
+static struct og_graph *write_graph(const struct graph *g, const char *folder)
 {
     int64_t *indptr = calloc(NODES + 1, sizeof(*indptr));
     int32_t *indices = calloc((size_t)g->n_edges, sizeof(*indices));
@@ -80,16 +80,16 @@ static struct og_dataset *write_graph(const struct graph *g, const char *folder)
     free(indptr);
     free(indices);
     free(weights);
-    struct og_dataset *ds;
+    struct og_graph *ds;
     struct og_err err = {0};
-    if (og__dataset_open(folder, &ds, &err) < 0)
+    if (og__graph_open(folder, &ds, &err) < 0)
         fail_msg("%s", err.message);
     return ds;
 }
 
 struct split_graph {
     struct graph *whole;
-    struct og_dataset *ds;
+    struct og_graph *ds;
     uint32_t *ends[OG__SPLITS];
     int64_t n[OG__SPLITS];
     bool left[NODES][NODES]; /* what stayed in the graph */
@@ -100,12 +100,12 @@ static void read_left(struct split_graph *s)
 {
     struct og_topology t;
     float weight;
-    assert_int_equal(og__topology_load(s->ds, NULL, &t, NULL), 0);
+    assert_int_equal(og__topology_load(s->ds, false, NULL, &t, NULL), 0);
     for (uint32_t v = 0; v < NODES; v++)
         for (int64_t e = t.indptr[v]; e < t.indptr[v + 1]; e++) {
             uint32_t u = og__neighbor(&t, e);
             s->left[v][u] = true;
-            assert_int_equal(og__npy_read(&s->ds->weights, e, 1, &weight, NULL), 0);
+            assert_int_equal(og__npy_read(&s->ds->relation->weights, e, 1, &weight, NULL), 0);
             assert_true(weight == weight_of((int)v, (int)u)); /* and kept its own */
         }
     og__topology_release(&t);
@@ -119,17 +119,17 @@ static struct split_graph *split_graph(bool symmetric, const char *percent)
     s->whole = draw_graph(symmetric);
     snprintf(s->folder[0], sizeof(s->folder[0]), "%s/whole", root);
     snprintf(s->folder[1], sizeof(s->folder[1]), "%s/left", root);
-    struct og_dataset *whole = write_graph(s->whole, s->folder[0]);
+    struct og_graph *whole = write_graph(s->whole, s->folder[0]);
     assert_int_equal(mkdir(s->folder[1], 0700), 0);
     assert_int_equal(og__edge_split_parse(&how, percent, NULL), 0);
     if (og__edge_split_write(whole, &how, s->folder[1], NULL, &err) < 0)
         fail_msg("%s", err.message);
-    og__dataset_close(whole);
-    if (og__dataset_open(s->folder[1], &s->ds, &err) < 0)
+    og__graph_close(whole);
+    if (og__graph_open(s->folder[1], &s->ds, &err) < 0)
         fail_msg("%s", err.message);
     for (int i = 0; i < OG__SPLITS; i++)
         assert_int_equal(
-            og__dataset_edges(s->ds, (enum og__split)i, NULL, &s->ends[i], &s->n[i], NULL), 0);
+            og__graph_edges(s->ds, (enum og__split)i, NULL, &s->ends[i], &s->n[i], NULL), 0);
     read_left(s);
     return s;
 }
@@ -138,7 +138,7 @@ static void free_split(struct split_graph *s)
 {
     for (int i = 0; i < OG__SPLITS; i++)
         og__release(NULL, s->ends[i], (size_t)s->n[i] * 8, "seeds");
-    og__dataset_close(s->ds);
+    og__graph_close(s->ds);
     remove_dataset(s->folder[0]);
     remove_dataset(s->folder[1]);
     free(s->whole);
@@ -401,7 +401,7 @@ static void the_edges_of_a_batch_are_not_in_its_blocks(void **state)
     struct og_pairs p;
     uint64_t place[BATCH];
     uint32_t gone = 0;
-    assert_int_equal(og__topology_load(s->ds, NULL, &t, NULL), 0);
+    assert_int_equal(og__topology_load(s->ds, false, NULL, &t, NULL), 0);
     assert_int_equal(og__pairs_open(&p, &rule, BATCH, NULL, NULL), 0);
     for (uint32_t round = 0; round < 30; round++) {
         struct og_sampler *sampler;
@@ -531,7 +531,7 @@ static void no_run_is_told_what_it_is_asked(void **state)
         char scratch[64]; /* caches of neighbours stay there for the next run */
         snprintf(folder, sizeof(folder), "%s/whole", root);
         snprintf(scratch, sizeof(scratch), "%s/scratch", root);
-        og__dataset_close(write_graph(g, folder));
+        og__graph_close(write_graph(g, folder));
         for (size_t i = 0; i < OG_COUNT(ways); i++) {
             const char *pairs[32] = {"task", "link",   "batch", "200",        "epochs",
                                      "2",    "memory", "96M",   "edge-split", "70/10/20"};
@@ -567,7 +567,7 @@ static void a_split_that_fails_leaves_nothing(void **state)
     char folder[64];
     struct og_err err;
     snprintf(folder, sizeof(folder), "%s/whole", root);
-    og__dataset_close(write_graph(g, folder));
+    og__graph_close(write_graph(g, folder));
     assert_int_equal(try_link(folder, "1M", &err), -ENOSPC);
     assert_non_null(strstr(err.hint, "--disk"));
     assert_int_equal(try_link(folder, "1G", &err), 0);

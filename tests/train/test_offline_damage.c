@@ -295,18 +295,18 @@ static void no_byte_of_pack_json_changes_unnoticed(void **state)
     (void)state;
     static const char flips[] = {1, 4, 0x20};
     static const char file[] = "v/pack/pack.json";
-    struct og_dataset *ds;
+    struct og_graph *ds;
     size_t len;
     char *text = test_read(file, &len);
-    assert_int_equal(og__dataset_open("graph", &ds, NULL), 0);
-    struct og_packs *whole = og__packs_open("v", ds, NULL, NULL);
+    assert_int_equal(og__graph_open("graph", &ds, NULL), 0);
+    struct og_packs *whole = og__packs_open("v", ds, NULL);
     assert_non_null(whole);
     for (size_t i = 0; i < len * sizeof(flips); i++) {
         struct test_said said = {{0}};
         const struct og_log log = {test_note_message, &said};
         const size_t at = i / sizeof(flips);
         put_byte(file, at, (char)(text[at] ^ flips[i % sizeof(flips)]));
-        struct og_packs *p = og__packs_open("v", ds, NULL, &log);
+        struct og_packs *p = og__packs_open("v", ds, &log);
         if (p && (p->draws != whole->draws || p->cache_rows != whole->cache_rows ||
                   !json_equal(p->checksums, whole->checksums)))
             fail_msg("byte %zu is not missed", at);
@@ -316,7 +316,7 @@ static void no_byte_of_pack_json_changes_unnoticed(void **state)
         put_byte(file, at, text[at]);
     }
     og__packs_close(whole);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     free(text);
 }
 

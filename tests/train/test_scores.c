@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "choose/hotness.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -99,14 +99,14 @@ static void scores_decide_what_is_cached(void **state)
     uint32_t degree[NODES] = {0};
     int32_t opposite[NODES];
     char word[320];
-    struct og_dataset *ds;
+    struct og_graph *ds;
     struct og_topology t;
-    assert_int_equal(og__dataset_open(graph, &ds, NULL), 0);
-    assert_int_equal(og__topology_load(ds, NULL, &t, NULL), 0);
+    assert_int_equal(og__graph_open(graph, &ds, NULL), 0);
+    assert_int_equal(og__topology_load(ds, false, NULL, &t, NULL), 0);
     for (int64_t e = 0; e < t.n_edges; e++)
         degree[t.indices32 ? (int64_t)t.indices32[e] : t.indices64[e]]++;
     og__topology_release(&t);
-    og__dataset_close(ds);
+    og__graph_close(ds);
     snprintf(word, sizeof(word), "file:%s", scores);
     write_npy(OG__NPY_U32, NODES, degree);
     const double by_degree = hit_rate(word);

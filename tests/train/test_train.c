@@ -1,7 +1,7 @@
 /* Whole runs on a small generated graph: the same bits however bytes move. */
 #include "train/train_fixture.h"
 
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "support/files.h"
 
 #include <math.h>
@@ -135,13 +135,13 @@ static void make_weighted(void)
     static const char *const names[] = {"meta.json",  "indptr.npy", "indices.npy", "features.npy",
                                         "labels.npy", "train.npy",  "valid.npy",   "test.npy"};
     char path[128];
-    struct og_dataset *ds;
+    struct og_graph *ds;
     char head[4096];
     snprintf(weighted, sizeof(weighted), "%s/weighted", root);
     assert_int_equal(mkdir(weighted, 0755), 0);
     for (size_t i = 0; i < OG_COUNT(names); i++)
         link_file(names[i]);
-    assert_int_equal(og__dataset_open(dataset, &ds, NULL), 0);
+    assert_int_equal(og__graph_open(dataset, &ds, NULL), 0);
     const int64_t shape[2] = {ds->n_edges, 1};
     snprintf(path, sizeof(path), "%s/weights.npy", weighted);
     FILE *f = fopen(path, "w");
@@ -151,7 +151,7 @@ static void make_weighted(void)
     for (int64_t e = 0; e < ds->n_edges; e++)
         assert_int_equal(fwrite(&(float){(float)(e % 9)}, 4, 1, f), 1);
     assert_int_equal(fclose(f), 0);
-    og__dataset_close(ds);
+    og__graph_close(ds);
 }
 
 static void every_sampler_trains_the_same_in_any_way(void **state)
@@ -346,18 +346,18 @@ static void write_labels(const char *folder, const float *labels)
 static void relabel(char folder[64], bool values)
 {
     static const char *const arrays[] = {"indptr", "indices", "features", "train", "valid", "test"};
-    struct og_dataset *ds;
+    struct og_graph *ds;
     char path[256];
     snprintf(folder, 64, "%s/%s", root, values ? "values" : "labels");
     assert_int_equal(og__make_dirs(folder, NULL), 0);
-    assert_int_equal(og__dataset_open(dataset, &ds, NULL), 0);
-    float *x = calloc((size_t)ds->dim, sizeof(*x)), *y = calloc(N_VALUES * WIDE, sizeof(*y));
+    assert_int_equal(og__graph_open(dataset, &ds, NULL), 0);
+    float *x = calloc((size_t)ds->group->dim, sizeof(*x)), *y = calloc(N_VALUES * WIDE, sizeof(*y));
     for (int64_t v = 0; v < N_VALUES; v++) {
-        assert_int_equal(og__npy_read(&ds->features, v, 1, x, NULL), 0);
+        assert_int_equal(og__npy_read(&ds->group->rows, v, 1, x, NULL), 0);
         for (int j = 0; j < WIDE; j++)
             y[v * WIDE + j] = !values ? x[j] > 0 : (v + j) % 11 ? 5 + 2 * x[j] - x[j + 1] : NAN;
     }
-    og__dataset_close(ds);
+    og__graph_close(ds);
     write_labels(folder, y);
     free(x);
     free(y);

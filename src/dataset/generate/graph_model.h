@@ -4,7 +4,7 @@
 #define OG_GRAPH_MODEL_H
 
 #include "base/random.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 
 struct og_graph_model {
     const struct og_generate *g;

@@ -14,8 +14,8 @@
 #include "base/json.h"
 #include "dataset/convert.h"
 #include "dataset/features.h"
+#include "dataset/graph.h"
 #include "dataset/stream.h"
-#include "dataset/typed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ struct job {
 struct means {
     struct og_importer *imp;
     struct og_budget *budget;
-    const struct og_typed *g;
+    const struct og_graph *g;
     uint32_t type;
     size_t dim;
     enum og_dtype dtype; /* of what is made */
@@ -47,7 +47,7 @@ struct means {
     int64_t *edge;                  /* [most_edges] their sources, */
     uint32_t *start;                /* [most_edges + 2] where each wanted row's nodes begin, */
     uint32_t *node;                 /* [most_edges] of the chunk, by wanted row */
-    const struct og_dataset *from;  /* the features */
+    const struct og_group *from;    /* the features */
     uint64_t *wanted;               /* [sources] bits */
     uint32_t *rank;                 /* of them */
     uint32_t n_wanted;
@@ -68,31 +68,30 @@ struct means {
 static bool takes(const struct means *m, uint32_t r)
 {
     const struct og_relation *of = &m->g->relation[r];
-    return of->destination == m->type && m->g->type[of->source].view.dim > 0 &&
-           of->view.n_edges > 0;
+    return of->destination == m->type && m->g->group[of->source].dim > 0 && of->n_edges > 0;
 }
 
-static const struct og_dataset *sources_of(const struct means *m, uint32_t r)
+static const struct og_group *sources_of(const struct means *m, uint32_t r)
 {
-    return &m->g->type[m->g->relation[r].source].view;
+    return &m->g->group[m->g->relation[r].source];
 }
 
 /* As wide as they, and of their dtype where that is one of floats. */
 static int know_rows(struct means *m, struct og_err *err)
 {
-    const char *name = m->g->type[m->type].name;
+    const char *name = m->g->group[m->type].name;
     bool same = true;
     for (uint32_t r = 0; r < m->g->n_relations; r++) {
-        const struct og_dataset *from = takes(m, r) ? sources_of(m, r) : NULL;
+        const struct og_group *from = takes(m, r) ? sources_of(m, r) : NULL;
         if (!from)
             continue;
         if (m->dim > 0 && (size_t)from->dim != m->dim)
             return og__fail(err, -EINVAL, "leave it out, or give it features of its own",
                             "--mean-features: neighbours of %s have features of %zu and of %lld",
                             name, m->dim, (long long)from->dim);
-        same &= m->dim == 0 || from->dtype == m->dtype;
+        same &= m->dim == 0 || from->stored == m->dtype;
         m->dim = (size_t)from->dim;
-        m->dtype = from->dtype;
+        m->dtype = from->stored;
     }
     if (m->dim == 0)
         return og__fail(err, -EINVAL,
@@ -153,7 +152,7 @@ out:
     return rc;
 }
 
-static struct og_reader_options reading(const struct og_dataset *from)
+static struct og_reader_options reading(const struct og_group *from)
 {
     struct og_reader_options opt = {0};
     og__features_profile(from, &opt.profile);
@@ -178,10 +177,10 @@ static int take_chunk(struct means *m, struct og_err *err)
     struct og_budget *b = m->budget;
     const size_t beside = reader_bytes(m) + OG__NPY_BUFFER;
     const size_t left = og__budget_left(b) - OG_MIN(og__budget_left(b), beside);
-    const int64_t all = m->g->type[m->type].view.n_nodes;
+    const int64_t all = m->g->group[m->type].n_nodes;
     int64_t longest = 0;
     for (uint32_t r = 0; r < m->g->n_relations; r++)
-        longest = OG_MAX(longest, takes(m, r) ? m->g->relation[r].view.n_edges : 0);
+        longest = OG_MAX(longest, takes(m, r) ? m->g->relation[r].n_edges : 0);
     m->most_nodes = (int64_t)OG_MIN((uint64_t)all, OG_MAX(left / 3 * 2 / node_bytes(m), (size_t)1));
     m->most_edges = (int64_t)OG_MIN((uint64_t)longest, OG_MAX(left / 4 / EDGE_BYTES, (size_t)1));
     m->most_edges = OG_MIN(m->most_edges, (int64_t)UINT32_MAX - 2);
@@ -223,10 +222,10 @@ static void give_all(struct means *m)
 /* ---- a chunk ---- */
 
 /* Where the lists of nodes from `first` on lie, [n + 1]. */
-static int read_lists(struct means *m, const struct og_dataset *lists, int64_t n,
+static int read_lists(struct means *m, const struct og_relation *lists, int64_t n,
                       struct og_err *err)
 {
-    struct og_indptr_check check = {.ds = lists};
+    struct og_indptr_check check = {.of = lists};
     int rc;
     OG_TRY(og__npy_read_int64(&lists->indptr, m->first, n + 1, m->ptr, err));
     OG_TRY(og__check_indptr(&check, m->ptr, m->first, (size_t)n + 1, err));
@@ -238,17 +237,17 @@ out:
 static int begin_chunk(struct means *m, struct og_err *err)
 {
     int rc = 0;
-    m->n = OG_MIN(m->most_nodes, m->g->type[m->type].view.n_nodes - m->first);
+    m->n = OG_MIN(m->most_nodes, m->g->group[m->type].n_nodes - m->first);
     for (uint32_t r = 0; r < m->g->n_relations; r++) {
         if (!takes(m, r))
             continue;
-        OG_TRY(read_lists(m, &m->g->relation[r].view, m->n, err));
+        OG_TRY(read_lists(m, &m->g->relation[r], m->n, err));
         while (m->n > 0 && m->ptr[m->n] - m->ptr[0] > m->most_edges)
             m->n--;
         if (m->n == 0)
             OG_TRY(og__fail(err, -ENOMEM, "give more --memory",
                             "--mean-features: no memory for the %lld in-neighbours of a node of %s",
-                            (long long)(m->ptr[1] - m->ptr[0]), m->g->type[m->type].name));
+                            (long long)(m->ptr[1] - m->ptr[0]), m->g->group[m->type].name));
     }
     memset(m->sum, 0, (size_t)m->n * widest_row(m));
     memset(m->count, 0, (size_t)m->n * sizeof(*m->count));
@@ -316,7 +315,7 @@ static void add_slice(void *arg, size_t task, int thread)
     float *x = m->row + (size_t)thread * m->dim;
     for (size_t i = 0; i < j->read.n; i++) {
         const uint32_t wanted = j->first + (uint32_t)i;
-        og__widen(x, j->data + i * row_bytes, m->from->dtype, first, n);
+        og__widen(x, j->data + i * row_bytes, m->from->stored, first, n);
         for (uint32_t k = m->start[wanted]; k < m->start[wanted + 1]; k++) {
             float *sum = m->sum + (size_t)m->node[k] * m->dim + first;
             for (size_t c = 0; c < n; c++)
@@ -344,7 +343,7 @@ out:
 
 static int add_relation(struct means *m, uint32_t r, struct og_err *err)
 {
-    const struct og_dataset *lists = &m->g->relation[r].view;
+    const struct og_relation *lists = &m->g->relation[r];
     const struct og_reader_options opt = reading(sources_of(m, r));
     int rc;
     m->from = sources_of(m, r);
@@ -383,7 +382,7 @@ static int write_chunk(struct means *m, struct og_err *err)
         if (m->unfit >= 0)
             OG_TRY(og__fail(err, -EINVAL, "choose another --feature-dtype",
                             "--mean-features: what node %lld of %s gets does not fit %s",
-                            (long long)m->unfit, m->g->type[m->type].name,
+                            (long long)m->unfit, m->g->group[m->type].name,
                             og__dtype_name(m->dtype)));
         OG_TRY(og__npy_append(m->writer, m->out, n, err));
     }
@@ -393,7 +392,7 @@ out:
 
 static int make_rows(struct means *m, struct og_err *err)
 {
-    const int64_t all = m->g->type[m->type].view.n_nodes;
+    const int64_t all = m->g->group[m->type].n_nodes;
     int rc = 0;
     for (m->first = 0; m->first < all; m->first += m->n) {
         OG_TRY(begin_chunk(m, err));
@@ -438,37 +437,37 @@ out:
 
 /* ---- the types that are named ---- */
 
-static int find_type(const struct og_typed *g, const char *name, size_t len, uint32_t *type,
+static int find_type(const struct og_graph *g, const char *name, size_t len, uint32_t *type,
                      struct og_err *err)
 {
-    for (*type = 0; *type < g->n_types; (*type)++)
-        if (strlen(g->type[*type].name) == len && memcmp(g->type[*type].name, name, len) == 0)
+    for (*type = 0; *type < g->n_groups; (*type)++)
+        if (strlen(g->group[*type].name) == len && memcmp(g->group[*type].name, name, len) == 0)
             break;
-    if (*type == g->n_types)
+    if (*type == g->n_groups)
         return og__fail(err, -EINVAL, "types without features, with commas between",
                         "--mean-features: no type '%.*s' in %s", (int)OG_MIN(len, (size_t)100),
-                        name, g->nodes.path);
-    if (g->type[*type].view.dim > 0)
+                        name, g->path);
+    if (g->group[*type].dim > 0)
         return og__fail(err, -EINVAL, "leave it out", "--mean-features: %s has features",
-                        g->type[*type].name);
+                        g->group[*type].name);
     return 0;
 }
 
 /* From the dataset as it is so far. */
 static int make_one(struct og_importer *imp, const char *name, size_t len, struct og_err *err)
 {
-    struct og_typed *g = NULL;
+    struct og_graph *g = NULL;
     struct means m = {.imp = imp, .budget = imp->budget, .unfit = -1};
     int rc;
     OG_TRY(og__meta_write(imp->dir.temporary, json_incref(imp->meta), err));
-    OG_TRY(og__typed_open(imp->dir.temporary, &g, err));
+    OG_TRY(og__graph_open(imp->dir.temporary, &g, err));
     m.g = g;
     OG_TRY(find_type(g, name, len, &m.type, err));
     OG_TRY(make_file(&m, err));
 out:
     if (g)
         give_all(&m);
-    og__typed_close(g);
+    og__graph_close(g);
     return rc;
 }
 

@@ -7,7 +7,7 @@
 #define OG_IMPORT_TABLE_H
 
 #include "base/memory.h"
-#include "dataset/dataset.h"
+#include "dataset/graph.h"
 #include "dataset/names.h"
 
 struct og_table;

@@ -4,6 +4,7 @@
 #include "dataset/import/columns.h"
 #include "dataset/import/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

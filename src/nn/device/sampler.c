@@ -1,6 +1,6 @@
 #include "nn/device/sampler.h"
 
-#include "dataset/relations.h"
+#include "dataset/on_disk.h"
 #include "nn/device/backend.h"
 #include "sample/hop.h"
 

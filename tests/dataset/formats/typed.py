@@ -257,7 +257,8 @@ def test_types_wrong():
     shutil.rmtree("src")
     source("src", g, feat=feat, label=np.zeros(g["n"], int), train=np.arange(10))
     run("import", "npy", "src", "d", "--quiet", "--memory", "64M")
-    for command in ["doctor", "d"], ["stripe", "d", "--over", "a,b"], ["bench", "epoch", "d"]:
+    assert "d trains with --memory" in run("doctor", "d").stdout
+    for command in ["stripe", "d", "--over", "a,b"], ["bench", "epoch", "d"]:
         done = run(*command, status=1)
         assert "types of nodes and relations" in done.stderr + done.stdout and "--drop-types" in done.stderr + done.stdout, (command, done)
     assert not any(os.path.exists(f) for f in ("a", "b"))

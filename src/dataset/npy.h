@@ -1,0 +1,122 @@
+/* npy: one array on disk, and what its elements are. */
+#ifndef OG_DATASET_NPY_H
+#define OG_DATASET_NPY_H
+
+#include <outgrow/outgrow.h>
+
+#include "base/base.h"
+#include "io/stripes.h"
+
+enum og__npy_type {
+    OG__NPY_F16,
+    OG__NPY_F32,
+    OG__NPY_F64,
+    OG__NPY_I8,
+    OG__NPY_I16,
+    OG__NPY_I32,
+    OG__NPY_I64,
+    OG__NPY_U8,
+    OG__NPY_U16,
+    OG__NPY_U32,
+    OG__NPY_U64,
+    OG__NPY_BOOL,
+};
+size_t og__npy_size(enum og__npy_type type);      /* bytes an element */
+const char *og__npy_name(enum og__npy_type type); /* "float32" */
+int og__npy_find_type(const char *name);          /* enum og__npy_type, or -1 */
+bool og__npy_is_integer(enum og__npy_type type);  /* bool is not */
+
+/* An open .npy file, or a raw one declared in meta.json. Little endian, C order. */
+struct og_npy {
+    int fd; /* -1 = absent */
+    char *path;
+    enum og__npy_type type;
+    int ndim;
+    int64_t shape[2];           /* shape[1] = 1 when ndim is 1 */
+    int64_t offset;             /* byte of the first element */
+    int64_t bytes;              /* of the elements; the file is at least offset + bytes long */
+    struct og_npy_parts *parts; /* NULL, or the files that hold it in place of this one */
+};
+
+/* Rows of an array in several files (io/stripes.h), whose first rows begin at the same byte. The
+ * array itself then has no descriptor; its path, for messages, is that of the first part. */
+struct og_npy_parts {
+    struct og_stripes stripes;
+    struct og_npy part[]; // [stripes.parts]
+};
+
+static inline bool og__npy_there(const struct og_npy *a)
+{
+    return a->fd >= 0 || a->parts;
+}
+
+/* Elements' bytes [at, at + bytes) as far as they lie in one file: which one, where, how many. */
+struct og_npy_piece {
+    const struct og_npy *file;
+    int64_t at; /* byte of the file */
+    size_t bytes;
+};
+struct og_npy_piece og__npy_piece(const struct og_npy *a, int64_t at, size_t bytes);
+
+/* Those bytes, from all files that hold some. */
+OG_MUST_CHECK int og__npy_read_bytes(const struct og_npy *a, int64_t at, size_t bytes, void *out,
+                                     struct og_err *err);
+
+/* -ENOENT, -EACCES, or -EINVAL for anything that is not such a file: wrong magic, a header that
+ * lies about the size, Fortran order, big endian, more than two dimensions. */
+OG_MUST_CHECK int og__npy_open(struct og_npy *a, const char *path, struct og_err *err);
+/* How the elements of other programs' files lie. */
+struct og_npy_order {
+    bool columns; /* Fortran order, two dimensions: shape is that of the transpose, which has the
+                   * same bytes in C order */
+    bool swapped; /* big endian */
+};
+/* Also takes both. */
+OG_MUST_CHECK int og__npy_open_any(struct og_npy *a, const char *path, struct og_npy_order *order,
+                                   struct og_err *err);
+/* Turns the bytes of n elements around. */
+void og__npy_swap(enum og__npy_type type, void *elements, size_t n);
+void og__npy_close(struct og_npy *a);
+
+/* The two halves of opening a headerless file: open it and learn its size; then, with type, ndim,
+ * shape and offset filled by the caller, check that the elements fit and fill bytes. */
+OG_MUST_CHECK int og__npy_open_file(struct og_npy *a, const char *path, uint64_t *size,
+                                    struct og_err *err);
+OG_MUST_CHECK int og__npy_fit(struct og_npy *a, uint64_t file_size, const char *name,
+                              struct og_err *err);
+
+/* The parser alone, for fuzzing and archives: `head` holds the first `len` bytes of a file of
+ * `file_size` bytes. Fills type, ndim, shape, offset, bytes. `name` is for messages. */
+OG_MUST_CHECK int og__npy_parse(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
+                                const char *name, struct og_err *err);
+OG_MUST_CHECK int og__npy_parse_any(struct og_npy *a, const void *head, size_t len,
+                                    uint64_t file_size, const char *name,
+                                    struct og_npy_order *order, struct og_err *err);
+
+/* Enough bytes to hold any header we accept. */
+enum { OG__NPY_HEAD_MAX = 64 * 1024 };
+
+/* A header for ndim, shape and type, padded with spaces to `pad` bytes (4096 for our own data
+ * files, a multiple of 64). Returns the number of bytes written into buf[4096]; NumPy reads it. */
+size_t og__npy_header(char buf[4096], enum og__npy_type type, int ndim, const int64_t shape[2],
+                      size_t pad);
+
+/* Rows [first, first + count) into out, as stored. */
+OG_MUST_CHECK int og__npy_read(const struct og_npy *a, int64_t first, int64_t count, void *out,
+                               struct og_err *err);
+
+/* n integers (or bools) of `type` as int64; uint64 beyond int64 comes out negative. */
+void og__npy_widen(enum og__npy_type type, const void *in, size_t n, int64_t *out);
+
+/* A one-dimensional integer array of any integer type as int64, [first, first + count). */
+OG_MUST_CHECK int og__npy_read_int64(const struct og_npy *a, int64_t first, int64_t count,
+                                     int64_t *out, struct og_err *err);
+
+/* ---- feature dtypes ---- */
+
+size_t og__dtype_size(enum og_dtype dtype);
+const char *og__dtype_name(enum og_dtype dtype);         /* "f32" */
+int og__dtype_find(const char *name);                    /* enum og_dtype, or -1 */
+enum og__npy_type og__dtype_stored(enum og_dtype dtype); /* bf16 is stored as uint16 */
+
+#endif
