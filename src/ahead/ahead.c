@@ -250,8 +250,7 @@ static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t firs
                                             .prepared = done};
     const struct og_filling_options fill = {.windows = &a->windows,
                                             .from = d->stores.codes,
-                                            .to = d->gather ? og__fills_gathered(d->gather)
-                                                            : og__fills_types(d->typed_gather),
+                                            .to = og__fills_gathered(d->gather),
                                             .config = d->config,
                                             .stop = og__stop_flag(d->config),
                                             .timeline = d->timeline,
@@ -326,7 +325,7 @@ void og__abandon_batches(struct og_data_path *d)
 {
     const bool filled_once = !og__samples_ahead(d->way) && og__policy_is_static(d->way->policy);
     assert(!d->tiers);
-    if ((d->gather || d->typed_gather) && !filled_once)
+    if (d->gather && !filled_once)
         og__policy_invalidate(d->policy, 0);
 }
 
@@ -334,7 +333,7 @@ int og__run_batches(struct og_data_path *d, enum og__split pass, uint64_t first,
                     og_consumer *consumer, void *arg, struct og_err *err)
 {
     const struct og_items items = {&d->facts->schedule, pass, first, last};
-    if ((d->gather || d->typed_gather || d->tiers) && og__samples_ahead(d->way))
+    if ((d->gather || d->tiers) && og__samples_ahead(d->way))
         return run_superbatches(d, &items, consumer, arg, err);
     struct og_pipeline p;
     if (d->rows.begin && !d->exchange)

@@ -85,7 +85,7 @@ static bool misses_any(const struct og_ahead *a)
 static int mark_pieces(struct og_ahead *a, struct og_ahead_passing *p, struct og_err *err)
 {
     const struct og_fill_head *head = &p->piece.head;
-    const uint32_t slots = a->path->memory->n_slots - og__data_path_yielded(a->path);
+    const uint32_t slots = a->path->memory->n_slots - og__gather_yielded(a->path->gather);
     int64_t last = -1;
     for (uint64_t at = p->at;;) {
         int rc = next_piece(a->path, &at, &p->piece, p->read, err);
@@ -148,15 +148,13 @@ int og__ahead_pass(void *arg, const uint32_t *nodes, uint32_t n, const char *row
                    struct og_err *err)
 {
     struct og_ahead_passing *p = arg;
-    const struct og_data_path *d = p->path;
     bool some = true;
     for (uint32_t i = 0; i < n; i++) {
         int rc = one_to_come(p, &some, err);
         if (rc < 0 || !some)
             return rc;
         if (p->piece.nodes[p->next] == p->first + nodes[i])
-            og__data_path_put(d, p->first + nodes[i], p->piece.slots[p->next++],
-                              rows + i * p->row_bytes);
+            og__gather_put(p->path->gather, p->piece.slots[p->next++], rows + i * p->row_bytes);
     }
     return 0;
 }

@@ -43,6 +43,7 @@ struct og_facts {
                                       policy's numbers of nodes */
     size_t *range_row_bytes;       /* [n_ranges] */
     uint64_t *range_rows;          /* [n_ranges] of the largest batch */
+    uint64_t *range_read;          /* [n_ranges] of them, or of what is asked for, what is read */
     uint32_t n_ranges;
     struct og_triples triples; /* of links: the edges of all splits */
     struct og_split split[OG__SPLITS];

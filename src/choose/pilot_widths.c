@@ -1,6 +1,6 @@
 #include "choose/pilot_widths.h"
 
-#include "gather/typed_gather.h"
+#include "gather/gather.h"
 
 #include <stdlib.h>
 
@@ -33,7 +33,7 @@ static int add_width(struct og_pilot_widths *out, const struct og_pilot *p,
                                   .row_bytes = og__row_bytes(type)};
     *used += og__trace_of_range(&all, first, end, ptr, out->ids + *used);
     OG_TRY(know_growth(w, b, err));
-    OG_TRY(og__typed_reader_rule(type, g->given.config->opt.io, b, &w->rule, err));
+    OG_TRY(og__gather_read_rule(type, g->given.config->opt.io, b, &w->rule, err));
     out->n++;
 out:
     return rc;

@@ -1,6 +1,6 @@
 #include "choose/typed_told.h"
 
-#include "gather/typed_gather.h"
+#include "gather/gather.h"
 #include "plan/count.h"
 
 static const char part[] = "pilot";
@@ -11,8 +11,8 @@ int og__typed_rules(struct og_data_path *d, struct og_err *err)
     int rc = 0;
     for (uint32_t t = 0; t < types->n_types; t++)
         if (og__has_features(&types->type[t]))
-            OG_TRY(og__typed_reader_rule(&d->facts->graph->group[t], d->config->opt.io, d->budget,
-                                         &d->told[t].rule, err));
+            OG_TRY(og__gather_read_rule(&d->facts->graph->group[t], d->config->opt.io, d->budget,
+                                        &d->told[t].rule, err));
 out:
     return rc;
 }

@@ -122,8 +122,7 @@ static int fill_piece(struct og_data_path *d, uint32_t *nodes, const uint32_t *s
                       struct og_io_counts *counted, struct og_err *err)
 {
     og__rows_of_own(d->config, nodes, n);
-    return d->gather ? og__gather_fill(d->gather, nodes, slots, n, counted, err)
-                     : og__typed_gather_fill(d->typed_gather, nodes, slots, n, counted, err);
+    return og__gather_fill(d->gather, nodes, slots, n, counted, err);
 }
 
 static int fill_rows(struct og_data_path *d, struct og_io_counts *counted, struct og_err *err)
@@ -151,7 +150,7 @@ static int fill_cache(struct og_data_path *d, uint64_t *prefill, struct og_err *
         return rc;
     *prefill = n_prefill;
     rc = fill_rows(d, &counted, err);
-    int ended = d->gather ? og__gather_fill_end(d->gather, &counted, rc < 0 ? NULL : err) : 0;
+    const int ended = og__gather_fill_end(d->gather, &counted, rc < 0 ? NULL : err);
     return rc < 0 ? rc : ended;
 }
 
@@ -182,8 +181,7 @@ static int share_cache(struct og_data_path *d, uint64_t *prefill, struct og_err 
     struct filling_once f = {d, prefill};
     struct og_common *c = d->config->sharers.common;
     const uint64_t key = key_of_features(d->facts);
-    return d->gather ? og__gather_share(d->gather, c, key, fill_once, &f, err)
-                     : og__typed_gather_share(d->typed_gather, c, key, fill_once, &f, err);
+    return og__gather_share(d->gather, c, key, fill_once, &f, err);
 }
 
 uint64_t og__cache_key(uint32_t rank)
@@ -194,18 +192,41 @@ uint64_t og__cache_key(uint32_t rank)
     return key + ((uint64_t)rank << 56);
 }
 
+/* Slots of each group, and rows of it that a batch has read for it. */
+static void share_out(const struct og_data_path *d, uint32_t *n_slots, uint32_t *staging_rows)
+{
+    const struct og_facts *f = d->facts;
+    uint32_t n_ranges;
+    const struct og_slot_range *ranges = og__policy_ranges(d->policy, &n_ranges);
+    n_slots[0] = d->memory->n_slots;
+    staging_rows[0] = d->memory->staging_rows;
+    if (n_ranges == 0)
+        return;
+    for (uint32_t g = 0, k = 0; g < f->graph->n_groups; g++) {
+        const bool has_rows = f->graph->group[g].dim > 0;
+        n_slots[g] = has_rows ? ranges[k].n_slots : 0;
+        staging_rows[g] = has_rows && !d->memory->whole ? (uint32_t)f->range_read[k] : 0;
+        k += has_rows;
+    }
+}
+
 static int open_features(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
 {
-    struct og_gather_options opt = {
-        .n_slots = d->memory->n_slots,
+    const struct og_graph *g = d->facts->graph;
+    uint32_t n_slots[OG_MOST_TYPES] = {0};
+    uint32_t staging_rows[OG_MOST_TYPES] = {0};
+    const struct og_gather_options opt = {
+        .n_slots = n_slots,
+        .staging_rows = staging_rows,
+        .rows = (uint32_t)og__read_rows(d->facts),
         .n_yielded = d->memory->n_yielded,
         .fills_beside = og__policy_fills_beside(d->way->policy),
-        .staging_rows = d->memory->staging_rows,
         .n_staging = d->memory->n_staging,
         .sharers = d->memory->whole ? d->config->sharers.n : d->memory->shown,
         .reader = og__reader_setup(d->config, &d->facts->profile),
     };
-    int rc = og__gather_open(&d->gather, d->facts->graph->group, &opt, d->budget, err);
+    share_out(d, n_slots, staging_rows);
+    int rc = og__gather_open(&d->gather, g->group, g->n_groups, &opt, d->budget, err);
     d->rows = og__rows_gathered(d->gather);
     if (rc == 0 && d->memory->shown)
         rc = og__gather_show(d->gather, d->config->sharers.common,
@@ -262,13 +283,11 @@ static struct og_device_width_setup width_of(const struct og_data_path *d, uint3
         .at = at,
         .n_victims = at.misses - at.victim,
         .most = (uint32_t)rows->room_rows,
-        .gather = {.n_slots = slots,
-                   .n_yielded = d->memory->n_yielded > 0 ? slots : 0,
-                   .staging_rows =
-                       (uint32_t)OG_MIN((uint64_t)d->memory->staging_rows, rows->room_rows),
+        .n_slots = slots,
+        .staging_rows = (uint32_t)OG_MIN((uint64_t)d->memory->staging_rows, rows->room_rows),
+        .gather = {.n_yielded = d->memory->n_yielded > 0 ? slots : 0,
                    .n_staging = d->memory->n_staging,
                    .reader = og__reader_setup(d->config, &d->facts->profile)}};
-    og__features_profile(group, &w.gather.reader.profile);
     return w;
 }
 
@@ -318,55 +337,21 @@ static int open_device_features(struct og_data_path *d, uint64_t *prefill, struc
     return og__samples_ahead(d->way) ? 0 : fill_first(d, prefill, err);
 }
 
-static int open_typed_features(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
-{
-    const struct og_facts *f = d->facts;
-    uint32_t n_ranges;
-    const struct og_slot_range *ranges = og__policy_ranges(d->policy, &n_ranges);
-    const bool whole = d->memory->whole;
-    const struct og_typed_gather_options opt = {.ranges = ranges,
-                                                .n_ranges = n_ranges,
-                                                .n_yielded = d->memory->n_yielded,
-                                                .n_staging = d->memory->n_staging,
-                                                .staging_bytes = whole ? 0 : og__staged_bytes(f),
-                                                .rows = (uint32_t)og__read_rows(f),
-                                                .io = d->config->opt.io,
-                                                .fills_beside =
-                                                    og__policy_fills_beside(d->way->policy),
-                                                .sharers = whole ? d->config->sharers.n : 0};
-    int rc = og__typed_gather_open(&d->typed_gather, f->graph, f->types, &opt, d->budget, err);
-    d->rows = og__rows_of_types(d->typed_gather);
-    if (rc == 0 && whole)
-        return share_cache(d, prefill, err);
-    return rc < 0 || og__samples_ahead(d->way) ? rc : fill_cache(d, prefill, err);
-}
+/* ---- the cache, wherever it is ---- */
 
 void og__data_path_from_packs(struct og_data_path *d, struct og_pack *const *packs)
 {
     if (d->device_rows)
         og__device_rows_from_packs(d->device_rows, packs);
-    else if (d->gather)
-        og__gather_from_pack(d->gather, packs ? packs[0] : NULL);
     else
-        og__typed_gather_from_packs(d->typed_gather, packs);
-}
-
-void og__data_path_put(const struct og_data_path *d, uint32_t node, uint32_t slot, const char *row)
-{
-    if (d->gather)
-        og__gather_put(d->gather, slot, row);
-    else
-        og__typed_gather_put(d->typed_gather, node, slot, row);
+        og__gather_from_packs(d->gather, packs);
 }
 
 int og__data_path_yield(const struct og_data_path *d, uint32_t n, struct og_err *err)
 {
     if (d->device_rows)
         return og__device_rows_yield(d->device_rows, n, err);
-    if (d->gather)
-        og__gather_yield(d->gather, n);
-    else
-        og__typed_gather_yield(d->typed_gather, n);
+    og__gather_yield(d->gather, n);
     return 0;
 }
 
@@ -374,22 +359,12 @@ int og__data_path_reclaim(const struct og_data_path *d, size_t bytes, struct og_
 {
     if (d->device_rows) /* all or none */
         return og__device_rows_reclaim(d->device_rows, err);
-    if (d->gather)
-        return og__gather_reclaim(d->gather, og__gather_lacking(d->gather, bytes), err);
-    return og__typed_gather_reclaim(d->typed_gather,
-                                    og__typed_gather_lacking(d->typed_gather, bytes), err);
-}
-
-uint32_t og__data_path_yielded(const struct og_data_path *d)
-{
-    return d->gather ? og__gather_yielded(d->gather) : og__typed_gather_yielded(d->typed_gather);
+    return og__gather_reclaim(d->gather, og__gather_lacking(d->gather, bytes), err);
 }
 
 const char *og__data_path_engine(const struct og_data_path *d)
 {
-    if (d->device_rows)
-        return og__device_rows_engine(d->device_rows);
-    return d->gather ? og__gather_engine(d->gather) : og__typed_gather_engine(d->typed_gather);
+    return d->device_rows ? og__device_rows_engine(d->device_rows) : og__gather_engine(d->gather);
 }
 
 /* ---- all of it ---- */
@@ -402,8 +377,7 @@ int og__data_path_open(struct og_data_path *d, unsigned want, uint64_t *prefill,
     if ((want & OG__WANT_FEATURES) && d->way->tiers)
         OG_TRY(open_device_features(d, prefill, err));
     else if ((want & OG__WANT_FEATURES))
-        OG_TRY(d->facts->types ? open_typed_features(d, prefill, err)
-                               : open_features(d, prefill, err));
+        OG_TRY(open_features(d, prefill, err));
 out:
     return rc;
 }
@@ -414,7 +388,6 @@ void og__data_path_close(struct og_data_path *d)
     og__stores_close(&d->stores); /* first: what a pack is reading goes to a staging area */
     og__gather_close(d->gather);
     og__device_rows_close(d->device_rows);
-    og__typed_gather_close(d->typed_gather);
     for (int i = 0; d->works && i < og__works(d->way); i++)
         close_work(d, &d->works[i]);
     free(d->works);

@@ -79,10 +79,9 @@ struct og_data_path {
     struct og_policy *policy;           /* NULL: */
     struct og_tiers *tiers;             /* a device's cache, and the host's */
     struct og_planner planner;
-    struct og_gather *gather;             /* NULL: no features, or of several widths: */
-    struct og_typed_gather *typed_gather; /* NULL: neither, or */
-    struct og_device_rows *device_rows;   /* those come to a device */
-    struct og_row_source rows;            /* of whichever it is */
+    struct og_gather *gather;           /* NULL: no features, or */
+    struct og_device_rows *device_rows; /* they come to a device */
+    struct og_row_source rows;          /* of whichever it is */
     struct og_stores stores;
     struct og_exchange *exchange; /* with whom rows come from other ranks; NULL: they do not */
 };
@@ -98,13 +97,10 @@ OG_MUST_CHECK int og__data_path_fill_tiers(struct og_data_path *d, uint64_t *pre
 /* Misses come from the packs, one for each width of rows, as far as they go; NULL: from the feature
  * files. */
 void og__data_path_from_packs(struct og_data_path *d, struct og_pack *const *packs);
-/* As og__gather_put, _yield, _reclaim, which takes back as many as so many bytes have room for, and
- * _yielded, of rows of one width or of several. */
-void og__data_path_put(const struct og_data_path *d, uint32_t node, uint32_t slot, const char *row);
+/* As og__gather_yield, and _reclaim of as many slots as so many bytes have room for. */
 OG_MUST_CHECK int og__data_path_yield(const struct og_data_path *d, uint32_t n, struct og_err *err);
 OG_MUST_CHECK int og__data_path_reclaim(const struct og_data_path *d, size_t bytes,
                                         struct og_err *err);
-uint32_t og__data_path_yielded(const struct og_data_path *d);
 /* As what others have the cache of a rank that shows it. */
 uint64_t og__cache_key(uint32_t rank);
 const char *og__data_path_engine(const struct og_data_path *d); /* that reads features */

@@ -124,7 +124,7 @@ const char *og__device_rows_engine(const struct og_device_rows *d)
 void og__device_rows_from_packs(struct og_device_rows *d, struct og_pack *const *packs)
 {
     for (uint32_t k = 0; k < d->n_widths; k++)
-        og__gather_from_pack(d->width[k].gather, packs ? packs[k] : NULL);
+        og__gather_from_packs(d->width[k].gather, packs ? &packs[k] : NULL);
 }
 
 /* ---- rooms ---- */

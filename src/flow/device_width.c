@@ -66,9 +66,11 @@ int og__device_width_open(struct og_device_width *w, const struct og_device_widt
     *w = (struct og_device_width){.setup = *setup, .ops = ops, .budget = b};
     w->pinned = (struct og_pinned){w, take_pinned, give_pinned};
     w->setup.gather.pinned = &w->pinned;
+    w->setup.gather.n_slots = &w->setup.n_slots;
+    w->setup.gather.staging_rows = &w->setup.staging_rows;
     int rc;
     OG_TRY(ops->open(&w->there, be, n, &setup->rows, err));
-    OG_TRY(og__gather_open(&w->gather, setup->group, &w->setup.gather, b, err));
+    OG_TRY(og__gather_open(&w->gather, setup->group, 1, &w->setup.gather, b, err));
     OG_TRY(open_victims(w, err));
     OG_TRY(reserve_entering(w, OG_MAX(setup->most, 1u), err));
 out:
@@ -102,12 +104,12 @@ static int put(struct og_device_width *w, const struct lot *l, const uint32_t *s
                struct og_io_counts *counts, struct og_err *err)
 {
     struct og_io_counts read = {0};
-    struct og_rows rows;
+    const struct og_rows *rows;
     int rc;
     OG_TRY(og__gather_finish(w->gather, l->area, &rows, &read, err));
     counts->reads += read.reads;
     counts->bytes += read.bytes;
-    OG_TRY(w->ops->fill(w->there, rows.more[0].base, slots + l->first, l->n, err));
+    OG_TRY(w->ops->fill(w->there, rows->more[0].base, slots + l->first, l->n, err));
 out:
     return rc;
 }
@@ -117,7 +119,7 @@ out:
 static int fill_device(struct og_device_width *w, const uint32_t *nodes, const uint32_t *slots,
                        uint32_t n, struct og_io_counts *counts, struct og_err *err)
 {
-    const uint32_t most = OG_MAX(w->setup.gather.staging_rows, (uint32_t)LEAST_AREA);
+    const uint32_t most = OG_MAX(w->setup.staging_rows, (uint32_t)LEAST_AREA);
     const bool two = w->setup.gather.n_staging > 1;
     struct lot now = {0}, before = {0};
     struct og_plan plan[2]; /* borrowed while their areas are read */
@@ -126,7 +128,7 @@ static int fill_device(struct og_device_width *w, const uint32_t *nodes, const u
         now.n = OG_MIN(n - now.first, most);
         plan[now.area] =
             (struct og_plan){.n_misses = now.n, .misses = (uint32_t *)nodes + now.first};
-        OG_TRY(og__gather_begin(w->gather, now.area, &plan[now.area], UINT32_MAX,
+        OG_TRY(og__gather_begin(w->gather, now.area, &plan[now.area], NULL, UINT32_MAX,
                                 err)); /* of no pack */
         if (before.n > 0)
             OG_TRY(put(w, &before, slots, counts, err));
@@ -159,14 +161,17 @@ int og__device_width_begin(struct og_device_width *w, int area, const struct og_
                            uint32_t chunk, struct og_err *err)
 {
     w->plan[area] = *plan;
-    return og__gather_begin(w->gather, area, &w->plan[area].plan, chunk, err);
+    return og__gather_begin(w->gather, area, &w->plan[area].plan, NULL, chunk, err);
 }
 
 int og__device_width_finish(struct og_device_width *w, int area, struct og_io_counts *read,
                             struct og_err *err)
 {
     struct og_io_counts own = {0};
-    const int rc = og__gather_finish(w->gather, area, &w->read[area], &own, err);
+    const struct og_rows *rows;
+    const int rc = og__gather_finish(w->gather, area, &rows, &own, err);
+    if (rc == 0)
+        w->read[area] = *rows;
     read->reads += own.reads;
     read->bytes += own.bytes;
     return rc;

@@ -18,7 +18,8 @@ struct og_device_width_setup {
     struct og_tiers_places at;
     uint32_t n_victims;              /* places of rings */
     uint32_t most;                   /* rows of a batch */
-    struct og_gather_options gather; /* n_slots: of the host; pinned is set by the call */
+    uint32_t n_slots, staging_rows;  /* of the host */
+    struct og_gather_options gather; /* these and pinned are set by the call */
 };
 
 struct og_device_width {

@@ -56,11 +56,9 @@ struct og_work {
     struct og_tiers_plan tiers;
     uint64_t link_bytes, link_bytes_back; /* of rows, between the host and a device's cache */
     uint64_t peer_hits, peer_bytes;       /* of those that another device had, and of what it got */
-    int staging; /* area of the gather room that holds its misses; -1 = none */
-    int room;    /* on a device, that holds its rows */
-    struct og_rows view;
-    const struct og_rows
-        *rows; /* its features: the view, or, of a typed graph, one for each type */
+    int staging;                /* area of the gather room that holds its misses; -1 = none */
+    int room;                   /* on a device, that holds its rows */
+    const struct og_rows *rows; /* its features: a view of each group of the graph */
     struct og_io_counts read, trace_read; /* features; samples, spilled batches and plans */
     struct og_sample_reads sampled_from;
     struct og_ahead_counts ahead;

@@ -1,15 +1,14 @@
-/* Rows of one width, as gather.h brings them. */
+/* Rows from the host's cache and its disk, as gather.h brings them. */
 #include "flow/source.h"
 
 static int begin(void *self, struct og_work *w, struct og_err *err)
 {
-    return og__gather_begin(self, w->staging, &w->plan, w->number, err);
+    return og__gather_begin(self, w->staging, &w->plan, w->planned.ids, w->number, err);
 }
 
 static int finish(void *self, struct og_work *w, struct og_err *err)
 {
-    w->rows = &w->view;
-    return og__gather_finish(self, w->staging, &w->view, &w->read, err);
+    return og__gather_finish(self, w->staging, &w->rows, &w->read, err);
 }
 
 static void give_up(void *self, struct og_work *w)

@@ -11,9 +11,8 @@
  *             types      made batch by batch, of nodes with features
  *             tiers      of a device's cache over the host's, made batch by batch
  *                        or with the superbatch, and spilled
- *   rows      gathered   of one width
- *             types      of several
- *             device     of either, to a device (device_rows.h) */
+ *   rows      gathered   from the host's cache and its disk
+ *             device     and from there to a device (device_rows.h) */
 #ifndef OG_SOURCE_H
 #define OG_SOURCE_H
 
@@ -21,7 +20,7 @@
 #include "flow/filling.h"
 #include "flow/flow.h"
 #include "flow/offline.h"
-#include "gather/typed_gather.h"
+#include "gather/gather.h"
 #include "plan/policy.h"
 #include "sample/superbatch.h"
 #include "sample/together.h"
@@ -145,11 +144,9 @@ struct og_plan_source og__plans_of_tiers_stored(struct og_stored_tiered_plans *p
 /* ---- rows ---- */
 
 struct og_row_source og__rows_gathered(struct og_gather *g);
-struct og_row_source og__rows_of_types(struct og_typed_gather *g);
 
 /* ---- slots that are filled beside a flow ---- */
 
 struct og_fill_to og__fills_gathered(struct og_gather *g);
-struct og_fill_to og__fills_types(struct og_typed_gather *g);
 
 #endif

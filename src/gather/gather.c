@@ -10,34 +10,51 @@
 
 #define STAGING "staging"
 #define CACHE   "feature cache"
+#define PLANS   "plans"
 
 enum { FILL_AREAS = 2, PAGE = 4096 };
 
+/* A group's part of a staging area. */
+struct part {
+    char *at;               /* its first row */
+    uint32_t capacity;      /* rows charged to the budget; touched up to here */
+    bool begun;             /* what is missed is on its way: */
+    bool from_pack;         /* as a chunk of the pack, */
+    struct og_read_job job; /* else this reads it */
+};
+
 struct staging {
-    char *at;          /* its first row */
-    uint32_t capacity; /* rows charged to the budget; touched up to here */
     const struct og_plan *plan;
-    bool from_pack;         /* its misses are a chunk of the pack, */
-    struct og_read_job job; /* else this reads them */
+    struct part *part;    /* [n_groups] */
+    struct og_rows *rows; /* [n_groups] */
+    uint32_t *index;      /* [capacity] of several groups: places of the batch's rows by group, */
+    uint32_t *miss;       /* [capacity] and its misses by their numbers in their groups */
+    uint32_t capacity;
+};
+
+struct width {
+    const struct og_group *group;
+    struct og_reader *reader; /* NULL: it has no rows */
+    struct og_reader
+        *beside;          /* fills the cache while batches are in flight; NULL: the first does */
+    struct og_pack *pack; /* NULL: misses come from the feature file */
+    size_t row_bytes;
+    uint32_t slot, n_slots; /* its slots, behind those of the groups before */
+    size_t at;              /* where they begin in the cache */
 };
 
 struct piece;
 
 struct og_gather {
     struct og_budget *budget;
-    struct og_reader *reader;
-    struct og_reader
-        *beside;          /* fills the cache while batches are in flight; NULL: the first does */
-    struct og_pack *pack; /* NULL: misses come from the feature file */
-    size_t row_bytes;
-    int dim;
-    enum og_dtype dtype;
+    uint32_t n_groups;
     uint32_t n_slots;
     uint32_t n_yielded; /* the last so many slots have no memory now */
     int n_staging;
     int n_areas;                    /* of staging; with those that filling has to itself */
     const struct og_pinned *pinned; /* or NULL */
-    int sharers;                    /* of the cache; 0: it is its own, */
+    bool fills_beside;
+    int sharers; /* of the cache; 0: it is its own, */
     struct og_common_piece shared;
     /* cache and staging areas. Only address space is taken for a staging area of the largest batch
      * there can be; memory follows the batches there are. */
@@ -46,28 +63,73 @@ struct og_gather {
     bool charged;         /* the cache, where it is pinned */
     struct piece *pieces; /* [2] while the cache is filled, else NULL */
     uint32_t descriptor;
-    struct staging staging[];
+    struct width *width;     /* [n_groups] */
+    struct staging *staging; /* [n_areas] */
 };
 
-static char *row_at(const struct og_gather *g, uint32_t row)
+/* ---- groups ---- */
+
+/* Of the first slots of all. */
+static size_t bytes_of(const struct og_gather *g, uint32_t slots)
 {
-    return g->base + (size_t)row * g->row_bytes;
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        const uint32_t of = OG_MIN(slots, g->width[k].n_slots);
+        bytes += of * g->width[k].row_bytes;
+        slots -= of;
+    }
+    return bytes;
 }
 
-static char *staged_at(const struct og_gather *g, const struct staging *s, uint32_t row)
+static size_t present_bytes(const struct og_gather *g)
 {
-    return s->at + (size_t)row * g->row_bytes;
+    return bytes_of(g, g->n_slots - g->n_yielded);
 }
 
-static int areas_of(const struct og_gather_options *opt)
+/* The group that a slot is of: the last that begins there or before and has any. */
+static struct width *width_of_slot(const struct og_gather *g, uint32_t slot)
 {
-    return opt->n_staging + (opt->fills_beside ? FILL_AREAS : 0);
+    uint32_t k = g->n_groups - 1;
+    while (k > 0 && (g->width[k].slot > slot || g->width[k].n_slots == 0))
+        k--;
+    return &g->width[k];
 }
 
-static uint32_t most_staging_rows(const struct og_group *group, const struct og_gather_options *opt)
+static char *slot_at(const struct og_gather *g, const struct width *w, uint32_t slot)
 {
-    uint64_t rows = (UINT32_MAX - (uint64_t)opt->n_slots - PAGE) / (uint64_t)areas_of(opt);
-    return (uint32_t)OG_MIN((uint64_t)group->n_nodes, rows);
+    return g->base + w->at + (slot - w->slot) * w->row_bytes;
+}
+
+static uint64_t end_of(const struct width *w)
+{
+    return (uint64_t)(w->group->first + w->group->n_nodes);
+}
+
+/* Nodes of one group have its numbers, those of several the graph's. */
+static uint32_t first_of(const struct og_gather *g, const struct width *w)
+{
+    return g->n_groups > 1 ? (uint32_t)w->group->first : 0;
+}
+
+static struct og_reader_options reading(const struct og_group *group,
+                                        const struct og_reader_options *like)
+{
+    struct og_reader_options opt = *like;
+    og__features_profile(group, &opt.profile);
+    return opt;
+}
+
+/* ---- sizes ---- */
+
+static int areas_of(const struct og_gather_options *opt, uint32_t n_groups)
+{
+    return opt->n_staging + (opt->fills_beside && n_groups == 1 ? FILL_AREAS : 0);
+}
+
+static uint32_t most_staging_rows(const struct og_gather *g, const struct width *w)
+{
+    const uint64_t rows = (UINT32_MAX - (uint64_t)w->n_slots - PAGE) / (uint64_t)g->n_areas;
+    return w->group->dim > 0 ? (uint32_t)OG_MIN((uint64_t)w->group->n_nodes, rows) : 0;
 }
 
 /* Rows of a piece that has staging areas of its own. */
@@ -82,43 +144,98 @@ size_t og__gather_beside_bytes(const struct og_reader_options *reader, size_t ro
     return og__reader_bytes(reader) + FILL_AREAS * beside_rows(row_bytes) * row_bytes;
 }
 
-/* What it held is lost: nothing is in it that anybody wants. */
-static int pin_staging(struct og_gather *g, struct staging *s, uint32_t rows, struct og_err *err)
+size_t og__gather_reader_bytes(const struct og_graph *g, int io)
 {
-    g->pinned->give(g->pinned->self, s->at, s->capacity * g->row_bytes);
-    og__budget_uncharge(g->budget, s->capacity * g->row_bytes, STAGING);
-    s->at = NULL;
-    s->capacity = 0;
-    int rc = og__budget_charge(g->budget, rows * g->row_bytes, STAGING, err);
-    if (rc < 0)
-        return rc;
-    s->capacity = rows;
-    s->at = g->pinned->take(g->pinned->self, rows * g->row_bytes, err);
-    return s->at ? 0 : -ENOMEM;
+    const struct og_reader_options like = {.io = io};
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        const struct og_reader_options opt = reading(&g->group[k], &like);
+        bytes += g->group[k].dim > 0 ? og__reader_bytes(&opt) : 0;
+    }
+    return bytes;
 }
 
-static int grow_staging(struct og_gather *g, struct staging *s, uint32_t rows, struct og_err *err)
+size_t og__gather_staging_bytes(const struct og_graph *g, uint64_t rows)
 {
-    if (rows <= s->capacity)
+    return (size_t)rows * 2 * sizeof(uint32_t) +
+           g->n_groups * (sizeof(struct og_rows) + sizeof(struct part));
+}
+
+int og__gather_read_rule(const struct og_group *group, int io, struct og_budget *b,
+                         struct og_read_rule *out, struct og_err *err)
+{
+    const struct og_reader_options like = {.io = io};
+    const struct og_reader_options opt = reading(group, &like);
+    struct og_reader *reader;
+    int rc = og__features_open(&reader, group, &opt, b, err);
+    if (rc < 0)
+        return rc;
+    *out = og__reader_rule(reader);
+    og__reader_close(reader);
+    return 0;
+}
+
+/* ---- the memory of staging areas ---- */
+
+/* What it held is lost: nothing is in it that anybody wants. */
+static int pin_part(struct og_gather *g, struct part *p, size_t row_bytes, uint32_t rows,
+                    struct og_err *err)
+{
+    g->pinned->give(g->pinned->self, p->at, p->capacity * row_bytes);
+    og__budget_uncharge(g->budget, p->capacity * row_bytes, STAGING);
+    p->at = NULL;
+    p->capacity = 0;
+    int rc = og__budget_charge(g->budget, rows * row_bytes, STAGING, err);
+    if (rc < 0)
+        return rc;
+    p->capacity = rows;
+    p->at = g->pinned->take(g->pinned->self, rows * row_bytes, err);
+    return p->at ? 0 : -ENOMEM;
+}
+
+/* Room for so many rows of group k. */
+static int grow_part(struct og_gather *g, struct staging *s, uint32_t k, uint32_t rows,
+                     struct og_err *err)
+{
+    struct part *p = &s->part[k];
+    const size_t row_bytes = g->width[k].row_bytes;
+    if (rows <= p->capacity)
         return 0;
     if (g->pinned)
-        return pin_staging(g, s, rows, err);
-    const size_t more = (rows - s->capacity) * g->row_bytes;
+        return pin_part(g, p, row_bytes, rows, err);
+    const size_t more = (rows - p->capacity) * row_bytes;
     int rc = og__budget_charge(g->budget, more, STAGING, err);
     if (rc < 0)
         return rc;
-    rc = og__address_open(staged_at(g, s, s->capacity), more, err);
+    rc = og__address_open(p->at + p->capacity * row_bytes, more, err);
     if (rc < 0)
         og__budget_uncharge(g->budget, more, STAGING);
     else
-        s->capacity = rows;
+        p->capacity = rows;
     return rc;
 }
 
-static size_t present_bytes(const struct og_gather *g)
+static void release_index(struct og_gather *g, struct staging *s)
 {
-    return (size_t)(g->n_slots - g->n_yielded) * g->row_bytes;
+    og__release(g->budget, s->index, s->capacity * sizeof(*s->index), PLANS);
+    og__release(g->budget, s->miss, s->capacity * sizeof(*s->miss), PLANS);
+    s->index = s->miss = NULL;
+    s->capacity = 0;
 }
+
+/* Nobody uses the area: what it held may go. */
+static int grow_index(struct og_gather *g, struct staging *s, uint32_t rows, struct og_err *err)
+{
+    if (rows <= s->capacity)
+        return 0;
+    release_index(g, s);
+    s->capacity = rows;
+    s->index = og__alloc(g->budget, rows * sizeof(*s->index), PLANS, err);
+    s->miss = s->index ? og__alloc(g->budget, rows * sizeof(*s->miss), PLANS, err) : NULL;
+    return s->miss ? 0 : -ENOMEM;
+}
+
+/* ---- open and close ---- */
 
 /* What this process counts of it. */
 static size_t charged_bytes(const struct og_gather *g)
@@ -127,11 +244,12 @@ static size_t charged_bytes(const struct og_gather *g)
     return (present_bytes(g) + n - 1) / n;
 }
 
-/* Rows between the cache and the first staging area, which must not be on one page where others
+/* Bytes between the cache and the first staging area, which must not be on one page where others
  * have it as well. */
-static uint32_t gap_rows(const struct og_gather *g)
+static size_t gap_bytes(const struct og_gather *g)
 {
-    return g->sharers ? (uint32_t)(PAGE / g->row_bytes + 1) : 0;
+    const size_t row = OG_MAX(g->width[0].row_bytes, (size_t)1);
+    return g->sharers ? (PAGE / row + 1) * row : 0;
 }
 
 static int pin_cache(struct og_gather *g, struct og_err *err)
@@ -159,73 +277,126 @@ static int pin_rows(struct og_gather *g, const struct og_gather_options *opt, st
     int rc;
     OG_TRY(pin_cache(g, err));
     for (int i = 0; i < g->n_areas; i++)
-        OG_TRY(pin_staging(g, &g->staging[i], opt->staging_rows, err));
+        for (uint32_t k = 0; k < g->n_groups; k++)
+            OG_TRY(pin_part(g, &g->staging[i].part[k], g->width[k].row_bytes, opt->staging_rows[k],
+                            err));
 out:
     return rc;
 }
 
-static void unpin_rows(struct og_gather *g)
+/* The largest batch has its rows of all groups there. */
+static size_t area_bytes(const struct og_gather *g)
 {
-    for (int i = 0; i < g->n_areas; i++) {
-        g->pinned->give(g->pinned->self, g->staging[i].at, g->staging[i].capacity * g->row_bytes);
-        og__budget_uncharge(g->budget, g->staging[i].capacity * g->row_bytes, STAGING);
-    }
-    unpin_cache(g);
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        bytes += most_staging_rows(g, &g->width[k]) * g->width[k].row_bytes;
+    return bytes;
 }
 
-static int open_rows(struct og_gather *g, const struct og_group *group,
-                     const struct og_gather_options *opt, struct og_err *err)
+static int open_area(struct og_gather *g, int area, char *at, const struct og_gather_options *opt,
+                     struct og_err *err)
 {
-    uint32_t most = most_staging_rows(group, opt);
-    const uint32_t behind = g->n_slots + gap_rows(g);
+    struct staging *s = &g->staging[area];
+    int rc = 0;
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        const struct width *w = &g->width[k];
+        const uint32_t most = most_staging_rows(g, w);
+        s->part[k].at = at;
+        at += most * w->row_bytes;
+        if (most == 0)
+            continue;
+        const uint32_t rows =
+            area < g->n_staging ? opt->staging_rows[k] : beside_rows(w->row_bytes);
+        OG_TRY(grow_part(g, s, k, OG_MIN(rows, most), err));
+    }
+    if (g->n_groups > 1)
+        OG_TRY(grow_index(g, s, opt->rows, err));
+out:
+    return rc;
+}
+
+static int open_rows(struct og_gather *g, const struct og_gather_options *opt, struct og_err *err)
+{
+    const size_t behind = bytes_of(g, g->n_slots) + gap_bytes(g);
+    const size_t area = area_bytes(g);
     int rc = og__budget_charge(g->budget, charged_bytes(g), CACHE, err);
     if (rc < 0)
         return rc;
-    g->reserved = (behind + (size_t)g->n_areas * most) * g->row_bytes;
+    g->reserved = OG_MAX(behind + (size_t)g->n_areas * area, (size_t)1);
     g->base = og__address_reserve(g->reserved, err);
     if (!g->base) {
         og__budget_uncharge(g->budget, charged_bytes(g), CACHE);
         return -ENOMEM;
     }
     OG_TRY(g->sharers ? 0 : og__address_open(g->base, present_bytes(g), err));
-    for (int i = 0; i < g->n_areas; i++) {
-        uint32_t rows = i < g->n_staging ? opt->staging_rows : beside_rows(g->row_bytes);
-        g->staging[i].at = row_at(g, behind) + (size_t)i * most * g->row_bytes;
-        OG_TRY(grow_staging(g, &g->staging[i], OG_MIN(rows, most), err));
-    }
+    for (int i = 0; i < g->n_areas; i++)
+        OG_TRY(open_area(g, i, g->base + behind + (size_t)i * area, opt, err));
 out:
     return rc;
 }
 
-static int open_reader(struct og_gather *g, const struct og_group *group,
-                       const struct og_gather_options *opt, struct og_reader **out,
-                       struct og_err *err)
+static void lay_width(struct og_gather *g, uint32_t k, const struct og_group *group,
+                      uint32_t n_slots)
 {
-    return og__features_open(out, group, &opt->reader, g->budget, err);
+    g->width[k] = (struct width){.group = group,
+                                 .row_bytes = og__row_bytes(group),
+                                 .slot = g->n_slots,
+                                 .n_slots = group->dim > 0 ? n_slots : 0,
+                                 .at = bytes_of(g, g->n_slots)};
+    g->n_slots += g->width[k].n_slots;
 }
 
-int og__gather_open(struct og_gather **out, const struct og_group *group,
+static int open_readers(struct og_gather *g, struct width *w, const struct og_gather_options *opt,
+                        struct og_err *err)
+{
+    int rc = 0;
+    if (w->group->dim == 0)
+        return 0;
+    const struct og_reader_options how = reading(w->group, &opt->reader);
+    OG_TRY(og__features_open(&w->reader, w->group, &how, g->budget, err));
+    if (opt->fills_beside)
+        OG_TRY(og__features_open(&w->beside, w->group, &how, g->budget, err));
+out:
+    return rc;
+}
+
+static int make_arrays(struct og_gather *g, struct og_err *err)
+{
+    bool all;
+    g->width = calloc(g->n_groups, sizeof(*g->width));
+    g->staging = calloc((size_t)g->n_areas, sizeof(*g->staging));
+    all = g->width && g->staging;
+    for (int i = 0; all && i < g->n_areas; i++) {
+        struct staging *s = &g->staging[i];
+        s->part = calloc(g->n_groups, sizeof(*s->part));
+        s->rows = calloc(g->n_groups, sizeof(*s->rows));
+        all = s->part && s->rows;
+    }
+    return all ? 0 : og__fail_errno(err, -ENOMEM, NULL, "gather");
+}
+
+int og__gather_open(struct og_gather **out, const struct og_group *group, uint32_t n_groups,
                     const struct og_gather_options *opt, struct og_budget *b, struct og_err *err)
 {
+    struct og_gather *g = calloc(1, sizeof(*g));
+    int rc;
     *out = NULL;
-    struct og_gather *g = calloc(1, sizeof(*g) + (size_t)areas_of(opt) * sizeof(g->staging[0]));
     if (!g)
         return og__fail_errno(err, -ENOMEM, NULL, "gather");
-    g->budget = b;
-    g->row_bytes = og__row_bytes(group);
-    g->dim = group->dim;
-    g->dtype = group->kept;
-    g->n_slots = opt->n_slots;
+    *g = (struct og_gather){.budget = b,
+                            .n_groups = n_groups,
+                            .n_staging = opt->n_staging,
+                            .n_areas = areas_of(opt, n_groups),
+                            .fills_beside = opt->fills_beside,
+                            .sharers = opt->sharers,
+                            .pinned = opt->pinned};
+    OG_TRY(make_arrays(g, err));
+    for (uint32_t k = 0; k < n_groups; k++)
+        lay_width(g, k, &group[k], opt->n_slots[k]);
     g->n_yielded = opt->n_yielded;
-    g->n_staging = opt->n_staging;
-    g->n_areas = areas_of(opt);
-    g->sharers = opt->sharers;
-    g->pinned = opt->pinned;
-    int rc;
-    OG_TRY(g->pinned ? pin_rows(g, opt, err) : open_rows(g, group, opt, err));
-    OG_TRY(open_reader(g, group, opt, &g->reader, err));
-    if (opt->fills_beside)
-        OG_TRY(open_reader(g, group, opt, &g->beside, err));
+    OG_TRY(g->pinned ? pin_rows(g, opt, err) : open_rows(g, opt, err));
+    for (uint32_t k = 0; k < n_groups; k++)
+        OG_TRY(open_readers(g, &g->width[k], opt, err));
     *out = g;
     return 0;
 out:
@@ -233,28 +404,48 @@ out:
     return rc;
 }
 
+static void close_area(struct og_gather *g, struct staging *s)
+{
+    for (uint32_t k = 0; s->part && k < g->n_groups; k++) {
+        const size_t bytes = s->part[k].capacity * g->width[k].row_bytes;
+        if (g->pinned)
+            g->pinned->give(g->pinned->self, s->part[k].at, bytes);
+        og__budget_uncharge(g->budget, bytes, STAGING);
+    }
+    release_index(g, s);
+    free(s->part);
+    free(s->rows);
+}
+
 void og__gather_close(struct og_gather *g)
 {
     if (!g)
         return;
-    og__reader_close(g->reader);
-    og__reader_close(g->beside);
+    for (uint32_t k = 0; g->width && k < g->n_groups; k++) {
+        og__reader_close(g->width[k].reader);
+        og__reader_close(g->width[k].beside);
+    }
     free(g->pieces);
+    for (int i = 0; g->staging && i < g->n_areas; i++)
+        close_area(g, &g->staging[i]);
     if (g->pinned) {
-        unpin_rows(g);
+        unpin_cache(g);
     } else if (g->base) {
         og__common_give(&g->shared);
         og__budget_uncharge(g->budget, charged_bytes(g), CACHE);
-        for (int i = 0; i < g->n_areas; i++)
-            og__budget_uncharge(g->budget, g->staging[i].capacity * g->row_bytes, STAGING);
         og__address_release(g->base, g->reserved);
     }
+    free(g->width);
+    free(g->staging);
     free(g);
 }
 
 const char *og__gather_engine(const struct og_gather *g)
 {
-    return og__reader_engine(g->reader);
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (g->width[k].reader)
+            return og__reader_engine(g->width[k].reader);
+    return "none";
 }
 
 /* ---- lending the cache's memory ---- */
@@ -275,16 +466,16 @@ void og__gather_yield(struct og_gather *g, uint32_t n)
 
 int og__gather_reclaim(struct og_gather *g, uint32_t n, struct og_err *err)
 {
-    const size_t before = present_bytes(g);
+    const uint32_t least = OG_MIN(n, g->n_yielded);
     if (g->pinned && n < g->n_yielded) {
         unpin_cache(g);
         g->n_yielded = n;
         return pin_cache(g, err);
     }
-    const size_t more = (g->n_yielded - OG_MIN(n, g->n_yielded)) * g->row_bytes;
     int rc;
-    OG_TRY(og__take_rows_back(g->budget, g->base, before, before + more, err));
-    g->n_yielded = OG_MIN(n, g->n_yielded);
+    OG_TRY(og__take_rows_back(g->budget, g->base, present_bytes(g), bytes_of(g, g->n_slots - least),
+                              err));
+    g->n_yielded = least;
 out:
     return rc;
 }
@@ -296,40 +487,55 @@ uint32_t og__gather_yielded(const struct og_gather *g)
 
 uint32_t og__gather_lacking(const struct og_gather *g, size_t bytes)
 {
-    const size_t slots = bytes / g->row_bytes;
-    return g->n_yielded - (uint32_t)OG_MIN(slots, (size_t)g->n_yielded);
+    const size_t before = present_bytes(g);
+    uint32_t low = 0; /* the least to be left without memory that leaves the others enough */
+    for (uint32_t high = g->n_yielded; low < high;) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (bytes_of(g, g->n_slots - middle) - before <= bytes)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
 }
 
 /* ---- filling the cache ---- */
 
-/* Rows on their way to their slots: read straight there where the slots are neighbours, else by way
- * of a staging area. */
+/* Rows of a group on their way to their slots: read straight there where the slots are neighbours,
+ * else by way of a staging area. */
 struct piece {
     struct og_read_job job;
-    struct og_reader *reader;
-    struct staging *via; /* NULL = straight */
-    uint32_t n;          /* 0 = not under way */
+    struct width *width;
+    struct part *via; /* NULL = straight */
+    uint32_t n;       /* 0 = not under way */
     uint32_t nodes[OG__FILL_ROWS], slots[OG__FILL_ROWS];
 };
 
-static bool neighbours(const uint32_t *slots, uint32_t n)
+static uint32_t neighbours(const uint32_t *slots, uint32_t n)
 {
-    for (uint32_t i = 1; i < n; i++)
-        if (slots[i] != slots[0] + i)
-            return false;
-    return true;
+    uint32_t i = 1;
+    while (i < n && slots[i] == slots[0] + i)
+        i++;
+    return OG_MIN(i, n);
+}
+
+static struct og_reader *filler_of(const struct width *w)
+{
+    return w->beside ? w->beside : w->reader;
 }
 
 static int start_piece(struct og_gather *g, struct piece *p, struct staging *via,
                        struct og_err *err)
 {
-    p->via = neighbours(p->slots, p->n) ? NULL : via;
-    int rc;
-    OG_TRY(p->via ? grow_staging(g, p->via, p->n, err) : 0);
-    p->job = (struct og_read_job){
-        .rows = p->nodes, .n = p->n, .out = p->via ? p->via->at : row_at(g, p->slots[0])};
-    p->reader = g->beside ? g->beside : g->reader;
-    OG_TRY(og__reader_submit(p->reader, &p->job, err));
+    const uint32_t k = (uint32_t)(p->width - g->width);
+    int rc = 0;
+    p->via = neighbours(p->slots, p->n) == p->n ? NULL : &via->part[k];
+    if (p->via)
+        OG_TRY(grow_part(g, via, k, p->n, err));
+    p->job = (struct og_read_job){.rows = p->nodes,
+                                  .n = p->n,
+                                  .out = p->via ? p->via->at : slot_at(g, p->width, p->slots[0])};
+    OG_TRY(og__reader_submit(filler_of(p->width), &p->job, err));
 out:
     if (rc < 0)
         p->n = 0;
@@ -341,10 +547,11 @@ static int finish_piece(struct og_gather *g, struct piece *p, struct og_io_count
 {
     if (p->n == 0)
         return 0;
+    const struct width *w = p->width;
     int rc;
-    OG_TRY(og__reader_wait(p->reader, &p->job, err));
+    OG_TRY(og__reader_wait(filler_of(w), &p->job, err));
     for (uint32_t i = 0; p->via && i < p->n; i++)
-        memcpy(row_at(g, p->slots[i]), staged_at(g, p->via, i), g->row_bytes);
+        memcpy(slot_at(g, w, p->slots[i]), p->via->at + i * w->row_bytes, w->row_bytes);
 out:
     counts->reads += p->job.counts.reads;
     counts->bytes += p->job.counts.bytes;
@@ -352,49 +559,89 @@ out:
     return rc;
 }
 
-/* Areas that pieces take turns in. */
+/* Areas that pieces take turns in: none where several groups are filled while batches are in
+ * flight. */
 static struct staging *fill_areas(struct og_gather *g, uint32_t *n)
 {
-    *n = (uint32_t)(g->beside ? FILL_AREAS : g->n_staging);
-    return &g->staging[g->beside ? g->n_staging : 0];
+    *n = (uint32_t)(g->fills_beside ? g->n_areas - g->n_staging : g->n_staging);
+    return &g->staging[g->fills_beside ? g->n_staging : 0];
 }
 
 /* Two pieces in turn, so that the disk never waits for the next list of nodes; one after the other
  * where there is one staging area only. */
-static int fill_piece(struct og_gather *g, const uint32_t *nodes, const uint32_t *slots, uint32_t n,
-                      struct og_io_counts *counts, struct og_err *err)
+static int fill_piece(struct og_gather *g, struct width *w, const uint32_t *nodes,
+                      const uint32_t *slots, uint32_t n, struct og_io_counts *counts,
+                      struct og_err *err)
 {
     struct piece *before = &g->pieces[g->descriptor % 2];
     struct piece *now = &g->pieces[++g->descriptor % 2];
     uint32_t n_areas;
     struct staging *areas = fill_areas(g, &n_areas);
     now->n = n;
-    memcpy(now->nodes, nodes, n * sizeof(*nodes));
+    now->width = w;
+    for (uint32_t i = 0; i < n; i++)
+        now->nodes[i] = nodes[i] - first_of(g, w);
     memcpy(now->slots, slots, n * sizeof(*slots));
     int rc;
-    OG_TRY(n_areas > 1 ? 0 : finish_piece(g, before, counts, err));
-    OG_TRY(start_piece(g, now, &areas[g->descriptor % n_areas], err));
+    OG_TRY(n_areas == 1 ? finish_piece(g, before, counts, err) : 0);
+    OG_TRY(start_piece(g, now, &areas[g->descriptor % OG_MAX(n_areas, 1u)], err));
 out:
     return rc < 0 ? rc : finish_piece(g, before, counts, err);
+}
+
+/* How many of the n, which are of one group, are a piece. One that goes by way of staging is no
+ * larger than that; where there is none, it goes straight. */
+static uint32_t piece_rows(struct og_gather *g, const struct width *w, const uint32_t *slots,
+                           uint32_t n)
+{
+    enum { LEAST_ROWS = 256 };
+    uint32_t n_areas;
+    const struct staging *areas = fill_areas(g, &n_areas);
+    const uint32_t straight = neighbours(slots, n);
+    if (straight == n || n_areas == 0)
+        return straight;
+    return OG_MIN(n, OG_MAX(areas->part[w - g->width].capacity, (uint32_t)LEAST_ROWS));
+}
+
+static uint32_t count_group(const struct og_group *group, const uint32_t *nodes, uint32_t n)
+{
+    uint32_t k = 1;
+    while (k < n && nodes[k] >= group->first && nodes[k] < group->first + group->n_nodes)
+        k++;
+    return k;
+}
+
+static int fill_group(struct og_gather *g, struct width *w, const uint32_t *nodes,
+                      const uint32_t *slots, uint32_t n, struct og_io_counts *counts,
+                      struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t first = 0, k; first < n; first += k) {
+        k = piece_rows(g, w, slots + first, n - first);
+        if (slots[first] < w->slot || slots[first] - w->slot >= w->n_slots)
+            OG_TRY(
+                og__fail(err, -EINVAL, NULL, "feature cache: a row for a slot of another width"));
+        OG_TRY(fill_piece(g, w, nodes + first, slots + first, k, counts, err));
+    }
+out:
+    return rc;
 }
 
 int og__gather_fill(struct og_gather *g, const uint32_t *nodes, const uint32_t *slots, uint32_t n,
                     struct og_io_counts *counts, struct og_err *err)
 {
-    enum { LEAST_ROWS = 256 };
+    int rc = 0;
     if (!g->pieces && !(g->pieces = calloc(2, sizeof(*g->pieces))))
         return og__fail_errno(err, -ENOMEM, NULL, "filling the cache");
-    /* a piece that goes by way of staging is no larger than that */
-    uint32_t n_areas;
-    const uint32_t via = OG_MAX(fill_areas(g, &n_areas)->capacity, (uint32_t)LEAST_ROWS);
-    const uint32_t most = neighbours(slots, n) ? n : via;
-    for (uint32_t first = 0; first < n; first += most) {
-        uint32_t k = OG_MIN(n - first, most);
-        int rc = fill_piece(g, nodes + first, slots + first, k, counts, err);
-        if (rc < 0)
-            return rc;
+    for (uint32_t first = 0, k; first < n; first += k) {
+        struct width *w = g->width;
+        while (w + 1 < g->width + g->n_groups && nodes[first] >= end_of(w))
+            w++;
+        k = g->n_groups > 1 ? count_group(w->group, nodes + first, n - first) : n;
+        OG_TRY(fill_group(g, w, nodes + first, slots + first, k, counts, err));
     }
-    return 0;
+out:
+    return rc;
 }
 
 int og__gather_fill_end(struct og_gather *g, struct og_io_counts *counts, struct og_err *err)
@@ -416,7 +663,7 @@ int og__gather_share(struct og_gather *g, struct og_common *c, uint64_t key,
                      struct og_err *err)
 {
     const struct og_common_part cache = {key, present_bytes(g), fill, arg, g->base};
-    return og__common_take(c, &cache, &g->shared, err);
+    return cache.bytes > 0 ? og__common_take(c, &cache, &g->shared, err) : 0;
 }
 
 int og__gather_show(struct og_gather *g, struct og_common *c, uint64_t key, struct og_err *err)
@@ -433,105 +680,190 @@ size_t og__gather_counted_elsewhere(const struct og_gather *g)
 
 void og__gather_put(struct og_gather *g, uint32_t slot, const char *row)
 {
-    memcpy(row_at(g, slot), row, g->row_bytes);
+    const struct width *w = width_of_slot(g, slot);
+    memcpy(slot_at(g, w, slot), row, w->row_bytes);
+}
+
+void og__gather_from_packs(struct og_gather *g, struct og_pack *const *packs)
+{
+    for (uint32_t k = 0, n = 0; k < g->n_groups; k++)
+        if (g->width[k].reader)
+            g->width[k].pack = packs ? packs[n++] : NULL;
+}
+
+/* ---- a batch by its groups ---- */
+
+/* One group has all: its rows and misses are the plan's. */
+static void show_all(const struct og_gather *g, struct staging *s)
+{
+    const struct og_plan *plan = s->plan;
+    const struct width *w = g->width;
+    s->part->job = (struct og_read_job){.rows = plan->misses, .n = plan->n_misses};
+    *s->rows = (struct og_rows){.base = g->base + w->at,
+                                .index = plan->place,
+                                .stride = w->row_bytes,
+                                .n = plan->n,
+                                .dim = w->group->dim,
+                                .dtype = w->group->kept};
+}
+
+/* How many of values from `at` on are below `end`; they come group by group. */
+static uint32_t count_below(const uint32_t *values, uint32_t at, uint32_t n, uint64_t end)
+{
+    uint32_t i = at;
+    while (i < n && values[i] < end)
+        i++;
+    return i - at;
+}
+
+/* Each has a piece of the plan. Places count through all groups; in a view, through its own. */
+static void show_groups(const struct og_gather *g, struct staging *s, const uint32_t *ids)
+{
+    const struct og_plan *plan = s->plan;
+    for (uint32_t k = 0, row = 0, miss = 0; k < g->n_groups; k++) {
+        const struct width *w = &g->width[k];
+        const uint32_t n = count_below(ids, row, plan->n, end_of(w));
+        const uint32_t n_misses = count_below(plan->misses, miss, plan->n_misses, end_of(w));
+        for (uint32_t i = 0; i < n_misses; i++)
+            s->miss[miss + i] = plan->misses[miss + i] - first_of(g, w);
+        for (uint32_t i = row; i < row + n; i++)
+            s->index[i] = plan->place[i] < g->n_slots
+                              ? plan->place[i] - w->slot
+                              : plan->place[i] - g->n_slots - miss + w->n_slots;
+        s->part[k].job = (struct og_read_job){.rows = s->miss + miss, .n = n_misses};
+        s->rows[k] = (struct og_rows){.base = g->base + w->at,
+                                      .index = s->index + row,
+                                      .stride = w->row_bytes,
+                                      .n = n,
+                                      .dim = w->group->dim,
+                                      .dtype = w->group->kept};
+        row += n;
+        miss += n_misses;
+    }
+}
+
+static int show(struct og_gather *g, struct staging *s, const uint32_t *ids, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        s->part[k].begun = false;
+    if (g->n_groups == 1) {
+        show_all(g, s);
+        return 0;
+    }
+    OG_TRY(grow_index(g, s, s->plan->n, err));
+    show_groups(g, s, ids);
+out:
+    return rc;
 }
 
 /* ---- one batch ---- */
 
-static int read_misses(struct og_gather *g, struct staging *s, struct og_err *err)
+/* What is missed of a group, from its file or its pack. */
+static int begin_group(struct og_gather *g, int area, uint32_t k, uint32_t chunk,
+                       struct og_err *err)
 {
-    const struct og_plan *plan = s->plan;
-    int rc = grow_staging(g, s, plan->n_misses, err);
-    if (rc < 0)
-        return rc;
-    s->job = (struct og_read_job){.rows = plan->misses, .n = plan->n_misses, .out = s->at};
-    return og__reader_submit(g->reader, &s->job, err);
-}
-
-void og__gather_from_pack(struct og_gather *g, struct og_pack *pack)
-{
-    g->pack = pack;
-}
-
-static int read_chunk(struct og_gather *g, int staging, uint32_t chunk, struct og_err *err)
-{
-    struct staging *s = &g->staging[staging];
-    const struct og_plan *plan = s->plan;
-    int rc;
-    OG_TRY(og__pack_holds(g->pack, chunk, plan->misses, plan->n_misses, err));
-    OG_TRY(grow_staging(g, s, plan->n_misses, err));
-    OG_TRY(og__pack_begin(g->pack, staging, chunk, s->at, err));
+    struct staging *s = &g->staging[area];
+    const struct width *w = &g->width[k];
+    struct part *p = &s->part[k];
+    const uint32_t n = (uint32_t)p->job.n;
+    const bool packed = w->pack && chunk < og__pack_batches(w->pack);
+    int rc = 0;
+    if (packed)
+        OG_TRY(og__pack_holds(w->pack, chunk, p->job.rows, n, err));
+    if (!w->reader || (n == 0 && g->n_groups > 1))
+        return 0;
+    OG_TRY(grow_part(g, s, k, n, err));
+    p->job.out = p->at;
+    s->rows[k].n_more = n > 0;
+    s->rows[k].more[0] = (struct og_tier){.base = p->at, .first = w->n_slots};
+    OG_TRY(packed ? og__pack_begin(w->pack, area, chunk, p->at, err)
+                  : og__reader_submit(w->reader, &p->job, err));
+    p->from_pack = packed;
+    p->begun = true;
 out:
-    s->from_pack = rc == 0;
     return rc;
 }
 
-int og__gather_begin(struct og_gather *g, int staging, const struct og_plan *plan, uint32_t chunk,
-                     struct og_err *err)
+int og__gather_begin(struct og_gather *g, int area, const struct og_plan *plan, const uint32_t *ids,
+                     uint32_t chunk, struct og_err *err)
 {
-    struct staging *s = &g->staging[staging];
+    struct staging *s = &g->staging[area];
+    int rc;
     s->plan = plan;
-    s->job = (struct og_read_job){0};
-    s->from_pack = false;
-    bool packed = g->pack && chunk < og__pack_batches(g->pack);
-    return packed ? read_chunk(g, staging, chunk, err) : read_misses(g, s, err);
+    OG_TRY(show(g, s, ids, err));
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        OG_TRY(begin_group(g, area, k, chunk, err));
+out:
+    if (rc < 0) /* by who began them */
+        og__gather_give_up(g, area);
+    return rc;
 }
 
-static int finish_job(struct og_gather *g, struct staging *s, struct og_io_counts *counts,
-                      struct og_err *err)
+/* The view shows misses as their file has them, or as the pack does. */
+static int finish_group(struct og_gather *g, int area, uint32_t k, struct og_io_counts *counts,
+                        struct og_err *err)
 {
+    struct staging *s = &g->staging[area];
+    struct part *p = &s->part[k];
     int rc;
-    OG_TRY(og__reader_wait(g->reader, &s->job, err));
-    *counts = s->job.counts;
+    p->begun = false;
+    if (p->from_pack) {
+        struct og_io_counts read = {0};
+        OG_TRY(og__pack_finish(g->width[k].pack, area, &read, err));
+        counts->reads += read.reads;
+        counts->bytes += read.bytes;
+        s->rows[k].more[0].where = og__pack_where(g->width[k].pack, area);
+        return 0;
+    }
+    OG_TRY(og__reader_wait(g->width[k].reader, &p->job, err));
+    counts->reads += p->job.counts.reads;
+    counts->bytes += p->job.counts.bytes;
 out:
     return rc;
 }
 
-/* The cache, and behind it the misses: in the order of their places, or as the pack has them. */
-static struct og_rows view_of(const struct og_gather *g, int staging)
-{
-    const struct staging *s = &g->staging[staging];
-    return (struct og_rows){
-        .base = g->base,
-        .index = s->plan->place,
-        .stride = g->row_bytes,
-        .n = s->plan->n,
-        .dim = g->dim,
-        .dtype = g->dtype,
-        .n_more = s->plan->n_misses > 0,
-        .more = {{.base = s->at,
-                  .first = g->n_slots,
-                  .where = s->from_pack ? og__pack_where(g->pack, staging) : NULL}}};
-}
-
-int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,
+int og__gather_finish(struct og_gather *g, int area, const struct og_rows **rows,
                       struct og_io_counts *counts, struct og_err *err)
 {
-    struct staging *s = &g->staging[staging];
+    struct staging *s = &g->staging[area];
+    int rc = 0;
     *counts = (struct og_io_counts){0};
-    int rc = s->from_pack ? og__pack_finish(g->pack, staging, counts, err)
-                          : finish_job(g, s, counts, err);
-    if (rc < 0)
-        return rc;
-    *rows = view_of(g, staging);
-    return 0;
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (s->part[k].begun)
+            OG_TRY(finish_group(g, area, k, counts, err));
+    *rows = s->rows;
+out:
+    if (rc < 0) /* those of other groups are under way */
+        og__gather_give_up(g, area);
+    return rc;
 }
 
-void og__gather_give_up(struct og_gather *g, int staging)
+void og__gather_give_up(struct og_gather *g, int area)
 {
-    struct staging *s = &g->staging[staging];
-    if (s->from_pack)
-        og__pack_give_up(g->pack, staging);
-    else
-        (void)!og__reader_wait(g->reader, &s->job, NULL);
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        struct part *p = &g->staging[area].part[k];
+        if (p->begun && p->from_pack)
+            og__pack_give_up(g->width[k].pack, area);
+        else if (p->begun)
+            (void)!og__reader_wait(g->width[k].reader, &p->job, NULL);
+        p->begun = false;
+    }
 }
 
+/* Rows of a batch come group by group, and so do those that enter. */
 void og__gather_change(struct og_gather *g, const struct og_plan *plan, const struct og_rows *rows)
 {
     enum { AHEAD = 8 };
-    for (uint32_t c = 0; c < plan->n_changes; c++) {
-        if (c + AHEAD < plan->n_changes)
-            __builtin_prefetch(og__row(rows, plan->change_row[c + AHEAD]));
-        memcpy(row_at(g, plan->change_slot[c]), og__row(rows, plan->change_row[c]), g->row_bytes);
+    uint32_t c = 0;
+    for (uint32_t k = 0, first = 0; k < g->n_groups; first += rows[k++].n) {
+        const struct width *w = &g->width[k];
+        const uint32_t end = first + rows[k].n;
+        for (; c < plan->n_changes && plan->change_row[c] < end; c++) {
+            if (c + AHEAD < plan->n_changes && plan->change_row[c + AHEAD] < end)
+                __builtin_prefetch(og__row(&rows[k], plan->change_row[c + AHEAD] - first));
+            memcpy(slot_at(g, w, plan->change_slot[c]),
+                   og__row(&rows[k], plan->change_row[c] - first), w->row_bytes);
+        }
     }
 }

@@ -15,6 +15,7 @@ struct group {
     struct og_model *model;
     struct og_arena copy; /* of the mini-batch: */
     struct og_work work;
+    struct og_rows view; /* of its rows, where they are of one group */
     const void *targets;
     struct og_step key;
 };
@@ -141,7 +142,7 @@ static const struct og_rows *gather_all(struct group *to, const struct og_work *
     const uint32_t n = types_of(to->facts);
     if (to->rows)
         return w->rows;
-    struct og_rows *rows = n > 0 ? og__arena_take(&to->copy, n * sizeof(*rows)) : &to->work.view;
+    struct og_rows *rows = n > 0 ? og__arena_take(&to->copy, n * sizeof(*rows)) : &to->view;
     for (uint32_t t = 0; t < OG_MAX(n, 1u); t++)
         gather_rows(&to->copy, &w->rows[t], &rows[t], pool);
     return rows;

@@ -75,9 +75,8 @@ static struct og_minibatch_shape shape_of(struct og_minibatch_maker *m, const st
     if (f->types) {
         og__count_types(f->types, b, NULL, &m->by_type);
         add_repeats(f->types, w, &m->by_type);
-        set_types(&k, f, d->typed_gather != NULL, &m->by_type);
-    }
-    if (d->gather)
+        set_types(&k, f, d->gather != NULL, &m->by_type);
+    } else if (d->gather)
         set_rows(&k, f->graph->group);
     if (f->split[w->descriptor.split].labels)
         set_labels(&k, f->graph);

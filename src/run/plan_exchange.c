@@ -12,7 +12,7 @@
 #include "choose/hotness.h"
 #include "comm/comm.h"
 #include "flow/pipeline.h"
-#include "gather/typed_gather.h"
+#include "gather/gather.h"
 #include "plan/dealt.h"
 #include "session/typed_cache.h"
 
@@ -148,8 +148,8 @@ static int know_types(struct counting *c, struct og_err *err)
         if (!og__has_features(&g->type[t]))
             continue;
         *w = (struct width){first, g->type[t].end - first, s->told[t].row_bytes, {0}, {0}};
-        OG_TRY(og__typed_reader_rule(&s->facts.graph->group[t], s->config.opt.io, s->budget,
-                                     &w->rule, err));
+        OG_TRY(og__gather_read_rule(&s->facts.graph->group[t], s->config.opt.io, s->budget,
+                                    &w->rule, err));
         c->n_widths++;
     }
 out:

@@ -1,7 +1,7 @@
 #include "run/simulate_types.h"
 
 #include "choose/hotness.h"
-#include "gather/typed_gather.h"
+#include "gather/gather.h"
 #include "options/options.h"
 #include "report/json.h"
 #include "sample/degree_counts.h"
@@ -40,8 +40,8 @@ int og__simulator_know_types(struct simulator *m, struct og_err *err)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "simulation"));
     for (uint32_t t = 0; t < g->n_types; t++)
         if (og__has_features(&g->type[t]))
-            OG_TRY(og__typed_reader_rule(&m->s->facts.graph->group[t], m->s->config.opt.io,
-                                         m->s->budget, &m->rule_of[t], err));
+            OG_TRY(og__gather_read_rule(&m->s->facts.graph->group[t], m->s->config.opt.io,
+                                        m->s->budget, &m->rule_of[t], err));
 out:
     return rc;
 }

@@ -7,7 +7,7 @@
 #include "dataset/features.h"
 #include "dataset/on_disk.h"
 #include "dataset/writer.h"
-#include "gather/typed_gather.h"
+#include "gather/gather.h"
 #include "gather/typed_rows.h"
 #include "nn/ops.h"
 #include "options/options.h"
@@ -181,7 +181,7 @@ struct og_facts og__facts_on_disk(const struct og_session *s)
 static void know_typed_rows(struct og_session *s)
 {
     struct og_facts *f = &s->facts;
-    f->bytes.typed_reader = og__typed_reader_bytes(f->graph, s->config.opt.io);
+    f->bytes.typed_reader = og__gather_reader_bytes(f->graph, s->config.opt.io);
     f->bytes.typed_input = f->bytes.typed_widest = 0;
     f->bytes.typed_files = f->typed_rows = 0;
     for (uint32_t t = 0, k = 0; t < f->types->n_types; t++) {
@@ -189,8 +189,10 @@ static void know_typed_rows(struct og_session *s)
         const uint64_t rows = og__nodes_of(&f->by_type, f->caps.n_hops, t);
         if (!og__has_features(&f->types->type[t]))
             continue;
-        if (k < f->n_ranges)
+        if (k < f->n_ranges) {
+            f->range_read[k] = rows;
             f->range_rows[k++] = rows;
+        }
         f->typed_rows += rows;
         f->bytes.typed_input += (size_t)rows * og__row_bytes(view);
         f->bytes.typed_widest = OG_MAX(f->bytes.typed_widest, og__row_bytes(view));
@@ -255,7 +257,7 @@ static void know_asked(struct og_session *s, const struct og_pilot *pilot)
         return;
     }
     f->typed_rows = 0;
-    for (uint32_t t = 0; t < f->types->n_types; t++) {
+    for (uint32_t t = 0, k = 0; t < f->types->n_types; t++) {
         const uint32_t first = og__first_id(f->types, t);
         const uint32_t end = f->types->type[t].end;
         const uint64_t own = og__nodes_known(&s->config, end) - og__nodes_known(&s->config, first);
@@ -265,6 +267,7 @@ static void know_asked(struct og_session *s, const struct og_pilot *pilot)
         if (!og__has_features(&f->types->type[t]))
             continue;
         f->typed_rows += OG_MIN(asked, own);
+        f->range_read[k++] = OG_MIN(asked, own);
         f->bytes.typed_asked += (size_t)asked * og__row_bytes(&f->graph->group[t]);
         f->bytes.typed_read += (size_t)OG_MIN(asked, own) * og__row_bytes(&f->graph->group[t]);
     }
@@ -290,7 +293,7 @@ int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct 
     f->growth = pilot->growth;
     know_asked(s, pilot);
     if (f->types)
-        f->bytes.typed_staging = og__typed_staging_bytes(f->graph, og__read_rows(f));
+        f->bytes.typed_staging = og__gather_staging_bytes(f->graph, og__read_rows(f));
     f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
     f->bytes.sampler = og__sampler_bytes(&f->caps);
     know_place(s, s->way.topology, f);

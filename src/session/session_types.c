@@ -233,7 +233,8 @@ static int know_ranges(const struct og_config *c, struct og_facts *f, struct og_
     f->ranges = calloc(g->n_types, sizeof(*f->ranges));
     f->range_row_bytes = calloc(g->n_types, sizeof(*f->range_row_bytes));
     f->range_rows = calloc(g->n_types, sizeof(*f->range_rows));
-    if (!f->ranges || !f->range_row_bytes || !f->range_rows)
+    f->range_read = calloc(g->n_types, sizeof(*f->range_read));
+    if (!f->ranges || !f->range_row_bytes || !f->range_rows || !f->range_read)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", f->graph->path);
     for (uint32_t t = 0; t < g->n_types; t++) {
         if (!og__has_features(&g->type[t]))
@@ -285,9 +286,11 @@ void og__session_drop_types(struct og_session *s)
     free(s->facts.ranges);
     free(s->facts.range_row_bytes);
     free(s->facts.range_rows);
+    free(s->facts.range_read);
     s->facts.types = NULL;
     s->facts.ranges = NULL;
     s->facts.range_row_bytes = NULL;
     s->facts.range_rows = NULL;
+    s->facts.range_read = NULL;
     s->facts.n_ranges = 0;
 }

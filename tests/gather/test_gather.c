@@ -94,14 +94,14 @@ static void run_batches(struct fixture *f, struct og_gather *g, struct og_policy
             assert_int_equal(og__policy_plan(policy, &planner, now->ids, now->n, &now->plan, NULL),
                              0);
             *misses += now->plan.n_misses;
-            assert_int_equal(og__gather_begin(g, (int)(turn % 2), &now->plan, 0, NULL), 0);
+            assert_int_equal(og__gather_begin(g, (int)(turn % 2), &now->plan, NULL, 0, NULL), 0);
         }
         if (turn > 0) {
-            struct og_rows rows;
+            const struct og_rows *rows;
             struct og_io_counts counts;
             assert_int_equal(og__gather_finish(g, (int)((turn + 1) % 2), &rows, &counts, NULL), 0);
-            assert_int_equal(rows.n, before->n);
-            check_rows(f, &rows, before->ids);
+            assert_int_equal(rows->n, before->n);
+            check_rows(f, rows, before->ids);
             total->reads += counts.reads;
             total->bytes += counts.bytes;
         }
@@ -142,12 +142,13 @@ static void rows_are_the_files_rows(void **state)
             assert_int_equal(og__policy_open(&policy, &setup, budget, NULL), 0);
             assert_int_equal(og__policy_prepare(policy, NULL, &n_prefill, NULL), 0);
             assert_int_equal(n_prefill, capacities[c]);
-            struct og_gather_options opt = {.n_slots = capacities[c],
-                                            .staging_rows = 10, /* less than any batch needs */
-                                            .n_staging = 2,
-                                            .reader = {.io = engines[e]}};
+            struct og_gather_options opt = {
+                .n_slots = (const uint32_t[]){capacities[c]},
+                .staging_rows = (const uint32_t[]){10}, /* less than any batch needs */
+                .n_staging = 2,
+                .reader = {.io = engines[e]}};
             og__profile_load(f->path, &opt.reader.profile);
-            assert_int_equal(og__gather_open(&g, &f->ds, &opt, budget, NULL), 0);
+            assert_int_equal(og__gather_open(&g, &f->ds, 1, &opt, budget, NULL), 0);
             struct og_io_counts prefill = {0};
             struct og_io_counts total = {0};
             fill(g, policy, &prefill);
@@ -182,8 +183,8 @@ static void rows_that_move_are_the_files_rows(void **state)
     for (size_t k = 0; k < OG_COUNT(kinds); k++) {
         struct og_policy_setup setup = {
             .kind = kinds[k], .n_nodes = N, .n_slots = 300, .ways = 8, .window = 4, .update = 2};
-        struct og_gather_options opt = {.n_slots = 300,
-                                        .staging_rows = 10,
+        struct og_gather_options opt = {.n_slots = (const uint32_t[]){300},
+                                        .staging_rows = (const uint32_t[]){10},
                                         .n_staging = 1 + k % 2,
                                         .fills_beside = kinds[k] == OG_POLICY_SWEEP};
         struct og_policy *policy;
@@ -191,7 +192,7 @@ static void rows_that_move_are_the_files_rows(void **state)
         struct og_gather *g;
         og__profile_load(f->path, &opt.reader.profile);
         assert_int_equal(og__policy_open(&policy, &setup, NULL, NULL), 0);
-        assert_int_equal(og__gather_open(&g, &f->ds, &opt, NULL, NULL), 0);
+        assert_int_equal(og__gather_open(&g, &f->ds, 1, &opt, NULL, NULL), 0);
         og__planner_init(&planner, NULL);
         og__plan_init(&b->plan, NULL);
         for (uint32_t super = 0; super < 3; super++) {
@@ -209,14 +210,14 @@ static void rows_that_move_are_the_files_rows(void **state)
             }
             assert_int_equal(og__policy_prepare(policy, &trace, &n_prefill, NULL), 0);
             for (uint32_t i = 0; i < BATCHES; i++) {
-                struct og_rows rows;
+                const struct og_rows *rows;
                 fill(g, policy, &counts);
                 assert_int_equal(
                     og__policy_plan(policy, &planner, ids + ptr[i], ROWS, &b->plan, NULL), 0);
-                assert_int_equal(og__gather_begin(g, 0, &b->plan, 0, NULL), 0);
+                assert_int_equal(og__gather_begin(g, 0, &b->plan, NULL, 0, NULL), 0);
                 assert_int_equal(og__gather_finish(g, 0, &rows, &counts, NULL), 0);
-                check_rows(f, &rows, ids + ptr[i]);
-                og__gather_change(g, &b->plan, &rows);
+                check_rows(f, rows, ids + ptr[i]);
+                og__gather_change(g, &b->plan, rows);
             }
         }
         og__plan_release(&b->plan);
@@ -254,7 +255,8 @@ static void rows_are_found_through_any_number_of_tiers(void **state)
 static void a_batch_that_does_not_fit_is_refused(void **state)
 {
     struct fixture *f = *state;
-    struct og_gather_options opt = {.staging_rows = 10, .n_staging = 1};
+    struct og_gather_options opt = {
+        .n_slots = (const uint32_t[]){0}, .staging_rows = (const uint32_t[]){10}, .n_staging = 1};
     og__profile_load(f->path, &opt.reader.profile);
     struct og_budget *budget = og__budget_new(og__reader_bytes(&opt.reader) + 2 * OG_MIB);
     struct og_policy_setup setup = {.kind = OG_POLICY_NONE, .n_nodes = N};
@@ -263,7 +265,7 @@ static void a_batch_that_does_not_fit_is_refused(void **state)
     struct og_gather *g;
     struct batch *b = calloc(1, sizeof(*b));
     assert_int_equal(og__policy_open(&policy, &setup, NULL, NULL), 0);
-    assert_int_equal(og__gather_open(&g, &f->ds, &opt, budget, NULL), 0);
+    assert_int_equal(og__gather_open(&g, &f->ds, 1, &opt, budget, NULL), 0);
     size_t room = og__budget_left(budget);
     assert_int_equal(og__budget_charge(budget, room - 100 * DIM * sizeof(float), "other", NULL), 0);
     og__planner_init(&planner, NULL);
@@ -271,15 +273,15 @@ static void a_batch_that_does_not_fit_is_refused(void **state)
     draw(b, 1, 200);
     assert_int_equal(og__policy_plan(policy, &planner, b->ids, b->n, &b->plan, NULL), 0);
     struct og_err err = {0};
-    assert_int_equal(og__gather_begin(g, 0, &b->plan, 0, &err), -ENOMEM);
+    assert_int_equal(og__gather_begin(g, 0, &b->plan, NULL, 0, &err), -ENOMEM);
     assert_non_null(strstr(err.message, "staging"));
     draw(b, 1, 90);
     assert_int_equal(og__policy_plan(policy, &planner, b->ids, b->n, &b->plan, NULL), 0);
-    struct og_rows rows;
+    const struct og_rows *rows;
     struct og_io_counts counts;
-    assert_int_equal(og__gather_begin(g, 0, &b->plan, 0, NULL), 0);
+    assert_int_equal(og__gather_begin(g, 0, &b->plan, NULL, 0, NULL), 0);
     assert_int_equal(og__gather_finish(g, 0, &rows, &counts, NULL), 0);
-    check_rows(f, &rows, b->ids);
+    check_rows(f, rows, b->ids);
     og__gather_close(g);
     og__plan_release(&b->plan);
     og__planner_release(&planner);
@@ -307,8 +309,8 @@ static void filling_tells_what_it_took(void **state)
     og__hotness_random(5, N, hotness);
     struct og_policy_setup setup = {
         .kind = OG_POLICY_RANDOM, .n_nodes = N, .n_slots = SLOTS, .hotness = hotness};
-    struct og_gather_options opt = {.n_slots = SLOTS,
-                                    .staging_rows = 10,
+    struct og_gather_options opt = {.n_slots = (const uint32_t[]){SLOTS},
+                                    .staging_rows = (const uint32_t[]){10},
                                     .n_staging = 1,
                                     .fills_beside = true,
                                     .reader = {.io = OG_IO_PREAD}};
@@ -322,7 +324,7 @@ static void filling_tells_what_it_took(void **state)
     assert_non_null(list);
     assert_int_equal(og__policy_open(&policy, &setup, NULL, NULL), 0);
     assert_int_equal(og__policy_prepare(policy, NULL, &n_prefill, NULL), 0);
-    assert_int_equal(og__gather_open(&g, &f->ds, &opt, NULL, NULL), 0);
+    assert_int_equal(og__gather_open(&g, &f->ds, 1, &opt, NULL, NULL), 0);
     assert_int_equal(og__spill_open(&spill, &kept, NULL, NULL), 0);
     assert_int_equal(og__fill_windows_begin(&windows, 1, NULL, NULL), 0);
     assert_int_equal(og__filling_put(&windows, policy, 0, spill, list, NULL), 0);
@@ -369,8 +371,8 @@ static void open_with(struct sharer *s, struct fixture *f, uint32_t *hotness, ui
 {
     const struct og_policy_setup setup = {
         .kind = OG_POLICY_RANDOM, .n_nodes = N, .n_slots = n_slots, .hotness = hotness};
-    const struct og_gather_options opt = {.n_slots = n_slots,
-                                          .staging_rows = 64,
+    const struct og_gather_options opt = {.n_slots = (const uint32_t[]){n_slots},
+                                          .staging_rows = (const uint32_t[]){64},
                                           .n_staging = 2,
                                           .sharers = sharers,
                                           .reader = {.io = OG_IO_PREAD}};
@@ -379,7 +381,7 @@ static void open_with(struct sharer *s, struct fixture *f, uint32_t *hotness, ui
     assert_int_equal(og__policy_open(&s->policy, &setup, s->budget, NULL), 0);
     assert_int_equal(og__policy_prepare(s->policy, NULL, &n_prefill, NULL), 0);
     const size_t before = og__budget_used(s->budget);
-    assert_int_equal(og__gather_open(&s->gather, &f->ds, &opt, s->budget, NULL), 0);
+    assert_int_equal(og__gather_open(&s->gather, &f->ds, 1, &opt, s->budget, NULL), 0);
     assert_true(og__budget_used(s->budget) - before >=
                 n_slots * DIM * sizeof(float) / (size_t)sharers);
 }

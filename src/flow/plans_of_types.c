@@ -1,4 +1,4 @@
-/* Rows of several widths, and the plans of them: of those nodes of a batch that have features. */
+/* Plans of those nodes of a batch that have features. */
 #include "flow/source.h"
 
 static const char part[] = "batches";
@@ -45,48 +45,4 @@ out:
 struct og_plan_source og__plans_of_types(struct og_typed_plans *p)
 {
     return (struct og_plan_source){p, make};
-}
-
-static int begin(void *self, struct og_work *w, struct og_err *err)
-{
-    return og__typed_gather_begin(self, w->staging, &w->plan, w->planned.ids, w->number, err);
-}
-
-static int finish(void *self, struct og_work *w, struct og_err *err)
-{
-    return og__typed_gather_finish(self, w->staging, &w->rows, &w->read, err);
-}
-
-static void give_up(void *self, struct og_work *w)
-{
-    og__typed_gather_give_up(self, w->staging);
-}
-
-static void end(void *self, struct og_work *w)
-{
-    og__typed_gather_change(self, w->staging, &w->plan, w->planned.ids);
-}
-
-struct og_row_source og__rows_of_types(struct og_typed_gather *g)
-{
-    return (struct og_row_source){g, begin, finish, give_up, end};
-}
-
-static int fill(void *self, const uint32_t *nodes, const uint32_t *slots, uint32_t n,
-                struct og_io_counts *counts, struct og_err *err)
-{
-    return og__typed_gather_fill(self, nodes, slots, n, counts, err);
-}
-
-static int fill_end(void *self, struct og_io_counts *counts, struct og_err *err)
-{
-    (void)self;
-    (void)counts;
-    (void)err;
-    return 0;
-}
-
-struct og_fill_to og__fills_types(struct og_typed_gather *g)
-{
-    return (struct og_fill_to){g, fill, fill_end};
 }
