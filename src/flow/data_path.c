@@ -97,8 +97,8 @@ static int open_works(struct og_data_path *d, unsigned want, struct og_err *err)
             OG_TRY(reserve_tiers(d, w, rows, err));
         else if ((want & OG__WANT_FEATURES) && !og__exchanges(d->config))
             OG_TRY(og__plan_reserve(&w->plan, rows, changes, err));
-        if ((want & OG__WANT_FEATURES) && f->types)
-            OG_TRY(og__planned_ids_reserve(&w->planned, rows, err));
+        if (want & OG__WANT_FEATURES)
+            OG_TRY(og__planned_ids_reserve(&w->planned, f->types, rows, err));
     }
 out:
     return rc;

@@ -11,32 +11,30 @@
 int og__kinds_reserve(const struct og_exchange *x, struct og_planned_ids *room, uint32_t n,
                       struct og_err *err)
 {
-    return x->path->facts->types ? og__planned_ids_reserve(room, n, err) : 0;
+    return og__planned_ids_reserve(room, x->path->facts->types, n, err);
 }
 
 int og__kinds_list(const struct og_exchange *x, struct og_planned_ids *room, const uint32_t **ids,
                    uint32_t *n, struct og_err *err)
 {
-    const struct og_graph_types *types = x->path->facts->types;
-    if (!types)
-        return 0;
-    const int rc = og__planned_ids_list(room, types, *ids, *n, err);
+    const int rc = og__planned_ids_list(room, x->path->facts->types, *ids, *n, err);
     *ids = room->ids;
     *n = room->n;
     return rc;
 }
 
-/* Whoever gathers rows of types looks at the types of the list. */
+/* Whoever gathers rows of several groups looks at the groups of the list. */
 int og__kinds_serve(struct og_exchange *x, const struct og_demanded *asked, struct og_err *err)
 {
     struct og_planned_ids *p = &x->served.planned;
-    const int rc = og__kinds_reserve(x, p, asked->n, err);
-    if (rc < 0 || !x->path->facts->types)
+    const int rc = x->kinds.n > 1 ? og__kinds_reserve(x, p, asked->n, err) : 0;
+    if (rc < 0 || x->kinds.n == 1)
         return rc;
     if (asked->n > 0)
-        memcpy(p->ids, asked->ids, asked->n * sizeof(*p->ids));
+        memcpy(p->own, asked->ids, asked->n * sizeof(*p->own));
+    p->ids = p->own;
     p->n = asked->n;
-    og__rows_of_own(x->path->config, p->ids, p->n);
+    og__rows_of_own(x->path->config, p->own, p->n);
     return 0;
 }
 

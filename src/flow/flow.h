@@ -35,13 +35,21 @@ struct og_ahead_counts {
     struct og_io_counts read; /* of prefill */
 };
 
-/* Those of a batch's ids that have rows, where not all have, type by type; plans are of these. */
+/* Those of a batch's ids that have rows, which plans are of: without types all, where the batch has
+ * them, else type by type. */
 struct og_planned_ids {
-    uint32_t *ids;
-    uint32_t n, capacity;
+    const uint32_t *ids; /* [n] */
+    uint32_t n;
+    uint32_t *own; /* [capacity] */
+    uint32_t capacity;
     struct og_budget *budget;
 };
-OG_MUST_CHECK int og__planned_ids_reserve(struct og_planned_ids *p, uint32_t n, struct og_err *err);
+/* types: of the graph, or NULL. */
+OG_MUST_CHECK int og__planned_ids_reserve(struct og_planned_ids *p,
+                                          const struct og_graph_types *types, uint32_t n,
+                                          struct og_err *err);
+OG_MUST_CHECK int og__planned_ids_list(struct og_planned_ids *p, const struct og_graph_types *types,
+                                       const uint32_t *ids, uint32_t n, struct og_err *err);
 void og__planned_ids_release(struct og_planned_ids *p);
 
 struct og_work {
@@ -51,7 +59,7 @@ struct og_work {
     struct og_seeds seeds;
     bool stored; /* it is in a folder of samples made beforehand */
     struct og_batch_memory sampled;
-    struct og_planned_ids planned; /* of a typed graph */
+    struct og_planned_ids planned;
     struct og_plan plan; /* with a device's cache what is `tiers` of it, whose arrays it has */
     struct og_tiers_plan tiers;
     uint64_t link_bytes, link_bytes_back; /* of rows, between the host and a device's cache */

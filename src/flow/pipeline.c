@@ -135,14 +135,9 @@ void og__pipeline_train(struct og_pipeline *p, struct og_data_path *d, struct og
         load_tiers(p, d);
         return;
     }
-    const struct og_policy_plans plans = {.policy = d->policy, .planner = &d->planner};
-    if (d->facts->types) {
-        p->plans.of_types = (struct og_typed_plans){plans, d->facts->types};
-        p->flow.plans = og__plans_of_types(&p->plans.of_types);
-    } else {
-        p->plans.of_policy = plans;
-        p->flow.plans = og__plans_of_policy(&p->plans.of_policy);
-    }
+    p->plans.of_policy = (struct og_policy_plans){
+        .policy = d->policy, .planner = &d->planner, .types = d->facts->types};
+    p->flow.plans = og__plans_of_policy(&p->plans.of_policy);
     load_rows(&p->flow, d);
 }
 

@@ -18,7 +18,6 @@ struct og_pipeline {
     } batches;
     union {
         struct og_policy_plans of_policy;
-        struct og_typed_plans of_types;
         struct og_tiered_plans of_tiers;
         struct og_stored_tiered_plans of_tiers_stored;
         struct og_stored_plans stored;

@@ -4,8 +4,10 @@
 static int make(void *self, struct og_work *w, struct og_err *err)
 {
     const struct og_policy_plans *p = self;
-    const struct og_batch *batch = &w->sampled.batch;
-    return og__policy_plan(p->policy, p->planner, batch->ids, batch->n_ids, &w->plan, err);
+    const int rc = og__planned_ids_of(w, p->types, err);
+    return rc < 0 ? rc
+                  : og__policy_plan(p->policy, p->planner, w->planned.ids, w->planned.n, &w->plan,
+                                    err);
 }
 
 struct og_plan_source og__plans_of_policy(struct og_policy_plans *p)

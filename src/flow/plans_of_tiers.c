@@ -2,21 +2,6 @@
 #include "flow/source.h"
 #include "flow/tiers_spill.h"
 
-/* Of a batch's ids those that have rows. */
-static int list_ids(const struct og_graph_types *types, struct og_work *w, const uint32_t **ids,
-                    uint32_t *n, struct og_err *err)
-{
-    const struct og_batch *batch = &w->sampled.batch;
-    *ids = batch->ids;
-    *n = batch->n_ids;
-    if (!types)
-        return 0;
-    const int rc = og__planned_ids_list(&w->planned, types, *ids, *n, err);
-    *ids = w->planned.ids;
-    *n = w->planned.n;
-    return rc;
-}
-
 /* ---- each batch by itself ---- */
 
 /* Nothing enters either cache but by batches: what is to be there at first was put there before. */
@@ -30,10 +15,10 @@ static int prepare(struct og_tiers *t, const uint32_t *ids, uint32_t n, struct o
 static int make(void *self, struct og_work *w, struct og_err *err)
 {
     const struct og_tiered_plans *p = self;
-    const uint32_t *ids;
-    uint32_t n;
     int rc;
-    OG_TRY(list_ids(p->types, w, &ids, &n, err));
+    OG_TRY(og__planned_ids_of(w, p->types, err));
+    const uint32_t *ids = w->planned.ids;
+    const uint32_t n = w->planned.n;
     OG_TRY(prepare(p->tiers, ids, n, err));
     OG_TRY(og__tiers_plan(p->tiers, p->planner, ids, n, &w->tiers, err));
     w->plan = w->tiers.plan;
@@ -51,12 +36,10 @@ struct og_plan_source og__plans_of_tiers(struct og_tiered_plans *p)
 static int read_back(void *self, struct og_work *w, struct og_err *err)
 {
     const struct og_stored_tiered_plans *p = self;
-    const uint32_t *ids;
-    uint32_t n;
     int rc;
-    OG_TRY(list_ids(p->types, w, &ids, &n, err));
-    OG_TRY(og__tiers_get(p->plans, p->ahead[w->number].codes_at, p->tiers, ids, n, &w->tiers,
-                         &w->trace_read, err));
+    OG_TRY(og__planned_ids_of(w, p->types, err));
+    OG_TRY(og__tiers_get(p->plans, p->ahead[w->number].codes_at, p->tiers, w->planned.ids,
+                         w->planned.n, &w->tiers, &w->trace_read, err));
     w->plan = w->tiers.plan;
 out:
     return rc;

@@ -8,7 +8,6 @@
  *             replayed   sampled ahead, with a superbatch; once, or in each epoch of a draw
  *   plans     policy     made batch by batch
  *             stored     made with the superbatch, and spilled
- *             types      made batch by batch, of nodes with features
  *             tiers      of a device's cache over the host's, made batch by batch
  *                        or with the superbatch, and spilled
  *   rows      gathered   from the host's cache and its disk
@@ -102,26 +101,22 @@ bool og__has_its_seeds(const struct og_work *w);
 
 /* ---- plans ---- */
 
+/* The batch's. */
+OG_MUST_CHECK int og__planned_ids_of(struct og_work *w, const struct og_graph_types *types,
+                                     struct og_err *err);
+
 struct og_policy_plans {
     struct og_policy *policy;
     struct og_planner *planner;
+    const struct og_graph_types *types; /* of the graph, or NULL */
 };
 struct og_plan_source og__plans_of_policy(struct og_policy_plans *p);
-
-/* Of ids[n] what plans are of, type by type. */
-OG_MUST_CHECK int og__planned_ids_list(struct og_planned_ids *p, const struct og_graph_types *types,
-                                       const uint32_t *ids, uint32_t n, struct og_err *err);
-struct og_typed_plans {
-    struct og_policy_plans of_policy;
-    const struct og_graph_types *types;
-};
-struct og_plan_source og__plans_of_types(struct og_typed_plans *p);
 
 struct og_stored_plans {
     struct og_spill *codes;
     const struct og_sampled_ahead *ahead; /* by number of the batch */
     uint32_t n_slots;                     /* which they are for */
-    const struct og_graph_types *types;   /* NULL: they are of all ids */
+    const struct og_graph_types *types;   /* of the graph, or NULL */
     struct og_planner *planner;
 };
 struct og_plan_source og__plans_stored(struct og_stored_plans *p);
@@ -129,7 +124,7 @@ struct og_plan_source og__plans_stored(struct og_stored_plans *p);
 struct og_tiered_plans {
     struct og_tiers *tiers; /* whose policies do not look ahead */
     struct og_planner *planner;
-    const struct og_graph_types *types; /* NULL: plans are of all ids */
+    const struct og_graph_types *types;
 };
 struct og_plan_source og__plans_of_tiers(struct og_tiered_plans *p);
 
@@ -137,7 +132,7 @@ struct og_stored_tiered_plans {
     struct og_spill *plans;
     const struct og_sampled_ahead *ahead; /* by number of the batch */
     const struct og_tiers *tiers;         /* which they are for */
-    const struct og_graph_types *types;   /* NULL: they are of all ids */
+    const struct og_graph_types *types;
 };
 struct og_plan_source og__plans_of_tiers_stored(struct og_stored_tiered_plans *p);
 

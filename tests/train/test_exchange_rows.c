@@ -255,12 +255,13 @@ static void serve(struct rank *r, struct rank *o, const struct graph *g)
     assert_int_equal(og__kinds_serve(&o->x, &asked, NULL), 0);
     if (g->facts.types)
         assert_int_equal(p->n, asked.n);
-    assert_int_equal(og__planned_ids_reserve(p, asked.n, NULL), 0);
+    assert_int_equal(og__planned_ids_reserve(p, &g->types, asked.n, NULL), 0);
     for (uint32_t i = 0; i < asked.n; i++) {
         const uint32_t node = og__owned_node(x->ranks, x->rank, asked.ids[i]);
         assert_true(!g->facts.types || p->ids[i] == node);
-        p->ids[i] = node; /* of one width nobody lists them */
+        p->own[i] = node; /* of one width nobody lists them */
     }
+    p->ids = p->own;
     p->n = asked.n;
     gather(o, g, rows, memory);
     send(r, o, &asked);
