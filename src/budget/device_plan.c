@@ -10,10 +10,8 @@ enum { SLACK_SHARE = 32 };
 static size_t room_bytes(const struct og_facts *f)
 {
     size_t sum = 0;
-    if (!f->types)
-        return og__round_up((size_t)og__input_rows(f) * f->row_bytes, 256);
-    for (uint32_t k = 0; k < f->n_ranges; k++)
-        sum += og__round_up((size_t)f->range_rows[k] * f->range_row_bytes[k], 256);
+    for (uint32_t k = 0; k < f->n_widths; k++)
+        sum += og__round_up((size_t)f->width[k].rows * f->width[k].row_bytes, 256);
     return sum;
 }
 
@@ -28,7 +26,7 @@ static void share_slots(struct og_device_plan *d, const struct og_facts *f, size
         return;
     }
     for (uint32_t k = 0; n > 1 && k < f->n_ranges; k++)
-        spare += f->range_row_bytes[k];
+        spare += f->width[k].row_bytes;
     d->slots = (left - OG_MIN(left, spare)) * n;
 }
 

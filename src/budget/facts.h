@@ -35,16 +35,21 @@ struct og_growth {
     double power, slowing;
 };
 
+/* Rows of a group. */
+struct og_rows_known {
+    size_t row_bytes;    /* in memory */
+    uint64_t rows, read; /* of the largest batch; of that, or of what is asked for, what is read */
+};
+
 struct og_facts {
     struct og_graph *graph;
     struct og_graph_types *types;  /* as a model reads it; NULL: none does */
     struct og_type_counts by_type; /* batches are no larger, by types */
     struct og_slot_range *ranges;  /* [n_ranges] of types with features, without slots, by the
-                                      policy's numbers of nodes */
-    size_t *range_row_bytes;       /* [n_ranges] */
-    uint64_t *range_rows;          /* [n_ranges] of the largest batch */
-    uint64_t *range_read;          /* [n_ranges] of them, or of what is asked for, what is read */
+                                      policy's numbers of nodes; without types none */
     uint32_t n_ranges;
+    struct og_rows_known *width; /* [n_widths] of each group with features, in their order */
+    uint32_t n_widths;
     struct og_triples triples; /* of links: the edges of all splits */
     struct og_split split[OG__SPLITS];
     struct og_schedule schedule;
@@ -76,13 +81,13 @@ struct og_facts {
         size_t scores, targets;                 /* of a split; of a batch */
         size_t sampler, batch;                  /* one */
         size_t sampler_reading; /* what one takes besides that reads from disk by itself */
-        size_t typed_reader;    /* of rows of several widths: all readers, and what a staging */
-        size_t typed_staging;   /* area takes beside misses; */
-        size_t typed_input;     /* rows of the largest batch; */
-        size_t typed_widest;    /* the widest row; */
-        uint64_t typed_files;   /* rows of all nodes; */
-        size_t typed_asked;     /* with --exchange: rows asked for in a round, */
-        size_t typed_read;      /* and each of them once; else 0 */
+        size_t input;           /* rows of the largest batch; */
+        size_t widest;          /* the widest row; */
+        uint64_t files;         /* rows of all nodes; */
+        size_t read;            /* rows that are read for a batch; */
+        size_t asked, sent;     /* with --exchange: asked for in a round, and sent to other ranks */
+        size_t reader;          /* all readers of features, */
+        size_t typed_staging;   /* and with types what a staging area takes beside misses */
         size_t record;          /* buffers of samples that are made for others */
         size_t handed;          /* a batch that leaves the session */
         size_t model;           /* with what training keeps of it besides */
@@ -97,7 +102,7 @@ struct og_facts {
     struct og_batch_caps caps; /* batches are no larger */
     uint32_t pilot_batches;
     uint64_t pilot_rows;     /* of a batch, on average */
-    uint64_t typed_rows;     /* of each type with features the most that a batch has, in all */
+    uint64_t group_rows;     /* of each group with features the most that is read, in all */
     double pilot_seconds;    /* sampling one */
     struct og_links links;   /* to devices that keep rows, once measured */
     int keepers;             /* devices that keep rows; 0: none */
@@ -120,24 +125,12 @@ static inline uint64_t og__input_rows(const struct og_facts *f)
     return f->caps.hop[f->caps.n_hops - 1].n_src;
 }
 
-/* The widest row, and rows of a batch on average, in bytes. */
-static inline size_t og__widest_row(const struct og_facts *f)
-{
-    return f->types ? f->bytes.typed_widest : f->row_bytes;
-}
+/* Rows of a batch on average, in bytes. */
 static inline double og__mean_row(const struct og_facts *f)
 {
-    const double rows = (double)OG_MAX(og__input_rows(f), (uint64_t)1);
-    if (!f->types)
-        return (double)f->row_bytes;
-    return f->asked_rows > 0 ? (double)f->bytes.typed_asked / (double)f->asked_rows
-                             : (double)f->bytes.typed_input / rows;
-}
-
-/* How many widths of rows are packed by themselves. */
-static inline uint32_t og__packed_widths(const struct og_facts *f)
-{
-    return f->types ? f->n_ranges : 1;
+    const uint64_t rows = f->asked_rows > 0 ? f->asked_rows : og__input_rows(f);
+    const size_t bytes = f->asked_rows > 0 ? f->bytes.asked : f->bytes.input;
+    return (double)bytes / (double)OG_MAX(rows, (uint64_t)1);
 }
 
 /* Of the largest batch that is planned and read: what others ask for, each row once, may be of
@@ -153,31 +146,11 @@ static inline uint64_t og__sent_rows(const struct og_facts *f, uint32_t ranks)
     return (f->asked_rows * (ranks - 1) + ranks - 1) / ranks;
 }
 
-/* And in bytes. */
-static inline size_t og__sent_bytes(const struct og_facts *f, uint32_t ranks)
-{
-    return f->types ? (f->bytes.typed_asked * (ranks - 1) + ranks - 1) / ranks
-                    : (size_t)og__sent_rows(f, ranks) * f->row_bytes;
-}
-
-/* Rows of the largest batch in bytes. */
-static inline size_t og__input_bytes(const struct og_facts *f)
-{
-    return f->types ? f->bytes.typed_input : (size_t)og__input_rows(f) * f->row_bytes;
-}
-
 /* By which packs of a run's own are read: of the features' disk, unless there are several for
  * scratch, which want as many more requests at a time. */
 static inline const struct og_disk_profile *og__packs_profile(const struct og_facts *f)
 {
     return f->scratch_disks > 1 ? &f->away : &f->profile;
-}
-
-/* What is read for a batch, in bytes. */
-static inline size_t og__staged_bytes(const struct og_facts *f)
-{
-    const size_t typed = f->asked_rows > 0 ? f->bytes.typed_read : f->bytes.typed_input;
-    return f->types ? typed : (size_t)og__read_rows(f) * f->row_bytes;
 }
 
 size_t og__split_bytes(const struct og_facts *f, const struct og_split *split); /* its ids */

@@ -115,7 +115,7 @@ static size_t stored_plan_bytes(const struct og_premises *p, uint64_t rows)
 static bool packs_over_ids(const struct og_premises *p)
 {
     return p->way->alternate && !p->way->tiers && !og__exchanges(p->config) &&
-           og__packed_widths(p->facts) == 1;
+           p->facts->n_widths == 1;
 }
 
 /* Of each width by itself: beside what rows of one would take, a table of batches for each other,
@@ -124,8 +124,8 @@ static size_t packing_bytes(const struct og_premises *p, uint64_t rows, uint64_t
 {
     const struct og_facts *f = p->facts;
     const uint64_t own = packs_over_ids(p) ? 0 : batches * rows;
-    const size_t all = og__packing_bytes(f->n_nodes, own, batches, OG_MAX(rows, f->typed_rows));
-    const uint32_t widths = og__packed_widths(f);
+    const size_t all = og__packing_bytes(f->n_nodes, own, batches, OG_MAX(rows, f->group_rows));
+    const uint32_t widths = f->n_widths;
     return all + (widths > 1 ? (widths - 1) * og__packing_bytes(64, 0, batches, 0) : 0);
 }
 
@@ -157,7 +157,7 @@ static void size_ahead(struct og_memory_plan *m, const struct og_premises *p,
     }
     if (p->way->layout == OG_LAYOUT_SEGMENTED) /* and a bit a row: is it shared? */
         m->packing += og__segments_bytes(distinct_nodes(g, asked, batches), (uint32_t)batches,
-                                         og__widest_row(p->facts)) +
+                                         p->facts->bytes.widest) +
                       og__bits_words(batches * asked) * sizeof(uint64_t);
 }
 
@@ -199,12 +199,10 @@ static double disk_bytes(const struct og_premises *p, const struct growth *g, ui
     const uint64_t asked = asked_of(p->facts, rows);
     const double n = (double)batches;
     const struct og_facts *f = p->facts;
-    const double ends = f->types ? n * og__packed_widths(f) * OG__PACK_BLOCK : 0;
+    const double ends = f->types ? n * f->n_widths * OG__PACK_BLOCK : 0;
     const double all = n * (double)asked * og__mean_row(f) + ends; /* of chunks, on blocks */
     const double distinct = (double)distinct_nodes(g, asked, batches);
-    const double once =
-        f->types ? OG_MIN(distinct * (double)og__widest_row(f), (double)f->bytes.typed_files)
-                 : distinct * (double)f->row_bytes;
+    const double once = OG_MIN(distinct * (double)f->bytes.widest, (double)f->bytes.files);
     const double codes = (double)stored_plan_bytes(p, asked);
     const double entering = og__policy_fills_beside(p->way->policy) ? n * (double)asked : distinct;
     double away = sampled_bytes(p, rows, batches, tail) + n * codes + entering * 8;
@@ -262,7 +260,7 @@ size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct 
     const struct og_facts *f = p->facts;
     struct og_memory_plan least = *m;
     size_least(&least, p);
-    const size_t staging = og__staged_bytes(f) * (size_t)og__first_staging(p->way);
+    const size_t staging = f->bytes.read * (size_t)og__first_staging(p->way);
     for (int i = 0; least.alternates && i < ROUNDS; i++)
         og__memory_plan_most_slots(&least, p, og__memory_plan_without_rows(&least) + staging);
     return og__memory_plan_without_rows(&least);
@@ -401,7 +399,7 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_premises *p,
     const struct growth g = growth_of(p->facts);
     if (!og__samples_ahead(p->way))
         return 0;
-    const size_t staging = og__staged_bytes(p->facts) * (size_t)og__first_staging(p->way);
+    const size_t staging = p->facts->bytes.read * (size_t)og__first_staging(p->way);
     const uint64_t rows = mean_rows(p->facts);
     if (m->alternates)
         og__memory_plan_most_slots(m, p, m->limit);

@@ -12,9 +12,9 @@ enum { LEAST_SWEEP = 32 * OG_MIB, SWEEP_SHARE = 16, RINGS_SHARE = 4 };
 static size_t victim_bytes(const struct og_premises *p, const struct og_victim_setup *rings)
 {
     const struct og_facts *f = p->facts;
-    size_t all = f->types ? 0 : f->row_bytes + OG__VICTIM_META_BYTES;
-    for (uint32_t k = 0; f->types && k < f->n_ranges; k++)
-        all += f->range_row_bytes[k] + OG__VICTIM_META_BYTES;
+    size_t all = 0;
+    for (uint32_t k = 0; k < f->n_widths; k++)
+        all += f->width[k].row_bytes + OG__VICTIM_META_BYTES;
     return (size_t)og__victim_places(rings) * all;
 }
 
@@ -85,9 +85,9 @@ static void plan_exchange(struct og_memory_plan *m, const struct og_premises *p)
     if (!og__exchanges(p->config))
         return;
     const size_t sent = (size_t)og__sent_rows(f, ranks);
-    m->exchange = ROWS * (in_place ? og__input_rows(f) * number : og__input_bytes(f)) +
+    m->exchange = ROWS * (in_place ? og__input_rows(f) * number : f->bytes.input) +
                   LISTS * og__input_rows(f) * number + sent * number +
-                  (in_place ? sent * number : og__sent_bytes(f, ranks)) +
+                  (in_place ? sent * number : f->bytes.sent) +
                   og__plan_bytes(read, og__policy_admits(p->way->policy) ? read : 0) +
                   og__demand_bytes(ranks, f->n_nodes, 1, f->asked_rows);
     if (in_place)
@@ -101,7 +101,7 @@ static size_t least_sweep(const struct og_premises *p)
 {
     const struct og_facts *f = p->facts;
     const uint64_t batches = og__longest_superbatch(p);
-    const size_t most = og__sweep_most(f->n_nodes, og__widest_row(f), batches, og__input_bytes(f));
+    const size_t most = og__sweep_most(f->n_nodes, f->bytes.widest, batches, f->bytes.input);
     return OG_MIN((size_t)LEAST_SWEEP, most);
 }
 
@@ -112,14 +112,13 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     const uint64_t rows = og__read_rows(f);
     const uint64_t changes = og__policy_admits(p->way->policy) ? rows : 0;
     const struct og_reader_options opt = {.io = p->config->opt.io, .profile = f->profile};
-    const size_t reader = f->types ? f->bytes.typed_reader : og__reader_bytes(&opt);
+    const size_t reader = f->bytes.reader;
     const struct og_reader_options own = {.io = p->config->opt.io,
                                           .profile = *og__packs_profile(f)};
     const struct og_reader_options made = {.io = p->config->opt.io, .profile = f->made};
     const size_t of_made = f->made.depth > 0 ? og__reader_bytes(&made) : 0;
-    const size_t of_types = f->scratch_disks > 1 ? f->n_ranges * og__reader_bytes(&own) : reader;
-    const size_t of_packs = f->types ? OG_MAX(of_types, f->n_ranges * of_made)
-                                     : OG_MAX(og__reader_bytes(&own), of_made);
+    const size_t of_types = f->scratch_disks > 1 ? f->n_widths * og__reader_bytes(&own) : reader;
+    const size_t of_packs = OG_MAX(of_types, f->n_widths * of_made);
     const int plans = og__exchanges(p->config) ? 0 : og__works(p->way);
     m->plans = (size_t)plans * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
     plan_exchange(m, p);
@@ -143,7 +142,7 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     }
     if (p->way->layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
         m->reader += of_packs;
-        m->plans += OG__MOST_STAGING * OG_MAX(rows, f->typed_rows) * 2 * sizeof(uint32_t);
+        m->plans += OG__MOST_STAGING * OG_MAX(rows, f->group_rows) * 2 * sizeof(uint32_t);
         m->sweep += (size_t)f->n_nodes * 3 / 16 + rows * 2 * sizeof(uint32_t);
     }
     plan_policy(m, p);
@@ -179,7 +178,7 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p
     const bool ahead = features && og__samples_ahead(p->way);
     size_t fixed = OG_MAX(og__memory_plan_sum(m), ahead ? og__memory_plan_least_ahead(m, p)
                                                         : og__memory_plan_without_rows(m));
-    size_t staged = og__staged_bytes(p->facts) * (size_t)og__first_staging(p->way);
+    size_t staged = p->facts->bytes.read * (size_t)og__first_staging(p->way);
     m->smallest = fixed + (features ? staged : 0);
     m->smallest = og__round_up(OG_MAX(m->smallest, while_deciding(m, p)), OG_MIB);
     if (m->sweep) /* the more memory, the fewer partitions */

@@ -11,7 +11,7 @@ size_t og__memory_plan_free(const struct og_memory_plan *m, const struct og_prem
 {
     const struct og_facts *f = p->facts;
     const bool features = p->config->want & OG__WANT_FEATURES;
-    const size_t staging = features ? og__staged_bytes(f) * (size_t)og__first_staging(p->way) : 0;
+    const size_t staging = features ? f->bytes.read * (size_t)og__first_staging(p->way) : 0;
     const size_t sweep = m->alternates ? 0 : m->sweep; /* else it comes when the cache has gone */
     const size_t used =
         og__memory_plan_without_rows(m) + sweep + staging + m->limit / OG__SLACK_SHARE;

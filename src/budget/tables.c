@@ -8,7 +8,7 @@ static uint32_t narrowest(const struct og_facts *f, const struct og_slot_range *
     uint32_t best = f->n_ranges;
     for (uint32_t k = 0; k < f->n_ranges; k++)
         if (ranges[k].n_slots == 0 && ranges[k].end > ranges[k].first &&
-            (best == f->n_ranges || f->range_row_bytes[k] < f->range_row_bytes[best]))
+            (best == f->n_ranges || f->width[k].row_bytes < f->width[best].row_bytes))
             best = k;
     return best;
 }
@@ -19,7 +19,7 @@ static void most_of_ranges(const struct og_facts *f, size_t memory, struct og_sl
     for (uint32_t k = 0; k < f->n_ranges; k++)
         ranges[k] = f->ranges[k];
     for (uint32_t k; (k = narrowest(f, ranges)) < f->n_ranges;) {
-        const size_t row = f->range_row_bytes[k];
+        const size_t row = f->width[k].row_bytes;
         const uint64_t most = OG_MIN(memory / row, (size_t)(ranges[k].end - ranges[k].first));
         if (most == 0)
             break;

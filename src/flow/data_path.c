@@ -205,7 +205,7 @@ static void share_out(const struct og_data_path *d, uint32_t *n_slots, uint32_t 
     for (uint32_t g = 0, k = 0; g < f->graph->n_groups; g++) {
         const bool has_rows = f->graph->group[g].dim > 0;
         n_slots[g] = has_rows ? ranges[k].n_slots : 0;
-        staging_rows[g] = has_rows && !d->memory->whole ? (uint32_t)f->range_read[k] : 0;
+        staging_rows[g] = has_rows && !d->memory->whole ? (uint32_t)f->width[k].read : 0;
         k += has_rows;
     }
 }
@@ -291,23 +291,21 @@ static struct og_device_width_setup width_of(const struct og_data_path *d, uint3
     return w;
 }
 
-/* Each type with features, by its part of plans. */
-static uint32_t typed_widths(const struct og_data_path *d, const struct og_device_plan *device,
-                             struct og_device_width_setup *width)
+/* Each group with features, by its part of plans. */
+static void set_widths(const struct og_data_path *d, const struct og_device_plan *device,
+                       struct og_device_width_setup *width)
 {
     const struct og_facts *f = d->facts;
-    uint32_t k = 0;
-    for (uint32_t t = 0; k < f->n_ranges; t++) {
-        if (!og__has_features(&f->types->type[t]))
+    for (uint32_t g = 0, k = 0; g < f->graph->n_groups; g++) {
+        if (f->graph->group[g].dim == 0)
             continue;
         const struct og_rows_setup rows = {.n_slots = og__tiers_places(d->tiers, k).host,
                                            .n_rooms = device->rows.n_rooms,
-                                           .room_rows = f->range_rows[k],
-                                           .row_bytes = f->range_row_bytes[k]};
-        width[k] = width_of(d, k, &f->graph->group[t], &rows);
-        width[k++].view = t;
+                                           .room_rows = f->width[k].rows,
+                                           .row_bytes = f->width[k].row_bytes};
+        width[k] = width_of(d, k, &f->graph->group[g], &rows);
+        width[k++].view = g;
     }
-    return k;
 }
 
 static int open_device_features(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
@@ -315,19 +313,17 @@ static int open_device_features(struct og_data_path *d, uint64_t *prefill, struc
     const struct og_facts *f = d->facts;
     const struct og_premises given = {d->config, f, d->way};
     const struct og_device_plan device = og__device_plan(&given);
-    struct og_device_width_setup *width = calloc(og__tiers_parts(d->tiers), sizeof(*width));
+    struct og_device_width_setup *width = calloc(OG_MAX(f->n_widths, 1u), sizeof(*width));
     if (!width)
         return og__fail_errno(err, -ENOMEM, NULL, "device cache");
-    if (!f->types)
-        width[0] = width_of(d, 0, f->graph->group, &device.rows);
+    set_widths(d, &device, width);
     const struct og_device_rows_setup setup = {.ops = d->to.ops,
                                                .backend = d->to.backend,
                                                .devices = d->to.devices,
                                                .bound = device.of_rows,
                                                .width = width,
-                                               .n_widths =
-                                                   f->types ? typed_widths(d, &device, width) : 1,
-                                               .n_views = f->types ? f->types->n_types : 1,
+                                               .n_widths = f->n_widths,
+                                               .n_views = f->graph->n_groups,
                                                .timeline = &d->timeline};
     int rc = og__device_rows_open(&d->device_rows, &setup, d->budget, err);
     free(width);

@@ -76,9 +76,9 @@ static int open_rooms(struct og_exchange *x, struct og_err *err)
     for (int i = 0; i < OG__TURNS; i++)
         OG_TRY(og__exchange_room(x, &x->turn[i].place, list, err));
     for (int i = 0; i < OG__RECEIVED; i++)
-        OG_TRY(og__exchange_room(x, &x->received[i], numbers ? list : og__input_bytes(f), err));
+        OG_TRY(og__exchange_room(x, &x->received[i], numbers ? list : f->bytes.input, err));
     const size_t sent = (size_t)og__sent_rows(f, x->ranks) * sizeof(uint32_t);
-    OG_TRY(og__exchange_room(x, &x->sent, numbers ? sent : og__sent_bytes(f, x->ranks), err));
+    OG_TRY(og__exchange_room(x, &x->sent, numbers ? sent : f->bytes.sent, err));
     OG_TRY(og__exchange_room(x, &x->spoken, list, err));
     OG_TRY(og__exchange_room(x, &x->heard, sent, err));
 out:

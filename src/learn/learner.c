@@ -198,7 +198,7 @@ static void set_apart(const struct og_learner *l, struct og_facts *f,
         f->bytes.model -= t.model;
         f->bytes.activations -= t.activations - t.library;
     }
-    const size_t widths = f->types ? f->n_ranges : 1;
+    const size_t widths = f->n_widths;
     f->bytes.activations += (size_t)n * widths * l->ops->rows->host_bytes() +
                             (size_t)(n - 1) * l->ops->own_bytes(config->opt.threads);
     f->bytes.there_model = first.model;

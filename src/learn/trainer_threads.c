@@ -68,7 +68,7 @@ static size_t most_copied(const struct og_facts *f)
 {
     const struct extent most = {
         .caps = f->caps,
-        .rows = f->caps.rows_come ? 0 : og__input_bytes(f) + types_of(f) * og__arena_room(1),
+        .rows = f->caps.rows_come ? 0 : f->bytes.input + types_of(f) * og__arena_room(1),
         .labels = og__targets_bytes(f),
         .n_types = types_of(f)};
     return copy_bytes(&most);

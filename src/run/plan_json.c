@@ -252,8 +252,7 @@ static json_t *device_json(const struct og_session *s)
 {
     const struct og_device_plan d = og__device_plan(&s->given);
     const struct og_tiers_setup tiers = og__premised_tiers(&s->given, s->memory.n_slots);
-    const uint64_t rings =
-        og__victim_places(&tiers.victim) * (s->facts.types ? s->facts.n_ranges : 1);
+    const uint64_t rings = og__victim_places(&tiers.victim) * s->facts.n_widths;
     uint64_t slots;
     size_t cache;
     if (!s->way.tiers)

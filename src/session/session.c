@@ -347,7 +347,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     s->baseline_rss = og__rss_now();
     OG_TRY(og__structure_name(&s->structure, s->held_out, err));
     OG_TRY(og__structure_fanouts(&s->structure, err));
-    og__know_graph(&s->facts, &s->config.opt);
+    OG_TRY(og__know_graph(&s->facts, &s->config.opt, err));
     OG_TRY(og__session_load_seeds(s, want, err));
     if (s->facts.graph->has_types && (want & OG__WANT_TYPES)) {
         OG_TRY(og__session_know_types(s, model, err));
@@ -412,6 +412,7 @@ void og__session_close(struct og_session *s)
     og__offline_close(s->offline);
     og__pool_close(s->pool);
     og__session_drop_types(s);
+    free(s->facts.width);
     og__graph_close(s->facts.graph);
     og__scratch_close(s->held_out);
     og__budget_free(s->budget);

@@ -97,9 +97,23 @@ static uint64_t list_bytes(const struct og_graph *g)
     return bytes;
 }
 
-void og__know_graph(struct og_facts *f, const struct og_options *opt)
+static int know_widths(struct og_facts *f, struct og_err *err)
+{
+    const struct og_graph *g = f->graph;
+    f->width = calloc(g->n_groups, sizeof(*f->width));
+    if (!f->width)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (g->group[k].dim > 0)
+            f->width[f->n_widths++].row_bytes = og__row_bytes(&g->group[k]);
+    return 0;
+}
+
+int og__know_graph(struct og_facts *f, const struct og_options *opt, struct og_err *err)
 {
     const struct og_graph *ds = f->graph;
+    int rc;
+    OG_TRY(know_widths(f, err));
     f->n_nodes = (uint64_t)ds->n_nodes;
     f->list_bytes = list_bytes(ds);
     f->row_bytes = ds->has_types ? 0 : og__row_bytes(ds->group);
@@ -108,9 +122,11 @@ void og__know_graph(struct og_facts *f, const struct og_options *opt)
         .n_hops = opt->n_fanout, .n_nodes = f->n_nodes, .extras = extras_of(f, opt)};
     f->trace.n_relations = f->graph->has_types ? f->graph->n_relations : 0;
     if (f->graph->has_types) /* whose lists are not cached */
-        return;
+        return 0;
     f->bytes.neighbors_least = og__neighbors_least_bytes(ds->relation);
     f->bytes.neighbors_most = og__neighbors_whole_bytes(ds->relation);
+out:
+    return rc;
 }
 
 void og__know_splits(struct og_facts *f, unsigned want)
@@ -177,27 +193,31 @@ struct og_facts og__facts_on_disk(const struct og_session *s)
     return f;
 }
 
-/* Rows of several widths. */
-static void know_typed_rows(struct og_session *s)
+/* Rows of a group in the largest batch. */
+static uint64_t input_rows(const struct og_facts *f, uint32_t group)
+{
+    return f->types ? og__nodes_of(&f->by_type, f->caps.n_hops, group) : og__input_rows(f);
+}
+
+static void know_rows(struct og_session *s)
 {
     struct og_facts *f = &s->facts;
-    f->bytes.typed_reader = og__gather_reader_bytes(f->graph, s->config.opt.io);
-    f->bytes.typed_input = f->bytes.typed_widest = 0;
-    f->bytes.typed_files = f->typed_rows = 0;
-    for (uint32_t t = 0, k = 0; t < f->types->n_types; t++) {
-        const struct og_group *view = &f->graph->group[t];
-        const uint64_t rows = og__nodes_of(&f->by_type, f->caps.n_hops, t);
-        if (!og__has_features(&f->types->type[t]))
+    const struct og_graph *g = f->graph;
+    f->bytes.reader = og__gather_reader_bytes(g, s->config.opt.io);
+    f->bytes.input = f->bytes.widest = 0;
+    f->bytes.files = f->group_rows = 0;
+    for (uint32_t t = 0, k = 0; t < g->n_groups; t++) {
+        const size_t row_bytes = og__row_bytes(&g->group[t]);
+        const uint64_t rows = input_rows(f, t);
+        if (row_bytes == 0)
             continue;
-        if (k < f->n_ranges) {
-            f->range_read[k] = rows;
-            f->range_rows[k++] = rows;
-        }
-        f->typed_rows += rows;
-        f->bytes.typed_input += (size_t)rows * og__row_bytes(view);
-        f->bytes.typed_widest = OG_MAX(f->bytes.typed_widest, og__row_bytes(view));
-        f->bytes.typed_files += (uint64_t)view->n_nodes * og__row_bytes(view);
+        f->width[k++] = (struct og_rows_known){row_bytes, rows, rows};
+        f->group_rows += rows;
+        f->bytes.input += (size_t)rows * row_bytes;
+        f->bytes.widest = OG_MAX(f->bytes.widest, row_bytes);
+        f->bytes.files += (uint64_t)g->group[t].n_nodes * row_bytes;
     }
+    f->bytes.read = f->bytes.input;
 }
 
 /* Of a device that samples, with a backend of its own; what it takes there is of --device-memory.
@@ -243,34 +263,36 @@ static uint64_t asked_of(const struct og_session *s, const struct og_pilot *pilo
     return (uint64_t)ceil((double)rows * times);
 }
 
-/* Rows of one width; or of each type by itself, and of those with features also the bytes. */
+/* Of each group by itself, and of those with features also the bytes. */
 static void know_asked(struct og_session *s, const struct og_pilot *pilot)
 {
     struct og_facts *f = &s->facts;
+    const struct og_graph *g = f->graph;
+    const uint64_t ranks = s->config.share.ranks;
     f->asked_rows = f->own_nodes = 0;
-    f->bytes.typed_asked = f->bytes.typed_read = 0;
+    f->bytes.asked = f->bytes.sent = 0;
     if (!og__exchanges(&s->config))
         return;
     f->own_nodes = og__nodes_known(&s->config, f->n_nodes);
-    if (!f->types) {
-        f->asked_rows = asked_of(s, pilot, og__input_rows(f), 0, f->n_nodes);
-        return;
-    }
-    f->typed_rows = 0;
-    for (uint32_t t = 0, k = 0; t < f->types->n_types; t++) {
-        const uint32_t first = og__first_id(f->types, t);
-        const uint32_t end = f->types->type[t].end;
+    f->group_rows = 0;
+    f->bytes.read = 0;
+    for (uint32_t t = 0, k = 0; t < g->n_groups; t++) {
+        const uint64_t first = (uint64_t)g->group[t].first;
+        const uint64_t end = first + (uint64_t)g->group[t].n_nodes;
         const uint64_t own = og__nodes_known(&s->config, end) - og__nodes_known(&s->config, first);
-        const uint64_t rows = og__nodes_of(&f->by_type, f->caps.n_hops, t);
-        const uint64_t asked = asked_of(s, pilot, rows, first, end);
+        const uint64_t asked = asked_of(s, pilot, input_rows(f, t), (uint32_t)first, end);
+        const size_t row_bytes = og__row_bytes(&g->group[t]);
         f->asked_rows += asked;
-        if (!og__has_features(&f->types->type[t]))
+        if (row_bytes == 0)
             continue;
-        f->typed_rows += OG_MIN(asked, own);
-        f->range_read[k++] = OG_MIN(asked, own);
-        f->bytes.typed_asked += (size_t)asked * og__row_bytes(&f->graph->group[t]);
-        f->bytes.typed_read += (size_t)OG_MIN(asked, own) * og__row_bytes(&f->graph->group[t]);
+        f->width[k++].read = OG_MIN(asked, own);
+        f->group_rows += OG_MIN(asked, own);
+        f->bytes.asked += (size_t)asked * row_bytes;
+        f->bytes.sent += (size_t)((asked * (ranks - 1) + ranks - 1) / ranks) * row_bytes;
+        f->bytes.read += (size_t)OG_MIN(asked, own) * row_bytes;
     }
+    if (f->asked_rows == 0)
+        know_rows(s);
 }
 
 int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
@@ -285,8 +307,8 @@ int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct 
         if (rc < 0)
             return rc;
         f->caps.types = &f->by_type;
-        know_typed_rows(s);
     }
+    know_rows(s);
     f->pilot_batches = pilot->n;
     f->pilot_rows = pilot->rows / OG_MAX(pilot->n, 1u);
     f->pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
@@ -315,6 +337,6 @@ int og__know_link(struct og_session *s, struct og_err *err)
     struct og_facts *f = &s->facts;
     const size_t limit = (size_t)s->config.opt.device_memory.value;
     return f->links.n > 0 ? 0
-                          : og__time_links(&s->learner, f->keepers, og__widest_row(f), limit,
+                          : og__time_links(&s->learner, f->keepers, f->bytes.widest, limit,
                                            s->budget, &f->links, err);
 }

@@ -63,7 +63,8 @@ OG_MUST_CHECK int og__know_disks(struct og_facts *f, const struct og_options *op
                                  struct og_err *err);
 /* Of what lies whole in one folder, once the options are resolved. */
 OG_MUST_CHECK int og__know_whole(struct og_config *c, struct og_err *err);
-void og__know_graph(struct og_facts *f, const struct og_options *opt);
+OG_MUST_CHECK int og__know_graph(struct og_facts *f, const struct og_options *opt,
+                                 struct og_err *err);
 void og__know_splits(struct og_facts *f, unsigned want);
 /* The same facts, were the structure on disk that is in memory. Of one type. */
 struct og_facts og__facts_on_disk(const struct og_session *s);

@@ -231,15 +231,11 @@ static int know_ranges(const struct og_config *c, struct og_facts *f, struct og_
 {
     const struct og_graph_types *g = f->types;
     f->ranges = calloc(g->n_types, sizeof(*f->ranges));
-    f->range_row_bytes = calloc(g->n_types, sizeof(*f->range_row_bytes));
-    f->range_rows = calloc(g->n_types, sizeof(*f->range_rows));
-    f->range_read = calloc(g->n_types, sizeof(*f->range_read));
-    if (!f->ranges || !f->range_row_bytes || !f->range_rows || !f->range_read)
+    if (!f->ranges)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", f->graph->path);
     for (uint32_t t = 0; t < g->n_types; t++) {
         if (!og__has_features(&g->type[t]))
             continue;
-        f->range_row_bytes[f->n_ranges] = og__row_bytes(&f->graph->group[t]);
         f->ranges[f->n_ranges++] =
             (struct og_slot_range){.first = og__nodes_known(c, og__first_id(g, t)),
                                    .end = og__nodes_known(c, g->type[t].end)};
@@ -284,13 +280,7 @@ void og__session_drop_types(struct og_session *s)
     }
     free(g);
     free(s->facts.ranges);
-    free(s->facts.range_row_bytes);
-    free(s->facts.range_rows);
-    free(s->facts.range_read);
     s->facts.types = NULL;
     s->facts.ranges = NULL;
-    s->facts.range_row_bytes = NULL;
-    s->facts.range_rows = NULL;
-    s->facts.range_read = NULL;
     s->facts.n_ranges = 0;
 }

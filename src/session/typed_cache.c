@@ -421,7 +421,7 @@ static size_t left_before(const struct og_memory_plan *most, size_t staging)
 static size_t size_staging(struct og_memory_plan *m, const struct og_premises *p,
                            const struct og_memory_plan *most)
 {
-    const size_t input = og__staged_bytes(p->facts);
+    const size_t input = p->facts->bytes.read;
     const size_t free_bytes = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
     const size_t slack = m->limit / OG__SLACK_SHARE;
     const bool twice = !og__exchanges(p->config) && input <= free_bytes / (2 * OG__MOST_STAGING) &&
