@@ -34,9 +34,14 @@ static struct og_facts some_facts(void)
                   .batch = OG_MIB,
                   .model = 300000,
                   .activations = 5 * OG_MIB,
-                  .targets = 2000},
+                  .targets = 2000,
+                  .input = 20000 * 512,
+                  .read = 20000 * 512,
+                  .widest = 512,
+                  .files = 400000 * 512},
         .pilot_batches = 8,
         .pilot_rows = 18000,
+        .group_rows = 20000,
         .growth = {.distinct = 100000, .power = 0.8, .slowing = 0.9},
     };
     f.caps.n_hops = 2;
@@ -88,6 +93,7 @@ static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, str
 {
     struct og_config config = {.want = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING};
     struct og_facts facts = some_facts();
+    struct og_rows_known rows = {.row_bytes = 512, .rows = 20000, .read = 20000};
     const struct og_way way = {.policy = r->policy,
                                .layout = r->layout,
                                .topology = r->topology,
@@ -104,6 +110,9 @@ static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, str
     config.opt.n_fanout = 2;
     config.opt.io = OG_IO_PREAD;
     config.opt.memory = (struct og_amount){OG_BYTES, (double)limit};
+    facts.bytes.reader = og__reader_bytes(&(struct og_reader_options){.io = OG_IO_PREAD});
+    facts.width = &rows;
+    facts.n_widths = 1;
     config.disk = disk.bytes ? disk.bytes : 1000000000000;
     config.whole.times = facts.scratch_disks = OG_MAX(disk.folders, 1u);
     if (disk.lists)
@@ -133,7 +142,7 @@ static const struct row rows[] = {
     {OG_POLICY_BELADY, RAW, DISK, true, 1, 120, NULL, 0, 101, 77673, 84, 1, 0, 84},
     {OG_POLICY_BELADY, RAW, MEMORY, false, 1, 200, NULL, 0, 84, 208924, 83, 2, 0, 0},
     {OG_POLICY_FREQUENCY, PACKED, MEMORY, true, 1, 200, NULL, 0, 84, 318672, 264, 2, 0, 0},
-    {OG_POLICY_FREQUENCY, PACKED, MEMORY, false, 2, 200, NULL, 0, 115, 132951, 88, 2, 0, 0},
+    {OG_POLICY_FREQUENCY, PACKED, MEMORY, false, 2, 200, NULL, 0, 115, 132940, 88, 2, 0, 0},
     {OG_POLICY_BELADY, SEGMENTED, MEMORY, true, 1, 200, NULL, 0, 85, 317881, 264, 2, 0, 0},
     {OG_POLICY_HYBRID, RAW, MEMORY, true, 1, 200, NULL, 0, 98, 310090, 264, 2, 0, 0},
     {OG_POLICY_SWEEP, RAW, MEMORY, false, 1, 200, NULL, 0, 94, 199538, 88, 2, 0, 0},
