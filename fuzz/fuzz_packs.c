@@ -57,7 +57,8 @@ static bool opens(const struct og_graph *g)
 static bool open_packs(const char *description, size_t size)
 {
     struct og_graph plain, typed;
-    struct og_group all = {.graph = &plain, .n_nodes = NODES, .dim = 2, .stored = OG_F32};
+    struct og_group all = {
+        .graph = &plain, .name = "", .n_nodes = NODES, .dim = 2, .stored = OG_F32};
     struct og_group type[] = {
         {.graph = &typed, .name = "paper", .n_nodes = 40, .dim = 2, .stored = OG_F32},
         {.graph = &typed, .name = "author", .first = 40, .n_nodes = 30},

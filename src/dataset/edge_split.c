@@ -1,16 +1,19 @@
 #include "dataset/edge_split.h"
 
-#include "base/hex.h"
 #include "base/json.h"
 #include "base/random.h"
 #include "dataset/edge_walk.h"
 #include "dataset/meta.h"
+#include "dataset/typed_edges.h"
 #include "dataset/writer.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- which part ---- */
 
@@ -60,15 +63,39 @@ enum og__split og__edge_split_of(const struct og_edge_split *s, uint32_t u, uint
 /* ---- what is written ---- */
 
 struct splitter {
-    struct og_edge_walk walk;
-    const struct og_graph *ds;
+    const struct og_graph *g;
     const struct og_edge_split *split;
-    uint64_t one, other; /* sums that are equal if the graph is symmetric */
-    bool symmetric;
-    struct og_thinned left; /* what stays in the graph */
+    const bool *asked; /* [n_relations] */
+    const char *folder;
+    struct og_budget *budget;
     struct og_npy_writer *edges[OG__SPLITS];
-    json_t *checksums;
+    struct og_npy_writer *relations[OG__SPLITS]; /* beside them; without types NULL */
+    json_t *root, *files, *checksums;
+    int64_t kept;        /* edges of all relations that stay */
+    uint64_t one, other; /* sums that are equal if every edge is there in both directions */
+    bool symmetric;      /* then a row of the lists stands for both */
+    uint32_t at;         /* the relation at hand; */
+    struct og_thinned left;
 };
+
+/* Between the groups of a relation that is asked for, in either direction. */
+static bool loses_edges(const struct splitter *w, uint32_t r)
+{
+    const struct og_relation *a = &w->g->relation[r];
+    for (uint32_t q = 0; q < w->g->n_relations; q++) {
+        const struct og_relation *b = &w->g->relation[q];
+        if (w->asked[q] && ((a->source == b->source && a->destination == b->destination) ||
+                            (a->source == b->destination && a->destination == b->source)))
+            return true;
+    }
+    return false;
+}
+
+/* Node ids of lists: with types of the whole, else as they are read. */
+static enum og__npy_type list_type(const struct og_graph *g)
+{
+    return g->has_types ? OG__NPY_I64 : g->relation->indices.type;
+}
 
 /* ---- is every edge there in both directions? ---- */
 
@@ -84,31 +111,52 @@ static int add_fingerprints(void *arg, const struct og_edge_walk *walk, uint32_t
     return 0;
 }
 
-/* ---- writing ---- */
+/* With types nobody looks: the reverse of an edge is of another relation. */
+static int find_symmetry(struct splitter *w, struct og_err *err)
+{
+    struct og_edge_walk walk;
+    if (w->g->has_types)
+        return 0;
+    int rc = og__edge_walk_open(&walk, w->g->relation, w->budget, err);
+    if (rc == 0)
+        rc = og__edge_walk(&walk, add_fingerprints, NULL, w, err);
+    og__edge_walk_close(&walk);
+    w->symmetric = w->one == w->other;
+    return rc;
+}
 
-/* Node ids are written in the dtype they are read in. */
+/* ---- a relation ---- */
+
 static int put_edge(struct splitter *w, enum og__split to, uint32_t src, uint32_t dst,
                     struct og_err *err)
 {
     const int64_t wide[2] = {src, dst};
     const int32_t narrow[2] = {(int32_t)src, (int32_t)dst};
-    bool is_narrow = w->ds->relation->indices.type == OG__NPY_I32;
-    if (src == dst || (w->symmetric && src > dst))
+    const int32_t relation = (int32_t)w->at;
+    const bool is_narrow = list_type(w->g) == OG__NPY_I32;
+    int rc;
+    if (!w->asked[w->at] || src == dst || (w->symmetric && src > dst))
         return 0;
-    return og__npy_append(w->edges[to], is_narrow ? (const void *)narrow : wide, 1, err);
+    OG_TRY(og__npy_append(w->edges[to], is_narrow ? (const void *)narrow : wide, 1, err));
+    if (w->relations[to])
+        OG_TRY(og__npy_append(w->relations[to], &relation, 1, err));
+out:
+    return rc;
 }
 
 static int split_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, size_t from,
                       size_t to, struct og_err *err)
 {
     struct splitter *w = arg;
+    const struct og_relation *r = &w->g->relation[w->at];
+    const uint32_t v = (uint32_t)w->g->group[r->destination].first + dst;
     int rc = 0;
     for (size_t i = from; i < to; i++) {
-        uint32_t src = (uint32_t)walk->src[i];
-        enum og__split of = src == dst ? OG__TRAIN : og__edge_split_of(w->split, src, dst);
+        const uint32_t u = (uint32_t)(w->g->group[r->source].first + walk->src[i]);
+        const enum og__split of = u == v ? OG__TRAIN : og__edge_split_of(w->split, u, v);
         if (of == OG__TRAIN)
             OG_TRY(og__thinned_keep(&w->left, walk, i, err));
-        OG_TRY(put_edge(w, of, src, dst, err));
+        OG_TRY(put_edge(w, of, u, v, err));
     }
 out:
     return rc;
@@ -122,36 +170,59 @@ static int end_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, si
     return og__thinned_end_list(&w->left, err);
 }
 
-/* ---- the files ---- */
-
-static const struct og_thinned_files files = {"indptr.npy", "indices.npy", "weights.npy"};
-
-static int create_all(struct splitter *w, const char *folder, struct og_err *err)
+static void name_file(char out[48], const struct splitter *w, enum og__array a)
 {
-    const struct og_graph *ds = w->ds;
-    int rc;
-    OG_TRY(og__thinned_create(&w->left, &w->walk, folder, &files, err));
-    for (int s = 0; s < OG__SPLITS; s++)
-        OG_TRY(og__split_create(&w->edges[s], folder, og__edge_files[s], ds->relation->indices.type,
-                                2, 2, err));
-out:
-    return rc;
+    snprintf(out, 48, "%s.npy", og__relation_array(w->g, w->at, a).text);
 }
 
-static int finish_all(struct splitter *w, struct og_err *err)
+static int split_relation(struct splitter *w, struct og_err *err)
 {
+    struct og_edge_walk walk;
+    char indptr[48], indices[48], weights[48];
+    const struct og_thinned_files files = {indptr, indices, weights};
     int rc;
+    name_file(indptr, w, OG__INDPTR);
+    name_file(indices, w, OG__INDICES);
+    name_file(weights, w, OG__WEIGHTS);
+    OG_TRY(og__edge_walk_open(&walk, &w->g->relation[w->at], w->budget, err));
+    OG_TRY(og__thinned_create(&w->left, &walk, w->folder, &files, err));
+    OG_TRY(og__edge_walk(&walk, split_list, end_list, w, err));
     OG_TRY(og__thinned_finish(&w->left, &files, w->checksums, err));
-    for (int s = 0; s < OG__SPLITS; s++)
-        OG_TRY(og__split_finish(&w->edges[s], og__edge_files[s], w->checksums, err));
+out:
+    og__edge_walk_close(&walk);
+    return rc;
+}
+
+/* ---- what stays where it is ---- */
+
+static int refer_to(struct splitter *w, const char *name, const struct og_npy *a,
+                    struct og_err *err)
+{
+    json_t *file = NULL;
+    if (a->fd < 0)
+        return 0;
+    int rc = og__file_json(a, &file, err);
+    if (rc == 0 && json_object_set_new(w->files, name, file) < 0)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "meta.json");
+    return rc;
+}
+
+static int refer_to_relation(struct splitter *w, struct og_err *err)
+{
+    const struct og_relation *r = &w->g->relation[w->at];
+    const struct og_npy *const array[] = {
+        [OG__INDPTR] = &r->indptr, [OG__INDICES] = &r->indices, [OG__WEIGHTS] = &r->weights};
+    int rc = 0;
+    for (enum og__array a = OG__INDPTR; a <= OG__WEIGHTS; a++)
+        OG_TRY(refer_to(w, og__relation_array(w->g, w->at, a).text, array[a], err));
+    w->left.kept = r->n_edges;
 out:
     return rc;
 }
 
-/* The same of features in parts. */
-static int parts_json(const struct og_graph *ds, json_t **out, struct og_err *err)
+static int refer_to_parts(struct splitter *w, const char *name, const struct og_npy_parts *parts,
+                          struct og_err *err)
 {
-    const struct og_npy_parts *parts = ds->group->rows.parts;
     json_t *list = json_array();
     for (uint32_t p = 0; p < parts->stripes.parts; p++) {
         char *path = realpath(parts->part[p].path, NULL);
@@ -162,77 +233,147 @@ static int parts_json(const struct og_graph *ds, json_t **out, struct og_err *er
         list = og__json_append(list, og__json_with(json_object(), "path", json_string(path)));
         free(path);
     }
-    *out = og__json_with(json_object(), "unit", json_integer((json_int_t)parts->stripes.unit));
-    *out = og__json_with(*out, "parts", list);
-    return *out ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
+    json_t *file = og__json_with(json_object(), "unit", json_integer(parts->stripes.unit));
+    file = og__json_with(file, "parts", list);
+    return file && json_object_set_new(w->files, name, file) == 0
+               ? 0
+               : og__fail_errno(err, -ENOMEM, NULL, "meta.json");
 }
 
-/* The features where they are. */
-static int features_json(const struct og_graph *ds, json_t **out, struct og_err *err)
+static int refer_to_features(struct splitter *w, struct og_err *err)
 {
-    return ds->group->rows.parts ? parts_json(ds, out, err)
-                                 : og__file_json(&ds->group->rows, out, err);
+    int rc = 0;
+    for (uint32_t k = 0; rc == 0 && k < w->g->n_groups; k++) {
+        const struct og_npy *a = &w->g->group[k].rows;
+        const struct og_array_name name = og__group_array(w->g, k);
+        rc =
+            a->parts ? refer_to_parts(w, name.text, a->parts, err) : refer_to(w, name.text, a, err);
+    }
+    return rc;
 }
 
-static int write_meta(struct splitter *w, const char *folder, struct og_err *err)
+/* ---- all of it ---- */
+
+static int split_relations(struct splitter *w, struct og_err *err)
 {
-    const struct og_graph *ds = w->ds;
-    const struct og_edge_split *s = w->split;
-    json_t *features = NULL;
-    int rc = features_json(ds, &features, err);
-    if (rc < 0)
-        return rc;
-    json_t *root = json_pack(
-        "{s:i s:s s:I s:I s:i s:s s:i s:s s:b s:O s:{s:o} s:{s:s s:[f, f, f] s:I}}", "format", 1,
-        "name", ds->name, "num_nodes", (json_int_t)ds->n_nodes, "num_edges",
-        (json_int_t)w->left.kept, "feature_dim", ds->group->dim, "feature_dtype",
-        og__dtype_name(ds->group->stored), "num_classes", ds->n_classes, "task", "link prediction",
-        "symmetric", w->symmetric, "checksums", w->checksums, "files", "features", features,
-        "edge_split", "of", og__hex(ds->identity.contents).digits, "percent", s->percent[OG__TRAIN],
-        s->percent[OG__VALID], s->percent[OG__TEST], "seed", (json_int_t)s->seed);
-    return og__meta_write(folder, root, err);
+    json_t *said = json_object_get(w->root, "relations");
+    int rc = 0;
+    for (w->at = 0; w->at < w->g->n_relations; w->at++) {
+        OG_TRY(loses_edges(w, w->at) ? split_relation(w, err) : refer_to_relation(w, err));
+        json_t *kept = json_integer((json_int_t)w->left.kept);
+        json_t *relation = json_array_get(said, w->at);
+        if (json_object_set_new(relation ? relation : w->root, "num_edges", kept) < 0)
+            OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "meta.json"));
+        w->kept += w->left.kept;
+    }
+out:
+    return rc;
 }
 
-static int open_splitter(struct splitter *w, struct og_budget *b, struct og_err *err)
+static int create_lists(struct splitter *w, struct og_err *err)
 {
-    int rc = og__edge_walk_open(&w->walk, w->ds->relation, b, err);
-    w->checksums = json_object();
-    return rc < 0 || w->checksums ? rc : og__fail_errno(err, -ENOMEM, NULL, "edge split");
+    int rc = 0;
+    for (int s = 0; s < OG__SPLITS; s++) {
+        OG_TRY(og__split_create(&w->edges[s], w->folder, og__edge_files[s], list_type(w->g), 2, 2,
+                                err));
+        if (w->g->has_types)
+            OG_TRY(og__split_create(&w->relations[s], w->folder, og__edge_relation_files[s],
+                                    OG__NPY_I32, 1, 1, err));
+    }
+out:
+    return rc;
+}
+
+static int finish_lists(struct splitter *w, struct og_err *err)
+{
+    int rc = 0;
+    for (int s = 0; s < OG__SPLITS; s++) {
+        OG_TRY(og__split_finish(&w->edges[s], og__edge_files[s], w->checksums, err));
+        OG_TRY(og__split_finish(&w->relations[s], og__edge_relation_files[s], w->checksums, err));
+    }
+out:
+    return rc;
+}
+
+/* What the dataset says of itself, but for what is new. */
+static int write_meta(struct splitter *w, struct og_err *err)
+{
+    int bad = json_object_set_new(w->root, "num_edges", json_integer((json_int_t)w->kept));
+    bad |= json_object_set_new(w->root, "symmetric", json_boolean(w->symmetric));
+    bad |= json_object_set(w->root, "checksums", w->checksums);
+    bad |= json_object_set(w->root, "files", w->files);
+    if (bad)
+        return og__fail_errno(err, -ENOMEM, NULL, "meta.json");
+    json_t *root = w->root;
+    w->root = NULL;
+    return og__meta_write(w->folder, root, err);
 }
 
 static void close_splitter(struct splitter *w)
 {
     og__thinned_discard(&w->left);
-    for (int i = 0; i < OG__SPLITS; i++)
-        og__npy_discard(w->edges[i]);
-    og__edge_walk_close(&w->walk);
+    for (int s = 0; s < OG__SPLITS; s++) {
+        og__npy_discard(w->edges[s]);
+        og__npy_discard(w->relations[s]);
+    }
+    json_decref(w->root);
+    json_decref(w->files);
     json_decref(w->checksums);
 }
 
-int og__edge_split_write(const struct og_graph *ds, const struct og_edge_split *s,
+int og__edge_split_write(const struct og_graph *g, const struct og_edge_split *s, const bool *asked,
                          const char *folder, struct og_budget *b, struct og_err *err)
 {
-    struct splitter w = {.ds = ds, .split = s};
-    int rc;
-    OG_TRY(open_splitter(&w, b, err));
-    OG_TRY(og__edge_walk(&w.walk, add_fingerprints, NULL, &w, err));
-    w.symmetric = w.one == w.other;
-    OG_TRY(create_all(&w, folder, err));
-    OG_TRY(og__edge_walk(&w.walk, split_list, end_list, &w, err));
-    OG_TRY(finish_all(&w, err));
-    if (w.left.kept == 0)
+    struct splitter w = {.g = g,
+                         .split = s,
+                         .asked = asked,
+                         .folder = folder,
+                         .budget = b,
+                         .root = json_deep_copy(g->meta),
+                         .files = json_object(),
+                         .checksums = json_object()};
+    int rc = 0;
+    if (!w.root || !w.files || !w.checksums)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "meta.json"));
+    OG_TRY(find_symmetry(&w, err));
+    OG_TRY(refer_to_features(&w, err));
+    OG_TRY(create_lists(&w, err));
+    OG_TRY(split_relations(&w, err));
+    OG_TRY(finish_lists(&w, err));
+    if (w.kept == 0)
         OG_TRY(og__fail(err, -EINVAL, "hold out less with --edge-split",
-                        "%s: no edge is left to train on", ds->path));
-    OG_TRY(write_meta(&w, folder, err));
+                        "%s: no edge is left to train on", g->path));
+    OG_TRY(write_meta(&w, err));
 out:
     close_splitter(&w);
     return rc;
 }
 
-uint64_t og__edge_split_bytes(const struct og_graph *ds)
+uint64_t og__edge_split_bytes(const struct og_graph *g)
 {
-    uint64_t edges = (uint64_t)ds->n_edges;
-    uint64_t edge =
-        3 * og__npy_size(ds->relation->indices.type) + (ds->relation->weights.fd >= 0 ? 4 : 0);
-    return edges * edge + (uint64_t)ds->n_nodes * 8 + 8 * OG_MIB;
+    const uint64_t list = 2 * og__npy_size(list_type(g)) + (g->has_types ? sizeof(int32_t) : 0);
+    uint64_t bytes = 8 * OG_MIB;
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        const struct og_relation *of = &g->relation[r];
+        const uint64_t edge = og__npy_size(of->indices.type) + (of->weights.fd >= 0 ? 4 : 0) + list;
+        bytes += (uint64_t)of->n_edges * edge + ((uint64_t)of->n_nodes + 1) * 8;
+    }
+    return bytes;
+}
+
+/* meta.json apart, whose length is that of paths as well. */
+uint64_t og__edge_split_written(const char *folder)
+{
+    uint64_t bytes = 0;
+    DIR *dir = opendir(folder);
+    struct stat of;
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        const size_t n = strlen(e->d_name);
+        if (n > 4 && strcmp(e->d_name + n - 4, ".npy") == 0 &&
+            fstatat(dirfd(dir), e->d_name, &of, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(of.st_mode))
+            bytes += (uint64_t)of.st_size;
+    }
+    if (dir)
+        closedir(dir);
+    return bytes;
 }

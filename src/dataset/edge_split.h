@@ -33,11 +33,16 @@ OG_MUST_CHECK int og__edge_split_parse(struct og_edge_split *s, const char *text
 bool og__edge_split_same(const char *a, const char *b);
 enum og__split og__edge_split_of(const struct og_edge_split *s, uint32_t u, uint32_t v);
 
-/* Write the split graph into existing folder `folder`: a dataset with edges. If the graph is
- * symmetric an edge and its reverse are one row of the lists of edges, else two. Buffers come from
- * the budget as "edge split". */
-OG_MUST_CHECK int og__edge_split_write(const struct og_graph *ds, const struct og_edge_split *s,
-                                       const char *folder, struct og_budget *b, struct og_err *err);
-uint64_t og__edge_split_bytes(const struct og_graph *ds); /* that it writes, at most */
+/* Write the graph that is left into existing folder `folder`: a dataset with lists of edges, whose
+ * other arrays stay where they are. asked[n_relations]: whose edges are to be learnt; those that
+ * are held out leave every relation between the same two groups, since what is asked of a relation
+ * cannot be told by another, such as its reverse. Without types an edge and its reverse are one row
+ * of the lists if the graph is symmetric, else two. Loops stay in the graph and are never asked
+ * for. Buffers come from the budget as "edge split". */
+OG_MUST_CHECK int og__edge_split_write(const struct og_graph *g, const struct og_edge_split *s,
+                                       const bool *asked, const char *folder, struct og_budget *b,
+                                       struct og_err *err);
+uint64_t og__edge_split_bytes(const struct og_graph *g); /* that it writes, at most; */
+uint64_t og__edge_split_written(const char *folder);     /* and that are there */
 
 #endif

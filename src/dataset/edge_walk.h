@@ -1,5 +1,5 @@
 /* Every edge of a graph once, list by list, through buffers of a fixed size: what holding edges out
- * goes by (edge_split.c, typed_split.c). */
+ * goes by (edge_split.c), and exports (export.c). */
 #ifndef OG_DATASET_EDGE_WALK_H
 #define OG_DATASET_EDGE_WALK_H
 

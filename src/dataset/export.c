@@ -1,23 +1,35 @@
 /* A dataset in layouts that others read.
  *
  *   npy         edges.npy [E, 2], edge_weight.npy, feat.npy, label.npy, <split>.npy,
- *               <split>_edges.npy, meta.json: what `import npy` takes
+ *               <split>_edges.npy, meta.json: what `import npy` takes. With types ids are those of
+ *               the whole, relation after relation, with edge_type.npy, node_type.npy,
+ *               feat_<type>.npy, <split>_edge_type.npy, and the names in meta.json
  *   graphbolt   metadata.yaml, edges/edges.npy [2, E], data/feat.npy,
  *               set/<split>_{seeds,labels}.npy
  *
  * Arrays are copied in pieces; bf16, which NumPy has no name for, becomes float32. */
-#include "dataset/export.h"
+#include "base/file.h"
+#include "dataset/edge_walk.h"
+#include "dataset/meta.h"
+#include "dataset/writer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE_BYTES = 4 * 1024 * 1024 };
+enum { PIECE_BYTES = 4 * 1024 * 1024, PIECE_EDGES = 64 * 1024, PIECE_NODES = 8192 };
 static const char part[] = "export";
 static const char *const splits[OG__SPLITS] = {"train", "valid", "test"};
 
-int og__export_create(const struct og_exporter *x, const char *name, enum og__npy_type type,
-                      int ndim, int64_t row, struct og_npy_writer **w, struct og_err *err)
+struct exporter {
+    const struct og_graph *ds;
+    const struct og_observer *seen;
+    struct og_budget *budget;
+    struct og_newdir dir;
+};
+
+static int create(const struct exporter *x, const char *name, enum og__npy_type type, int ndim,
+                  int64_t row, struct og_npy_writer **w, struct og_err *err)
 {
     char *path = og__path_join(x->dir.temporary, name);
     int rc = path ? og__npy_create(w, path, type, ndim, row, err)
@@ -26,82 +38,109 @@ int og__export_create(const struct og_exporter *x, const char *name, enum og__np
     return rc;
 }
 
-/* ---- edges, in the order of indices.npy ---- */
-
-/* Where the list of w->node ends. */
-static int list_end(struct og_edge_walk *w, int64_t *end, struct og_err *err)
+static int finish(struct og_npy_writer **w, struct og_err *err)
 {
-    int64_t at = w->node + 1;
-    int rc = 0;
-    *end = 0;
-    if (at >= w->first + w->n) {
-        w->first = at == 1 ? 0 : at; /* the first offset is looked at as well */
-        w->n = OG_MIN((int64_t)OG__WALK_OFFSETS, w->of->n_nodes + 1 - w->first);
-        OG_TRY(w->n > 0 ? og__npy_read_int64(&w->of->indptr, w->first, w->n, w->ptr, err)
-                        : og__check_indptr_end(&w->check, err));
-        OG_TRY(og__check_indptr(&w->check, w->ptr, w->first, (size_t)w->n, err));
-    }
-    *end = w->ptr[at - w->first];
-out:
-    return rc;
+    struct og_npy_writer *done = *w;
+    *w = NULL; /* closed, whether it could be finished or not */
+    return done ? og__npy_finish(done, NULL, err) : 0;
 }
 
-/* The next edges to src and dst; 0 at the end. */
-int og__walk_edges(struct og_edge_walk *w, int64_t *count, struct og_err *err)
+/* ---- edges, relation after relation, in the order of their indices ---- */
+
+/* What is written of each: both ends side by side, or one of them. */
+enum ends { BOTH, SOURCES, DESTINATIONS };
+
+struct edge_files {
+    const struct exporter *x;
+    enum ends which;
+    struct og_npy_writer *edges, *types, *weights; /* the last two: NULL = none */
+    const struct og_relation *at;
+    int64_t done, told;
+};
+
+static int append_edge(const struct edge_files *f, int64_t src, int64_t dst, struct og_err *err)
 {
-    int64_t n = OG_MIN((int64_t)OG__WALK_EDGES, w->of->n_edges - w->edge);
-    int64_t end = 0;
+    const int64_t ends[] = {src, dst};
+    const uint16_t type = (uint16_t)(f->at - f->x->ds->relation);
     int rc;
-    OG_TRY(og__read_indices(w->of, w->edge, n, w->src, err));
-    for (int64_t i = 0; i < n; w->node += i < n) {
-        OG_TRY(list_end(w, &end, err));
-        for (; i < n && w->edge + i < end; i++)
-            w->dst[i] = w->node;
-    }
+    OG_TRY(og__npy_append(f->edges, &ends[f->which == DESTINATIONS], 1, err));
+    OG_TRY(f->types ? og__npy_append(f->types, &type, 1, err) : 0);
 out:
-    w->edge += n;
-    *count = rc < 0 ? 0 : n;
     return rc;
 }
 
-/* Both ends side by side, [E, 2]; or, with `only`, one of them. */
-static int append_edges(const struct og_exporter *x, const int64_t *only, struct og_edge_walk *walk,
-                        struct og_npy_writer *w, struct og_err *err)
+static int append_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, size_t from,
+                       size_t to, struct og_err *err)
 {
+    struct edge_files *f = arg;
+    const struct og_graph *g = f->x->ds;
+    const int64_t first_src = g->group[f->at->source].first;
+    const int64_t first_dst = g->group[f->at->destination].first;
     int rc = 0;
-    for (int64_t n = 1; n > 0;) {
-        OG_TRY(og__walk_edges(walk, &n, err));
-        if (only)
-            OG_TRY(og__npy_append(w, only, n, err));
-        for (int64_t i = 0; !only && i < n; i++)
-            OG_TRY(og__npy_append(w, (const int64_t[]){walk->src[i], walk->dst[i]}, 1, err));
-        OG_TRY(og__writing_goes_on(x->seen, "edges", "edges", walk->edge, x->ds->n_edges, err));
-    }
+    for (size_t i = from; i < to; i++)
+        OG_TRY(append_edge(f, walk->src[i] + first_src, dst + first_dst, err));
+    if (f->weights)
+        OG_TRY(og__npy_append(f->weights, walk->weight + from, (int64_t)(to - from), err));
+    f->done += (int64_t)(to - from);
+    if (f->done < f->told + PIECE_EDGES && f->done < g->n_edges)
+        return 0;
+    f->told = f->done;
+    OG_TRY(og__writing_goes_on(f->x->seen, "edges", "edges", f->done, g->n_edges, err));
 out:
-    walk->edge = walk->node = walk->n = walk->first = walk->check.last = 0;
     return rc;
 }
 
-/* [E, 2], or [2, E]: all sources, then all destinations. */
-static int export_edges(const struct og_exporter *x, const char *name, bool two_rows,
+static int append_all(struct edge_files *f, enum ends which, struct og_err *err)
+{
+    const struct og_graph *g = f->x->ds;
+    int rc = 0;
+    f->which = which;
+    f->done = f->told = 0;
+    for (uint32_t r = 0; rc == 0 && r < g->n_relations; r++) {
+        struct og_edge_walk walk;
+        f->at = &g->relation[r];
+        rc = og__edge_walk_open(&walk, f->at, f->x->budget, err);
+        if (rc == 0)
+            rc = og__edge_walk(&walk, append_list, NULL, f, err);
+        og__edge_walk_close(&walk);
+    }
+    return rc;
+}
+
+static bool all_weighted(const struct og_graph *g)
+{
+    bool all = true;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        all = all && g->relation[r].weights.fd >= 0;
+    return all;
+}
+
+/* [E, 2] with what goes with edges; or [2, E] alone: all sources, then all destinations. */
+static int export_edges(const struct exporter *x, const char *name, bool two_rows,
                         struct og_err *err)
 {
-    struct og_npy_writer *w = NULL;
-    struct og_edge_walk *walk = og__alloc(x->budget, sizeof(*walk), part, err);
+    struct edge_files f = {.x = x};
     const int width = two_rows ? 1 : 2;
     int rc;
-    OG_TRY(walk ? og__export_create(x, name, OG__NPY_I64, width, width, &w, err) : -ENOMEM);
-    walk->of = walk->check.of = x->ds->relation;
-    OG_TRY(append_edges(x, two_rows ? walk->src : NULL, walk, w, err));
+    OG_TRY(create(x, name, OG__NPY_I64, width, width, &f.edges, err));
     if (two_rows) {
-        OG_TRY(append_edges(x, walk->dst, walk, w, err));
-        og__npy_reshape(w, 2, x->ds->n_edges);
+        OG_TRY(append_all(&f, SOURCES, err));
+        OG_TRY(append_all(&f, DESTINATIONS, err));
+        og__npy_reshape(f.edges, 2, x->ds->n_edges);
+    } else {
+        if (x->ds->has_types)
+            OG_TRY(create(x, "edge_type.npy", OG__NPY_U16, 1, 1, &f.types, err));
+        if (all_weighted(x->ds))
+            OG_TRY(create(x, "edge_weight.npy", OG__NPY_F32, 1, 1, &f.weights, err));
+        OG_TRY(append_all(&f, BOTH, err));
     }
-    rc = og__npy_finish(w, NULL, err);
-    w = NULL; /* closed, whether it could be finished or not */
+    OG_TRY(finish(&f.edges, err));
+    OG_TRY(finish(&f.types, err));
+    OG_TRY(finish(&f.weights, err));
 out:
-    og__npy_discard(w);
-    og__release(x->budget, walk, sizeof(*walk), part);
+    og__npy_discard(f.edges);
+    og__npy_discard(f.types);
+    og__npy_discard(f.weights);
     return rc;
 }
 
@@ -115,7 +154,7 @@ static void widen_bfloat(const uint16_t *in, size_t n, float *out)
     }
 }
 
-static int copy_rows(const struct og_exporter *x, const struct og_npy *a, bool bfloat,
+static int copy_rows(const struct exporter *x, const struct og_npy *a, bool bfloat,
                      const char *what, struct og_npy_writer *w, struct og_err *err)
 {
     size_t row = (size_t)a->shape[1] * og__npy_size(a->type);
@@ -138,56 +177,110 @@ out:
     return rc;
 }
 
-int og__export_array(const struct og_exporter *x, const struct og_npy *a, bool bfloat,
-                     const char *name, struct og_err *err)
+/* bf16 becomes float32; an absent one is no failure. */
+static int export_array(const struct exporter *x, const struct og_npy *a, bool bfloat,
+                        const char *name, struct og_err *err)
 {
     struct og_npy_writer *w = NULL;
     int rc;
     if (!og__npy_there(a))
         return 0;
-    OG_TRY(
-        og__export_create(x, name, bfloat ? OG__NPY_F32 : a->type, a->ndim, a->shape[1], &w, err));
+    OG_TRY(create(x, name, bfloat ? OG__NPY_F32 : a->type, a->ndim, a->shape[1], &w, err));
     OG_TRY(copy_rows(x, a, bfloat, name, w, err));
-    return og__npy_finish(w, NULL, err);
+    OG_TRY(finish(&w, err));
 out:
     og__npy_discard(w);
     return rc;
 }
 
-int og__export_rows(const struct og_exporter *x, const struct og_group *g, const char *name,
-                    struct og_err *err)
+static int export_rows(const struct exporter *x, const struct og_group *g, const char *name,
+                       struct og_err *err)
 {
-    return og__export_array(x, &g->rows, g->stored == OG_BF16, name, err);
+    return export_array(x, &g->rows, g->stored == OG_BF16, name, err);
 }
 
 /* ---- npy ---- */
 
-static int write_meta(const struct og_exporter *x, struct og_err *err)
+static int export_node_types(const struct exporter *x, struct og_err *err)
 {
-    const struct og_graph *ds = x->ds;
+    const struct og_graph *g = x->ds;
+    struct og_npy_writer *w = NULL;
+    uint8_t piece[PIECE_NODES];
+    int rc;
+    OG_TRY(create(x, "node_type.npy", OG__NPY_U8, 1, 1, &w, err));
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        memset(piece, (int)k, sizeof(piece));
+        for (int64_t at = 0, n; at < g->group[k].n_nodes; at += n) {
+            n = OG_MIN(g->group[k].n_nodes - at, (int64_t)PIECE_NODES);
+            OG_TRY(og__npy_append(w, piece, n, err));
+        }
+    }
+    OG_TRY(finish(&w, err));
+out:
+    og__npy_discard(w);
+    return rc;
+}
+
+static int export_groups(const struct exporter *x, struct og_err *err)
+{
+    const struct og_graph *g = x->ds;
+    char name[OG__TYPE_NAME_MAX + 16]; /* feat.npy, feat_paper.npy */
+    int rc = g->has_types ? export_node_types(x, err) : 0;
+    for (uint32_t k = 0; rc == 0 && k < g->n_groups; k++) {
+        const char *type = g->group[k].name;
+        snprintf(name, sizeof(name), "feat%s%s.npy", *type ? "_" : "", type);
+        rc = export_rows(x, &g->group[k], name, err);
+    }
+    return rc;
+}
+
+static json_t *with_names(json_t *meta, const struct og_graph *g)
+{
+    json_t *nodes = json_array();
+    json_t *edges = json_array();
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        nodes = og__json_append(
+            nodes, json_pack("{s:I s:s}", "type", (json_int_t)k, "name", g->group[k].name));
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        edges = og__json_append(
+            edges, json_pack("{s:I s:s}", "edge_type", (json_int_t)r, "name", g->relation[r].name));
+    meta = og__json_with(meta, "node_types", nodes);
+    return og__json_with(meta, "edge_types", edges);
+}
+
+static json_t *with_directions(json_t *meta, const struct og_graph *g)
+{
+    meta = og__json_with(meta, "directed", json_true());
+    return og__json_with(meta, "symmetric", json_boolean(g->symmetric));
+}
+
+static int write_meta(const struct exporter *x, struct og_err *err)
+{
+    const struct og_graph *g = x->ds;
     json_t *meta =
-        json_pack("{s:s s:I s:I s:i s:b s:b}", "name", ds->name, "num_nodes",
-                  (json_int_t)ds->n_nodes, "num_edges", (json_int_t)ds->n_edges, "num_classes",
-                  ds->n_classes, "directed", 1, "symmetric", ds->symmetric);
-    if (ds->regression)
+        json_pack("{s:s s:I s:I s:i}", "name", g->name, "num_nodes", (json_int_t)g->n_nodes,
+                  "num_edges", (json_int_t)g->n_edges, "num_classes", g->n_classes);
+    meta = (g->has_types ? with_names : with_directions)(meta, g);
+    if (g->regression)
         meta = og__json_with(meta, "task", json_string("node regression"));
     return og__meta_write(x->dir.temporary, meta, err);
 }
 
-static int export_npy(struct og_exporter *x, struct og_err *err)
+static int export_npy(struct exporter *x, struct og_err *err)
 {
-    const struct og_graph *ds = x->ds;
+    const struct og_graph *g = x->ds;
     int rc;
     OG_TRY(export_edges(x, "edges.npy", false, err));
-    OG_TRY(og__export_array(x, &ds->relation->weights, false, "edge_weight.npy", err));
-    OG_TRY(og__export_rows(x, ds->group, "feat.npy", err));
-    OG_TRY(og__export_array(x, &ds->labels, false, "label.npy", err));
+    OG_TRY(export_groups(x, err));
+    OG_TRY(export_array(x, &g->labels, false, "label.npy", err));
     for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];
         snprintf(name, sizeof(name), "%s.npy", splits[s]);
-        OG_TRY(og__export_array(x, &ds->split[s], false, name, err));
+        OG_TRY(export_array(x, &g->split[s], false, name, err));
         snprintf(name, sizeof(name), "%s_edges.npy", splits[s]);
-        OG_TRY(og__export_array(x, &ds->edges[s], false, name, err));
+        OG_TRY(export_array(x, &g->edges[s], false, name, err));
+        snprintf(name, sizeof(name), "%s_edge_type.npy", splits[s]); /* a type is a relation */
+        OG_TRY(export_array(x, &g->edge_relations[s], false, name, err));
     }
     OG_TRY(write_meta(x, err));
 out:
@@ -197,7 +290,7 @@ out:
 /* ---- graphbolt ---- */
 
 /* Labels of a split's nodes, int64 or float32, in its order. */
-static int export_labels(const struct og_exporter *x, enum og__split s, const char *name,
+static int export_labels(const struct exporter *x, enum og__split s, const char *name,
                          struct og_err *err)
 {
     const struct og_graph *ds = x->ds;
@@ -209,14 +302,13 @@ static int export_labels(const struct og_exporter *x, enum og__split s, const ch
     int rc;
     OG_TRY(og__graph_split(ds, s, x->budget, &ids, &n, err));
     OG_TRY(og__graph_labels(ds, ids, n, x->budget, &labels, err));
-    OG_TRY(og__export_create(x, name, floats ? OG__NPY_F32 : OG__NPY_I64, floats ? 2 : 1,
-                             floats ? ds->n_classes : 1, &w, err));
+    OG_TRY(create(x, name, floats ? OG__NPY_F32 : OG__NPY_I64, floats ? 2 : 1,
+                  floats ? ds->n_classes : 1, &w, err));
     if (floats)
         OG_TRY(og__npy_append(w, labels, n, err));
     for (int64_t i = 0; !floats && i < n; i++)
         OG_TRY(og__npy_append(w, (const int64_t[]){((const int32_t *)labels)[i]}, 1, err));
-    rc = og__npy_finish(w, NULL, err);
-    w = NULL; /* closed, whether it could be finished or not */
+    OG_TRY(finish(&w, err));
 out:
     og__npy_discard(w);
     og__release(x->budget, labels, og__labels_bytes(ds, n), "labels");
@@ -270,7 +362,7 @@ static void describe(struct text *t, const struct og_graph *ds, const char *name
         describe_set(t, ds, s);
 }
 
-static int write_yaml(const struct og_exporter *x, struct og_err *err)
+static int write_yaml(const struct exporter *x, struct og_err *err)
 {
     char *path = og__path_join(x->dir.temporary, "metadata.yaml");
     json_t *name = json_string(x->ds->name);
@@ -292,7 +384,7 @@ out:
     return rc;
 }
 
-static int make_folders(const struct og_exporter *x, struct og_err *err)
+static int make_folders(const struct exporter *x, struct og_err *err)
 {
     static const char *const names[] = {"edges", "data", "set"};
     for (size_t i = 0; i < OG_COUNT(names); i++) {
@@ -306,18 +398,18 @@ static int make_folders(const struct og_exporter *x, struct og_err *err)
     return 0;
 }
 
-static int export_graphbolt(struct og_exporter *x, struct og_err *err)
+static int export_graphbolt(struct exporter *x, struct og_err *err)
 {
     const struct og_graph *ds = x->ds;
     int rc;
     OG_TRY(make_folders(x, err));
     OG_TRY(export_edges(x, "edges/edges.npy", true, err));
-    OG_TRY(og__export_rows(x, ds->group, "data/feat.npy", err));
-    OG_TRY(og__export_array(x, &ds->relation->weights, false, "data/weight.npy", err));
+    OG_TRY(export_rows(x, ds->group, "data/feat.npy", err));
+    OG_TRY(export_array(x, &ds->relation->weights, false, "data/weight.npy", err));
     for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];
         snprintf(name, sizeof(name), "set/%s_seeds.npy", splits[s]);
-        OG_TRY(og__export_array(x, &ds->split[s], false, name, err));
+        OG_TRY(export_array(x, &ds->split[s], false, name, err));
         snprintf(name, sizeof(name), "set/%s_labels.npy", splits[s]);
         if (ds->split[s].fd >= 0 && ds->labels.fd >= 0)
             OG_TRY(export_labels(x, (enum og__split)s, name, err));
@@ -329,19 +421,21 @@ out:
 
 /* ---- all ---- */
 
-static int export_into(struct og_exporter *x, const char *format, struct og_err *err)
+static int export_into(struct exporter *x, const char *format, struct og_err *err)
 {
-    if (strcmp(format, "npy") == 0)
-        return export_npy(x, err);
-    if (strcmp(format, "graphbolt") == 0)
-        return export_graphbolt(x, err);
-    return og__fail(err, -EINVAL, "npy or graphbolt", "export %s: no such format", format);
+    const bool graphbolt = strcmp(format, "graphbolt") == 0;
+    if (!graphbolt && strcmp(format, "npy") != 0)
+        return og__fail(err, -EINVAL, "npy or graphbolt", "export %s: no such format", format);
+    if (graphbolt && x->ds->has_types)
+        return og__fail(err, -EINVAL, "npy has types of nodes and relations",
+                        "export graphbolt: not of a graph with types");
+    return (graphbolt ? export_graphbolt : export_npy)(x, err);
 }
 
 int og_export(const char *format, const char *dataset, const char *out,
               const struct og_observer *seen, struct og_err *err)
 {
-    struct og_exporter x = {.seen = seen};
+    struct exporter x = {.seen = seen};
     struct og_graph *ds = NULL;
     int rc;
     OG_TRY(og__graph_open(dataset, &ds, err));
@@ -349,7 +443,7 @@ int og_export(const char *format, const char *dataset, const char *out,
     if (!(x.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}))))
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "export"));
     OG_TRY(og__newdir_begin(&x.dir, out, err));
-    OG_TRY((ds->has_types ? og__export_typed : export_into)(&x, format, err));
+    OG_TRY(export_into(&x, format, err));
     OG_TRY(og__newdir_commit(&x.dir, err));
 out:
     og__newdir_abandon(&x.dir);

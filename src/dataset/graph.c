@@ -106,9 +106,9 @@ static int open_part(const struct og_graph *g, struct og_npy *whole, const struc
                   : 0;
 }
 
-/* The array that the parts make. The lists, open by now, tell how many rows it has. */
+/* The array of so many rows that the parts make. */
 static int open_parts(const struct og_graph *g, struct og_npy *whole, const struct og_meta_file *f,
-                      struct og_err *err)
+                      int64_t rows, struct og_err *err)
 {
     const uint32_t n = f->stripes.parts;
     struct og_npy_parts *parts = calloc(1, sizeof(*parts) + n * sizeof(struct og_npy));
@@ -120,7 +120,7 @@ static int open_parts(const struct og_graph *g, struct og_npy *whole, const stru
         parts->part[p].fd = -1;
     whole->parts = parts;
     whole->ndim = 2;
-    whole->shape[0] = g->relation->indptr.shape[0] - 1;
+    whole->shape[0] = rows;
     if (whole->shape[0] < 1)
         return og__fail(err, -EINVAL, again_hint, "%s: no node has features", g->path);
     for (uint32_t p = 0; p < n; p++)
@@ -147,8 +147,6 @@ static int open_array(const struct og_graph *g, const struct og_meta *m, const c
     int rc = og__meta_find_file(m, name, &f, g->path, err);
     if (rc < 0)
         return rc;
-    if (f.stripes.parts > 0)
-        return open_parts(g, a, &f, err);
     char *path = array_path(g->path, &f, name);
     if (!path)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
@@ -190,13 +188,29 @@ static bool has_weights(const struct og_graph *g, const struct og_meta *m, uint3
     return there;
 }
 
+/* Types may have no features; without types every node has a row. */
+static bool has_rows(const struct og_graph *g, const struct og_meta *m, uint32_t k)
+{
+    return !g->has_types || m->type[k].dim > 0;
+}
+
+/* Nodes of a group. The lists, open by now, tell where meta.json does not. */
+static int64_t nodes_of(const struct og_graph *g, const struct og_meta *m, uint32_t k)
+{
+    return g->has_types ? m->type[k].count : g->relation->indptr.shape[0] - 1;
+}
+
 /* All its arrays stay open. */
 static int check_descriptors(const struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
     enum { OF_NODES = 12 };
     uint64_t n = OF_NODES;
-    for (uint32_t k = 0; k < m->n_types; k++)
-        n += !g->has_types || m->type[k].dim > 0;
+    for (uint32_t k = 0; k < m->n_types; k++) {
+        struct og_meta_file f;
+        const int rc = og__meta_find_file(m, og__group_array(g, k).text, &f, g->path, NULL);
+        const bool in_one = rc < 0 || f.stripes.parts == 0;
+        n += in_one ? has_rows(g, m, k) : f.stripes.parts;
+    }
     for (uint32_t r = 0; r < m->n_relations; r++)
         n += has_weights(g, m, r) ? 3 : 2;
     return og__descriptors_check(n, g->path, NULL, err);
@@ -217,13 +231,17 @@ out:
     return rc;
 }
 
-/* Types may have none; without types every node has a row. */
 static int open_groups(struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t k = 0; k < g->n_groups; k++)
-        OG_TRY(open_array(g, m, og__group_array(g, k).text, g->has_types && m->type[k].dim < 1,
-                          &g->group[k].rows, err));
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        const struct og_array_name name = og__group_array(g, k);
+        struct og_npy *rows = &g->group[k].rows;
+        struct og_meta_file f;
+        OG_TRY(og__meta_find_file(m, name.text, &f, g->path, err));
+        OG_TRY(f.stripes.parts > 0 ? open_parts(g, rows, &f, nodes_of(g, m, k), err)
+                                   : open_array(g, m, name.text, !has_rows(g, m, k), rows, err));
+    }
 out:
     return rc;
 }
@@ -235,10 +253,11 @@ static int open_lists(struct og_graph *g, const struct og_meta *m, struct og_err
     int rc = 0;
     for (enum og__array a = OG__LABELS; a < OG__ARRAYS; a++)
         OG_TRY(open_array(g, m, og__array_name(a), true, og__array_of(g, a), err));
-    for (int s = 0; s < OG__SPLITS && g->has_types; s++)
+    if (!g->has_types)
+        return 0;
+    for (int s = 0; s < OG__SPLITS; s++)
         OG_TRY(open_array(g, m, beside[s], true, &g->edge_relations[s], err));
-    if (g->has_types)
-        OG_TRY(open_array(g, m, "node_ids", true, &g->node_ids, err));
+    OG_TRY(open_array(g, m, "node_ids", true, &g->node_ids, err));
 out:
     return rc;
 }
@@ -298,7 +317,7 @@ static int check_structure(struct og_graph *g, const struct og_meta *m, struct o
     }
     for (uint32_t k = 0; k < g->n_groups; k++) {
         g->group[k].first = g->n_nodes;
-        g->group[k].n_nodes = g->has_types ? m->type[k].count : g->relation->n_nodes;
+        g->group[k].n_nodes = nodes_of(g, m, k);
         g->n_nodes += g->group[k].n_nodes;
     }
     for (uint32_t r = 0; r < g->n_relations; r++)

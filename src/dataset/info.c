@@ -152,6 +152,8 @@ static json_t *types_json(const struct og_graph *g)
         one = og__json_with(one, "feature_dtype",
                             type->dim ? json_string(og__dtype_name(type->stored)) : json_null());
         one = og__json_with(one, "feature_bytes", json_integer((json_int_t)feature_bytes(type)));
+        if (type->rows.parts)
+            one = og__json_with(one, "feature_parts", parts_json(&type->rows));
         list = og__json_append(list, one);
     }
     return list;

@@ -158,19 +158,20 @@ out:
     return rc;
 }
 
-static int get_file(json_t *files, const char *key, bool in_parts, struct og_meta_file *f,
-                    const char *name, struct og_err *err)
+static int get_file(json_t *files, const char *key, struct og_meta_file *f, const char *name,
+                    struct og_err *err)
 {
     json_t *object = json_object_get(files, key);
     const char *dtype = NULL;
+    const bool of_features = strncmp(key, "features", strlen("features")) == 0;
     int rc = 0;
     if (!object)
         return 0;
     if (!json_is_object(object))
         return wrong(name, key, "an object", err);
-    if (in_parts && json_object_get(object, "parts"))
+    if (of_features && json_object_get(object, "parts"))
         return get_parts(object, f, name, err);
-    if (in_parts && json_object_get(object, "workers"))
+    if (strcmp(key, names[OG__FEATURES]) == 0 && json_object_get(object, "workers"))
         OG_TRY(get_share(object, f, name, err));
     OG_TRY(get_text(object, "path", &f->path, name, err));
     OG_TRY(get_text(object, "dtype", &dtype, name, err));
@@ -360,9 +361,8 @@ out:
 int og__meta_find_file(const struct og_meta *m, const char *key, struct og_meta_file *f,
                        const char *name, struct og_err *err)
 {
-    const bool in_parts = strcmp(key, names[OG__FEATURES]) == 0;
     *f = (struct og_meta_file){0};
-    return get_file(json_object_get(m->root, "files"), key, in_parts, f, name, err);
+    return get_file(json_object_get(m->root, "files"), key, f, name, err);
 }
 
 int og__meta_parse(struct og_meta *m, const char *text, size_t len, const char *name,

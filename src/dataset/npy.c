@@ -24,7 +24,7 @@
 static const struct {
     const char *code, *name; /* as in 'descr' without byte order; as NumPy prints it */
     size_t size;
-} types[] = {
+} element_types[] = {
     [OG__NPY_F16] = {"f2", "float16", 2}, [OG__NPY_F32] = {"f4", "float32", 4},
     [OG__NPY_F64] = {"f8", "float64", 8}, [OG__NPY_I8] = {"i1", "int8", 1},
     [OG__NPY_I16] = {"i2", "int16", 2},   [OG__NPY_I32] = {"i4", "int32", 4},
@@ -35,18 +35,18 @@ static const struct {
 
 size_t og__npy_size(enum og__npy_type type)
 {
-    return types[type].size;
+    return element_types[type].size;
 }
 
 const char *og__npy_name(enum og__npy_type type)
 {
-    return types[type].name;
+    return element_types[type].name;
 }
 
 int og__npy_find_type(const char *name)
 {
-    for (size_t t = 0; t < OG_COUNT(types); t++)
-        if (strcmp(types[t].name, name) == 0)
+    for (size_t t = 0; t < OG_COUNT(element_types); t++)
+        if (strcmp(element_types[t].name, name) == 0)
             return (int)t;
     return -1;
 }
@@ -200,8 +200,8 @@ static const struct {
 static int find_type(const char *descr, const char *name, enum og__npy_type *type,
                      struct og_err *err)
 {
-    for (size_t t = 0; descr[0] && strchr("<|=>", descr[0]) && t < OG_COUNT(types); t++) {
-        if (strcmp(descr + 1, types[t].code) == 0) {
+    for (size_t t = 0; descr[0] && strchr("<|=>", descr[0]) && t < OG_COUNT(element_types); t++) {
+        if (strcmp(descr + 1, element_types[t].code) == 0) {
             *type = (enum og__npy_type)t;
             return 0;
         }
@@ -216,7 +216,7 @@ static int find_type(const char *descr, const char *name, enum og__npy_type *typ
 
 int og__npy_fit(struct og_npy *a, uint64_t file_size, const char *name, struct og_err *err)
 {
-    int64_t bytes = (int64_t)types[a->type].size;
+    int64_t bytes = (int64_t)element_types[a->type].size;
     int64_t end;
     if (__builtin_mul_overflow(bytes, a->shape[0], &bytes) ||
         __builtin_mul_overflow(bytes, a->shape[1], &bytes) ||
@@ -282,7 +282,7 @@ int og__npy_parse_any(struct og_npy *a, const void *head, size_t len, uint64_t f
         return og__fail(err, -EINVAL, "reshape it to one or two dimensions", "%s: %d dimensions",
                         name, d.ndim);
     order->columns = d.fortran && d.ndim == 2;
-    order->swapped = d.descr[0] == '>' && types[a->type].size > 1;
+    order->swapped = d.descr[0] == '>' && element_types[a->type].size > 1;
     a->ndim = d.ndim;
     a->shape[0] = d.shape[order->columns];
     a->shape[1] = d.shape[!order->columns];
@@ -316,11 +316,11 @@ void og__npy_swap(enum og__npy_type type, void *elements, size_t n)
     uint32_t *four = elements;
     uint64_t *eight = elements;
     for (size_t i = 0; i < n; i++) {
-        if (types[type].size == 2)
+        if (element_types[type].size == 2)
             two[i] = __builtin_bswap16(two[i]);
-        else if (types[type].size == 4)
+        else if (element_types[type].size == 4)
             four[i] = __builtin_bswap32(four[i]);
-        else if (types[type].size == 8)
+        else if (element_types[type].size == 8)
             eight[i] = __builtin_bswap64(eight[i]);
     }
 }
@@ -329,14 +329,15 @@ size_t og__npy_header(char buf[4096], enum og__npy_type type, int ndim, const in
                       size_t pad)
 {
     char text[128];
-    const char *order = types[type].size == 1 ? "|" : "<";
-    int n = ndim == 1
-                ? snprintf(text, sizeof(text),
-                           "{'descr': '%s%s', 'fortran_order': False, 'shape': (%lld,), }", order,
-                           types[type].code, (long long)shape[0])
-                : snprintf(text, sizeof(text),
-                           "{'descr': '%s%s', 'fortran_order': False, 'shape': (%lld, %lld), }",
-                           order, types[type].code, (long long)shape[0], (long long)shape[1]);
+    const char *order = element_types[type].size == 1 ? "|" : "<";
+    int n =
+        ndim == 1
+            ? snprintf(text, sizeof(text),
+                       "{'descr': '%s%s', 'fortran_order': False, 'shape': (%lld,), }", order,
+                       element_types[type].code, (long long)shape[0])
+            : snprintf(text, sizeof(text),
+                       "{'descr': '%s%s', 'fortran_order': False, 'shape': (%lld, %lld), }", order,
+                       element_types[type].code, (long long)shape[0], (long long)shape[1]);
     size_t total = OG_MAX(pad, (size_t)128 + 64); /* 64 divides it, and the longest text fits */
     size_t dict = total - 10;
     memset(buf, ' ', total);
@@ -428,7 +429,7 @@ struct og_npy_piece og__npy_piece(const struct og_npy *a, int64_t at, size_t byt
 {
     if (!a->parts)
         return (struct og_npy_piece){a, a->offset + at, bytes};
-    const int64_t row_bytes = (int64_t)types[a->type].size * a->shape[1];
+    const int64_t row_bytes = (int64_t)element_types[a->type].size * a->shape[1];
     const struct og_unit u = og__unit_of(&a->parts->stripes, (uint64_t)(at / row_bytes));
     const struct og_npy *file = &a->parts->part[u.part];
     const int64_t into_unit = at - (int64_t)u.first * row_bytes;
@@ -459,7 +460,7 @@ int og__npy_read(const struct og_npy *a, int64_t first, int64_t count, void *out
     if (first < 0 || count < 0 || first > a->shape[0] || count > a->shape[0] - first)
         return og__fail(err, -EINVAL, NULL, "%s: rows %lld to %lld of %lld", a->path,
                         (long long)first, (long long)(first + count), (long long)a->shape[0]);
-    size_t row = types[a->type].size * (size_t)a->shape[1];
+    size_t row = element_types[a->type].size * (size_t)a->shape[1];
     return og__npy_read_bytes(a, first * (int64_t)row, (size_t)count * row, out, err);
 }
 
@@ -511,7 +512,7 @@ int og__npy_read_int64(const struct og_npy *a, int64_t first, int64_t count, int
     _Alignas(8) char chunk[CHUNK * 8];
     if (!og__npy_is_integer(a->type))
         return og__fail(err, -EINVAL, "convert it: array.astype('int64')",
-                        "%s: %s where integers are expected", a->path, types[a->type].name);
+                        "%s: %s where integers are expected", a->path, element_types[a->type].name);
     if (a->shape[1] != 1)
         return og__fail(err, -EINVAL, "flatten it: array.ravel()",
                         "%s: two dimensions where one is expected", a->path);

@@ -1,4 +1,5 @@
-/* og_stripe: the features of a dataset in parts over folders, a disk each.
+/* og_stripe: the features of a dataset in parts over folders, a disk each; with types those of one
+ * after another.
  *
  *   features.npy ──read once, a unit at a time──> part 1, part 2, ...   under temporary names
  *        │ checksum as declared?                     │ read back: what was meant?
@@ -43,6 +44,17 @@ static int add_folder(struct og_striper *s, const char *name, struct og_err *err
     return 0;
 }
 
+/* False: the group has no features. */
+static bool take_group(struct og_striper *s, uint32_t group)
+{
+    s->group = &s->ds->group[group];
+    s->name = og__group_array(s->ds, group);
+    if (s->group->dim == 0)
+        return false;
+    s->stripes.unit = og__stripe_unit(og__file_row_bytes(s->group));
+    return true;
+}
+
 static int take_folders(struct og_striper *s, const char *over, struct og_err *err)
 {
     int rc = 0;
@@ -54,33 +66,48 @@ static int take_folders(struct og_striper *s, const char *over, struct og_err *e
     if (s->stripes.parts < 2)
         OG_TRY(og__fail(err, -EINVAL, "separate them by a comma: --over /disk1/dir,/disk2/dir",
                         "--over %s: two folders or more are expected", over));
-    s->stripes.unit = og__stripe_unit(og__file_row_bytes(s->ds->group));
 out:
     return rc;
 }
 
-static uint64_t part_bytes(const struct og_striper *s, uint32_t p)
+/* Of all groups that do not lie as they are asked to yet. */
+static int part_bytes(struct og_striper *s, uint64_t bytes[OG_MOST_PARTS], struct og_err *err)
 {
-    return OG__NPY_HEADER + og__part_rows(&s->stripes, p, (uint64_t)s->ds->n_nodes) *
-                                og__file_row_bytes(s->ds->group);
+    int rc = 0;
+    for (uint32_t k = 0; k < s->ds->n_groups; k++) {
+        bool so;
+        if (!take_group(s, k))
+            continue;
+        OG_TRY(og__striper_lies_so(s, &so, err));
+        for (uint32_t p = 0; p < s->stripes.parts && !so; p++)
+            bytes[p] +=
+                OG__NPY_HEADER + og__part_rows(&s->stripes, p, (uint64_t)s->group->n_nodes) *
+                                     og__file_row_bytes(s->group);
+    }
+out:
+    return rc;
 }
 
 /* Room for all parts that a file system is to take. */
-static int check_room(const struct og_striper *s, struct og_err *err)
+static int check_room(struct og_striper *s, struct og_err *err)
 {
+    uint64_t bytes[OG_MOST_PARTS] = {0};
     char text[2][32];
+    int rc;
+    OG_TRY(part_bytes(s, bytes, err));
     for (uint32_t p = 0; p < s->stripes.parts; p++) {
         uint64_t needed = 0;
         const uint64_t there = og__disk_free(s->folder[p]);
         for (uint32_t q = 0; q < s->stripes.parts; q++)
-            needed += og__same_disk(s->folder[p], s->folder[q]) ? part_bytes(s, q) : 0;
+            needed += og__same_disk(s->folder[p], s->folder[q]) ? bytes[q] : 0;
         if (there > 0 && needed > there)
-            return og__fail(err, -ENOSPC, "free space there, or name another folder",
+            OG_TRY(og__fail(err, -ENOSPC, "free space there, or name another folder",
                             "%s: %s of features are to lie there, %s are free", s->folder[p],
                             og__human_bytes(text[0], (double)needed),
-                            og__human_bytes(text[1], (double)there));
+                            og__human_bytes(text[1], (double)there)));
     }
-    return 0;
+out:
+    return rc;
 }
 
 /* ---- writing ---- */
@@ -89,9 +116,9 @@ static int check_room(const struct og_striper *s, struct og_err *err)
 static int open_target(struct og_striper *s, uint32_t p, struct og_err *err)
 {
     struct og_stripe_target *t = &s->target[p];
-    const struct og_npy *f = &s->ds->group->rows;
+    const struct og_npy *f = &s->group->rows;
     char header[OG__NPY_HEADER];
-    const int64_t shape[2] = {(int64_t)og__part_rows(&s->stripes, p, (uint64_t)s->ds->n_nodes),
+    const int64_t shape[2] = {(int64_t)og__part_rows(&s->stripes, p, (uint64_t)s->group->n_nodes),
                               f->shape[1]};
     char *path = og__striper_part_path(s, (const char *const *)s->folder, s->stripes.parts, p);
     t->meant = XXH3_createState();
@@ -109,13 +136,13 @@ out:
 /* The files that features lie in now: the one, or parts. */
 static uint32_t n_sources(const struct og_striper *s)
 {
-    const struct og_npy_parts *parts = s->ds->group->rows.parts;
+    const struct og_npy_parts *parts = s->group->rows.parts;
     return parts ? parts->stripes.parts : 1;
 }
 
 static const struct og_npy *source_of(const struct og_striper *s, uint32_t i)
 {
-    const struct og_npy *f = &s->ds->group->rows;
+    const struct og_npy *f = &s->group->rows;
     return f->parts ? &f->parts->part[i] : f;
 }
 
@@ -146,7 +173,7 @@ out:
  * are read once: their pages make room for others'. */
 static void sum_sources(struct og_striper *s, int64_t at, size_t bytes)
 {
-    const struct og_npy *f = &s->ds->group->rows;
+    const struct og_npy *f = &s->group->rows;
     for (size_t done = 0; done < bytes;) {
         const struct og_npy_piece piece = og__npy_piece(f, at + (int64_t)done, bytes - done);
         const size_t i = f->parts ? (size_t)(piece.file - f->parts->part) : 0;
@@ -158,9 +185,9 @@ static void sum_sources(struct og_striper *s, int64_t at, size_t bytes)
 
 static int copy_unit(struct og_striper *s, const struct og_unit *u, int64_t n, struct og_err *err)
 {
-    const struct og_npy *f = &s->ds->group->rows;
+    const struct og_npy *f = &s->group->rows;
     struct og_stripe_target *t = &s->target[u->part];
-    const size_t row_bytes = og__file_row_bytes(s->ds->group);
+    const size_t row_bytes = og__file_row_bytes(s->group);
     const size_t bytes = (size_t)n * row_bytes;
     int rc;
     OG_TRY(og__npy_read(f, (int64_t)u->first, n, s->unit, err));
@@ -173,8 +200,8 @@ out:
 
 static int copy_all(struct og_striper *s, struct og_err *err)
 {
-    const int64_t rows = s->ds->n_nodes;
-    const int64_t row_bytes = (int64_t)og__file_row_bytes(s->ds->group);
+    const int64_t rows = s->group->n_nodes;
+    const int64_t row_bytes = (int64_t)og__file_row_bytes(s->group);
     int rc = 0;
     for (int64_t row = 0; row < rows;) {
         const struct og_unit u = og__unit_of(&s->stripes, (uint64_t)row);
@@ -258,7 +285,7 @@ out:
 static int write_parts(struct og_striper *s, struct og_err *err)
 {
     int rc;
-    s->unit = malloc((size_t)s->stripes.unit * og__file_row_bytes(s->ds->group));
+    s->unit = malloc((size_t)s->stripes.unit * og__file_row_bytes(s->group));
     OG_TRY(s->unit ? 0 : og__striper_no_memory(s, err));
     OG_TRY(open_sources(s, err));
     for (uint32_t p = 0; p < s->stripes.parts; p++)
@@ -275,7 +302,8 @@ out:
 
 /* ---- all of it ---- */
 
-static void close_striper(struct og_striper *s)
+/* What belongs to the group at hand. */
+static void close_group(struct og_striper *s)
 {
     for (uint32_t p = 0; p < OG_MOST_PARTS; p++) {
         struct og_stripe_target *t = &s->target[p];
@@ -288,10 +316,19 @@ static void close_striper(struct og_striper *s)
             og__newfile_abandon(&t->file);
         XXH3_freeState(t->meant);
         XXH3_freeState(s->source[p]);
-        free(s->folder[p]);
+        *t = (struct og_stripe_target){.file.fd = -1};
+        s->source[p] = NULL;
     }
-    json_decref(s->meta);
     free(s->unit);
+    s->unit = NULL;
+    s->switched = false;
+}
+
+static void close_striper(struct og_striper *s)
+{
+    for (uint32_t p = 0; p < OG_MOST_PARTS; p++)
+        free(s->folder[p]);
+    json_decref(s->meta);
     free(s->over);
     free(s->home);
     og__graph_close(s->ds);
@@ -299,20 +336,41 @@ static void close_striper(struct og_striper *s)
         close(s->lock);
 }
 
-static int stripe(struct og_striper *s, const char *over, struct og_err *err)
+static int stripe_group(struct og_striper *s, struct og_err *err)
 {
     bool so = false;
     int rc;
-    OG_TRY(take_folders(s, over, err));
-    OG_TRY(og__striper_read_meta(s, err));
-    OG_TRY(og__striper_remove_replaced(s, err)); /* of one that was killed */
     OG_TRY(og__striper_lies_so(s, &so, err));
     if (so)
         return 0;
-    OG_TRY(check_room(s, err));
     OG_TRY(write_parts(s, err));
     OG_TRY(og__striper_switch_meta(s, err));
     OG_TRY(og__striper_remove_replaced(s, err));
+out:
+    close_group(s);
+    return rc;
+}
+
+/* One group after another: between two the dataset is as good as before and after. */
+static int stripe(struct og_striper *s, const char *over, struct og_err *err)
+{
+    bool any = false;
+    int rc;
+    OG_TRY(take_folders(s, over, err));
+    OG_TRY(og__striper_read_meta(s, err));
+    for (uint32_t k = 0; k < s->ds->n_groups; k++)
+        if (take_group(s, k)) /* of one that was killed */
+            OG_TRY(og__striper_remove_replaced(s, err));
+    OG_TRY(check_room(s, err));
+    for (uint32_t k = 0; k < s->ds->n_groups; k++) {
+        if (!take_group(s, k))
+            continue;
+        any = true;
+        OG_TRY(stripe_group(s, err));
+    }
+    if (!any)
+        OG_TRY(og__fail(err, -EINVAL, "rows that are learnt are in memory",
+                        "%s: no type of nodes has features", s->ds->path));
 out:
     return rc;
 }
@@ -333,7 +391,6 @@ static int open_dataset(struct og_striper *s, const char *dataset, struct og_err
     int rc;
     OG_TRY(take_dataset(s, dataset, err));
     OG_TRY(og__graph_open(dataset, &s->ds, err));
-    OG_TRY(og__graph_refuse_types(s->ds, err));
     s->home = realpath(dataset, NULL);
     if (!s->home)
         rc = og__fail_errno(err, -errno, NULL, "%s", dataset);

@@ -15,8 +15,18 @@
 
 enum { META_MAX = 1024 * 1024 };
 
-static const char one_file[] = "features.npy";
 static const char replaces[] = "replaces";
+
+/* Where features lie that are not in parts, "features.npy". */
+struct one_file {
+    char name[40];
+};
+static struct one_file one_file_of(const struct og_striper *s)
+{
+    struct one_file f;
+    snprintf(f.name, sizeof(f.name), "%s.npy", s->name.text);
+    return f;
+}
 
 int og__striper_no_memory(const struct og_striper *s, struct og_err *err)
 {
@@ -33,8 +43,8 @@ char *og__striper_part_path(const struct og_striper *s, const char *const *folde
         sum = XXH3_64bits_withSeed(folders[i], strlen(folders[i]) + 1, sum);
     const char *name = strrchr(s->home, '/') + 1;
     char *path = NULL;
-    return asprintf(&path, "%s/%s-features-%uof%u-%08" PRIx32 ".npy", folders[p], name, p + 1, n,
-                    (uint32_t)sum) < 0
+    return asprintf(&path, "%s/%s-%s-%uof%u-%08" PRIx32 ".npy", folders[p], name, s->name.text,
+                    p + 1, n, (uint32_t)sum) < 0
                ? NULL
                : path;
 }
@@ -112,7 +122,7 @@ out:
 
 static json_t *features_of(const struct og_striper *s)
 {
-    return json_object_get(json_object_get(s->meta, "files"), "features");
+    return json_object_get(json_object_get(s->meta, "files"), s->name.text);
 }
 
 const char *og__striper_checksum(const struct og_striper *s, uint32_t i)
@@ -123,7 +133,7 @@ const char *og__striper_checksum(const struct og_striper *s, uint32_t i)
         return json_string_value(json_object_get(json_array_get(parts, i), "checksum"));
     return own ? NULL
                : json_string_value(
-                     json_object_get(json_object_get(s->meta, "checksums"), one_file));
+                     json_object_get(json_object_get(s->meta, "checksums"), one_file_of(s).name));
 }
 
 /* Paths of the parts that there are, as declared; empty where there is one file. NULL: no memory.
@@ -166,7 +176,7 @@ static int spare_files(const struct og_striper *s, json_t **out, struct og_err *
     int rc;
     OG_TRY(paths ? 0 : og__striper_no_memory(s, err));
     if (!features_of(s))
-        paths = og__json_append(paths, json_string(one_file));
+        paths = og__json_append(paths, json_string(one_file_of(s).name));
     else /* a file of the user's own, or of a copy's, is not spare */
         OG_TRY(find_ours(s, paths, &ours, err));
     if (paths && (s->keep || (features_of(s) && !ours)))
@@ -197,9 +207,10 @@ static json_t *parts_json(const struct og_striper *s)
 static json_t *whole_checksum(const struct og_striper *s)
 {
     const json_t *own = features_of(s);
-    json_t *said = json_object_get(own, "parts")
-                       ? json_object_get(own, "checksum")
-                       : json_object_get(json_object_get(s->meta, "checksums"), one_file);
+    json_t *said =
+        json_object_get(own, "parts")
+            ? json_object_get(own, "checksum")
+            : json_object_get(json_object_get(s->meta, "checksums"), one_file_of(s).name);
     return json_incref(said);
 }
 
@@ -242,7 +253,7 @@ static int put_features(struct og_striper *s, json_t *features)
     json_t *files = json_object_get(s->meta, "files");
     if (!files && json_object_set_new(s->meta, "files", json_object()) == 0)
         files = json_object_get(s->meta, "files");
-    return json_object_set_new(files, "features", features);
+    return json_object_set_new(files, s->name.text, features);
 }
 
 int og__striper_switch_meta(struct og_striper *s, struct og_err *err)
@@ -252,12 +263,11 @@ int og__striper_switch_meta(struct og_striper *s, struct og_err *err)
     OG_TRY(spare_files(s, &spare, err));
     const bool moves = json_array_size(spare) > 0;
     if (!moves && !s->keep)
-        og__say(&s->log, OG__INFO, "%s: stays: it is not this dataset's own",
-                s->ds->group->rows.path);
+        og__say(&s->log, OG__INFO, "%s: stays: it is not this dataset's own", s->group->rows.path);
     json_t *features = features_json(s, spare);
     OG_TRY(features && put_features(s, features) == 0 ? 0 : og__striper_no_memory(s, err));
     if (moves)
-        json_object_del(json_object_get(s->meta, "checksums"), one_file);
+        json_object_del(json_object_get(s->meta, "checksums"), one_file_of(s).name);
     rc = og__meta_write(s->home, json_incref(s->meta), err);
     s->switched = rc == 0 || meta_names_parts(s);
 out:
@@ -278,7 +288,7 @@ int og__striper_remove_replaced(struct og_striper *s, struct og_err *err)
     if (!paths)
         return 0;
     OG_TRY(find_ours(s, paths, &known, err));
-    known |= json_array_size(paths) == 1 && first && strcmp(first, one_file) == 0;
+    known |= json_array_size(paths) == 1 && first && strcmp(first, one_file_of(s).name) == 0;
     json_array_foreach(paths, i, declared)
     {
         char *path = known ? as_absolute(s, json_string_value(declared)) : NULL;

@@ -20,7 +20,9 @@ struct og_stripe_target {
 
 struct og_striper {
     struct og_graph *ds;
-    int lock; /* the dataset's folder */
+    const struct og_group *group; /* whose rows are at hand, */
+    struct og_array_name name;    /* and what they are called: "features", "features_2" */
+    int lock;                     /* the dataset's folder */
     const struct og_observer *seen;
     struct og_log log;
     bool keep, switched;
@@ -39,13 +41,13 @@ int og__striper_no_memory(const struct og_striper *s, struct og_err *err);
 
 /* ---- names and meta.json (stripe_meta.c) ---- */
 
-/* The file of part p of n in these folders; malloc'ed, NULL = no memory. */
+/* The file of part p of n of the group in these folders; malloc'ed, NULL = no memory. */
 char *og__striper_part_path(const struct og_striper *s, const char *const *folders, uint32_t n,
                             uint32_t p);
 OG_MUST_CHECK int og__striper_read_meta(struct og_striper *s, struct og_err *err);
 /* What meta.json has for the file that source i is; NULL where it has none. */
 const char *og__striper_checksum(const struct og_striper *s, uint32_t i);
-/* Do the features lie as they are asked to already? */
+/* Do the rows of the group lie as they are asked to already? */
 OG_MUST_CHECK int og__striper_lies_so(const struct og_striper *s, bool *so, struct og_err *err);
 /* From here on the dataset has these parts. */
 OG_MUST_CHECK int og__striper_switch_meta(struct og_striper *s, struct og_err *err);

@@ -165,10 +165,15 @@ static size_t listed_at(const struct og_relation *r, bool weighs)
     return og__round_up(og__relation_placed_bytes(r, weighs), 64);
 }
 
+/* With types: which nodes have a list. */
+static size_t listed_of(const struct og_relation *r)
+{
+    return r->graph->has_types && r->n_edges > 0 ? listed_bytes((uint64_t)r->n_nodes) : 0;
+}
+
 static size_t placed_bytes(const struct og_relation *r, bool weighs)
 {
-    const size_t listed = r->graph->has_types ? listed_bytes((uint64_t)r->n_nodes) : 0;
-    return r->n_edges > 0 ? listed_at(r, weighs) + og__round_up(listed, 64) : 0;
+    return r->n_edges > 0 ? listed_at(r, weighs) + og__round_up(listed_of(r), 64) : 0;
 }
 
 static size_t all_placed_bytes(const struct og_graph *g, bool weighs)
@@ -209,7 +214,7 @@ static int fill(void *arg, void *to, struct og_err *err)
             continue;
         OG_TRY(og__relation_fill(of, f->weighs, f->budget, at, err));
         og__relation_place(of, f->weighs, at, &lists);
-        if (g->has_types)
+        if (listed_of(of) > 0)
             mark_listed(&lists, (uint64_t *)(void *)(at + listed_at(of, f->weighs)));
         at += placed_bytes(of, f->weighs);
     }
@@ -340,11 +345,6 @@ static size_t sum(const struct og_graph *g, size_t (*of)(const struct og_relatio
     for (uint32_t r = 0; r < g->n_relations; r++)
         bytes += of(&g->relation[r]);
     return bytes;
-}
-
-static size_t listed_of(const struct og_relation *r)
-{
-    return r->graph->has_types && r->n_edges > 0 ? listed_bytes((uint64_t)r->n_nodes) : 0;
 }
 
 static size_t beside(const struct og_graph *g)

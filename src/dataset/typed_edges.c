@@ -6,9 +6,9 @@ enum { PIECE = 2048 };
 const char *const og__edge_relation_files[OG__SPLITS] = {
     "train_edge_relations.npy", "valid_edge_relations.npy", "test_edge_relations.npy"};
 
-bool og__typed_has_edges(const struct og_graph *g)
+bool og__has_edge_lists(const struct og_graph *g)
 {
-    for (int s = 0; s < OG__SPLITS; s++)
+    for (int s = 0; s < OG__SPLITS && g->has_types; s++)
         if (g->edges[s].fd >= 0 && g->edge_relations[s].fd < 0)
             return false;
     return g->edges[OG__TRAIN].fd >= 0;

@@ -9,8 +9,8 @@
 
 extern const char *const og__edge_relation_files[OG__SPLITS];
 
-/* Is there a list to train on, and do all lists say relations? */
-bool og__typed_has_edges(const struct og_graph *g);
+/* Is there a list to train on, and with types do all lists say relations? */
+bool og__has_edge_lists(const struct og_graph *g);
 
 /* The edges of a split whose relation is asked for, in the order of the list: ends as
  * og__graph_edges has them, and relation[*count]. What is there fails with -EINVAL if it is of no

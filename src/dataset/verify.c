@@ -317,9 +317,10 @@ static int check_reference(struct verifier *v, const char *file)
 }
 
 /* Parts lie on other disks: any path is theirs. */
-static int verify_parts(struct verifier *v, const json_t *root, struct og_err *err)
+static int verify_parts(struct verifier *v, const json_t *root, uint32_t group, struct og_err *err)
 {
-    const json_t *features = json_object_get(json_object_get(root, "files"), "features");
+    const struct og_array_name name = og__group_array(v->ds, group);
+    const json_t *features = json_object_get(json_object_get(root, "files"), name.text);
     size_t p;
     json_t *one;
     int rc = 0;
@@ -351,7 +352,8 @@ static int verify_checksums(struct verifier *v, struct og_err *err)
             OG_TRY(strchr(file, '/') ? check_reference(v, file)
                                      : verify_checksum(v, file, json_string_value(value), err));
     }
-    OG_TRY(verify_parts(v, root, err));
+    for (uint32_t k = 0; k < v->ds->n_groups; k++)
+        OG_TRY(verify_parts(v, root, k, err));
 out:
     json_decref(root);
     free(text);

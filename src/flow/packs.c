@@ -137,7 +137,7 @@ static bool fits_rows(const json_t *object, const struct og_group *g, uint32_t *
 static bool fits_name(const json_t *object, const struct og_group *g)
 {
     const char *name = json_string_value(json_object_get(object, "name"));
-    return !g->graph->has_types || (name && strcmp(name, g->name) == 0);
+    return strcmp(name ? name : "", g->name) == 0;
 }
 
 static bool fits_groups(struct og_packs *p, const json_t *root)

@@ -26,10 +26,9 @@ void og__session_drop_types(struct og_session *s);
 OG_MUST_CHECK int og__session_count_degrees(struct og_session *s, struct og_err *err);
 size_t og__degrees_bytes(const struct og_facts *f);
 void og__session_drop_degrees(struct og_session *s);
-/* Hold edges of relations out, into the folder: the graph that is left is the dataset from then on.
- */
-OG_MUST_CHECK int og__session_hold_out_types(struct og_session *s, const char *folder,
-                                             struct og_err *err);
+/* The graph without the edges that are held out, written into the folder and opened. */
+OG_MUST_CHECK int og__session_write_left(struct og_session *s, const char *folder,
+                                         struct og_graph **left, struct og_err *err);
 /* The edges of a split, or those of --relation. */
 OG_MUST_CHECK int og__session_load_triples(struct og_session *s, enum og__split which,
                                            struct og_split *out, struct og_err *err);

@@ -1,7 +1,7 @@
 /* What a session learns from: splits, labels or edges, and what the task makes of them. */
 #include "base/file.h"
+#include "dataset/edge_split.h"
 #include "dataset/typed_edges.h"
-#include "dataset/typed_split.h"
 #include "learn/targets.h"
 #include "nn/tasks.h"
 #include "options/fanouts.h"
@@ -47,24 +47,11 @@ static bool of_edges(const struct og_session *s)
     return of_pairs(s) && !(s->config.want & OG__WANT_EVERY);
 }
 
-/* Of the graph that is left: all but the features is new. */
-static uint64_t bytes_of_graph(const struct og_graph *g)
-{
-    const struct og_npy *const arrays[] = {&g->relation->indptr,  &g->relation->indices,
-                                           &g->relation->weights, &g->edges[OG__TRAIN],
-                                           &g->edges[OG__VALID],  &g->edges[OG__TEST]};
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < OG_COUNT(arrays); i++)
-        if (arrays[i]->fd >= 0)
-            bytes += (uint64_t)(arrays[i]->offset + arrays[i]->bytes);
-    return bytes;
-}
-
 /* For what is written, under `where`. */
 static int make_folder(struct og_session *s, const char *where, struct og_err *err)
 {
     const struct og_graph *g = s->facts.graph;
-    const uint64_t bytes = g->has_types ? og__typed_split_bytes(g) : og__edge_split_bytes(g);
+    const uint64_t bytes = og__edge_split_bytes(g);
     const uint64_t room = og__whole_room(&s->config);
     char size[32];
     char allowed[32];
@@ -78,55 +65,35 @@ static int make_folder(struct og_session *s, const char *where, struct og_err *e
     return og__scratch_open(&s->held_out, OG__ONE_PLACE(where), err);
 }
 
-/* The dataset without what is held out, in a folder of its own under `where`. */
-static int write_left(struct og_session *s, const char *where, struct og_graph **left,
-                      struct og_err *err)
-{
-    struct og_edge_split split = {.seed = (uint64_t)s->config.opt.seed};
-    int rc;
-    OG_TRY(og__edge_split_parse(&split, s->config.opt.edge_split, err));
-    OG_TRY(make_folder(s, where, err));
-    OG_TRY(og__edge_split_write(s->facts.graph, &split, og__scratch_path(s->held_out), s->budget,
-                                err));
-out:
-    return rc < 0 ? rc : og__graph_open(og__scratch_path(s->held_out), left, err);
-}
-
 /* Whose lists of edges: from here on the option says it, and so do checkpoints. */
 static int settle_edges(struct og_session *s, struct og_err *err)
 {
     const struct og_graph *g = s->facts.graph;
-    const bool has = g->has_types ? og__typed_has_edges(g) : g->edges[OG__TRAIN].fd >= 0;
+    const bool has = og__has_edge_lists(g);
     if (!s->config.opt.edge_split)
         s->config.opt.edge_split = strdup(has ? OG__OWN_EDGES : "85/5/10");
     if (!s->config.opt.edge_split)
         return og__fail_errno(err, -ENOMEM, NULL, "options");
     if (has || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) != 0)
         return 0;
-    return og__fail(err, -EINVAL, "give percentages, such as 85/5/10",
-                    "--edge-split " OG__OWN_EDGES ": %s has no lists of edges%s", g->path,
-                    g->has_types ? " with their relations" : "");
+    return og__fail(err, -EINVAL,
+                    "give percentages, such as 85/5/10; with types lists of edges come with their "
+                    "relations",
+                    "--edge-split " OG__OWN_EDGES ": %s has no lists of edges", g->path);
 }
 
-/* What is left follows from the dataset and the options; to the user it is the dataset. */
-static int replace_dataset(struct og_session *s, const char *where, struct og_err *err)
+/* What is left follows from the dataset and the options; to the user it is the dataset. It lies in
+ * a folder of its own under `where`. */
+static int replace_graph(struct og_session *s, const char *where, struct og_err *err)
 {
     struct og_graph *left = NULL;
-    int rc = write_left(s, where, &left, err);
-    if (rc < 0)
-        return rc;
-    og__graph_replace(left, s->facts.graph);
-    s->facts.graph = left;
-    s->prepare.bytes_written = bytes_of_graph(left);
-    return 0;
-}
-
-static int replace_typed(struct og_session *s, const char *where, struct og_err *err)
-{
     int rc;
     OG_TRY(make_folder(s, where, err));
-    OG_TRY(og__session_hold_out_types(s, og__scratch_path(s->held_out), err));
-    s->prepare.bytes_written = og__typed_split_written(og__scratch_path(s->held_out));
+    const char *folder = og__scratch_path(s->held_out);
+    OG_TRY(og__session_write_left(s, folder, &left, err));
+    og__graph_replace(left, s->facts.graph);
+    s->facts.graph = left;
+    s->prepare.bytes_written = og__edge_split_written(folder);
 out:
     return rc;
 }
@@ -149,7 +116,7 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
     if (!own)
         rc = og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out in");
     else
-        rc = (s->facts.graph->has_types ? replace_typed : replace_dataset)(s, own, err);
+        rc = replace_graph(s, own, err);
     free(own);
     /* as long as the session */
     s->config.disk -= OG_MIN(s->config.disk, og__whole_takes(&s->config, s->prepare.bytes_written));

@@ -1,6 +1,6 @@
 /* What a session has where nodes have types: what of it a model reads, and what is refused. */
+#include "dataset/edge_split.h"
 #include "dataset/typed_edges.h"
-#include "dataset/typed_split.h"
 #include "nn/tasks.h"
 #include "options/fanouts.h"
 #include "options/options.h"
@@ -42,24 +42,23 @@ static int ask_relations(const struct og_session *s, bool *asked, struct og_err 
     const char *name = s->config.opt.relation;
     bool any = false;
     for (uint32_t r = 0; r < g->n_relations; r++) {
-        asked[r] = !name || og__relation_is_named(g, &g->relation[r], name, strlen(name));
+        const struct og_relation *of = &g->relation[r];
+        asked[r] = !name || !*of->name || og__relation_is_named(g, of, name, strlen(name));
         any |= asked[r];
     }
     return any ? 0 : og__refuse_relation(g, "relation", name, strlen(name), err);
 }
 
-int og__session_hold_out_types(struct og_session *s, const char *folder, struct og_err *err)
+int og__session_write_left(struct og_session *s, const char *folder, struct og_graph **left,
+                           struct og_err *err)
 {
     struct og_edge_split split = {.seed = (uint64_t)s->config.opt.seed};
     bool asked[OG_MOST_RELATIONS];
-    struct og_graph *left = NULL;
     int rc;
     OG_TRY(og__edge_split_parse(&split, s->config.opt.edge_split, err));
     OG_TRY(ask_relations(s, asked, err));
-    OG_TRY(og__typed_split_write(s->facts.graph, &split, asked, folder, s->budget, err));
-    OG_TRY(og__graph_open(folder, &left, err));
-    og__graph_replace(left, s->facts.graph);
-    s->facts.graph = left;
+    OG_TRY(og__edge_split_write(s->facts.graph, &split, asked, folder, s->budget, err));
+    OG_TRY(og__graph_open(folder, left, err));
 out:
     return rc;
 }

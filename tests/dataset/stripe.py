@@ -39,13 +39,10 @@ def meta(dataset):
     return json.loads(pathlib.Path(dataset, "meta.json").read_text())
 
 
-def parts(dataset):
-    return [np.load(pathlib.Path(dataset, p["path"])) for p in meta(dataset)["files"]["features"]["parts"]]
-
-
-def put_together(dataset):
+def put_together(dataset, name="features"):
     """Row by row, with NumPy's own division of the rows into units."""
-    unit, pieces = meta(dataset)["files"]["features"]["unit"], parts(dataset)
+    file = meta(dataset)["files"][name]
+    unit, pieces = file["unit"], [np.load(pathlib.Path(dataset, p["path"])) for p in file["parts"]]
     rows = sum(map(len, pieces))
     turns = [[p[at:at + unit] for at in range(0, len(p), unit)] for p in pieces]
     whole = [turns[u % len(pieces)][u // len(pieces)] for u in range(-(-rows // unit))]
@@ -166,6 +163,79 @@ def told_and_done():
         summary = json.loads(pathlib.Path("run/summary.json").read_text())
         predicted, epoch = summary["plan"]["predicted"], summary["epochs"][0]
         assert predicted["reads"] == epoch["reads"] and predicted["bytes_read"] == epoch["bytes_read"], (options, predicted, epoch)
+
+
+TYPES = {"paper": 40, "venue": 0, "author": 33}
+
+
+def generate_types(name, papers=8000, authors=5000):
+    """Types 0 and 2 have features, of two widths; venues have learnt rows."""
+    run("generate", name, "--types", f"paper:{papers}:40,venue:50,author:{authors}:33", "--relations",
+        "paper:cites:paper:4,author:writes:paper:3,venue:has:paper:5,paper:at:venue:3,paper:by:author:3", "--classes", 4, "--train-fraction", 0.2, "--quiet")
+    return {k: np.load(f"{name}/features_{k}.npy") for k in (0, 2)}
+
+
+def types():
+    """Each type's rows are in parts of their own; models, plans and what is read are those of one file."""
+    over = fresh("types", 3)
+    x = generate_types("types")
+    options = ["--embedding", "8"]
+    was, workers = checksum("types"), ["--workers", "2", "--exchange"]
+    expected, expected_of_two = trained("types", *options, "--policy", "none"), trained("types", *options, *workers)
+    run("stripe", "types", "--over", over)
+    for k, rows in x.items():
+        assert not os.path.exists(f"types/features_{k}.npy")
+        assert np.array_equal(put_together("types", f"features_{k}"), rows)
+    assert sorted(len(os.listdir(f"types-{i}")) for i in range(3)) == [2, 2, 2]
+    assert checksum("types") == was and "nothing wrong" in run("verify", "types")
+    told = {t["name"]: t.get("feature_parts") for t in json.loads(run("info", "types", "--json"))["node_types"]}
+    assert [told[t] and len(told[t]) for t in TYPES] == [3, None, 3], told
+    for policy in ("none", "degree", "lru", "belady", "sweep", "auto"):
+        assert trained("types", *options, "--policy", policy, "--cache", "5%") == expected, policy
+        summary = json.loads(pathlib.Path("run/summary.json").read_text())
+        if policy in ("none", "degree"):
+            predicted, epoch = summary["plan"]["predicted"], summary["epochs"][0]
+            assert predicted["bytes_read"] == epoch["bytes_read"], (policy, predicted, epoch)
+    for other in (["--io", "pread"], ["--layout", "packed"], ["--topology", "disk"]):
+        assert trained("types", *options, "--cache", "5%", *other) == expected, other
+    assert trained("types", *options, "--cache", "5%", *workers) == expected_of_two
+    shutil.rmtree("run")
+    link = [*BASE, *options, "--task", "link", "--relation", "cites", "--batch", "500", "--epochs", "1"]
+    run("train", "types", "--run", "run", *link)  # a dataset of its own refers to the parts
+    run("stripe", "types", "--over", "types-2,types-0")  # elsewhere; the parts that there were go
+    assert sorted(len(os.listdir(f"types-{i}")) for i in range(3)) == [0, 2, 2]
+    assert trained("types", *options, "--policy", "none") == expected
+    part = meta("types")["files"]["features_2"]["parts"][1]["path"]
+    os.remove(part)
+    refused("types", "part 2 of 2", part, "No such file")
+    run("generate", "bare", "--types", "drug:400,gene:300", "--relations", "drug:binds:gene:4", "--classes", 3, "--train-fraction", 0.2, "--quiet")
+    done = ask("stripe", "bare", "--over", "types-0,types-1")
+    assert done.returncode == 1 and "no type of nodes has features" in done.stderr and "hint: " in done.stderr, done
+
+
+def types_killed():
+    """Between two types the dataset is whole, and the next start lays the rest."""
+    over = fresh("some", 2)
+    x = generate_types("whole", 60000, 60000)
+    was = checksum("whole")
+    shutil.copytree("whole", "some")
+    begin = time.monotonic()
+    run("stripe", "some", "--over", over)
+    took, seen, draw = time.monotonic() - begin, set(), random.Random(3)
+    for _ in range(12):
+        fresh("some", 2)
+        shutil.copytree("whole", "some")
+        p = subprocess.Popen([OUTGROW, "stripe", "some", "--over", over, "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(draw.random() * took * 1.1)
+        p.send_signal(signal.SIGKILL)
+        p.wait()
+        seen.add(len(meta("some").get("files", {})))
+        assert checksum("some") == was and "nothing wrong" in run("verify", "some")
+        run("stripe", "some", "--over", over)
+        assert checksum("some") == was and all(np.array_equal(put_together("some", f"features_{k}"), rows) for k, rows in x.items())
+        assert sorted(len(os.listdir(f"some-{i}")) for i in range(2)) == [2, 2]
+        assert not any(os.path.exists(f"some/features_{k}.npy") for k in x)
+    assert len(seen) > 1, seen
 
 
 def refused(dataset, *words):
@@ -295,7 +365,7 @@ home = tempfile.mkdtemp(prefix="og-stripe-")
 os.chdir(home)
 os.environ["XDG_CACHE_HOME"] = os.getcwd()
 try:
-    for test in (round_trips, over_other_folders, linked_features_stay, same_bits, told_and_done, wrong_parts, damaged_features_are_not_striped,
+    for test in (round_trips, over_other_folders, linked_features_stay, same_bits, told_and_done, types, types_killed, wrong_parts, damaged_features_are_not_striped,
                  one_at_a_time, killed, finishes_what_was_left):
         test()
         print("ok", test.__name__, flush=True)

@@ -122,7 +122,7 @@ static struct split_graph *split_graph(bool symmetric, const char *percent)
     struct og_graph *whole = write_graph(s->whole, s->folder[0]);
     assert_int_equal(mkdir(s->folder[1], 0700), 0);
     assert_int_equal(og__edge_split_parse(&how, percent, NULL), 0);
-    if (og__edge_split_write(whole, &how, s->folder[1], NULL, &err) < 0)
+    if (og__edge_split_write(whole, &how, (const bool[]){true}, s->folder[1], NULL, &err) < 0)
         fail_msg("%s", err.message);
     og__graph_close(whole);
     if (og__graph_open(s->folder[1], &s->ds, &err) < 0)
