@@ -1,7 +1,7 @@
 /* What an epoch will read, as the plans of the first superbatch tell. */
 #include "ahead/ahead_parts.h"
 #include "ahead/segmented.h"
-#include "choose/typed_told.h"
+#include "choose/predict.h"
 #include "plan/count.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ int og__ahead_predict_segments(struct og_ahead *a, uint32_t k, struct og_segment
     struct og_data_path *d = a->path;
     const struct og_ahead_width *w = &a->width[k];
     const uint32_t n = w->misses.n_batches;
-    const struct og_read_rule *rule = d->told ? &d->told[w->group].rule : &d->facts->read_rule;
+    const struct og_read_rule *rule = &d->size[w->group].rule;
     struct og_plan_cost sum = {0};
     if (d->predicted->known || d->exchange) /* rounds are not own batches */
         return 0;
@@ -53,8 +53,7 @@ int og__ahead_predict_segments(struct og_ahead *a, uint32_t k, struct og_segment
         sum.bytes += io[b].bytes;
     }
     og__plan_cost_add(&a->prediction.sum.plan, &sum);
-    if (d->told)
-        og__plan_cost_add(&d->told[w->group].seen, &sum);
+    og__plan_cost_add(&d->size[w->group].seen, &sum);
 out:
     og__release(d->budget, io, n * sizeof(*io), "superbatch");
     return rc;

@@ -91,7 +91,7 @@ static int find_threshold(const struct og_data_path *d, const struct og_trace *a
     struct og_simulation sim = {.trace = *all,
                                 .n_nodes = d->facts->n_nodes,
                                 .superbatch = all->n_batches,
-                                .rule = d->facts->read_rule,
+                                .rule = d->size[0].rule,
                                 .budget = d->budget,
                                 .stop = og__stop_flag(d->config)};
     uint64_t most = 0;

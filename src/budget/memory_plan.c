@@ -1,5 +1,6 @@
 /* A memory plan: its parts, one after another. */
 #include "budget/memory_plan_parts.h"
+#include "budget/slots.h"
 
 int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
 {
@@ -16,7 +17,8 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
 }
 
 int og__memory_plan(struct og_memory_plan *m, const struct og_premises *p,
-                    const struct og_misses *misses, struct og_err *err)
+                    const struct og_slots_given *given, struct og_group_size *size,
+                    struct og_err *err)
 {
     og__memory_plan_fixed(m, p);
     int rc;
@@ -25,5 +27,5 @@ int og__memory_plan(struct og_memory_plan *m, const struct og_premises *p,
     og__memory_plan_together(m, p);
     OG_TRY(og__memory_plan_neighbors(m, p, err));
 out:
-    return rc < 0 ? rc : og__memory_plan_cache(m, p, misses, err);
+    return rc < 0 ? rc : og__memory_plan_cache(m, p, given, size, err);
 }

@@ -59,30 +59,24 @@ struct og_memory_plan {
     size_t handed;   /* batches that a caller holds, or is about to get */
     size_t missed;   /* of the trace: what is packed lies in the place of ids; 0 = in `packing` */
     bool alternates; /* topology, trace and tables have gone when the cache is there */
-    uint32_t staging_rows; /* misses of one batch */
-    int n_staging;         /* batches being read or trained */
-    uint32_t n_slots;      /* rows in the host cache */
-    bool whole;            /* all rows, once for all processes that share them: of these bytes
-                              `cache` has this one's part */
-    bool shown;            /* with --exchange: others read rows where they are in the cache */
-    uint32_t n_yielded;    /* of which so many give way while batches are sampled ahead; all or
-                              none, where a device has a cache over them */
+    int n_staging;   /* batches being read or trained */
+    uint32_t n_slots;   /* rows in the host cache */
+    bool whole;         /* all rows, once for all processes that share them: of these bytes
+                           `cache` has this one's part */
+    bool shown;         /* with --exchange: others read rows where they are in the cache */
+    uint32_t n_yielded; /* of which so many give way while batches are sampled ahead; all or
+                           none, where a device has a cache over them */
     size_t staging, cache;
     size_t slack;    /* left for batches larger than planned */
     size_t smallest; /* the least --memory that would do */
 };
 
-/* Rows that the worst batch misses under a cache of n_slots rows, with a margin; never more under a
- * larger cache. */
+/* Rows that the worst batch misses under a cache of so many slots, with a margin, of each group
+ * with rows: slots[n_widths], rows[n_widths]. Never more under a larger cache. */
 struct og_misses {
-    int (*worst)(const void *arg, uint64_t n_slots, uint64_t *rows, struct og_err *err);
+    int (*worst)(const void *arg, const uint64_t *slots, uint64_t *rows, struct og_err *err);
     const void *arg;
 };
-
-/* All of it. -ENOMEM where the limit is below m->smallest, or a size that was asked for does not
- * fit; the hint names what would do. m is filled as far as it goes. */
-OG_MUST_CHECK int og__memory_plan(struct og_memory_plan *m, const struct og_premises *p,
-                                  const struct og_misses *misses, struct og_err *err);
 
 /* What bytes of one process are for all that share --memory, as messages tell it. */
 static inline size_t og__memory_plan_all(const struct og_memory_plan *m, size_t bytes)
@@ -115,13 +109,11 @@ void og__memory_plan_together(struct og_memory_plan *m, const struct og_premises
 /* Size the cache of topology on disk: at most half of what is free; all of it where sampling has
  * the memory to itself; where a hop reads through the whole file anyway, so that lists in memory
  * save little, a quarter, and nothing where it does so for many batches at once. Or as the user
- * says (memory_plan_cache.c). */
+ * says (memory_plan_neighbors.c). */
 OG_MUST_CHECK int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_premises *p,
                                             struct og_err *err);
 
-/* Settle staging and cache (memory_plan_cache.c). */
-OG_MUST_CHECK int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
-                                        const struct og_misses *misses, struct og_err *err);
+/* Then staging and cache are settled (slots.h), which may be asked of the whole plan as well. */
 
 /* Of --disk what batches take at any moment, at most: sampled ahead, and drawn together. */
 uint64_t og__memory_plan_away(const struct og_memory_plan *m, const struct og_premises *p);

@@ -73,7 +73,7 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
 /* Rows of a batch twice, of one that is trained and of the next; what others ask for; where rows
  * of the batches under way are, and lists from others and to them. Where ranks read rows in place:
  * those that an owner is asked for twice, each once, and numbers of rows in the place of rows; it
- * may be that its cache has some of them, which need no copies (memory_plan_cache.c). */
+ * may be that its cache has some of them, which need no copies (slots.c). */
 static void plan_exchange(struct og_memory_plan *m, const struct og_premises *p)
 {
     enum { ROWS = 2, LISTS = 4 };

@@ -4,7 +4,8 @@
  *   memory_plan_fixed.c      all that is fixed
  *   memory_plan_ahead.c      batches sampled ahead
  *   memory_plan_together.c   batches sampled together from disk
- *   memory_plan_cache.c      neighbour cache, staging areas, feature cache
+ *   memory_plan_neighbors.c  neighbour cache
+ *   slots.c                  staging areas, feature cache
  *
  * All add up by ledger.c: what is alive at the same time. Tables of policies are tables.c's, and
  * memory_plan.c asks all of them. */

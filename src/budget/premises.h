@@ -25,6 +25,12 @@ static inline bool og__exchanges_in_place(const struct og_config *config, const 
            config->sharers.n == (int)config->share.ranks && f->n_nodes < UINT32_MAX / 4;
 }
 
+/* Are both caches thresholds of one ranking? */
+static inline bool og__ranks_alike(const struct og_premises *p)
+{
+    return p->way->device_policy == p->way->policy && !p->config->opt.device_policy;
+}
+
 /* The policy of a way, without a cache yet. */
 struct og_policy_setup og__premised_policy(const struct og_premises *p);
 

@@ -44,7 +44,7 @@ static int learn_rule(struct og_probe *p, struct og_facts *f, const struct og_co
         return 0;
     if (!p->reader ||
         f->graph->group->kept != f->graph->group->stored) /* not read, or rounded on the way */
-        return og__learn_rule(f, config, b, err);
+        return og__gather_read_rule(f->graph->group, config->opt.io, b, &f->read_rule, err);
     f->read_rule = og__reader_rule(p->reader);
     return 0;
 }

@@ -525,29 +525,35 @@ void og__pilot_unrank(struct og_pilot *p, struct og_budget *b)
     p->place = NULL;
 }
 
-/* Is a row of the pilot kept by a cache of n_slots rows? */
+/* Rows of a group, by its own numbers, that a cache of n_slots rows keeps. */
 struct kept {
     struct og_placement placement;
     const uint32_t *ids;
     const uint32_t *place; /* NULL: by the placement */
     uint64_t first_kept;
+    uint64_t first, end; /* nodes of the group */
 };
 
 static int find_kept(struct kept *k, const struct og_pilot_cache *c, uint64_t n_slots,
                      struct og_err *err)
 {
     const struct og_pilot *pilot = c->pilot;
-    *k =
-        (struct kept){.ids = pilot->ids, .place = pilot->place, .first_kept = c->n_nodes - n_slots};
+    const uint64_t n_nodes = k->end - k->first;
+    k->ids = pilot->ids;
+    k->place = pilot->place;
+    k->first_kept = n_nodes - n_slots;
     return k->place ? 0
-                    : og__placement_build(&k->placement, c->hotness, c->n_nodes, n_slots, c->budget,
-                                          err);
+                    : og__placement_build(&k->placement, c->hotness ? c->hotness + k->first : NULL,
+                                          n_nodes, n_slots, c->budget, err);
 }
 
-static inline bool is_kept(const struct kept *k, uint64_t row)
+static inline bool is_missed(const struct kept *k, uint64_t row)
 {
-    return k->place ? k->place[row] >= k->first_kept
-                    : og__placement_has(&k->placement, k->ids[row]);
+    if (k->place)
+        return k->place[row] < k->first_kept;
+    const uint32_t id = k->ids[row];
+    return id >= k->first && id < k->end &&
+           !og__placement_has(&k->placement, id - (uint32_t)k->first);
 }
 
 static uint64_t worst_missed(const struct og_pilot_cache *c, const struct kept *kept)
@@ -558,30 +564,49 @@ static uint64_t worst_missed(const struct og_pilot_cache *c, const struct kept *
     for (uint32_t b = c->from; b < pilot->n; b++) {
         uint64_t misses = 0;
         for (; i < pilot->ptr[b + 1]; i++)
-            misses += !is_kept(kept, i);
+            misses += is_missed(kept, i);
         worst = OG_MAX(worst, misses);
     }
     return worst;
 }
 
-static int worst_of(const void *arg, uint64_t n_slots, uint64_t *rows, struct og_err *err)
+/* Of the group whose nodes are kept->first to kept->end. */
+static int worst_of_group(const struct og_pilot_cache *c, struct kept *kept, uint64_t n_slots,
+                          uint64_t *rows, struct og_err *err)
 {
-    const struct og_pilot_cache *c = arg;
-    struct kept kept;
-    *rows = c->most;
     if (og__policy_fills_beside(c->policy)) { /* what the cache has no room for */
         *rows -= OG_MIN(*rows, n_slots);
         return 0;
     }
     if (!c->hotness && !og__policy_is_static(c->policy))
         return 0;
-    int rc = find_kept(&kept, c, n_slots, err);
+    int rc = find_kept(kept, c, n_slots, err);
     if (rc < 0)
         return rc;
-    *rows = with_margin(worst_missed(c, &kept), OG_MIN(c->most, c->n_nodes - n_slots));
-    if (!kept.place)
-        og__placement_release(&kept.placement);
+    *rows = with_margin(worst_missed(c, kept), OG_MIN(*rows, kept->end - kept->first - n_slots));
+    if (!kept->place)
+        og__placement_release(&kept->placement);
     return 0;
+}
+
+static int worst_of(const void *arg, const uint64_t *slots, uint64_t *rows, struct og_err *err)
+{
+    const struct og_pilot_cache *c = arg;
+    const struct og_facts *f = c->facts;
+    int rc = 0;
+    for (uint32_t g = 0, k = 0; k < f->n_widths; g++) {
+        const struct og_group *group = &f->graph->group[g];
+        if (group->dim == 0)
+            continue;
+        struct kept kept = {.first = (uint64_t)group->first,
+                            .end = (uint64_t)(group->first + group->n_nodes)};
+        rows[k] = c->of_batches ? f->width[k].rows : f->width[k].read;
+        if (f->asked_rows == 0 || f->graph->n_groups == 1) /* else all that is asked for */
+            OG_TRY(worst_of_group(c, &kept, slots[k], &rows[k], err));
+        k++;
+    }
+out:
+    return rc;
 }
 
 struct og_misses og__pilot_misses(const struct og_pilot_cache *cache)

@@ -83,15 +83,16 @@ void og__pilot_unrank(struct og_pilot *p, struct og_budget *b);
 /* What is told of a cache by a pilot's batches. */
 struct og_pilot_cache {
     const struct og_pilot *pilot;
+    const struct og_facts *facts;
     int policy;
-    uint64_t n_nodes, most; /* rows of a batch */
-    /* [n_nodes] what stands for what the policy will keep, not made of the pilot's batches before
+    bool of_batches; /* rows of an own batch, where others are asked for */
+    /* [N] what stands for what the policy will keep, not made of the pilot's batches before
      * number `from`; NULL: nothing is known of it before the run, and every row may miss */
     const uint32_t *hotness;
     uint32_t from;
     struct og_budget *budget; /* of a placement, where the pilot is not ranked */
 };
-/* Misses of the worst batch, with margin. */
+/* Misses of the worst batch, with margin, of each group with rows. */
 struct og_misses og__pilot_misses(const struct og_pilot_cache *cache);
 
 #endif

@@ -1,24 +1,72 @@
 #include "choose/predict.h"
 
-#include "choose/typed_told.h"
-#include "dataset/features.h"
+#include "gather/gather.h"
 #include "plan/count.h"
 
 #include <math.h>
 
 /* ---- counting batches ---- */
 
+/* Hits of each group: its slots follow each other. */
+static void count_hits(const struct og_group_size *size, uint32_t n, const struct og_plan *plan,
+                       uint32_t *hits)
+{
+    uint64_t end[OG_MOST_TYPES]; /* of its slots */
+    uint64_t slots = 0;
+    for (uint32_t g = 0; g < n; g++) {
+        end[g] = slots += size[g].slots;
+        hits[g] = 0;
+    }
+    if (n == 1)
+        hits[0] = plan->n - plan->n_misses;
+    for (uint32_t i = 0; i < plan->n && n > 1; i++) {
+        uint32_t g = 0;
+        while (g < n && plan->place[i] >= end[g])
+            g++;
+        if (g < n)
+            hits[g]++;
+    }
+}
+
+static struct og_counting counting_of(const struct og_data_path *d,
+                                      const struct og_group_size *size)
+{
+    return (struct og_counting){
+        .layout = og__layout_of(d->way->layout), .rule = &size->rule, .row_bytes = size->row_bytes};
+}
+
+/* Of n rows of a group, with misses by its own numbers. */
+static void add_rows(struct og_plan_cost *sum, const struct og_data_path *d, uint32_t group,
+                     uint32_t n, const uint32_t *misses, uint32_t n_misses)
+{
+    struct og_group_size *size = &d->size[group];
+    const struct og_counting how = counting_of(d, size);
+    struct og_plan_cost cost = {0};
+    if (n > 0)
+        og__count_batch(&how, n, misses, n_misses, &cost);
+    og__plan_cost_add(&size->seen, &cost);
+    og__plan_cost_add(sum, &cost);
+}
+
+/* Misses ascend, so those of a group follow each other; each is read by its number in the group,
+ * which they are for the time being. */
 static void add_plan(struct og_plan_cost *sum, const struct og_data_path *d,
                      const struct og_plan *plan)
 {
-    if (d->told) {
-        og__typed_count(d, plan, sum);
-        return;
+    const struct og_graph *g = d->facts->graph;
+    uint32_t hits[OG_MOST_TYPES];
+    uint32_t i = 0;
+    count_hits(d->size, g->n_groups, plan, hits);
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        const uint32_t first = (uint32_t)g->group[k].first;
+        const uint64_t end = (uint64_t)(g->group[k].first + g->group[k].n_nodes);
+        const uint32_t begin = i;
+        for (; i < plan->n_misses && plan->misses[i] < end; i++)
+            plan->misses[i] -= first;
+        add_rows(sum, d, k, hits[k] + i - begin, plan->misses + begin, i - begin);
+        for (uint32_t m = begin; m < i; m++)
+            plan->misses[m] += first;
     }
-    const struct og_counting how = {.layout = og__layout_of(d->way->layout),
-                                    .rule = &d->facts->read_rule,
-                                    .row_bytes = d->facts->row_bytes};
-    og__count_batch(&how, plan->n, plan->misses, plan->n_misses, sum);
 }
 
 static void add_structure(struct og_prediction *p, const struct og_sample_reads *from)
@@ -40,13 +88,14 @@ void og__predict_tiers(struct og_prediction *p, const struct og_data_path *d,
                        const struct og_tiers_plan *plan, uint32_t batch,
                        const struct og_sample_reads *from)
 {
-    for (uint32_t k = 0; k < plan->n_parts; k++) {
+    for (uint32_t g = 0, k = 0; k < plan->n_parts; g++) {
+        if (d->size[g].row_bytes == 0)
+            continue;
         const struct og_tiers_plan part = og__tiers_plan_part(plan, k);
-        if (d->told)
-            og__typed_count_part(d, k, &part, batch, &p->sum.plan);
-        else
-            add_plan(&p->sum.plan, d, &part.plan);
-        og__tiers_cost_add(&p->sum.tiers, og__tiers_part_setup(d->tiers, k), &part, batch);
+        const struct og_tiers_setup *setup = og__tiers_part_setup(d->tiers, k++);
+        add_rows(&p->sum.plan, d, g, part.plan.n, part.plan.misses, part.plan.n_misses);
+        og__tiers_cost_add(&d->size[g].seen_tiers, setup, &part, batch);
+        og__tiers_cost_add(&p->sum.tiers, setup, &part, batch);
     }
     add_structure(p, from);
 }
@@ -83,12 +132,13 @@ static void scale_costs(struct og_predicted *p, const struct og_predicted *sum, 
 static void scale_to_epoch(const struct og_data_path *d, const struct og_predicted *sum, double by)
 {
     scale_costs(d->predicted, sum, by);
-    for (uint32_t t = 0; d->told && t < d->facts->types->n_types; t++) {
-        const struct og_predicted seen = {.plan = d->told[t].seen, .tiers = d->told[t].seen_tiers};
+    for (uint32_t g = 0; g < d->facts->graph->n_groups; g++) {
+        struct og_group_size *size = &d->size[g];
+        const struct og_predicted seen = {.plan = size->seen, .tiers = size->seen_tiers};
         struct og_predicted epoch = {0};
         scale_costs(&epoch, &seen, by);
-        d->told[t].epoch = epoch.plan;
-        d->told[t].epoch_tiers = epoch.tiers;
+        size->epoch = epoch.plan;
+        size->epoch_tiers = epoch.tiers;
     }
 }
 
@@ -101,46 +151,33 @@ void og__predict_epoch(const struct og_prediction *p, const struct og_data_path 
 
 /* ---- the pilot ---- */
 
-int og__learn_rule(struct og_facts *f, const struct og_config *config, struct og_budget *b,
-                   struct og_err *err)
+int og__learn_rules(const struct og_data_path *d, struct og_err *err)
 {
-    struct og_reader *reader;
-    struct og_reader_options opt = og__reader_setup(config, &f->profile);
-    int rc = og__features_open(&reader, f->graph->group, &opt, b, err);
-    if (rc < 0)
-        return rc;
-    f->read_rule = og__reader_rule(reader);
-    og__reader_close(reader);
-    return 0;
-}
-
-struct pilot_count {
-    const struct og_data_path *d;
-    struct og_plan_cost *sum;
-};
-
-static int count_planned(void *arg, uint32_t b, struct og_plan *plan, struct og_err *err)
-{
-    struct pilot_count *c = arg;
-    (void)b;
-    (void)err;
-    add_plan(c->sum, c->d, plan);
-    return 0;
+    const struct og_graph *g = d->facts->graph;
+    int rc = 0;
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (g->group[k].dim > 0)
+            OG_TRY(og__gather_read_rule(&g->group[k], d->config->opt.io, d->budget,
+                                        &d->size[k].rule, err));
+out:
+    return rc;
 }
 
 static int count_pilot(struct og_data_path *d, const struct og_pilot *pilot,
                        struct og_plan_cost *sum, struct og_err *err)
 {
     struct og_plan plan;
-    struct pilot_count count = {d, sum};
-    const struct og_trace trace = {pilot->n, pilot->ptr, pilot->ids};
-    const struct og_walk walk = {.policy = d->policy,
-                                 .planner = &d->planner,
-                                 .plan = &plan,
-                                 .planned = count_planned,
-                                 .arg = &count};
+    struct og_planned_ids planned = {.budget = d->budget};
+    int rc = 0;
     og__plan_init(&plan, d->budget);
-    int rc = og__walk_batches(&walk, &trace, pilot->n, err);
+    for (uint32_t b = 0; b < pilot->n; b++) {
+        const uint32_t n = (uint32_t)(pilot->ptr[b + 1] - pilot->ptr[b]);
+        OG_TRY(og__planned_ids_list(&planned, d->facts->types, pilot->ids + pilot->ptr[b], n, err));
+        OG_TRY(og__policy_plan(d->policy, &d->planner, planned.ids, planned.n, &plan, err));
+        add_plan(sum, d, &plan);
+    }
+out:
+    og__planned_ids_release(&planned);
     og__plan_release(&plan);
     return rc;
 }

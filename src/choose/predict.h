@@ -1,5 +1,5 @@
 /* What a session will read, told before it is read: one epoch's rows, hits, misses, reads, bytes;
- * of a typed graph also by types (typed_told.h).
+ * in all, and of each group of rows (budget/slots.h).
  *
  *   a cache that stays as it is    from the pilot's batches, in proportion
  *   one that changes               from the plans of the first superbatch, exact for its batches */
@@ -9,9 +9,8 @@
 #include "choose/pilot.h"
 #include "flow/data_path.h"
 
-/* f->read_rule: how the engine that will read the features merges; asked of one. */
-OG_MUST_CHECK int og__learn_rule(struct og_facts *f, const struct og_config *config,
-                                 struct og_budget *b, struct og_err *err);
+/* d->size[].rule: how the engine that will read the features of each group merges; asked of one. */
+OG_MUST_CHECK int og__learn_rules(const struct og_data_path *d, struct og_err *err);
 
 /* d->predicted, where a pilot's batches tell it. The policy is there. */
 OG_MUST_CHECK int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot,

@@ -192,24 +192,6 @@ uint64_t og__cache_key(uint32_t rank)
     return key + ((uint64_t)rank << 56);
 }
 
-/* Slots of each group, and rows of it that a batch has read for it. */
-static void share_out(const struct og_data_path *d, uint32_t *n_slots, uint32_t *staging_rows)
-{
-    const struct og_facts *f = d->facts;
-    uint32_t n_ranges;
-    const struct og_slot_range *ranges = og__policy_ranges(d->policy, &n_ranges);
-    n_slots[0] = d->memory->n_slots;
-    staging_rows[0] = d->memory->staging_rows;
-    if (n_ranges == 0)
-        return;
-    for (uint32_t g = 0, k = 0; g < f->graph->n_groups; g++) {
-        const bool has_rows = f->graph->group[g].dim > 0;
-        n_slots[g] = has_rows ? ranges[k].n_slots : 0;
-        staging_rows[g] = has_rows && !d->memory->whole ? (uint32_t)f->width[k].read : 0;
-        k += has_rows;
-    }
-}
-
 static int open_features(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
 {
     const struct og_graph *g = d->facts->graph;
@@ -225,7 +207,10 @@ static int open_features(struct og_data_path *d, uint64_t *prefill, struct og_er
         .sharers = d->memory->whole ? d->config->sharers.n : d->memory->shown,
         .reader = og__reader_setup(d->config, &d->facts->profile),
     };
-    share_out(d, n_slots, staging_rows);
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        n_slots[k] = (uint32_t)d->size[k].slots;
+        staging_rows[k] = (uint32_t)d->size[k].staging_rows;
+    }
     int rc = og__gather_open(&d->gather, g->group, g->n_groups, &opt, d->budget, err);
     d->rows = og__rows_gathered(d->gather);
     if (rc == 0 && d->memory->shown)
@@ -272,6 +257,7 @@ static struct og_device_width_setup width_of(const struct og_data_path *d, uint3
                                              const struct og_group *group,
                                              const struct og_rows_setup *rows)
 {
+    const struct og_group_size *size = &d->size[group - group->graph->group];
     const struct og_tiers_places at = og__tiers_places(d->tiers, k);
     const uint32_t slots = at.victim - at.host;
     const uint32_t first = og__tiers_first(d->tiers, k);
@@ -284,7 +270,7 @@ static struct og_device_width_setup width_of(const struct og_data_path *d, uint3
         .n_victims = at.misses - at.victim,
         .most = (uint32_t)rows->room_rows,
         .n_slots = slots,
-        .staging_rows = (uint32_t)OG_MIN((uint64_t)d->memory->staging_rows, rows->room_rows),
+        .staging_rows = (uint32_t)OG_MIN(size->staging_rows, rows->room_rows),
         .gather = {.n_yielded = d->memory->n_yielded > 0 ? slots : 0,
                    .n_staging = d->memory->n_staging,
                    .reader = og__reader_setup(d->config, &d->facts->profile)}};

@@ -8,7 +8,7 @@
 #define OG_DATA_PATH_H
 
 #include "budget/device_plan.h"
-#include "budget/memory_plan.h"
+#include "budget/slots.h"
 #include "flow/device_rows.h"
 #include "flow/device_sampling.h"
 #include "flow/packs.h"
@@ -68,7 +68,7 @@ struct og_data_path {
     struct og_structure *structure;
     const struct og_offline *offline; /* samples made beforehand; NULL = none */
     struct og_predicted *predicted;   /* set once the first superbatch is planned */
-    struct og_typed_told *told;       /* the same by types (typed_told.h); NULL: there are none */
+    struct og_group_size *size;       /* [n_groups] rows of each; NULL: no features */
     struct og_timeline *timeline;     /* NULL = none */
     const struct og_shift *shift;     /* of who samples; NULL: they do nothing else */
     struct og_rows_to to;             /* where rows go, to a device's cache; else not looked at */

@@ -37,7 +37,7 @@ static int charge(struct og_exchange *x, struct og_err *err)
     struct og_in_place *p = &x->in_place;
     const struct og_memory_plan *m = x->path->memory;
     const size_t bytes =
-        (m->shown ? m->staging_rows : og__read_rows(x->path->facts)) * row_bytes(x);
+        (m->shown ? x->path->size[0].staging_rows : og__read_rows(x->path->facts)) * row_bytes(x);
     int rc = 0;
     for (int i = 0; rc == 0 && i < OG__RECEIVED; i++) {
         rc = og__budget_charge(x->path->budget, bytes, part, err);

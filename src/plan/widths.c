@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { RADIX_BITS = 16, RADIX = 1 << RADIX_BITS };
+enum { BITS = 11, BINS = 1 << BITS }; /* of a worth at a time */
 
 double og__uses_counted(uint32_t hotness)
 {
@@ -37,81 +37,76 @@ void og__widths_weigh(uint32_t *hotness, og_uses *uses, const struct og_width *w
     }
 }
 
-/* Bytes of rows by the high half of their worth; or, within one high half, by the low half. */
-static void histogram(const uint32_t *worth, const struct og_width *width, uint32_t n, bool low,
-                      uint32_t high, uint64_t *bytes)
+/* Rows by some bits of their worth, of those whose higher bits are these. */
+struct histogram {
+    uint64_t bytes[BINS], rows[BINS];
+};
+_Static_assert(sizeof(struct histogram) <= OG__WIDTHS_FIT_BYTES, "what is declared");
+
+static void count(struct histogram *h, const uint32_t *worth, const struct og_width *width,
+                  uint32_t n, int shift, uint32_t higher)
 {
     uint64_t v = 0;
-    memset(bytes, 0, RADIX * sizeof(*bytes));
-    for (uint32_t w = 0; w < n; w++)
+    memset(h, 0, sizeof(*h));
+    for (uint32_t w = 0; w < n; w++) {
+        if (width[w].row_bytes == 0)
+            v = width[w].end;
         for (; v < width[w].end; v++) {
-            if (!low)
-                bytes[worth[v] >> RADIX_BITS] += width[w].row_bytes;
-            else if (worth[v] >> RADIX_BITS == high)
-                bytes[worth[v] & (RADIX - 1)] += width[w].row_bytes;
+            if ((uint64_t)worth[v] >> (shift + BITS) != higher)
+                continue;
+            const uint32_t bin = worth[v] >> shift & (BINS - 1);
+            h->bytes[bin] += width[w].row_bytes;
+            h->rows[bin]++;
         }
+    }
 }
 
 /* The bin, from the top, that does not fit as a whole; *room becomes what is left for it. */
-static uint32_t find_bin(const uint64_t *bytes, uint64_t *room)
+static uint32_t find_bin(const struct histogram *h, struct og_capacity *room)
 {
-    uint32_t bin = RADIX - 1;
-    while (bin > 0 && bytes[bin] <= *room)
-        *room -= bytes[bin--];
+    uint32_t bin = BINS - 1;
+    for (; bin > 0 && h->bytes[bin] <= room->bytes && h->rows[bin] <= room->rows; bin--) {
+        room->bytes -= h->bytes[bin];
+        room->rows -= h->rows[bin];
+    }
     return bin;
 }
 
 /* All that is worth more, and of those worth just so much the first that fit. */
-static uint64_t count_above(const uint32_t *worth, const struct og_width *width, uint32_t n,
-                            uint32_t threshold, uint64_t room)
+static void count_above(const uint32_t *worth, const struct og_width *width, uint32_t n,
+                        uint32_t threshold, struct og_capacity room, uint64_t *fit)
 {
-    uint64_t fit = 0;
     uint64_t v = 0;
     bool full = false;
-    for (uint32_t w = 0; w < n; w++)
+    for (uint32_t w = 0; w < n; w++) {
+        const size_t row = width[w].row_bytes;
+        fit[w] = 0;
+        if (row == 0)
+            v = width[w].end;
         for (; v < width[w].end; v++) {
-            const bool equal = worth[v] == threshold && width[w].row_bytes > 0;
-            full |= equal && width[w].row_bytes > room;
-            room -= equal && !full ? width[w].row_bytes : 0;
-            fit += worth[v] > threshold || (equal && !full);
+            const bool equal = worth[v] == threshold;
+            full |= equal && (row > room.bytes || room.rows == 0);
+            room.bytes -= equal && !full ? row : 0;
+            room.rows -= equal && !full;
+            fit[w] += worth[v] > threshold || (equal && !full);
         }
-    return fit;
-}
-
-int og__widths_fit(const uint32_t *worth, const struct og_width *width, uint32_t n, uint64_t bytes,
-                   struct og_budget *b, uint64_t *fit, struct og_err *err)
-{
-    uint64_t room = bytes;
-    uint64_t *of = og__alloc(b, RADIX * sizeof(*of), "placement", err);
-    if (!of)
-        return -ENOMEM;
-    histogram(worth, width, n, false, 0, of);
-    const uint32_t high = find_bin(of, &room);
-    histogram(worth, width, n, true, high, of);
-    const uint32_t low = find_bin(of, &room);
-    *fit = count_above(worth, width, n, high << RADIX_BITS | low, room);
-    og__release(b, of, RADIX * sizeof(*of), "placement");
-    return 0;
-}
-
-int og__widths_count(const uint32_t *worth, const struct og_width *width, uint32_t n_widths,
-                     uint64_t n, struct og_budget *b, size_t *bytes, uint64_t *kept,
-                     struct og_err *err)
-{
-    struct og_placement p = {0};
-    uint64_t v = 0;
-    int rc = og__placement_build(&p, worth, width[n_widths - 1].end, n, b, err);
-    if (rc < 0)
-        return rc;
-    *bytes = 0;
-    for (uint32_t w = 0; w < n_widths; w++) {
-        uint64_t n_kept = 0;
-        for (; v < width[w].end; v++)
-            n_kept += width[w].row_bytes > 0 && og__placement_has(&p, (uint32_t)v);
-        *bytes += n_kept * width[w].row_bytes;
-        if (kept)
-            kept[w] = n_kept;
     }
-    og__placement_release(&p);
+}
+
+int og__widths_fit(const uint32_t *worth, const struct og_width *width, uint32_t n,
+                   const struct og_capacity *room, struct og_budget *b, uint64_t *fit,
+                   struct og_err *err)
+{
+    struct og_capacity left = *room;
+    struct histogram *h = og__alloc(b, sizeof(*h), "placement", err);
+    if (!h)
+        return -ENOMEM;
+    uint32_t threshold = 0;
+    for (int shift = 2 * BITS; shift >= 0; shift -= BITS) {
+        count(h, worth, width, n, shift, threshold);
+        threshold = threshold << BITS | find_bin(h, &left);
+    }
+    count_above(worth, width, n, threshold, left, fit);
+    og__release(b, h, sizeof(*h), "placement");
     return 0;
 }

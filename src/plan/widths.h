@@ -27,13 +27,15 @@ double og__uses_ordered(uint32_t hotness);
 /* What hotness[N] is worth: an order of nodes of all widths, 0 for those without rows. Of uses
  * below 0, which a user's scores may be, narrow rows are worth more too. */
 void og__widths_weigh(uint32_t *hotness, og_uses *uses, const struct og_width *width, uint32_t n);
-/* How many of the worthiest fit into `bytes`; of equal ones those with the smaller id. */
+/* Room for rows. */
+struct og_capacity {
+    uint64_t bytes, rows;
+};
+/* The worthiest that there is room for, of equal ones those with the smaller id: how many of each
+ * width, into fit[n]. Takes OG__WIDTHS_FIT_BYTES of the budget meanwhile. */
+enum { OG__WIDTHS_FIT_BYTES = 1 << 15 };
 OG_MUST_CHECK int og__widths_fit(const uint32_t *worth, const struct og_width *width, uint32_t n,
-                                 uint64_t bytes, struct og_budget *b, uint64_t *fit,
+                                 const struct og_capacity *room, struct og_budget *b, uint64_t *fit,
                                  struct og_err *err);
-/* Bytes of the n worthiest, and how many of them are of each width; `kept` may be NULL. */
-OG_MUST_CHECK int og__widths_count(const uint32_t *worth, const struct og_width *width,
-                                   uint32_t n_widths, uint64_t n, struct og_budget *b,
-                                   size_t *bytes, uint64_t *kept, struct og_err *err);
 
 #endif

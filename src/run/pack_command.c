@@ -140,7 +140,7 @@ static int begin_packs(struct packer *p, struct og_err *err)
     OG_TRY(og__packs_begin(&p->packs, g, err));
     p->packs.cache_rows = s->memory.n_slots;
     for (uint32_t k = 0; k < g->n_groups; k++)
-        p->packs.group_rows[k] = s->told ? (uint32_t)s->told[k].slots : s->memory.n_slots;
+        p->packs.group_rows[k] = (uint32_t)s->size[k].slots;
     p->rows = calloc(g->n_groups, sizeof(*p->rows));
     OG_TRY(p->rows ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir.path));
     if (og__feature_bytes(g) == 0)

@@ -147,7 +147,7 @@ static int know_types(struct counting *c, struct og_err *err)
         struct width *w = &c->width[c->n_widths];
         if (!og__has_features(&g->type[t]))
             continue;
-        *w = (struct width){first, g->type[t].end - first, s->told[t].row_bytes, {0}, {0}};
+        *w = (struct width){first, g->type[t].end - first, s->size[t].row_bytes, {0}, {0}};
         OG_TRY(og__gather_read_rule(&s->facts.graph->group[t], s->config.opt.io, s->budget,
                                     &w->rule, err));
         c->n_widths++;
@@ -167,7 +167,7 @@ static int open_widths(struct counting *c, struct og_err *err)
     if (has_types(c))
         return know_types(c, err);
     c->n_widths = 1;
-    c->width[0] = (struct width){0, f->n_nodes, f->row_bytes, f->read_rule, {0}};
+    c->width[0] = (struct width){0, f->n_nodes, f->row_bytes, c->s->size[0].rule, {0}};
     for (uint32_t w = 0; w < c->workers; w++)
         c->slots[w] = c->s->memory.n_slots;
     return 0;
@@ -450,7 +450,7 @@ static void tell_types(const struct counting *c)
         if (!og__has_features(&c->s->facts.types->type[t]))
             continue;
         const struct og_plan_cost *did = &of++->did;
-        c->s->told[t].epoch = (struct og_plan_cost){
+        c->s->size[t].epoch = (struct og_plan_cost){
             scaled(c, did->rows), scaled(c, did->rows - did->misses), scaled(c, did->misses),
             scaled(c, did->reads), scaled(c, did->bytes)};
     }

@@ -43,9 +43,28 @@ static json_t *memory_json(const struct og_memory_plan *m)
                      (json_int_t)m->slack);
 }
 
-/* Rows by tier, and bytes over the link. */
-static json_t *with_tiers(json_t *told, const struct og_tiers_cost *c, uint64_t rows, size_t row)
+/* What goes between tiers, by groups of rows. */
+struct between {
+    uint64_t to, back, peers; /* bytes */
+};
+
+static struct between bytes_between(const struct og_session *s)
 {
+    struct between sum = {0};
+    for (uint32_t k = 0; k < s->facts.graph->n_groups; k++) {
+        const struct og_group_size *of = &s->size[k];
+        sum.to += og__tiers_linked(&of->epoch_tiers, of->epoch.rows) * of->row_bytes;
+        sum.back += og__tiers_linked_back(&of->epoch_tiers) * of->row_bytes;
+        sum.peers += og__tiers_to_peers(&of->epoch_tiers) * of->row_bytes;
+    }
+    return sum;
+}
+
+/* With a device's cache. */
+static json_t *with_tiers(json_t *told, const struct og_session *s)
+{
+    const struct og_tiers_cost *c = &s->predicted.tiers;
+    const struct between bytes = bytes_between(s);
     const struct {
         const char *key;
         uint64_t n;
@@ -55,30 +74,13 @@ static json_t *with_tiers(json_t *told, const struct og_tiers_cost *c, uint64_t 
                {"victim_pushed", c->victim_pushed},
                {"victim_dropped", c->victim_dropped},
                {"demoted", c->demoted},
-               {"link_bytes", og__tiers_linked(c, rows) * row},
-               {"link_bytes_back", og__tiers_linked_back(c) * row},
+               {"link_bytes", bytes.to},
+               {"link_bytes_back", bytes.back},
                {"peer_hits", c->peer_hits},
-               {"peer_bytes", og__tiers_to_peers(c) * row}};
+               {"peer_bytes", bytes.peers}};
     for (size_t i = 0; i < OG_COUNT(all); i++)
         told = og__json_with(told, all[i].key, json_integer((json_int_t)all[i].n));
     return told;
-}
-
-/* Bytes of rows of several widths. */
-static json_t *with_typed_links(json_t *told, const struct og_session *s)
-{
-    uint64_t to = 0;
-    uint64_t back = 0;
-    uint64_t peers = 0;
-    for (uint32_t t = 0; t < s->facts.types->n_types; t++) {
-        const struct og_typed_told *of = &s->told[t];
-        to += og__tiers_linked(&of->epoch_tiers, of->epoch.rows) * of->row_bytes;
-        back += og__tiers_linked_back(&of->epoch_tiers) * of->row_bytes;
-        peers += og__tiers_to_peers(&of->epoch_tiers) * of->row_bytes;
-    }
-    told = og__json_with(told, "link_bytes", json_integer((json_int_t)to));
-    told = og__json_with(told, "link_bytes_back", json_integer((json_int_t)back));
-    return og__json_with(told, "peer_bytes", json_integer((json_int_t)peers));
 }
 
 static json_t *predicted_json(const struct og_session *s)
@@ -94,9 +96,7 @@ static json_t *predicted_json(const struct og_session *s)
                   "feature_bytes_read", (json_int_t)p->plan.bytes, "topology_bytes_read",
                   (json_int_t)p->topology_bytes, "topology_passes", (json_int_t)p->topology_passes,
                   "trace_bytes_read", (json_int_t)p->trace.bytes, "seconds", predicted_seconds(s));
-    if (s->way.tiers)
-        told = with_tiers(told, &p->tiers, p->plan.rows, s->facts.row_bytes);
-    return s->way.tiers && s->told ? with_typed_links(told, s) : told;
+    return s->way.tiers ? with_tiers(told, s) : told;
 }
 
 /* Seconds an epoch of each thing by itself. */
@@ -238,12 +238,12 @@ static void count_slots(const struct og_session *s, const struct og_device_plan 
                         size_t *bytes)
 {
     const size_t n = (size_t)OG_MAX(d->n_devices, 1);
-    *slots = d->rows.n_slots;
-    *bytes = d->cache;
-    for (uint32_t t = 0; s->told && t < s->facts.types->n_types; t++) {
-        const struct og_typed_told *of = &s->told[t];
-        *slots += of->there;
-        *bytes += (size_t)(of->there + n - 1) / n * of->row_bytes;
+    *slots = 0;
+    *bytes = 0;
+    for (uint32_t k = 0; s->size && k < s->facts.graph->n_groups; k++) {
+        const struct og_group_size *of = &s->size[k];
+        *slots += of->device_slots;
+        *bytes += (size_t)(of->device_slots + n - 1) / n * of->row_bytes;
     }
 }
 
@@ -279,7 +279,7 @@ static json_t *counted_json(bool known, uint64_t n)
 /* A row a type: what is kept of it, and what an epoch reads, where that is known. */
 static json_t *type_json(const struct og_session *s, uint32_t t)
 {
-    const struct og_typed_told *told = &s->told[t];
+    const struct og_group_size *told = &s->size[t];
     const struct og_graph_type *of = &s->facts.types->type[t];
     const bool known = s->predicted.known;
     json_t *row = json_pack(
@@ -293,9 +293,9 @@ static json_t *type_json(const struct og_session *s, uint32_t t)
         counted_json(known, told->epoch.bytes));
     if (!s->way.tiers)
         return row;
-    row = og__json_with(row, "device_rows", json_integer((json_int_t)told->there));
+    row = og__json_with(row, "device_rows", json_integer((json_int_t)told->device_slots));
     row = og__json_with(row, "device_bytes",
-                        json_integer((json_int_t)(told->there * told->row_bytes)));
+                        json_integer((json_int_t)(told->device_slots * told->row_bytes)));
     return og__json_with(row, "device_hits", counted_json(known, told->epoch_tiers.device_hits));
 }
 
@@ -328,7 +328,7 @@ json_t *og__session_plan_json(const struct og_session *s)
         plan = og__json_with(plan, "link", link_json(&s->facts.links.all));
     if (s->learner.devices.n > 1)
         plan = og__json_with(plan, "devices", devices_json(s));
-    if (s->told && s->facts.types)
+    if (s->size && s->facts.types)
         plan = og__json_with(plan, "types", types_json(s));
     json_decref(options);
     return plan;

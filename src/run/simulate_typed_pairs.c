@@ -1,6 +1,7 @@
 #include "run/simulate_typed_pairs.h"
 
 #include "base/json.h"
+#include "budget/slots.h"
 #include "run/simulate_pairs.h"
 #include "run/simulate_types.h"
 #include "session/typed_cache.h"
@@ -78,16 +79,16 @@ static void close_pair(struct pair *p)
 
 /* Of the device, and what the host has to know of it, as in a run. */
 static int share_out_there(const struct pair *p, const struct og_amount *cache,
-                           struct og_typed_above *above, struct og_err *err)
+                           struct og_upper_tier *above, struct og_err *err)
 {
     const struct simulator *m = p->m;
-    const struct og_typed_above nothing = {0};
+    const struct og_upper_tier nothing = {0};
     int rc;
     *above = nothing;
     if (!og__policy_caches(p->device->kind))
         return 0;
-    OG_TRY(og__typed_cache_slots(p->worth_there, cache, m->width, m->types->n_types, &nothing,
-                                 m->sim.budget, above->slots, err));
+    OG_TRY(og__amount_slots(p->worth_there, cache, m->width, m->types->n_types, &nothing,
+                            m->sim.budget, above->slots, err));
     for (uint32_t t = 0; t < m->types->n_types; t++) {
         above->rows += above->slots[t];
         above->bytes += (size_t)above->slots[t] * m->width[t].row_bytes;
@@ -143,7 +144,7 @@ out:
 }
 
 static int simulate_sizes(const struct pair *p, const struct asked_cache *cache,
-                          const struct asked_cache *there, const struct og_typed_above *above,
+                          const struct asked_cache *there, const struct og_upper_tier *above,
                           json_t *results, struct og_err *err)
 {
     const struct simulator *m = p->m;
@@ -154,8 +155,8 @@ static int simulate_sizes(const struct pair *p, const struct asked_cache *cache,
     json_t *types = json_array();
     int rc = 0;
     if (og__policy_caches(p->host->kind))
-        OG_TRY(og__typed_cache_slots(p->worth, &cache->amount, m->width, m->types->n_types, above,
-                                     m->sim.budget, slots, err));
+        OG_TRY(og__amount_slots(p->worth, &cache->amount, m->width, m->types->n_types, above,
+                                m->sim.budget, slots, err));
     OG_TRY(count_types(p, slots, above->slots, &sum, &types, err));
     json_t *row = og__json_with(og__counted_pair_json(&names, &sum), "types", types);
     types = NULL;
@@ -170,7 +171,7 @@ int og__simulate_typed_pair(const struct simulator *m, const struct asked_policy
                             const struct asked_policy *device, json_t *results, struct og_err *err)
 {
     struct pair p = {.m = m, .host = host, .device = device};
-    struct og_typed_above above;
+    struct og_upper_tier above;
     int rc;
     OG_TRY(open_pair(&p, err));
     for (int k = 0; k < m->device->n_caches; k++) {

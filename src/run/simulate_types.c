@@ -1,5 +1,6 @@
 #include "run/simulate_types.h"
 
+#include "budget/slots.h"
 #include "choose/hotness.h"
 #include "gather/gather.h"
 #include "options/options.h"
@@ -34,7 +35,7 @@ int og__simulator_know_types(struct simulator *m, struct og_err *err)
 {
     const struct og_graph_types *g = m->types = m->s->facts.types;
     int rc = 0;
-    m->width = og__typed_widths(m->s->facts.graph);
+    m->width = og__group_widths(m->s->facts.graph);
     m->rule_of = calloc(g->n_types, sizeof(*m->rule_of));
     if (!m->rule_of || !m->width)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "simulation"));
@@ -59,7 +60,7 @@ static int know_width(struct simulator *m, uint32_t t, struct og_err *err)
                         said->name, og__dtype_name(said->dtype));
     m->said.type[t] =
         (struct og_graph_type){.name = said->name, .end = (uint32_t)said->end, .dim = said->dim};
-    m->width[t] = og__typed_width(said->end, (size_t)said->dim * og__dtype_size(kept),
+    m->width[t] = og__group_width(said->end, (size_t)said->dim * og__dtype_size(kept),
                                   (size_t)said->dim * og__dtype_size(said->dtype));
     if (said->dim > 0)
         m->rule_of[t] =
@@ -196,12 +197,12 @@ static void sort_sizes(struct simulator *m, const uint64_t (*slots)[OG_MOST_TYPE
 static int settle_slots(struct simulator *m, const uint32_t *worth, struct shared_out *o,
                         struct og_err *err)
 {
-    const struct og_typed_above nothing = {0};
+    const struct og_upper_tier nothing = {0};
     uint64_t(*slots)[OG_MOST_TYPES] = calloc((size_t)m->n_caches, sizeof(*slots));
     int rc = slots ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation");
     for (int i = 0; rc == 0 && i < m->n_caches; i++)
-        rc = og__typed_cache_slots(worth, &m->cache[i].amount, m->width, m->types->n_types,
-                                   &nothing, m->sim.budget, slots[i], err);
+        rc = og__amount_slots(worth, &m->cache[i].amount, m->width, m->types->n_types, &nothing,
+                              m->sim.budget, slots[i], err);
     if (rc == 0)
         sort_sizes(m, (const uint64_t(*)[OG_MOST_TYPES])slots, o);
     free(slots);

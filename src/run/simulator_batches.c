@@ -31,9 +31,8 @@ int og__simulator_open_dataset(struct simulator *m, const char *dataset, struct 
     m->sim.budget = s->budget;
     if (s->facts.types)
         return og__simulator_know_types(m, err);
-    rc = og__learn_rule(&s->facts, &s->config, s->budget, err);
-    m->sim.rule = s->facts.read_rule;
-    return rc;
+    return og__gather_read_rule(s->facts.graph->group, s->config.opt.io, s->budget, &m->sim.rule,
+                                err);
 }
 
 /* Of typed graphs those that have rows, as they are planned. */

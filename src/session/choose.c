@@ -8,7 +8,7 @@
  *   choosing   the first, and what is told of the others */
 #include "session/choose.h"
 
-#include "budget/memory_plan.h"
+#include "budget/slots.h"
 #include "choose/hotness.h"
 #include "choose/measure.h"
 #include "choose/pilot_widths.h"
@@ -16,7 +16,7 @@
 #include "options/options.h"
 #include "sample/trace_files.h"
 #include "session/session_parts.h"
-#include "session/typed_tiers.h"
+#include "session/typed_cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,22 +217,31 @@ static bool is_for_it(const struct chooser *c, const struct trial *t,
            chunks > asked->disk.value;
 }
 
-/* The same of rows of several widths; slots of those that types have, which follow each other. */
-static int plan_widths(const struct chooser *c, const struct og_premises *p, struct trial *t)
+/* Its memory; slots of groups, which follow each other. */
+static int plan_slots(const struct chooser *c, const struct og_premises *p, struct trial *t,
+                      struct og_group_size *size)
 {
-    struct og_memory_plan *m = &t->memory;
-    struct og_typed_above above;
-    uint64_t slots[OG_MOST_TYPES];
+    const struct og_session *s = c->s;
+    const struct og_pilot_cache cache = {.pilot = &c->pilot,
+                                         .facts = p->facts,
+                                         .policy = t->way.policy,
+                                         .hotness = c->hotness,
+                                         .budget = s->budget};
+    const struct og_misses misses = og__pilot_misses(&cache);
+    struct og_upper_tier above;
+    const struct og_slots_given given = {.misses = &misses,
+                                         .above = &above,
+                                         .worth = c->ranges ? c->hotness : NULL,
+                                         .budget = s->budget};
     int rc;
+    OG_TRY(og__upper_tier_plan(&above, p, given.worth, s->budget, &t->refused));
+    OG_TRY(og__memory_plan(&t->memory, p, &given, size, &t->refused));
+    if (!c->ranges)
+        return 0;
     t->host = c->ranges + (size_t)c->n * 2 * c->widths.n;
     t->there = t->host + c->widths.n;
-    og__memory_plan_fixed(m, p);
-    OG_TRY(og__memory_plan_check(m, &t->refused));
-    OG_TRY(og__memory_plan_ahead(m, p, &t->refused));
-    OG_TRY(og__typed_tiers_plan(p, c->hotness, c->s->budget, &above, &t->refused));
-    OG_TRY(og__typed_cache_plan(m, p, c->hotness, &above, slots, c->s->budget, &t->refused));
-    (void)og__typed_ranges(p->facts, slots, t->host);
-    (void)og__typed_ranges(p->facts, above.slots, t->there);
+    (void)og__host_ranges(p->facts, size, t->host);
+    (void)og__device_ranges(p->facts, size, t->there);
 out:
     return rc;
 }
@@ -240,17 +249,14 @@ out:
 static void plan_memory(const struct chooser *c, const struct og_way *way, struct trial *t)
 {
     const struct og_session *s = c->s;
-    *t = (struct trial){.way = *way};
-    const struct og_pilot_cache cache = {.pilot = &c->pilot,
-                                         .policy = way->policy,
-                                         .n_nodes = s->facts.n_nodes,
-                                         .most = og__read_rows(&s->facts),
-                                         .hotness = c->hotness};
-    const struct og_misses misses = og__pilot_misses(&cache);
     const bool moves = way->topology != s->way.topology;
+    *t = (struct trial){.way = *way};
     const struct og_premises premises = {&s->config, moves ? &c->on_disk : &s->facts, &t->way};
-    t->fits = (s->facts.types ? plan_widths(c, &premises, t)
-                              : og__memory_plan(&t->memory, &premises, &misses, &t->refused)) == 0;
+    struct og_group_size *size = og__group_sizes(s->facts.graph);
+    const int rc = size ? plan_slots(c, &premises, t, size)
+                        : og__fail_errno(&t->refused, -ENOMEM, NULL, "candidates");
+    t->fits = rc == 0;
+    free(size);
 }
 
 static void add_trial(struct chooser *c, const struct trial *t)

@@ -398,7 +398,7 @@ void og__session_close(struct og_session *s)
     og__data_path_close(&s->path); /* first: rows may be on the model's device */
     og__learner_close(&s->learner);
     free(s->choice);
-    free(s->told);
+    free(s->size);
     og__session_drop_hotness(s);
     for (int i = 0; i < OG__SPLITS; i++) {
         struct og_split *split = &s->facts.split[i];

@@ -13,7 +13,7 @@
 #define OG_SESSION_H
 
 #include "choose/hands.h"
-#include "choose/typed_told.h"
+#include "choose/predict.h"
 #include "flow/data_path.h"
 #include "learn/learner.h"
 #include "plan/candidate.h"
@@ -49,7 +49,7 @@ struct og_session {
     struct og_chosen *choice;      /* [n_choice] what --policy auto compared, the best first */
     uint32_t n_choice;
     struct og_estimate estimate; /* of the way that was chosen or given, where it is counted */
-    struct og_typed_told *told;  /* [types] of a typed graph, by types; NULL: none */
+    struct og_group_size *size;  /* [n_groups] of rows, once they are planned; else NULL */
     struct og_prepare_counters prepare;
     size_t baseline_rss;
     struct og_hands hands;           /* how fast samplers and trainers are */

@@ -79,8 +79,9 @@ void og__session_drop_hotness(struct og_session *s);
 /* Where rows are exchanged that of own nodes alone, by their own numbers, from now on. */
 void og__session_own_hotness(struct og_session *s);
 
-/* Both policies, of a cache of memory.n_slots rows over which the device's lies; s->hotness is the
- * host's. */
+/* s->device_hotness, where the device's policy ranks nodes by another than the host's. */
+OG_MUST_CHECK int og__session_rank_device(struct og_session *s, struct og_err *err);
+/* Both policies, of caches of s->size; s->hotness is the host's. */
 OG_MUST_CHECK int og__session_open_tiers(struct og_session *s, struct og_err *err);
 /* What the pilot's batches tell of caches that stay as they are, for a run; a plan plans an epoch.
  * And how fast the link is. */

@@ -23,14 +23,19 @@ static size_t hotness_bytes(const struct og_session *s)
 
 /* Scores by which the policy ranks nodes; or, for one that learns what is hot from the superbatch,
  * a sample of the degrees and visits in the first half of the pilot, to guess its misses in the
- * other. *from: the first of those. */
+ * other. *from: the first of those. Of several groups what rows are worth, which shares slots out
+ * among them. */
 static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32_t *from,
                       struct og_err *err)
 {
     const int policy = s->way.policy;
+    if (!s->memory.hotness || !(og__policy_caches(policy) || og__policy_wants_hotness(policy)))
+        return 0;
     s->hotness = og__alloc(s->budget, hotness_bytes(s), "hotness", err);
     if (!s->hotness)
         return -ENOMEM;
+    if (s->facts.graph->has_types)
+        return og__typed_cache_weigh(s, policy, &s->config.opt, s->hotness, err);
     if (og__policy_wants_hotness(policy))
         return og__hotness_of(&s->structure, s->pool, policy, &s->config.opt, s->hotness, err);
     *from = pilot->n / 2;
@@ -63,32 +68,50 @@ struct owned_misses {
     uint32_t owners;
 };
 
-static int worst_owned(const void *arg, uint64_t n_slots, uint64_t *rows, struct og_err *err)
+static int worst_owned(const void *arg, const uint64_t *n_slots, uint64_t *rows, struct og_err *err)
 {
     const struct owned_misses *o = arg;
     const struct og_facts *f = o->facts;
     const double more = (double)f->asked_rows / (double)og__input_rows(f);
-    const double all = (double)n_slots * o->owners / OG_MAX(more, 1.0);
+    const double all = (double)*n_slots * o->owners / OG_MAX(more, 1.0);
     const uint64_t slots = OG_MIN((uint64_t)all, f->n_nodes);
-    const int rc = o->of_batch.worst(o->of_batch.arg, slots, rows, err);
+    const int rc = o->of_batch.worst(o->of_batch.arg, &slots, rows, err);
     *rows = OG_MIN((uint64_t)((double)*rows * more) + 1, og__read_rows(f));
     return rc;
 }
 
 static int size_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
+    const bool shares = s->facts.graph->has_types;
+    const bool exchanges = og__exchanges(&s->config);
     struct og_pilot_cache cache = {.pilot = pilot,
+                                   .facts = &s->facts,
                                    .policy = s->way.policy,
-                                   .n_nodes = s->facts.n_nodes,
-                                   .most = og__input_rows(&s->facts),
+                                   .of_batches = !shares,
                                    .budget = s->budget};
-    int rc = s->memory.hotness ? rank_nodes(s, pilot, &cache.from, err) : 0;
+    struct og_upper_tier above;
+    int rc;
+    OG_TRY(rank_nodes(s, pilot, &cache.from, err));
     if (og__policy_prefills(s->way.policy)) /* hybrid knows its misses, but starts empty */
         cache.hotness = s->hotness;
     const struct owned_misses owned = {og__pilot_misses(&cache), &s->facts, s->config.share.ranks};
-    const struct og_misses misses =
-        og__exchanges(&s->config) ? (struct og_misses){worst_owned, &owned} : owned.of_batch;
-    return rc < 0 ? rc : og__memory_plan_cache(&s->memory, &s->given, &misses, err);
+    const struct og_misses of_owner = {worst_owned, &owned};
+    const struct og_slots_given given = {.misses =
+                                             exchanges && !shares ? &of_owner : &owned.of_batch,
+                                         .above = &above,
+                                         .worth = shares ? s->hotness : NULL,
+                                         .budget = s->budget};
+    if (shares) /* their misses are counted over all of them */
+        og__session_own_hotness(s);
+    OG_TRY(og__session_rank_device(s, err));
+    OG_TRY(og__upper_tier_plan(&above, &s->given,
+                               shares ? s->device_hotness ? s->device_hotness : s->hotness : NULL,
+                               s->budget, err));
+    OG_TRY(og__memory_plan_cache(&s->memory, &s->given, &given, s->size, err));
+    if (!shares)
+        og__session_own_hotness(s);
+out:
+    return rc;
 }
 
 void og__session_own_hotness(struct og_session *s)
@@ -109,7 +132,7 @@ static int open_policy(struct og_session *s, struct og_err *err)
     setup.n_slots = s->memory.n_slots;
     setup.hotness = s->hotness;
     setup.ranges = ranges;
-    setup.n_ranges = og__typed_cache_ranges(s, ranges);
+    setup.n_ranges = og__host_ranges(&s->facts, s->size, ranges);
     return og__policy_open(&s->path.policy, &setup, s->budget, err);
 }
 
@@ -127,9 +150,9 @@ static int decide_cache(struct og_session *s, const struct og_pilot *pilot, stru
 {
     int rc;
     OG_TRY(size_cache(s, pilot, err));
-    og__session_own_hotness(s);
     OG_TRY(open_policy(s, err));
-    OG_TRY(s->way.tiers ? og__session_tell_tiers(s, pilot, err) : 0);
+    OG_TRY(s->way.tiers ? og__session_tell_tiers(s, pilot, err)
+                        : og__predict_pilot(&s->path, pilot, err));
 out:
     drop_spent_hotness(s, rc);
     return rc;
@@ -218,43 +241,17 @@ static uint64_t room_for_lists(const struct og_session *s)
 static int plan_features(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
     int rc;
+    s->size = s->path.size = og__group_sizes(s->facts.graph);
+    OG_TRY(s->size ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", s->facts.graph->path));
     OG_TRY(og__memory_plan_ahead(&s->memory, &s->given, err));
     say_short_tail(s);
     og__memory_plan_together(&s->memory, &s->given);
     OG_TRY(og__memory_plan_neighbors(&s->memory, &s->given, err));
     OG_TRY(og__structure_add_neighbors(&s->structure, s->memory.neighbors, room_for_lists(s),
                                        &s->prepare.bytes_written, err));
-    OG_TRY(og__learn_rule(&s->facts, &s->config, s->budget, err));
+    OG_TRY(og__learn_rules(&s->path, err));
     OG_TRY(decide_cache(s, pilot, err));
-    OG_TRY(s->way.tiers ? 0 : og__predict_pilot(&s->path, pilot, err));
 out:
-    return rc;
-}
-
-/* A cache of the worthiest bytes of all types. */
-static int plan_typed_features(struct og_session *s, const struct og_pilot *pilot,
-                               struct og_err *err)
-{
-    const struct og_graph *g = s->facts.graph;
-    int rc;
-    s->told = calloc(g->n_groups, sizeof(*s->told));
-    s->path.told = s->told;
-    OG_TRY(s->told ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", g->path));
-    for (uint32_t t = 0; t < g->n_groups; t++)
-        s->told[t].row_bytes = og__row_bytes(&g->group[t]);
-    OG_TRY(og__memory_plan_ahead(&s->memory, &s->given, err));
-    say_short_tail(s);
-    OG_TRY(og__typed_cache_size(s, err));
-    OG_TRY(open_policy(s, err));
-    OG_TRY(og__typed_rules(&s->path, err));
-    if (s->way.tiers)
-        OG_TRY(og__session_tell_tiers(s, pilot, err));
-    /* others would go on from where it left them; a superbatch tells for itself */
-    if (!s->way.tiers && og__policy_is_static(s->way.policy) && !og__samples_ahead(&s->way) &&
-        !og__exchanges(&s->config))
-        OG_TRY(og__typed_tell(&s->path, pilot, err));
-out:
-    drop_spent_hotness(s, rc);
     return rc;
 }
 
@@ -344,7 +341,7 @@ static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_er
         OG_TRY(move_structure(s, pilot, err));
     OG_TRY(plan_fixed(s, err));
     if (s->config.want & OG__WANT_FEATURES)
-        OG_TRY((s->facts.graph->has_types ? plan_typed_features : plan_features)(s, pilot, err));
+        OG_TRY(plan_features(s, pilot, err));
     else
         og__memory_plan_together(&s->memory, &s->given);
 out:
@@ -395,8 +392,8 @@ static void drop_plan(struct og_session *s)
     s->choice = NULL;
     s->n_choice = 0;
     s->estimate = (struct og_estimate){0};
-    free(s->told);
-    s->told = s->path.told = NULL;
+    free(s->size);
+    s->size = s->path.size = NULL;
 }
 
 /* Left to the program, the structure is on disk when it does not fit in memory; and when it does,
@@ -471,7 +468,7 @@ static const char *find_short(const struct og_session *s, bool planned, uint32_t
         return "";
     for (uint32_t k = 0; k < g->n_groups; k++) {
         *asked = p->group_rows[k];
-        *here = s->told ? (uint32_t)s->told[k].slots : s->memory.n_slots;
+        *here = (uint32_t)s->size[k].slots;
         if (*asked > *here)
             return g->group[k].name;
     }

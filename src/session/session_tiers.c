@@ -7,7 +7,6 @@
 #include "options/devices.h"
 #include "options/options.h"
 #include "session/typed_cache.h"
-#include "session/typed_tiers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -150,18 +149,20 @@ out:
 
 /* ---- the policies ---- */
 
-/* Of several widths it was done when slots were shared out. */
-static int rank_device(struct og_session *s, struct og_err *err)
+/* What ranks nodes for the device's cache: of several groups what their rows are worth to it. */
+int og__session_rank_device(struct og_session *s, struct og_err *err)
 {
     const int kind = s->way.device_policy;
     const size_t bytes = s->facts.n_nodes * sizeof(*s->device_hotness);
-    const bool same = kind == s->way.policy && !s->config.opt.device_policy;
-    if (!og__policy_wants_hotness(kind) || same || s->facts.graph->has_types)
+    const bool shares = s->facts.graph->has_types && og__policy_caches(kind);
+    if (!s->way.tiers || og__ranks_alike(&s->given) || !(shares || og__policy_wants_hotness(kind)))
         return 0;
     s->device_hotness = og__alloc(s->budget, bytes, "hotness", err);
-    return s->device_hotness ? og__hotness_of(&s->structure, s->pool, kind, &s->config.above,
-                                              s->device_hotness, err)
-                             : -ENOMEM;
+    if (!s->device_hotness)
+        return -ENOMEM;
+    return shares ? og__typed_cache_weigh(s, kind, &s->config.above, s->device_hotness, err)
+                  : og__hotness_of(&s->structure, s->pool, kind, &s->config.above,
+                                   s->device_hotness, err);
 }
 
 /* Slots of each range. */
@@ -174,49 +175,102 @@ static struct og_tiers_setup setup_of(const struct og_session *s, struct slots *
     struct og_tiers_setup setup = og__premised_tiers(&s->given, s->memory.n_slots);
     setup.host.hotness = s->hotness;
     setup.device.hotness = s->device_hotness ? s->device_hotness : s->hotness;
-    if (s->facts.graph->has_types) {
-        (void)og__typed_cache_ranges(s, slots->host);
-        og__typed_tiers_ranges(s, slots->device);
-        setup.host.ranges = slots->host;
-        setup.device.ranges = slots->device;
-    }
+    setup.host.n_ranges = og__host_ranges(&s->facts, s->size, slots->host);
+    setup.device.n_ranges = og__device_ranges(&s->facts, s->size, slots->device);
+    setup.host.ranges = slots->host;
+    setup.device.ranges = slots->device;
     return setup;
 }
 
 int og__session_open_tiers(struct og_session *s, struct og_err *err)
 {
     struct slots slots;
-    int rc;
-    OG_TRY(rank_device(s, err));
     const struct og_tiers_setup setup = setup_of(s, &slots);
-    OG_TRY(og__tiers_open(&s->path.tiers, &setup, s->budget, err));
+    return og__tiers_open(&s->path.tiers, &setup, s->budget, err);
+}
+
+/* What the pilot's batches tell. */
+struct telling {
+    struct og_session *s;
+    struct og_trace all;
+    uint64_t *ptr; /* [batches + 1] of a group, */
+    uint32_t *ids; /* [rows] by its numbers */
+    struct og_simulated_tiers sum;
+};
+
+/* Part k of the setup, whose rows are of group g. */
+static int tell_part(struct telling *t, uint32_t k, uint32_t g, const struct og_tiers_setup *all,
+                     struct og_err *err)
+{
+    struct og_session *s = t->s;
+    struct og_group_size *size = &s->size[g];
+    const struct og_tiers_setup setup = og__tiers_of_range(all, k);
+    struct og_simulation sim = {.trace = t->all,
+                                .n_nodes = setup.host.n_nodes,
+                                .superbatch = OG_MAX(t->all.n_batches, 1u),
+                                .rule = size->rule,
+                                .budget = s->budget};
+    struct og_simulated_tiers counted;
+    int rc;
+    if (t->ids) {
+        sim.trace = (struct og_trace){t->all.n_batches, t->ptr, t->ids};
+        (void)og__trace_of_range(&t->all, all->host.ranges[k].first, all->host.ranges[k].end,
+                                 t->ptr, t->ids);
+    }
+    OG_TRY(og__simulate_tiers(&sim, &setup, NULL, NULL, &counted, err));
+    size->seen = counted.cost;
+    size->seen_tiers = counted.tiers;
+    og__plan_cost_add(&t->sum.cost, &counted.cost);
+    og__tiers_cost_sum(&t->sum.tiers, &counted.tiers);
 out:
     return rc;
 }
 
+static int tell_parts(struct telling *t, const struct og_tiers_setup *setup, struct og_err *err)
+{
+    const struct og_session *s = t->s;
+    int rc = 0;
+    for (uint32_t g = 0, k = 0; g < s->facts.graph->n_groups; g++)
+        if (s->size[g].row_bytes > 0)
+            OG_TRY(tell_part(t, k++, g, setup, err));
+out:
+    return rc;
+}
+
+/* May the caches be looked at beforehand? Others go on from where that leaves them. */
+static bool can_tell(const struct og_session *s, const struct og_pilot *pilot,
+                     const struct og_tiers_setup *setup)
+{
+    const bool still =
+        og__policy_is_static(setup->device.kind) && og__policy_is_static(setup->host.kind);
+    const bool plans = s->config.want & OG__WANT_PLAN_ONLY && !(s->config.want & OG__WANT_QUICK);
+    const struct og_simulation sim = {
+        .n_nodes = s->facts.n_nodes, .superbatch = OG_MAX(pilot->n, 1u), .budget = s->budget};
+    return still && !plans && !og__samples_ahead(&s->way) &&
+           og__simulate_tiers_bytes(&sim, setup, pilot->rows, og__input_rows(&s->facts)) <=
+               og__budget_left(s->budget);
+}
+
 int og__session_tell_tiers(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
+    static const char part[] = "pilot";
     struct slots slots;
     const struct og_tiers_setup setup = setup_of(s, &slots);
-    const bool still =
-        og__policy_is_static(setup.device.kind) && og__policy_is_static(setup.host.kind);
-    const bool plans = s->config.want & OG__WANT_PLAN_ONLY && !(s->config.want & OG__WANT_QUICK);
-    const struct og_simulation sim = {.trace = {pilot->n, pilot->ptr, pilot->ids},
-                                      .n_nodes = s->facts.n_nodes,
-                                      .superbatch = OG_MAX(pilot->n, 1u),
-                                      .rule = s->facts.read_rule,
-                                      .budget = s->budget};
-    struct og_simulated_tiers counted;
+    struct telling t = {.s = s, .all = {pilot->n, pilot->ptr, pilot->ids}};
+    const size_t ptr_bytes = ((size_t)pilot->n + 1) * sizeof(*t.ptr);
+    const size_t ids_bytes = OG_MAX((size_t)pilot->rows, (size_t)1) * sizeof(*t.ids);
     int rc;
     OG_TRY(og__know_link(s, err));
-    if (!still || plans || og__samples_ahead(&s->way) ||
-        og__simulate_tiers_bytes(&sim, &setup, pilot->rows, og__input_rows(&s->facts)) >
-            og__budget_left(s->budget))
+    if (!can_tell(s, pilot, &setup))
         return 0;
-    if (s->facts.graph->has_types)
-        return og__typed_tiers_tell(s, pilot, &setup, err);
-    OG_TRY(og__simulate_tiers(&sim, &setup, NULL, NULL, &counted, err));
-    OG_TRY(og__predict_from(&s->path, pilot, &counted.cost, &counted.tiers, err));
+    if (setup.host.n_ranges > 0) {
+        OG_TRY((t.ptr = og__alloc(s->budget, ptr_bytes, part, err)) ? 0 : -ENOMEM);
+        OG_TRY((t.ids = og__alloc(s->budget, ids_bytes, part, err)) ? 0 : -ENOMEM);
+    }
+    OG_TRY(tell_parts(&t, &setup, err));
+    OG_TRY(og__predict_from(&s->path, pilot, &t.sum.cost, &t.sum.tiers, err));
 out:
+    og__release(s->budget, t.ids, ids_bytes, part);
+    og__release(s->budget, t.ptr, ptr_bytes, part);
     return rc;
 }

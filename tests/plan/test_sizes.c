@@ -1,7 +1,7 @@
 /* The memory plan is a function of numbers: no dataset, no disk, nothing measured. */
 #include "support/testing.h"
 
-#include "budget/memory_plan.h"
+#include "budget/slots.h"
 #include "plan/policy.h"
 
 #include <stdio.h>
@@ -54,16 +54,21 @@ static struct og_facts some_facts(void)
 }
 
 /* Of a batch of 20000 rows, cached ones are missed no more, the hot ones first. */
-static int misses_of(const void *arg, uint64_t n_slots, uint64_t *rows, struct og_err *err)
+static int misses_of(const void *arg, const uint64_t *slots, uint64_t *rows, struct og_err *err)
 {
-    const double held = (double)n_slots / 400000;
+    const double held = (double)*slots / 400000;
     (void)arg;
     (void)err;
     *rows = (uint64_t)(20000 * (1 - held) * (1 - held));
     return 0;
 }
 
+static struct og_group_size planned; /* last */
 static const struct og_misses misses = {misses_of, NULL};
+
+static struct og_graph graph;
+static struct og_group group = {.graph = &graph, .name = "", .n_nodes = 400000, .dim = 128};
+static struct og_graph graph = {.n_nodes = 400000, .n_groups = 1, .group = &group};
 
 struct row {
     int policy, layout, topology;
@@ -94,6 +99,8 @@ static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, str
     struct og_config config = {.want = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING};
     struct og_facts facts = some_facts();
     struct og_rows_known rows = {.row_bytes = 512, .rows = 20000, .read = 20000};
+    const struct og_upper_tier nothing = {0};
+    const struct og_slots_given given = {.misses = &misses, .above = &nothing};
     const struct og_way way = {.policy = r->policy,
                                .layout = r->layout,
                                .topology = r->topology,
@@ -111,6 +118,7 @@ static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, str
     config.opt.io = OG_IO_PREAD;
     config.opt.memory = (struct og_amount){OG_BYTES, (double)limit};
     facts.bytes.reader = og__reader_bytes(&(struct og_reader_options){.io = OG_IO_PREAD});
+    facts.graph = &graph;
     facts.width = &rows;
     facts.n_widths = 1;
     config.disk = disk.bytes ? disk.bytes : 1000000000000;
@@ -121,7 +129,7 @@ static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, str
     if (r->cache)
         assert_int_equal(og_options_set(&config.opt, "cache", r->cache, NULL), 0);
     facts.cache_rows = og__cache_rows(&config.opt.cache, facts.n_nodes, facts.row_bytes);
-    int rc = og__memory_plan(m, &premises, &misses, err);
+    int rc = og__memory_plan(m, &premises, &given, &planned, err);
     disk.away = og__memory_plan_away(m, &premises);
     og_options_release(&config.opt);
     return rc;
@@ -265,7 +273,7 @@ static void look_at_more(const struct row *r)
             continue;
         if (og__memory_plan_sum(&m) > limit)
             complain(r, limit, "it plans more than there is", "");
-        if (m.n_slots > 400000 || m.staging_rows > 20000)
+        if (m.n_slots > 400000 || planned.staging_rows > 20000)
             complain(r, limit, "it plans more rows than there are", "");
         if (limit > 1500 * OG_MIB && m.n_slots < 400000 && r->policy != OG_POLICY_NONE)
             complain(r, limit, "it has room for all rows, and caches fewer", "");

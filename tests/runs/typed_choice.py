@@ -100,7 +100,7 @@ def main():
     with tempfile.TemporaryDirectory() as home:
         os.chdir(home)
         run("generate", "graph", "--types", ",".join(TYPES), "--relations", ",".join(RELATIONS), "--classes", 4, "--train-fraction", 0.15, "--seed", 3)
-        little = memory(3 << 20)
+        little = memory(1 << 20)
         whole = train("--memory", "200M", "--policy", "none")[1]
         ways_are_compared()
         what_is_told_of_a_way_is_what_it_reads()

@@ -1,0 +1,560 @@
+/* Staging areas and caches of feature rows, for what everything else leaves:
+ *
+ *   | all else | staging areas | slots of group 0 | of 1 | ... | slack |
+ *                the more rows are cached the fewer are staged */
+#include "budget/slots.h"
+
+#include "budget/device_plan.h"
+#include "budget/memory_plan_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { READ_BLOCK = 512 }; /* whole ones are read */
+
+/* ---- groups ---- */
+
+struct og_width og__group_width(uint64_t end, size_t row_bytes, size_t file_row_bytes)
+{
+    return (struct og_width){
+        .end = end, .row_bytes = row_bytes, .read_bytes = og__round_up(file_row_bytes, READ_BLOCK)};
+}
+
+struct og_width *og__group_widths(const struct og_graph *g)
+{
+    struct og_width *width = calloc(g->n_groups, sizeof(*width));
+    for (uint32_t k = 0; width && k < g->n_groups; k++)
+        width[k] = og__group_width((uint64_t)(g->group[k].first + g->group[k].n_nodes),
+                                   og__row_bytes(&g->group[k]), og__file_row_bytes(&g->group[k]));
+    return width;
+}
+
+struct og_group_size *og__group_sizes(const struct og_graph *g)
+{
+    struct og_group_size *size = calloc(g->n_groups, sizeof(*size));
+    for (uint32_t k = 0; size && k < g->n_groups; k++)
+        size[k].row_bytes = og__row_bytes(&g->group[k]);
+    return size;
+}
+
+static uint32_t ranges_of(const struct og_facts *f, const uint64_t *slots,
+                          struct og_slot_range *ranges)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; n < f->n_ranges; k++) {
+        if (f->graph->group[k].dim == 0)
+            continue;
+        ranges[n] = f->ranges[n];
+        ranges[n++].n_slots = (uint32_t)slots[k];
+    }
+    return n;
+}
+
+uint32_t og__host_ranges(const struct og_facts *f, const struct og_group_size *size,
+                         struct og_slot_range *ranges)
+{
+    uint64_t slots[OG_MOST_TYPES];
+    for (uint32_t k = 0; k < f->graph->n_groups; k++)
+        slots[k] = size[k].slots;
+    return ranges_of(f, slots, ranges);
+}
+
+uint32_t og__device_ranges(const struct og_facts *f, const struct og_group_size *size,
+                           struct og_slot_range *ranges)
+{
+    uint64_t slots[OG_MOST_TYPES];
+    for (uint32_t k = 0; k < f->graph->n_groups; k++)
+        slots[k] = size[k].device_slots;
+    return ranges_of(f, slots, ranges);
+}
+
+/* ---- of an amount ---- */
+
+static uint64_t sum_slots(const uint64_t *slots, uint32_t n)
+{
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < n; k++)
+        sum += slots[k];
+    return sum;
+}
+
+static size_t sum_bytes(const uint64_t *slots, const struct og_width *width, uint32_t n)
+{
+    size_t sum = 0;
+    for (uint32_t k = 0; k < n; k++)
+        sum += (size_t)slots[k] * width[k].row_bytes;
+    return sum;
+}
+
+static uint64_t nodes_of(const struct og_width *width, uint32_t k)
+{
+    return width[k].end - (k > 0 ? width[k - 1].end : 0);
+}
+
+/* Rows above are not the host's; where others stay there, slots for what is left of each group. */
+static void leave_above(const struct og_upper_tier *above, const struct og_width *width, uint32_t n,
+                        uint64_t *slots)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        if (above->first)
+            slots[k] -= above->slots[k];
+        else if (above->stay)
+            slots[k] = OG_MIN(slots[k], nodes_of(width, k) - above->slots[k]);
+    }
+}
+
+/* As many of the worthiest as there is room for, and with them those above that come before them in
+ * the same ranking. */
+static int share_out(const uint32_t *worth, const struct og_width *width, uint32_t n,
+                     struct og_capacity room, const struct og_upper_tier *above,
+                     struct og_budget *b, uint64_t *slots, struct og_err *err)
+{
+    if (above->first) {
+        room.bytes += OG_MIN(above->bytes, UINT64_MAX - room.bytes);
+        room.rows += OG_MIN(above->rows, UINT64_MAX - room.rows);
+    }
+    const int rc = og__widths_fit(worth, width, n, &room, b, slots, err);
+    if (rc == 0)
+        leave_above(above, width, n, slots);
+    return rc;
+}
+
+struct og_capacity og__amount_room(const struct og_amount *cache, uint64_t n_nodes)
+{
+    return (struct og_capacity){.bytes =
+                                    cache->unit == OG_BYTES ? (uint64_t)cache->value : UINT64_MAX,
+                                .rows = og__cache_rows(cache, n_nodes, 0)};
+}
+
+int og__amount_slots(const uint32_t *worth, const struct og_amount *cache,
+                     const struct og_width *width, uint32_t n, const struct og_upper_tier *above,
+                     struct og_budget *b, uint64_t *slots, struct og_err *err)
+{
+    const uint64_t n_nodes = width[n - 1].end;
+    if (worth)
+        return share_out(worth, width, n, og__amount_room(cache, n_nodes), above, b, slots, err);
+    slots[0] = og__cache_rows(cache, n_nodes, width->row_bytes);
+    return 0;
+}
+
+/* ---- a device's cache over the host's ---- */
+
+int og__upper_tier_plan(struct og_upper_tier *out, const struct og_premises *p,
+                        const uint32_t *worth, struct og_budget *b, struct og_err *err)
+{
+    const struct og_graph *g = p->facts->graph;
+    *out = (struct og_upper_tier){0};
+    if (!p->way->tiers || !og__policy_caches(p->way->device_policy))
+        return 0;
+    const struct og_device_plan device = og__device_plan(p);
+    const struct og_capacity room = {device.slots, UINT64_MAX};
+    struct og_width *width = og__group_widths(g);
+    int rc = width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
+    out->slots[0] = device.rows.n_slots;
+    if (rc == 0 && worth)
+        rc = og__widths_fit(worth, width, g->n_groups, &room, b, out->slots, err);
+    if (rc == 0) {
+        out->rows = sum_slots(out->slots, g->n_groups);
+        out->bytes = sum_bytes(out->slots, width, g->n_groups);
+        out->stay =
+            og__policy_is_static(p->way->device_policy) && og__policy_is_static(p->way->policy);
+        out->first = out->stay && og__ranks_alike(p);
+    }
+    free(width);
+    return rc;
+}
+
+/* ---- a cache of some memory ---- */
+
+struct sizing {
+    const struct og_premises *given;
+    const struct og_slots_given *from;
+    struct og_width *width;   /* [n] of nodes by the policy's numbers; malloc'ed */
+    uint32_t n;               /* groups */
+    struct og_capacity asked; /* of the host's cache */
+    size_t room;              /* for it and for staging */
+    uint64_t copies;          /* of what is staged */
+};
+
+/* What is settled, as far as it goes. */
+struct settled {
+    struct og_memory_plan memory;
+    uint64_t slots[OG_MOST_TYPES];
+    uint64_t staged[OG_MOST_TYPES]; /* of groups with rows; bytes: */
+    size_t bytes;
+};
+
+static uint64_t all_rows(const struct sizing *z)
+{
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < z->n; k++)
+        n += z->width[k].row_bytes > 0 ? nodes_of(z->width, k) : 0;
+    return n;
+}
+
+/* Rows that the host's cache may hold: those of --cache, none that stay above. */
+static struct og_capacity asked_of(const struct sizing *z)
+{
+    const struct og_premises *p = z->given;
+    const struct og_amount *cache = &p->config->opt.cache;
+    const struct og_upper_tier *above = z->from->above;
+    const uint64_t most = all_rows(z) - (above->stay ? above->rows : 0);
+    struct og_capacity room = {UINT64_MAX, most};
+    if (!og__policy_caches(p->way->policy))
+        return (struct og_capacity){0};
+    if (z->from->worth && cache->unit != OG_UNSET)
+        return og__amount_room(cache, p->facts->n_nodes);
+    if (!z->from->worth)
+        room.rows = OG_MIN(p->facts->cache_rows, most);
+    return room;
+}
+
+/* In turns: what sampling, planning and packing leave beside so much staging; else all. */
+static size_t left_before(const struct og_memory_plan *m, size_t staging)
+{
+    struct og_memory_plan with = *m;
+    with.staging = staging;
+    const size_t before = m->alternates ? og__memory_plan_before_training(&with) : 0;
+    return m->limit - OG_MIN(m->limit, before);
+}
+
+static size_t tables_of(const struct og_memory_plan *m)
+{
+    return m->alternates ? m->policy_training_slots : m->policy_slots;
+}
+
+/* Slots of one group: a cached row takes its slot and what the policy notes of it. */
+static void fit_one(const struct sizing *z, struct settled *s, size_t left)
+{
+    const size_t row = z->width->row_bytes;
+    struct og_memory_plan *m = &s->memory;
+    uint64_t low = 0;
+    for (uint64_t high = z->asked.rows > 0 ? OG_MIN(z->asked.rows, left / row) : 0; low < high;) {
+        const uint64_t middle = low + (high - low + 1) / 2;
+        og__memory_plan_slots(m, z->given, middle);
+        if (middle * row + tables_of(m) <= left)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    og__memory_plan_slots(m, z->given, low);
+    s->slots[0] = low;
+    m->cache = low * row;
+}
+
+/* Slots of several, of so many bytes without the policy's tables. */
+static int fit_rows(const struct sizing *z, struct settled *s, size_t bytes, struct og_err *err)
+{
+    struct og_slot_range ranges[OG_MOST_TYPES];
+    const struct og_slots_given *from = z->from;
+    const struct og_capacity room = {OG_MIN(bytes, z->asked.bytes), z->asked.rows};
+    const int rc =
+        share_out(from->worth, z->width, z->n, room, from->above, from->budget, s->slots, err);
+    if (rc < 0)
+        return rc;
+    (void)ranges_of(z->given->facts, s->slots, ranges);
+    og__memory_plan_ranges(&s->memory, z->given, ranges);
+    s->memory.cache = sum_bytes(s->slots, z->width, z->n);
+    s->memory.n_slots = (uint32_t)sum_slots(s->slots, z->n);
+    return 0;
+}
+
+/* The most that fits into `left` bytes. Of several groups what fewer rows leave is enough for their
+ * tables. */
+static int fit(const struct sizing *z, struct settled *s, size_t left, struct og_err *err)
+{
+    int rc = 0;
+    if (!z->from->worth) {
+        fit_one(z, s, left);
+        return 0;
+    }
+    OG_TRY(fit_rows(z, s, left, err));
+    const size_t tables = tables_of(&s->memory);
+    if (s->memory.cache + tables > left)
+        OG_TRY(fit_rows(z, s, left - OG_MIN(left, tables), err));
+out:
+    return rc;
+}
+
+/* ---- all rows ---- */
+
+/* Rows that nobody changes, all of them, are the same for all who share memory: each at the slot of
+ * its number, so nothing is missed, and nothing staged. */
+static bool takes_whole(const struct sizing *z, struct settled *s, size_t left)
+{
+    const struct og_premises *p = z->given;
+    const struct og_sharers *with = &p->config->sharers;
+    struct og_memory_plan *m = &s->memory;
+    const uint64_t n = all_rows(z);
+    if (!with->common || og__exchanges(p->config) || !og__policy_is_static(p->way->policy) ||
+        og__samples_ahead(p->way) || p->way->tiers || n == 0 || n > UINT32_MAX || z->asked.rows < n)
+        return false;
+    for (uint32_t k = 0; k < z->n; k++)
+        s->slots[k] = z->width[k].row_bytes > 0 ? nodes_of(z->width, k) : 0;
+    const size_t all = sum_bytes(s->slots, z->width, z->n);
+    if (z->asked.bytes < all)
+        return false;
+    struct og_slot_range ranges[OG_MOST_TYPES];
+    if (ranges_of(p->facts, s->slots, ranges) > 0)
+        og__memory_plan_ranges(m, p, ranges);
+    else
+        og__memory_plan_slots(m, p, n);
+    m->n_slots = (uint32_t)n;
+    m->cache = (all + (size_t)with->n - 1) / (size_t)with->n;
+    m->whole = m->cache + tables_of(m) <= left;
+    m->n_staging = OG__MOST_STAGING;
+    m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, left - OG_MIN(left, m->cache + tables_of(m)));
+    return m->whole;
+}
+
+/* ---- with staging areas ---- */
+
+static size_t staged_bytes(const struct og_facts *f, const uint64_t *rows)
+{
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < f->n_widths; k++)
+        bytes += (size_t)rows[k] * f->width[k].row_bytes;
+    return bytes;
+}
+
+/* The worst batch's misses under the slots there are. */
+static int count_misses(const struct sizing *z, struct settled *s, struct og_err *err)
+{
+    const struct og_facts *f = z->given->facts;
+    const struct og_upper_tier *above = z->from->above;
+    uint64_t slots[OG_MOST_TYPES];
+    for (uint32_t g = 0, k = 0; k < f->n_widths; g++)
+        if (z->width[g].row_bytes > 0)
+            slots[k++] = s->slots[g] + (above->first ? above->slots[g] : 0);
+    const int rc = z->from->misses->worst(z->from->misses->arg, slots, s->staged, err);
+    s->bytes = staged_bytes(f, s->staged);
+    return rc;
+}
+
+/* Two staging areas where they fit and leave as many slots as there are; else one. Of several
+ * groups they take half of the room at most: there are few rounds to grow the cache again. */
+static int fit_beside(const struct sizing *z, const struct settled *now, struct settled *next,
+                      struct og_err *err)
+{
+    enum { LEAST = 1, MOST = OG__MOST_STAGING };
+    const size_t two = MOST * now->bytes;
+    const size_t most = z->from->worth ? z->room / 2 : z->room;
+    const size_t one = (LEAST + z->copies) * now->bytes;
+    int rc = 0;
+    *next = *now;
+    next->memory.n_staging = MOST;
+    /* rows that are exchanged leave it before the next are read */
+    if (!og__exchanges(z->given->config) && two <= most) {
+        OG_TRY(fit(z, next, z->room - two, err));
+        if (next->memory.n_slots >= now->memory.n_slots &&
+            left_before(&next->memory, two) >= now->memory.slack)
+            return 0;
+    }
+    next->memory.n_staging = LEAST;
+    OG_TRY(fit(z, next, z->room - OG_MIN(z->room, one), err));
+out:
+    return rc;
+}
+
+/* Grow the cache into what its own hits free of staging; a few rounds settle it, and a second
+ * staging area as soon as the misses are few enough. Misses never grow with the cache, so each
+ * round's staging suffices for the next round's larger cache. Ranking several groups takes passes
+ * over all nodes: fewer rounds. */
+static int settle(const struct sizing *z, struct settled *s, struct og_err *err)
+{
+    const int rounds = z->from->worth ? 3 : 6;
+    int rc = 0;
+    s->memory.n_staging = 1;
+    for (int round = 0; round < rounds; round++) {
+        struct settled next;
+        OG_TRY(fit_beside(z, s, &next, err));
+        const bool grows = next.memory.n_slots > s->memory.n_slots;
+        if (round > 0 && !grows && next.memory.n_staging == s->memory.n_staging)
+            break;
+        if (grows || round == 0)
+            *s = next;
+        s->memory.n_staging = next.memory.n_staging;
+        if (round + 1 < rounds)
+            OG_TRY(count_misses(z, s, err));
+    }
+out:
+    return rc;
+}
+
+static int refuse_cache(const struct sizing *z, const struct settled *s, const uint64_t *want,
+                        struct og_err *err)
+{
+    const struct og_memory_plan *m = &s->memory;
+    const size_t short_of = sum_bytes(want, z->width, z->n) - m->cache;
+    const size_t before = m->limit - m->slack + short_of; /* and slack is a share of all */
+    char hint[128];
+    snprintf(hint, sizeof(hint), "give --memory %zuM, or a smaller --cache",
+             og__memory_plan_all(m, before + before / (OG__SLACK_SHARE - 1)) / OG_MIB + 1);
+    return og__fail(err, -ENOMEM, hint, "--cache: %llu rows asked for, --memory has room for %llu",
+                    (unsigned long long)sum_slots(want, z->n), (unsigned long long)m->n_slots);
+}
+
+/* A cache that was asked for is had, or refused. */
+static int check_asked(const struct sizing *z, const struct settled *s, struct og_err *err)
+{
+    uint64_t want[OG_MOST_TYPES] = {z->asked.rows};
+    const struct og_slots_given *from = z->from;
+    int rc = 0;
+    if (z->given->config->opt.cache.unit == OG_UNSET)
+        return 0;
+    if (from->worth)
+        OG_TRY(
+            share_out(from->worth, z->width, z->n, z->asked, from->above, from->budget, want, err));
+    if (s->memory.n_slots < sum_slots(want, z->n))
+        OG_TRY(refuse_cache(z, s, want, err));
+out:
+    return rc;
+}
+
+/* Rows come to a device by way of one staging area when its slots are filled: of what nothing else
+ * has. */
+static void fill_at_once(const struct sizing *z, struct settled *s)
+{
+    enum { AREA = 4 << 20 };
+    const struct og_premises *p = z->given;
+    const struct og_facts *f = p->facts;
+    struct og_memory_plan *m = &s->memory;
+    const size_t taken = m->cache + tables_of(m) + s->bytes * (size_t)m->n_staging;
+    const size_t left = (z->room - OG_MIN(z->room, taken)) / (size_t)m->n_staging;
+    if (!p->way->tiers || p->way->alternate || !og__policy_prefills(p->way->device_policy))
+        return;
+    for (uint32_t g = 0, k = 0; k < f->n_widths; g++) {
+        if (z->width[g].row_bytes == 0)
+            continue;
+        const size_t area = OG_MIN((size_t)AREA, left) / f->n_widths;
+        const uint64_t rows =
+            OG_MIN((uint64_t)(area / z->width[g].row_bytes), z->from->above->slots[g]);
+        s->staged[k] = OG_MAX(s->staged[k], rows);
+        k++;
+    }
+    s->bytes = staged_bytes(f, s->staged);
+}
+
+/* ---- in turns ---- */
+
+/* Slots, from the first, that so many bytes have room for. */
+static uint32_t slots_within(const struct sizing *z, const uint64_t *slots, size_t bytes)
+{
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < z->n; k++) {
+        const size_t row = z->width[k].row_bytes;
+        const uint64_t fit = row > 0 ? OG_MIN(slots[k], bytes / row) : 0;
+        n += fit;
+        if (fit < slots[k])
+            break;
+        bytes -= (size_t)fit * row;
+    }
+    return (uint32_t)n;
+}
+
+/* The last ones give way to topology, trace and tables while batches are sampled ahead: all, where
+ * they are pinned, for that is given back as a whole. */
+static int settle_yielded(const struct sizing *z, struct settled *s, struct og_err *err)
+{
+    struct og_memory_plan *m = &s->memory;
+    const struct og_way *way = z->given->way;
+    const size_t before = og__memory_plan_before_training(m) + m->slack;
+    if (before > m->limit)
+        return og__memory_plan_refuse_superbatch(m, way, before, err);
+    const uint32_t kept = slots_within(z, s->slots, m->limit - before);
+    m->n_yielded = way->tiers && kept < m->n_slots ? m->n_slots : m->n_slots - kept;
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+/* Rows that nobody changes are read by others where they are, and only those that it has not are
+ * copied to where all read them: they take so many times what is staged, instead of all that is
+ * read. */
+static uint64_t copies_of_misses(const struct og_premises *p)
+{
+    const bool stay = og__policy_is_static(p->way->policy) && !og__samples_ahead(p->way);
+    const bool planned = p->config->want & OG__WANT_FEATURES;
+    return planned && stay && og__exchanges_in_place(p->config, p->facts) ? OG__COPIES : 0;
+}
+
+/* What batches larger than the pilot's may grow into, where there is that much; the rest is `room`.
+ */
+static void set_room(struct sizing *z, struct og_memory_plan *m)
+{
+    const struct og_facts *f = z->given->facts;
+    const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
+    const size_t need = (1 + z->copies) * f->bytes.read;
+    struct og_memory_plan most = *m;
+    og__memory_plan_most_slots(&most, z->given, m->limit);
+    const size_t spare = OG_MIN(free - OG_MIN(free, need), left_before(&most, need));
+    m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, spare);
+    z->room = free - m->slack;
+    if (z->from->worth)
+        z->room -= OG_MIN(z->room, (size_t)OG__WIDTHS_FIT_BYTES);
+}
+
+static void keep(struct og_memory_plan *m, const struct sizing *z, const struct settled *s,
+                 struct og_group_size *size)
+{
+    *m = s->memory;
+    for (uint32_t g = 0, k = 0; g < z->n; g++) {
+        const bool has_rows = z->width[g].row_bytes > 0;
+        size[g].slots = s->slots[g];
+        size[g].device_slots = z->from->above->slots[g];
+        size[g].staging_rows = has_rows ? s->staged[k] : 0;
+        k += has_rows;
+    }
+}
+
+static int settle_all(struct sizing *z, struct settled *s, struct og_err *err)
+{
+    const struct og_facts *f = z->given->facts;
+    struct og_memory_plan *m = &s->memory;
+    int rc;
+    for (uint32_t k = 0; k < f->n_widths; k++)
+        s->staged[k] = f->width[k].read;
+    s->bytes = staged_bytes(f, s->staged);
+    OG_TRY(settle(z, s, err));
+    OG_TRY(check_asked(z, s, err));
+    fill_at_once(z, s);
+    m->staging = s->bytes * (size_t)m->n_staging;
+    m->shown = z->copies > 0 && m->n_slots > 0;
+    m->exchange += z->copies * (m->shown ? s->bytes : f->bytes.read);
+    rc = m->alternates ? settle_yielded(z, s, err) : 0;
+out:
+    return rc;
+}
+
+int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
+                          const struct og_slots_given *given, struct og_group_size *size,
+                          struct og_err *err)
+{
+    struct sizing z = {.given = p,
+                       .from = given,
+                       .width = og__group_widths(p->facts->graph),
+                       .n = p->facts->graph->n_groups,
+                       .copies = copies_of_misses(p)};
+    struct settled s;
+    int rc = z.width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
+    if (rc < 0)
+        return rc;
+    for (uint32_t k = 0; k < z.n; k++) /* of own nodes alone where rows are exchanged */
+        z.width[k].end = og__nodes_known(p->config, z.width[k].end);
+    memset(&s, 0, sizeof(s));
+    og__memory_plan_slots(m, p, 0); /* known below */
+    m->exchange -= z.copies * p->facts->bytes.read;
+    z.asked = asked_of(&z);
+    const size_t free_bytes = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
+    s.memory = *m;
+    if (!takes_whole(&z, &s, free_bytes)) {
+        memset(&s, 0, sizeof(s));
+        set_room(&z, m);
+        s.memory = *m;
+        rc = settle_all(&z, &s, err);
+    }
+    keep(m, &z, &s, size);
+    free(z.width);
+    return rc;
+}

@@ -1,0 +1,81 @@
+/* slots: how many rows of each group memory holds, in the host's cache and in a device's over it,
+ * and how many are staged. Of several groups those that a byte saves most by (plan/widths.h); of
+ * one nothing is ranked. Looks at nothing but numbers. */
+#ifndef OG_SLOTS_H
+#define OG_SLOTS_H
+
+#include "budget/memory_plan.h"
+#include "plan/count.h"
+#include "plan/tiers.h"
+#include "plan/widths.h"
+
+/* A group of rows: its share of memory, and what an epoch reads of it. */
+struct og_group_size {
+    size_t row_bytes;      /* in memory; 0: it has no rows */
+    uint64_t slots;        /* of the host's cache, */
+    uint64_t device_slots; /* and of a device's over it */
+    uint64_t staging_rows; /* misses of a batch */
+    /* counted beforehand (choose/predict.h) */
+    struct og_read_rule rule;                     /* of its file */
+    struct og_plan_cost epoch;                    /* predicted */
+    struct og_plan_cost seen;                     /* of the batches that tell it, so far */
+    struct og_tiers_cost epoch_tiers, seen_tiers; /* the same, with a device's cache */
+};
+
+/* [n_groups] with row_bytes set; NULL without memory. The caller frees it. */
+struct og_group_size *og__group_sizes(const struct og_graph *g);
+
+/* A device's cache, as the host's beneath it has to know of it. */
+struct og_upper_tier {
+    uint64_t rows;                 /* slots, */
+    uint64_t slots[OG_MOST_TYPES]; /* of each group */
+    size_t bytes;
+    bool stay;  /* its rows stay, as the host's do, which are others then; */
+    bool first; /* and they are those that come before the host's in one ranking */
+};
+/* worth: of nodes to the device's policy; looked at where there are several groups. Without a
+ * device's cache nothing is above. */
+OG_MUST_CHECK int og__upper_tier_plan(struct og_upper_tier *out, const struct og_premises *p,
+                                      const uint32_t *worth, struct og_budget *b,
+                                      struct og_err *err);
+
+/* What staging and cache are settled from. */
+struct og_slots_given {
+    const struct og_misses *misses;
+    const struct og_upper_tier *above;
+    const uint32_t *worth; /* of nodes, by the policy's numbers; NULL: there is one group, or no
+                              cache */
+    struct og_budget *budget;
+};
+/* Settle staging and cache, into m and size[n_groups], and the policy's tables for them. Every part
+ * of m but these is there. -ENOMEM where --cache asks for more than fits. */
+OG_MUST_CHECK int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
+                                        const struct og_slots_given *given,
+                                        struct og_group_size *size, struct og_err *err);
+/* All of a memory plan, likewise. -ENOMEM where the limit is below m->smallest, or a size that was
+ * asked for does not fit; the hint names what would do. m is filled as far as it goes. */
+OG_MUST_CHECK int og__memory_plan(struct og_memory_plan *m, const struct og_premises *p,
+                                  const struct og_slots_given *given, struct og_group_size *size,
+                                  struct og_err *err);
+
+/* Ranges of groups with rows, with these slots, into ranges[f->n_ranges]; returns n_ranges, 0 of a
+ * graph without types. */
+uint32_t og__host_ranges(const struct og_facts *f, const struct og_group_size *size,
+                         struct og_slot_range *ranges);
+uint32_t og__device_ranges(const struct og_facts *f, const struct og_group_size *size,
+                           struct og_slot_range *ranges);
+
+/* How wide rows of each group are; malloc'ed, NULL without memory. */
+struct og_width *og__group_widths(const struct og_graph *g);
+/* Of a group that ends with node `end` and whose rows are so wide, in memory and in their file. */
+struct og_width og__group_width(uint64_t end, size_t row_bytes, size_t file_row_bytes);
+/* An amount of cache of a graph of so many nodes. */
+struct og_capacity og__amount_room(const struct og_amount *cache, uint64_t n_nodes);
+/* Of an amount of cache, the rows of each group, into slots[n]: the worthiest as far as it goes.
+ * worth may be NULL where n is 1. */
+OG_MUST_CHECK int og__amount_slots(const uint32_t *worth, const struct og_amount *cache,
+                                   const struct og_width *width, uint32_t n,
+                                   const struct og_upper_tier *above, struct og_budget *b,
+                                   uint64_t *slots, struct og_err *err);
+
+#endif
