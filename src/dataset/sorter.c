@@ -1,12 +1,15 @@
-/* External sort: edges in any order -> CSC.
+/* External sort: edges in any order -> CSC, of each relation.
+ *
+ *   lists   | relation 0 | relation 1   | relation 2 |
+ *           0          row[1]         row[2]       row[3]
  *
  *   add ──> a ──(full)──> partition into b by key range ──> scratch file, one extent a range
  *           a ──(finish, never full)─────────────┐
  *   scratch file, range by range ──> a ──────────┴──> partition into b ──> sort each part
  *                                                     in cache, in parallel ──> indptr, indices
  *
- * An edge is one number, dst above src, so "sorted by destination, then source" is the order of
- * numbers, and a range of numbers may cut through the list of a hub. A range that does not fit
+ * An edge is one number, its list above src, so "sorted by destination, then source" is the order
+ * of numbers, and a range of numbers may cut through the list of a hub. A range that does not fit
  * memory is partitioned again. Every step is stable: equal edges stay in the order they came, and
  * of duplicates the first is kept, whatever the memory.
  *
@@ -15,6 +18,7 @@
  *
  * Memory: a and b, 16 bytes an edge, 24 with weights, from the budget as "edge sorter". */
 #include "base/temporary.h"
+#include "dataset/meta.h"
 #include "dataset/writer.h"
 
 #include <fcntl.h>
@@ -57,18 +61,22 @@ struct og_edge_sorter {
     struct og_budget *budget;
     struct edges a, b;
     size_t capacity, filled;
-    unsigned node_bits; /* of a node id in a key */
+    uint32_t *row;      /* [n_relations + 1] where lists of each relation begin */
+    unsigned node_bits; /* of a source, or of a list, in a key */
     int scratch;        /* -1 until something is spilled */
     uint64_t scratch_end;
     struct cut top;
     struct extents range[RANGES]; /* of the top cut */
     /* output */
+    const char *folder;
+    json_t *checksums;
+    uint32_t at; /* the relation that is written */
     struct og_npy_writer *indptr, *indices, *weights;
     int64_t n_in, n_emitted; /* edges added; of these taken to the output */
-    int64_t n_out;           /* and kept */
+    int64_t n_out, n_before; /* and kept; of these of the relations before */
     int64_t n_loops;         /* not added: self loops */
-    int64_t n_fed;           /* nodes that an edge leads to */
-    uint32_t next_node;      /* indptr is complete up to here */
+    int64_t n_fed;           /* lists that an edge is in */
+    uint32_t next_row;       /* indptr is complete up to here */
     uint64_t last_key;
     uint64_t one, other; /* sums that are equal if the graph is symmetric */
     int64_t *wide;       /* [OUT_ROWS] */
@@ -91,9 +99,9 @@ static size_t range_of(struct cut c, uint64_t key)
     return (size_t)((key - c.first) >> c.shift);
 }
 
-static uint64_t key_of(const struct og_edge_sorter *s, uint32_t src, uint32_t dst)
+static uint64_t key_of(const struct og_edge_sorter *s, uint32_t src, uint64_t row)
 {
-    return (uint64_t)dst << s->node_bits | src;
+    return row << s->node_bits | src;
 }
 
 /* ---- opening ---- */
@@ -113,6 +121,23 @@ static void give_edges(struct og_edge_sorter *s, struct edges *e)
     *e = (struct edges){0};
 }
 
+/* Where lists begin, and how many bits a number of one has, or of a source. */
+static int number_lists(struct og_edge_sorter *s, struct og_err *err)
+{
+    const struct og_graph *g = s->opt.graph;
+    int64_t most = 0;
+    if (!(s->row = calloc((size_t)g->n_relations + 1, sizeof(*s->row))))
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", part);
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        s->row[r + 1] = s->row[r] + (uint32_t)g->relation[r].n_nodes;
+        most = OG_MAX(most, g->relation[r].n_sources);
+    }
+    most = OG_MAX(most, (int64_t)s->row[g->n_relations]);
+    while ((int64_t)1 << s->node_bits < most)
+        s->node_bits++;
+    return 0;
+}
+
 int og__sorter_open(struct og_edge_sorter **out, const struct og_edge_sorter_options *opt,
                     struct og_budget *b, struct og_err *err)
 {
@@ -123,12 +148,12 @@ int og__sorter_open(struct og_edge_sorter **out, const struct og_edge_sorter_opt
     s->opt = *opt;
     s->budget = b;
     s->scratch = -1;
-    while ((uint64_t)1 << s->node_bits < (uint64_t)opt->n_nodes)
-        s->node_bits++;
-    s->top = cut_keys(0, 2 * s->node_bits);
+    s->last_key = UINT64_MAX; /* of no edge */
     size_t room = opt->memory - OG_MIN(opt->memory, OUT_ROWS * sizeof(*s->wide) + 4 * OG_MIB);
     s->capacity = OG_MIN(room / (2 * edge_bytes(s)), MOST_EDGES);
     int rc;
+    OG_TRY(number_lists(s, err));
+    s->top = cut_keys(0, 2 * s->node_bits);
     if (s->capacity < LEAST_EDGES)
         OG_TRY(og__fail(err, -ENOMEM, "give it at least 16M with --memory",
                         "sorting edges: %zu bytes of memory", opt->memory));
@@ -157,6 +182,7 @@ void og__sorter_free(struct og_edge_sorter *s)
         free(s->range[r].list);
     if (s->scratch >= 0)
         close(s->scratch);
+    free(s->row);
     free(s);
 }
 
@@ -273,11 +299,14 @@ int64_t og__sorter_edges(const struct og_edge_sorter *s)
     return s->n_in;
 }
 
-int og__sorter_add(struct og_edge_sorter *s, const uint32_t *src, const uint32_t *dst,
-                   const float *weights, size_t count, struct og_err *err)
+int og__sorter_add(struct og_edge_sorter *s, uint32_t relation, const uint32_t *src,
+                   const uint32_t *dst, const float *weights, size_t count, struct og_err *err)
 {
+    const struct og_relation *r = &s->opt.graph->relation[relation];
+    const bool drop_loops = s->opt.drop_self_loops && r->source == r->destination;
+    const uint64_t first = s->row[relation];
     for (size_t i = 0; i < count; i++) {
-        if (s->opt.drop_self_loops && src[i] == dst[i]) {
+        if (drop_loops && src[i] == dst[i]) {
             s->n_loops++;
             continue;
         }
@@ -287,7 +316,7 @@ int og__sorter_add(struct og_edge_sorter *s, const uint32_t *src, const uint32_t
                 return rc;
             s->filled = 0;
         }
-        s->a.key[s->filled] = key_of(s, src[i], dst[i]);
+        s->a.key[s->filled] = key_of(s, src[i], first + dst[i]);
         if (s->a.weight)
             s->a.weight[s->filled] = weights[i];
         s->filled++;
@@ -339,12 +368,84 @@ static void sort_part(void *arg, size_t r, int thread)
 
 /* ---- output ---- */
 
-/* indptr up to and with `node`: all those lists start at the edge that comes next. */
-static int open_lists(struct og_edge_sorter *s, uint64_t node, struct og_err *err)
+static bool is_narrow(const struct og_edge_sorter *s)
+{
+    return s->opt.graph->relation[s->at].n_sources <= INT32_MAX;
+}
+
+static int create_array(struct og_edge_sorter *s, struct og_npy_writer **w, enum og__array array,
+                        enum og__npy_type type, struct og_err *err)
+{
+    const struct og_array_name name = og__relation_array(s->opt.graph, s->at, array);
+    char *path = NULL;
+    int rc = asprintf(&path, "%s/%s.npy", s->folder, name.text) < 0
+                 ? og__fail_errno(err, -ENOMEM, NULL, "%s", s->folder)
+                 : og__npy_create(w, path, type, 1, 1, err);
+    free(path);
+    return rc;
+}
+
+static int finish_array(struct og_edge_sorter *s, struct og_npy_writer **w, enum og__array array,
+                        struct og_err *err)
+{
+    struct og_npy_writer *done = *w;
+    uint64_t checksum;
+    char file[40];
+    *w = NULL;
+    if (!done)
+        return 0;
+    snprintf(file, sizeof(file), "%s.npy", og__relation_array(s->opt.graph, s->at, array).text);
+    s->bytes_written += og__npy_bytes(done) - OG__NPY_HEADER;
+    const int rc = og__npy_finish(done, &checksum, err);
+    return rc < 0 ? rc : og__meta_set_checksum(s->checksums, file, checksum, err);
+}
+
+static int begin_relation(struct og_edge_sorter *s, struct og_err *err)
+{
+    int rc;
+    s->next_row = s->row[s->at];
+    s->n_before = s->n_out;
+    OG_TRY(create_array(s, &s->indptr, OG__INDPTR, OG__NPY_I64, err));
+    OG_TRY(
+        create_array(s, &s->indices, OG__INDICES, is_narrow(s) ? OG__NPY_I32 : OG__NPY_I64, err));
+    if (s->opt.weighted)
+        OG_TRY(create_array(s, &s->weights, OG__WEIGHTS, OG__NPY_F32, err));
+out:
+    return rc;
+}
+
+/* indptr up to and with `row`: all those lists start at the edge that comes next. */
+static int open_lists(struct og_edge_sorter *s, uint64_t row, struct og_err *err)
+{
+    const int64_t start = s->n_out - s->n_before;
+    int rc = 0;
+    for (; s->next_row <= row; s->next_row++)
+        OG_TRY(og__npy_append(s->indptr, &start, 1, err));
+out:
+    return rc;
+}
+
+static int end_relation(struct og_edge_sorter *s, struct og_err *err)
+{
+    int rc;
+    OG_TRY(open_lists(s, s->row[s->at + 1], err));
+    OG_TRY(finish_array(s, &s->indptr, OG__INDPTR, err));
+    OG_TRY(finish_array(s, &s->indices, OG__INDICES, err));
+    OG_TRY(finish_array(s, &s->weights, OG__WEIGHTS, err));
+    s->opt.graph->relation[s->at].n_edges = s->n_out - s->n_before;
+out:
+    return rc;
+}
+
+/* To the relation that the list is of. */
+static int go_to_list(struct og_edge_sorter *s, uint64_t row, struct og_err *err)
 {
     int rc = 0;
-    for (; s->next_node <= node; s->next_node++)
-        OG_TRY(og__npy_append(s->indptr, &s->n_out, 1, err));
+    while (row >= s->row[s->at + 1]) {
+        OG_TRY(end_relation(s, err));
+        s->at++;
+        OG_TRY(begin_relation(s, err));
+    }
 out:
     return rc;
 }
@@ -352,7 +453,7 @@ out:
 static int append_indices(struct og_edge_sorter *s, const uint64_t *key, size_t n,
                           struct og_err *err)
 {
-    const bool narrow = s->opt.n_nodes <= INT32_MAX;
+    const bool narrow = is_narrow(s);
     const uint64_t mask = ((uint64_t)1 << s->node_bits) - 1;
     int32_t *narrow_out = (int32_t *)s->wide;
     for (size_t i = 0; i < n; i++) {
@@ -373,31 +474,58 @@ static void add_fingerprints(struct og_edge_sorter *s, const uint64_t *key, size
     }
 }
 
-/* Sorted edges to the files, the same edge once if so wanted. */
-static int emit(struct og_edge_sorter *s, struct edges *e, size_t n, struct og_err *err)
+/* The n edges at the front, kept and sorted, that are of the present relation: how many. */
+static int emit_relation(struct og_edge_sorter *s, const struct edges *e, size_t n, size_t *done,
+                         struct og_err *err)
+{
+    const uint64_t end = (uint64_t)s->row[s->at + 1] << s->node_bits;
+    size_t k = 0;
+    int rc = 0;
+    for (; k < n && e->key[k] < end; k++) {
+        if (e->key[k] >> s->node_bits >= s->next_row) {
+            s->n_fed++;
+            OG_TRY(open_lists(s, e->key[k] >> s->node_bits, err));
+        }
+        s->n_out++;
+    }
+    for (size_t i = 0; i < k; i += OUT_ROWS)
+        OG_TRY(append_indices(s, e->key + i, OG_MIN(k - i, (size_t)OUT_ROWS), err));
+    if (e->weight)
+        OG_TRY(og__npy_append(s->weights, e->weight, (int64_t)k, err));
+    *done = k;
+out:
+    return rc;
+}
+
+/* The same edge once: how many are left. */
+static size_t drop_duplicates(struct og_edge_sorter *s, struct edges *e, size_t n)
 {
     size_t kept = 0;
-    int rc = 0;
     for (size_t i = 0; i < n; i++) {
-        uint64_t key = e->key[i];
-        if (s->opt.drop_duplicates && s->n_out > 0 && key == s->last_key)
+        if (e->key[i] == s->last_key)
             continue;
-        s->last_key = key;
-        if (key >> s->node_bits >= s->next_node) {
-            s->n_fed++;
-            OG_TRY(open_lists(s, key >> s->node_bits, err));
-        }
-        e->key[kept] = key;
+        s->last_key = e->key[kept] = e->key[i];
         if (e->weight)
             e->weight[kept] = e->weight[i];
         kept++;
-        s->n_out++;
     }
+    return kept;
+}
+
+/* Sorted edges to the files. */
+static int emit(struct og_edge_sorter *s, struct edges *e, size_t n, struct og_err *err)
+{
+    const size_t kept = s->opt.drop_duplicates ? drop_duplicates(s, e, n) : n;
+    struct edges rest = *e;
+    size_t k = 0;
+    int rc = 0;
     add_fingerprints(s, e->key, kept);
-    for (size_t i = 0; i < kept; i += OUT_ROWS)
-        OG_TRY(append_indices(s, e->key + i, OG_MIN(kept - i, (size_t)OUT_ROWS), err));
-    if (e->weight)
-        OG_TRY(og__npy_append(s->weights, e->weight, (int64_t)kept, err));
+    for (size_t left = kept; left > 0; left -= k) {
+        OG_TRY(go_to_list(s, rest.key[0] >> s->node_bits, err));
+        OG_TRY(emit_relation(s, &rest, left, &k, err));
+        rest.key += k;
+        rest.weight = rest.weight ? rest.weight + k : NULL;
+    }
     s->n_emitted += (int64_t)n;
     if (s->opt.progress)
         OG_TRY(s->opt.progress(s->opt.progress_arg, s->n_emitted, s->n_in, err));
@@ -486,53 +614,38 @@ out:
 
 /* ---- the end ---- */
 
-static int create_in(struct og_npy_writer **w, const char *folder, const char *name,
-                     enum og__npy_type type, struct og_err *err)
+static int emit_all(struct og_edge_sorter *s, struct og_err *err)
 {
-    char *path = og__path_join(folder, name);
-    int rc = path ? og__npy_create(w, path, type, 1, 1, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", folder);
-    free(path);
+    int rc;
+    if (s->scratch < 0)
+        return sort_and_emit(s, s->top, s->filled, err);
+    OG_TRY(spill(s, s->top, s->filled, s->range, err));
+    for (size_t r = 0; r < RANGES; r++)
+        OG_TRY(sort_extents(s, &s->range[r], (uint64_t)r << s->top.shift, s->top.shift, err));
+out:
     return rc;
 }
 
-static int finish_array(struct og_edge_sorter *s, struct og_npy_writer **w, size_t element,
-                        uint64_t *checksum, struct og_err *err)
-{
-    struct og_npy_writer *done = *w;
-    *w = NULL;
-    if (!done)
-        return 0;
-    s->bytes_written += (uint64_t)og__npy_rows(done) * element;
-    return og__npy_finish(done, checksum, err);
-}
-
-int og__sorter_finish(struct og_edge_sorter *s, const char *folder,
+int og__sorter_finish(struct og_edge_sorter *s, const char *folder, json_t *checksums,
                       struct og_edge_sorter_result *result, struct og_err *err)
 {
-    bool narrow = s->opt.n_nodes <= INT32_MAX;
+    struct og_graph *g = s->opt.graph;
+    const uint32_t rows = s->row[g->n_relations];
     int rc;
     *result = (struct og_edge_sorter_result){0};
-    OG_TRY(create_in(&s->indptr, folder, "indptr.npy", OG__NPY_I64, err));
-    OG_TRY(create_in(&s->indices, folder, "indices.npy", narrow ? OG__NPY_I32 : OG__NPY_I64, err));
-    if (s->opt.weighted)
-        OG_TRY(create_in(&s->weights, folder, "weights.npy", OG__NPY_F32, err));
-    if (s->scratch < 0) {
-        OG_TRY(sort_and_emit(s, s->top, s->filled, err));
-    } else {
-        OG_TRY(spill(s, s->top, s->filled, s->range, err));
-        for (size_t r = 0; r < RANGES; r++)
-            OG_TRY(sort_extents(s, &s->range[r], (uint64_t)r << s->top.shift, s->top.shift, err));
-    }
-    OG_TRY(open_lists(s, (uint64_t)s->opt.n_nodes, err));
-    OG_TRY(finish_array(s, &s->indptr, 8, &result->indptr_checksum, err));
-    OG_TRY(finish_array(s, &s->indices, narrow ? 4 : 8, &result->indices_checksum, err));
-    OG_TRY(finish_array(s, &s->weights, 4, &result->weights_checksum, err));
+    s->folder = folder;
+    s->checksums = checksums;
+    OG_TRY(begin_relation(s, err));
+    OG_TRY(emit_all(s, err));
+    OG_TRY(go_to_list(s, rows - 1, err)); /* those of the last relation may be empty */
+    OG_TRY(end_relation(s, err));
+    g->n_edges = s->n_out;
     result->n_edges = s->n_out;
     result->n_self_loops = s->n_loops;
     result->n_duplicates = s->n_in - s->n_out;
-    result->n_alone = s->opt.n_nodes - s->n_fed;
-    result->symmetric = s->one == s->other;
+    result->n_alone = rows - s->n_fed;
+    result->symmetric = g->n_relations == 1 && g->relation->source == g->relation->destination &&
+                        s->one == s->other;
     result->bytes_written = s->bytes_written;
 out:
     return rc;

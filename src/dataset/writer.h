@@ -4,6 +4,7 @@
 #define OG_DATASET_WRITER_H
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/thread.h"
 #include "dataset/graph.h"
 
@@ -60,13 +61,15 @@ static inline uint64_t og__edge_fingerprint(uint64_t a, uint64_t b)
     return x ^ x >> 29;
 }
 
-/* ---- external sort: edges in any order -> CSC ----
+/* ---- external sort: edges in any order -> CSC, of each relation ----
  *
  * Pictured, and argued for, in sorter.c. Edges go to bucket files by range of dst, each bucket is
- * then sorted in memory: one write and one read of the edges, whatever their number. */
+ * then sorted in memory: one write and one read of the edges, whatever their number. Lists of a
+ * relation lie behind those of the relations before it, so one sorter takes all of them, in
+ * whatever order they come. */
 struct og_edge_sorter;
 struct og_edge_sorter_options {
-    int64_t n_nodes;
+    struct og_graph *graph; /* its groups and relations; n_edges are filled in at the end */
     bool weighted;
     bool drop_duplicates, drop_self_loops;
     size_t memory;       /* bytes it may hold */
@@ -79,22 +82,24 @@ struct og_edge_sorter_options {
 OG_MUST_CHECK int og__sorter_open(struct og_edge_sorter **out,
                                   const struct og_edge_sorter_options *opt, struct og_budget *b,
                                   struct og_err *err);
-/* weights NULL when unweighted. Ids are < n_nodes: the caller has checked. */
-OG_MUST_CHECK int og__sorter_add(struct og_edge_sorter *s, const uint32_t *src, const uint32_t *dst,
-                                 const float *weights, size_t count, struct og_err *err);
+/* Edges of a relation by ids within its groups, which the caller has checked. weights NULL when
+ * unweighted. */
+OG_MUST_CHECK int og__sorter_add(struct og_edge_sorter *s, uint32_t relation, const uint32_t *src,
+                                 const uint32_t *dst, const float *weights, size_t count,
+                                 struct og_err *err);
 /* Edges added so far. */
 int64_t og__sorter_edges(const struct og_edge_sorter *s);
 
 struct og_edge_sorter_result {
     int64_t n_edges;
     int64_t n_self_loops, n_duplicates; /* dropped */
-    int64_t n_alone;                    /* nodes that no edge leads to */
-    bool symmetric;                     /* every edge is there in both directions */
-    uint64_t indptr_checksum, indices_checksum, weights_checksum;
+    int64_t n_alone;                    /* lists that no edge is in */
+    bool symmetric; /* there is one relation, and every edge is there in both directions */
     uint64_t bytes_written;
 };
-/* Writes indptr.npy, indices.npy and, if weighted, weights.npy into `folder`. */
-OG_MUST_CHECK int og__sorter_finish(struct og_edge_sorter *s, const char *folder,
+/* Writes indptr.npy, indices.npy and, if weighted, weights.npy of each relation into `folder`, and
+ * their checksums into the object. */
+OG_MUST_CHECK int og__sorter_finish(struct og_edge_sorter *s, const char *folder, json_t *checksums,
                                     struct og_edge_sorter_result *result, struct og_err *err);
 void og__sorter_free(struct og_edge_sorter *s);
 

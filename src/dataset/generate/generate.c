@@ -113,7 +113,7 @@ static int add_edges(struct og_maker *k, struct og_edge_sorter *sorter, struct e
         r->first_task = task;
         og__pool_run(k->pool, n, draw_task, r);
         uint64_t edges = OG_MIN(r->n_edges - task * OG__EDGES_A_TASK, n * OG__EDGES_A_TASK);
-        OG_TRY(og__sorter_add(sorter, r->src, r->dst, NULL, edges, err));
+        OG_TRY(og__sorter_add(sorter, 0, r->src, r->dst, NULL, edges, err));
         og__maker_tell(k, "edges", "edges", task * OG__EDGES_A_TASK + edges, r->n_edges);
         OG_TRY(og__maker_stopped(k, err));
     }
@@ -134,7 +134,7 @@ static int write_edges(struct og_maker *k, struct og_err *err)
     r.dst = og__alloc(k->budget, bytes, "edges", err);
     if (!r.src || !r.dst)
         OG_TRY(-ENOMEM);
-    struct og_edge_sorter_options opt = {.n_nodes = k->g->nodes,
+    struct og_edge_sorter_options opt = {.graph = &k->graph,
                                          .drop_duplicates = planted,
                                          .drop_self_loops = planted,
                                          .memory = og__budget_left(k->budget),
@@ -142,10 +142,7 @@ static int write_edges(struct og_maker *k, struct og_err *err)
                                          .pool = k->pool};
     OG_TRY(og__sorter_open(&sorter, &opt, k->budget, err));
     OG_TRY(add_edges(k, sorter, &r, err));
-    OG_TRY(og__sorter_finish(sorter, k->dir.temporary, &result, err));
-    k->n_edges = result.n_edges;
-    OG_TRY(og__meta_set_checksum(k->checksums, "indptr.npy", result.indptr_checksum, err));
-    OG_TRY(og__meta_set_checksum(k->checksums, "indices.npy", result.indices_checksum, err));
+    OG_TRY(og__sorter_finish(sorter, k->dir.temporary, k->checksums, &result, err));
 out:
     og__sorter_free(sorter);
     og__release(k->budget, r.src, bytes, "edges");
@@ -366,7 +363,7 @@ static int write_meta(struct og_maker *k, struct og_err *err)
                                    g->train_fraction, "seed", (json_int_t)g->seed);
     json_t *root = json_pack("{s:i s:s s:I s:I s:i s:s s:i s:b s:s s:O s:o}", "format", 1, "name",
                              base_name(k->dir.path), "num_nodes", (json_int_t)g->nodes, "num_edges",
-                             (json_int_t)k->n_edges, "feature_dim", g->dim, "feature_dtype",
+                             (json_int_t)k->graph.n_edges, "feature_dim", g->dim, "feature_dtype",
                              og__dtype_name((enum og_dtype)g->dtype), "num_classes", g->classes,
                              "multi_label", 0, "task", "node classification", "checksums",
                              k->checksums, "provenance", provenance);
@@ -397,6 +394,8 @@ int og__generate_plain(const char *out, const struct og_generate *g, const struc
     k.checksums = json_object();
     k.budget = og__budget_new(og__memory_amount(&g->memory));
     OG_TRY(k.checksums && k.budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "generate"));
+    OG_TRY(og__schema_init(&k.graph, err));
+    og__schema_plain(&k.graph, g->nodes);
     OG_TRY(og__pool_open(&k.pool, g->threads ? g->threads : og__cpu_count(), err));
     OG_TRY(og__newdir_begin(&k.dir, out, err));
     OG_TRY(make_all(&k, err));
@@ -406,6 +405,7 @@ out:
     og__pool_close(k.pool);
     og__budget_free(k.budget);
     json_decref(k.checksums);
+    og__schema_release(&k.graph);
     return rc;
 }
 

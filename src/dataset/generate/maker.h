@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/thread.h"
 #include "dataset/generate/edges.h"
-#include "dataset/meta.h"
+#include "dataset/schema.h"
 #include "dataset/writer.h"
 
 enum { OG__TASKS_A_ROUND = 64 }; /* edges drawn in parallel before they go to the sorter */
@@ -18,9 +18,9 @@ struct og_maker {
     struct og_pool *pool;
     struct og_newdir dir;
     json_t *checksums;
-    int64_t n_edges;
-    float *quantile; /* [QUANTILES] of the standard normal */
-    float *mean;     /* [classes, dim] */
+    struct og_graph graph; /* its groups and relations */
+    float *quantile;       /* [QUANTILES] of the standard normal */
+    float *mean;           /* [classes, dim] */
     /* one chunk on its way to disk */
     char *chunk;
     uint64_t first, count;

@@ -2,7 +2,6 @@
  * within classes as often as homophily says. So the class of a node of the first type, which alone
  * has labels, shows in its neighbours of any type, near and far. */
 #include "dataset/generate/maker.h"
-#include "dataset/typing.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,8 +14,7 @@ static const char part[] = "edges";
 
 struct typed_maker {
     const struct og_generate *g;
-    struct og_maker k; /* of the type or relation at hand */
-    struct og_typing typing;
+    struct og_maker k;            /* of the type or relation at hand */
     struct og_generate *of;       /* [n_types] what each type is */
     struct og_graph_model *model; /* [n_types] */
     double *degree;               /* [n_relations] */
@@ -64,16 +62,16 @@ static int add_type(struct typed_maker *m, char *word, struct og_err *err)
         return og__fail(err, -EINVAL, "as many nodes as classes at least, or fewer --classes",
                         "--types: '%s' has %.0f nodes, there are %d classes", at[0], nodes,
                         m->g->classes);
-    int rc = og__typing_add_type(&m->typing, at[0], (int64_t)nodes, "--types", err);
+    int rc = og__schema_add_group(&m->k.graph, at[0], (int64_t)nodes, "--types", err);
     if (rc < 0)
         return rc;
-    const uint32_t t = m->typing.n_types - 1;
+    const uint32_t t = m->k.graph.n_groups - 1;
     m->of[t] = *m->g;
     m->of[t].nodes = (int64_t)nodes;
-    m->of[t].dim = (int)OG_MAX(dim, 1.0); /* typing tells that there are none */
+    m->of[t].dim = (int)OG_MAX(dim, 1.0); /* the group has that there are none */
     m->of[t].seed = (int64_t)((uint64_t)m->g->seed + t * SEED_STEP);
-    m->typing.type[t].dim = (int64_t)dim;
-    m->typing.type[t].dtype = (enum og_dtype)m->g->dtype;
+    m->k.graph.group[t].dim = (int)dim;
+    m->k.graph.group[t].stored = (enum og_dtype)m->g->dtype;
     return 0;
 }
 
@@ -84,14 +82,14 @@ static int add_relation(struct typed_maker *m, char *word, struct og_err *err)
     char *at[4];
     double degree = m->g->degree;
     int n = cut_word(word, at);
-    const int source = n >= 3 ? og__typing_find(&m->typing, at[0]) : -1;
-    const int destination = n >= 3 ? og__typing_find(&m->typing, at[2]) : -1;
+    const int source = n >= 3 ? og__schema_find(&m->k.graph, at[0]) : -1;
+    const int destination = n >= 3 ? og__schema_find(&m->k.graph, at[2]) : -1;
     if (source < 0 || destination < 0 || (n == 4 && !read_number(at[3], 0, 1e6, &degree)))
         return not_so("relations", word, form, err);
-    int rc = og__typing_add_relation(&m->typing, (uint32_t)source, at[1], (uint32_t)destination,
+    int rc = og__schema_add_relation(&m->k.graph, (uint32_t)source, at[1], (uint32_t)destination,
                                      "--relations", err);
     if (rc == 0)
-        m->degree[m->typing.n_relations - 1] = degree;
+        m->degree[m->k.graph.n_relations - 1] = degree;
     return rc;
 }
 
@@ -122,17 +120,17 @@ static int read_wanted(struct typed_maker *m, struct og_err *err)
     if (g->model != OG_PLANTED)
         return og__fail(err, -EINVAL, "leave out --model",
                         "--types: planted graphs alone have them");
-    OG_TRY(og__typing_init(&m->typing, err));
+    OG_TRY(og__schema_init(&m->k.graph, err));
     m->of = calloc(OG_MOST_TYPES, sizeof(*m->of));
     m->model = calloc(OG_MOST_TYPES, sizeof(*m->model));
     m->degree = calloc(OG_MOST_RELATIONS, sizeof(*m->degree));
     OG_TRY(m->of && m->model && m->degree ? 0 : og__fail_errno(err, -ENOMEM, NULL, "generate"));
     OG_TRY(each_word(m, g->types, add_type, err));
     OG_TRY(each_word(m, g->relations, add_relation, err));
-    OG_TRY(og__typing_settle(&m->typing, false, "--types", err));
+    OG_TRY(og__schema_settle(&m->k.graph, false, "--types", err));
     first.nodes = OG_MAX(m->of[0].nodes, (int64_t)2);
     OG_TRY(og__generate_check(&first, err));
-    for (uint32_t t = 0; t < m->typing.n_types; t++)
+    for (uint32_t t = 0; t < m->k.graph.n_groups; t++)
         og__graph_model_init(&m->model[t], &m->of[t]);
 out:
     return rc;
@@ -143,14 +141,14 @@ out:
 struct round {
     const struct typed_maker *m;
     uint32_t relation;
-    uint64_t first_task, n_edges;           /* of the relation */
-    uint32_t *src, *dst, *relations, *rows; /* [OG__TASKS_A_ROUND * OG__EDGES_A_TASK] */
+    uint64_t first_task, n_edges; /* of the relation */
+    uint32_t *src, *dst;          /* [OG__TASKS_A_ROUND * OG__EDGES_A_TASK] */
 };
 
 static void draw_task(void *arg, size_t i, int thread)
 {
     const struct round *r = arg;
-    const struct og_typing_relation *rel = &r->m->typing.relation[r->relation];
+    const struct og_relation *rel = &r->m->k.graph.relation[r->relation];
     const uint64_t task = r->first_task + i;
     const uint64_t before = task * OG__EDGES_A_TASK;
     const uint64_t seed = (uint64_t)r->m->g->seed + (OG_MOST_TYPES + r->relation) * SEED_STEP;
@@ -161,21 +159,6 @@ static void draw_task(void *arg, size_t i, int thread)
                         r->src + i * OG__EDGES_A_TASK, r->dst + i * OG__EDGES_A_TASK);
 }
 
-/* Edges of a node to itself leave, as from every planted graph. */
-static size_t without_loops(const struct round *r, size_t n)
-{
-    const struct og_typing_relation *rel = &r->m->typing.relation[r->relation];
-    size_t kept = 0;
-    if (rel->source != rel->destination)
-        return n;
-    for (size_t i = 0; i < n; i++) {
-        r->src[kept] = r->src[i];
-        r->dst[kept] = r->dst[i];
-        kept += r->src[i] != r->dst[i];
-    }
-    return kept;
-}
-
 static int add_round(struct typed_maker *m, struct round *r, struct og_edge_sorter *sorter,
                      uint64_t tasks, struct og_err *err)
 {
@@ -183,15 +166,8 @@ static int add_round(struct typed_maker *m, struct round *r, struct og_edge_sort
     const uint64_t before = r->first_task * OG__EDGES_A_TASK;
     const uint64_t drawn = OG_MIN(r->n_edges - before, n * OG__EDGES_A_TASK);
     og__pool_run(m->k.pool, n, draw_task, r);
-    const struct og_typed_edges edges = {.relation = r->relations,
-                                         .src = r->src,
-                                         .dst = r->dst,
-                                         .rows = r->rows,
-                                         .n = without_loops(r, drawn)};
-    for (size_t i = 0; i < edges.n; i++)
-        r->relations[i] = r->relation;
     int rc;
-    OG_TRY(og__typing_add_edges(&m->typing, sorter, &edges, err));
+    OG_TRY(og__sorter_add(sorter, r->relation, r->src, r->dst, NULL, drawn, err));
     og__maker_tell(&m->k, "edges", "edges", before + drawn, r->n_edges);
     OG_TRY(og__maker_stopped(&m->k, err));
 out:
@@ -202,8 +178,8 @@ static int add_relations(struct typed_maker *m, struct round *r, struct og_edge_
                          struct og_err *err)
 {
     int rc = 0;
-    for (r->relation = 0; r->relation < m->typing.n_relations; r->relation++) {
-        const uint32_t to = m->typing.relation[r->relation].destination;
+    for (r->relation = 0; r->relation < m->k.graph.n_relations; r->relation++) {
+        const uint32_t to = m->k.graph.relation[r->relation].destination;
         r->n_edges = (uint64_t)llround(m->degree[r->relation] * (double)m->of[to].nodes);
         const uint64_t tasks = (r->n_edges + OG__EDGES_A_TASK - 1) / OG__EDGES_A_TASK;
         for (r->first_task = 0; r->first_task < tasks; r->first_task += OG__TASKS_A_ROUND)
@@ -216,18 +192,15 @@ out:
 static int write_edges(struct typed_maker *m, struct og_err *err)
 {
     const size_t each = (size_t)OG__TASKS_A_ROUND * OG__EDGES_A_TASK;
-    uint32_t *room = og__alloc(m->k.budget, 4 * each * sizeof(*room), part, err);
-    struct round r = {.m = m,
-                      .src = room,
-                      .dst = room + each,
-                      .relations = room + 2 * each,
-                      .rows = room + 3 * each};
+    uint32_t *room = og__alloc(m->k.budget, 2 * each * sizeof(*room), part, err);
+    struct round r = {.m = m, .src = room, .dst = room + each};
     struct og_edge_sorter *sorter = NULL;
     struct og_edge_sorter_result result;
     int rc;
     OG_TRY(room ? 0 : -ENOMEM);
-    const struct og_edge_sorter_options opt = {.n_nodes = og__typing_sorted_nodes(&m->typing),
+    const struct og_edge_sorter_options opt = {.graph = &m->k.graph,
                                                .drop_duplicates = true,
+                                               .drop_self_loops = true,
                                                .memory = og__budget_left(m->k.budget),
                                                .scratch = m->k.dir.temporary,
                                                .pool = m->k.pool};
@@ -236,11 +209,10 @@ static int write_edges(struct typed_maker *m, struct og_err *err)
     OG_TRY(og__sorter_edges(sorter) > 0
                ? 0
                : og__fail(err, -EINVAL, "a larger degree", "--relations: no edges"));
-    OG_TRY(og__sorter_finish(sorter, m->k.dir.temporary, &result, err));
-    OG_TRY(og__typing_split(&m->typing, m->k.dir.temporary, false, m->k.checksums, err));
+    OG_TRY(og__sorter_finish(sorter, m->k.dir.temporary, m->k.checksums, &result, err));
 out:
     og__sorter_free(sorter);
-    og__release(m->k.budget, room, 4 * each * sizeof(*room), part);
+    og__release(m->k.budget, room, 2 * each * sizeof(*room), part);
     return rc;
 }
 
@@ -249,7 +221,7 @@ out:
 static int append_labels(const struct typed_maker *m, struct og_npy_writer *w, struct og_err *err)
 {
     int rc = 0;
-    for (int64_t v = 0; v < m->typing.n_nodes; v++) {
+    for (int64_t v = 0; v < m->k.graph.n_nodes; v++) {
         const int64_t label =
             v < m->of[0].nodes ? (int64_t)og__node_class(&m->model[0], (uint32_t)v) : -1;
         OG_TRY(og__npy_append(w, &label, 1, err));
@@ -282,13 +254,13 @@ static int write_type(struct typed_maker *m, uint32_t t, struct og_err *err)
 {
     char name[32];
     int rc;
-    if (t > 0 && m->typing.type[t].dim == 0)
+    if (t > 0 && m->k.graph.group[t].dim == 0)
         return 0;
     m->k.g = &m->of[t];
     m->k.model = m->model[t];
     OG_TRY(og__maker_tables(&m->k, err));
     snprintf(name, sizeof(name), "features_%u.npy", t);
-    if (m->typing.type[t].dim > 0)
+    if (m->k.graph.group[t].dim > 0)
         OG_TRY(og__maker_features(&m->k, name, err));
     if (t == 0)
         OG_TRY(og__maker_splits(&m->k, err));
@@ -312,10 +284,10 @@ static int write_meta(const struct typed_maker *m, struct og_err *err)
                   "train_fraction", g->train_fraction, "seed", (json_int_t)g->seed);
     json_t *root = json_pack(
         "{s:i s:s s:I s:I s:i s:b s:s s:o s:o s:O s:o}", "format", OG__FORMAT_TYPED, "name",
-        slash ? slash + 1 : m->k.dir.path, "num_nodes", (json_int_t)m->typing.n_nodes, "num_edges",
-        (json_int_t)m->typing.n_edges, "num_classes", g->classes, "multi_label", 0, "task",
-        "node classification", "node_types", og__typing_types_json(&m->typing), "relations",
-        og__typing_relations_json(&m->typing), "checksums", m->k.checksums, "provenance",
+        slash ? slash + 1 : m->k.dir.path, "num_nodes", (json_int_t)m->k.graph.n_nodes, "num_edges",
+        (json_int_t)m->k.graph.n_edges, "num_classes", g->classes, "multi_label", 0, "task",
+        "node classification", "node_types", og__schema_groups_json(&m->k.graph), "relations",
+        og__schema_relations_json(&m->k.graph), "checksums", m->k.checksums, "provenance",
         provenance);
     return og__meta_write(m->k.dir.temporary, root, err);
 }
@@ -324,7 +296,7 @@ static int make_all(struct typed_maker *m, struct og_err *err)
 {
     int rc;
     OG_TRY(write_edges(m, err));
-    for (uint32_t t = 0; t < m->typing.n_types; t++)
+    for (uint32_t t = 0; t < m->k.graph.n_groups; t++)
         OG_TRY(write_type(m, t, err));
     OG_TRY(write_labels(m, err));
     OG_TRY(write_meta(m, err));
@@ -338,7 +310,7 @@ static void release(struct typed_maker *m)
     og__pool_close(m->k.pool);
     og__budget_free(m->k.budget);
     json_decref(m->k.checksums);
-    og__typing_release(&m->typing);
+    og__schema_release(&m->k.graph);
     free(m->of);
     free(m->model);
     free(m->degree);
@@ -360,7 +332,7 @@ int og__generate_typed(const char *out, const struct og_generate *g, const struc
     struct typed_maker m = {.g = g, .k = {.g = g, .seen = seen}};
     int rc;
     OG_TRY(read_wanted(&m, err));
-    if (m.typing.n_types == 1 && m.typing.n_relations == 1 && m.typing.type[0].dim > 0) {
+    if (m.k.graph.n_groups == 1 && m.k.graph.n_relations == 1 && m.k.graph.group->dim > 0) {
         rc = make_plain(&m, out, seen, err);
         goto out;
     }

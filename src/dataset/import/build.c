@@ -49,9 +49,10 @@ int og__import_finish(struct og_importer *imp, struct og_npy_writer *w, const ch
 
 /* ---- nodes ---- */
 
-int og__import_set_nodes(struct og_importer *imp, int64_t n, struct og_err *err)
+int og__import_check_nodes(struct og_importer *imp, struct og_err *err)
 {
-    imp->n_nodes = n;
+    const int64_t n = imp->graph.n_nodes;
+    imp->n_relations = imp->graph.n_relations;
     if (imp->nodes_from)
         snprintf(imp->nodes_by, sizeof(imp->nodes_by), " by %s", imp->nodes_from);
     if (n >= 1 && n < UINT32_MAX - 1)
@@ -60,14 +61,57 @@ int og__import_set_nodes(struct og_importer *imp, int64_t n, struct og_err *err)
                     (long long)n, imp->nodes_by);
 }
 
-int og__import_check_rows(const struct og_importer *imp, const struct og_table *t, int64_t rows,
-                          const char *what, struct og_err *err)
+int og__import_set_nodes(struct og_importer *imp, int64_t n, struct og_err *err)
 {
-    if (rows < 0 || rows == imp->n_nodes)
+    og__schema_plain(&imp->graph, n);
+    return og__import_check_nodes(imp, err);
+}
+
+int og__import_with_types(const struct og_importer *imp, struct og_err *err)
+{
+    if (!imp->opt->symmetrize)
         return 0;
+    return og__fail(err, -EINVAL,
+                    "--reverse-relations adds each relation backwards; --drop-types makes a graph "
+                    "without types, to be symmetrized",
+                    "%s: --symmetrize: it has relations, which go from one type to another",
+                    imp->src);
+}
+
+int og__import_settle(struct og_importer *imp, struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__import_check_nodes(imp, err));
+    imp->claimed = true;
+    rc = og__schema_settle(&imp->graph, imp->opt->reverse_relations, imp->src, err);
+out:
+    return rc;
+}
+
+void og__import_note_types(struct og_importer *imp)
+{
+    const struct og_graph *g = &imp->graph;
+    if (!g->has_types)
+        return;
+    og__import_note(imp, "format", json_integer(OG__FORMAT_TYPED));
+    og__import_note(imp, "num_nodes", json_integer(g->n_nodes));
+    og__import_note(imp, "num_edges", json_integer(g->n_edges));
+    og__import_note(imp, "node_types", og__schema_groups_json(g));
+    og__import_note(imp, "relations", og__schema_relations_json(g));
+}
+
+int og__import_check_rows(const struct og_importer *imp, const struct og_table *t, int64_t rows,
+                          int64_t nodes, const char *what, struct og_err *err)
+{
+    if (rows < 0 || rows == nodes)
+        return 0;
+    if (nodes != imp->graph.n_nodes)
+        return og__fail(err, -EINVAL, "one for every node of the type",
+                        "%s: %lld %s for %lld nodes", t->name, (long long)rows, what,
+                        (long long)nodes);
     return og__fail(err, -EINVAL, "one for every node; a label of -1 where there is none",
                     "%s: %lld %s, the graph has %lld nodes%s", t->name, (long long)rows, what,
-                    (long long)imp->n_nodes, imp->nodes_by);
+                    (long long)nodes, imp->nodes_by);
 }
 
 int og__import_check_columns(const struct og_table *t, const char *what, struct og_err *err)
@@ -78,11 +122,11 @@ int og__import_check_columns(const struct og_table *t, const char *what, struct 
                     "%s: %s of %lld columns", t->name, what, (long long)t->columns);
 }
 
-int og__import_expect_rows(const struct og_importer *imp, const struct og_table *t,
+int og__import_expect_rows(const struct og_importer *imp, const struct og_table *t, int64_t nodes,
                            const char *what, struct og_err *err)
 {
     if (!t)
         return 0;
     int rc = og__import_check_columns(t, what, err);
-    return rc < 0 ? rc : og__import_check_rows(imp, t, t->rows, what, err);
+    return rc < 0 ? rc : og__import_check_rows(imp, t, t->rows, nodes, what, err);
 }

@@ -3,6 +3,7 @@
 
 #include "dataset/convert.h"
 
+#include <assert.h>
 #include <math.h>
 
 static const char part[] = "import";
@@ -14,15 +15,16 @@ static int tell_sorted(void *arg, int64_t done, int64_t total, struct og_err *er
 }
 
 /* What will stand on the disk at most: the edges being sorted, and the result. */
-static int check_room(const struct og_importer *imp, bool weighted, int64_t expected,
-                      struct og_err *err)
+static int check_room(const struct og_importer *imp, int64_t expected, struct og_err *err)
 {
+    const bool twice = imp->both_ways || imp->n_relations < imp->graph.n_relations;
     char need_text[32];
     char free_text[32];
-    uint64_t edges = (uint64_t)expected * (imp->opt->symmetrize ? 2 : 1);
-    uint64_t sorted = edges * (weighted ? 12 : 8);
-    uint64_t result = edges * (imp->n_nodes <= INT32_MAX ? 4 : 8) + edges * (weighted ? 4 : 0);
-    uint64_t need = result + 8 * (uint64_t)imp->n_nodes;
+    uint64_t edges = (uint64_t)expected * (twice ? 2 : 1);
+    uint64_t sorted = edges * (imp->weighted ? 12 : 8);
+    uint64_t result =
+        edges * (imp->graph.n_nodes <= INT32_MAX ? 4 : 8) + edges * (imp->weighted ? 4 : 0);
+    uint64_t need = result + 8 * (uint64_t)og__schema_lists(&imp->graph);
     if (2 * sorted > og__budget_left(imp->budget))
         need += sorted;
     uint64_t left = og__disk_free(imp->dir.temporary);
@@ -34,45 +36,50 @@ static int check_room(const struct og_importer *imp, bool weighted, int64_t expe
                     og__human_bytes(free_text, (double)left));
 }
 
-int og__import_sorter_of(struct og_importer *imp, int64_t n_nodes, bool drop_self_loops,
-                         bool weighted, int64_t expected, struct og_edge_sorter **out,
-                         struct og_err *err)
+int og__import_open_edges(struct og_importer *imp, bool weighted, int64_t expected,
+                          struct og_err *err)
 {
     const struct og_import *o = imp->opt;
-    struct og_edge_sorter_options opt = {.n_nodes = n_nodes,
-                                         .weighted = weighted,
-                                         .drop_duplicates = o->symmetrize || o->drop_duplicates,
-                                         .drop_self_loops = drop_self_loops,
-                                         .memory = og__budget_left(imp->budget),
-                                         .scratch = imp->dir.temporary,
-                                         .pool = imp->pool,
-                                         .progress = tell_sorted,
-                                         .progress_arg = imp};
-    int rc = check_room(imp, weighted, expected, err);
-    return rc < 0 ? rc : og__sorter_open(out, &opt, imp->budget, err);
+    const struct og_edge_sorter_options opt = {.graph = &imp->graph,
+                                               .weighted = weighted,
+                                               .drop_duplicates =
+                                                   o->symmetrize || o->drop_duplicates,
+                                               .drop_self_loops = o->drop_self_loops,
+                                               .memory = og__budget_left(imp->budget),
+                                               .scratch = imp->dir.temporary,
+                                               .pool = imp->pool,
+                                               .progress = tell_sorted,
+                                               .progress_arg = imp};
+    imp->weighted = weighted;
+    int rc = check_room(imp, expected, err);
+    return rc < 0 ? rc : og__sorter_open(&imp->sorter, &opt, imp->budget, err);
 }
 
-int og__import_sorter(struct og_importer *imp, bool weighted, int64_t expected,
-                      struct og_edge_sorter **out, struct og_err *err)
+int og__import_add_edges(struct og_importer *imp, uint32_t relation, const uint32_t *src,
+                         const uint32_t *dst, const float *weight, size_t n, struct og_err *err)
 {
-    return og__import_sorter_of(imp, imp->n_nodes, imp->opt->drop_self_loops, weighted, expected,
-                                out, err);
+    const bool reverses = imp->n_relations < imp->graph.n_relations;
+    int rc;
+    OG_TRY(og__sorter_add(imp->sorter, relation, src, dst, weight, n, err));
+    if (imp->both_ways)
+        OG_TRY(og__sorter_add(imp->sorter, relation, dst, src, weight, n, err));
+    if (reverses)
+        OG_TRY(og__sorter_add(imp->sorter, imp->n_relations + relation, dst, src, weight, n, err));
+out:
+    return rc;
 }
 
-int og__import_believe(const struct og_importer *imp, int64_t nodes, int64_t edges,
-                       struct og_err *err)
+/* -EINVAL for very many nodes, or lists of them, that few edges know of: a number costs a few bytes
+ * to write and eight bytes a node to believe. */
+static int check_claim(const struct og_importer *imp, int64_t edges, struct og_err *err)
 {
     enum { NODES_AN_EDGE = 1024, ALWAYS = 1 << 24 };
-    if (nodes <= ALWAYS || nodes / NODES_AN_EDGE <= edges)
+    const int64_t nodes = OG_MAX(imp->graph.n_nodes, og__schema_lists(&imp->graph));
+    if (!imp->claimed || nodes <= ALWAYS || nodes / NODES_AN_EDGE <= edges)
         return 0;
     return og__fail(err, -EINVAL, "is the number of nodes right? features or labels would show it",
                     "%s: %lld nodes, of which %lld edges are all that is known", imp->src,
                     (long long)nodes, (long long)edges);
-}
-
-static int check_claim(const struct og_importer *imp, int64_t edges, struct og_err *err)
-{
-    return imp->claimed ? og__import_believe(imp, imp->n_nodes, edges, err) : 0;
 }
 
 static const char *plural(int64_t n)
@@ -84,42 +91,67 @@ static const char *plural(int64_t n)
 static void tell_edges(const struct og_importer *imp, const struct og_edge_sorter_result *r)
 {
     const int64_t dropped = r->n_self_loops + r->n_duplicates;
+    const bool reverses = imp->opt->symmetrize || imp->n_relations < imp->graph.n_relations;
     if (dropped > 0 || imp->opt->symmetrize)
         og__import_say(imp, "%lld edges%s; dropped: %lld self loop%s, %lld duplicate%s; kept: %lld",
                        (long long)(r->n_edges + dropped),
-                       imp->opt->symmetrize ? ", the reverse of each among them" : "",
+                       reverses ? ", the reverse of each among them" : "",
                        (long long)r->n_self_loops, plural(r->n_self_loops),
                        (long long)r->n_duplicates, plural(r->n_duplicates), (long long)r->n_edges);
+}
+
+/* Of a graph without types: how its lists are, which relations need not be. */
+static void tell_lists(const struct og_importer *imp, const struct og_edge_sorter_result *r)
+{
     if (!r->symmetric && imp->said_symmetric)
         og__import_warn(imp, "meta.json: \"symmetric\" is true, but some edges have no reverse");
-    if (!r->symmetric && !imp->opt->symmetrize && !imp->new_id)
+    if (!r->symmetric && !imp->opt->symmetrize)
         og__import_say(imp, "edges lead one way; where the graph is undirected, --symmetrize adds "
                             "the reverse of each");
     if (r->n_alone > 0)
         og__import_say(imp, "%lld of %lld nodes have no edge that leads to them",
-                       (long long)r->n_alone, (long long)imp->n_nodes);
+                       (long long)r->n_alone, (long long)imp->graph.n_nodes);
 }
 
-int og__import_sorted(struct og_importer *imp, struct og_edge_sorter *sorter, bool weighted,
-                      struct og_err *err)
+static void note_edges(struct og_importer *imp, const struct og_edge_sorter_result *r)
 {
-    struct og_edge_sorter_result result;
-    int64_t edges = og__sorter_edges(sorter);
-    int rc;
-    OG_TRY(edges > 0 ? check_claim(imp, edges, err)
-                     : og__fail(err, -EINVAL, "a graph without edges has nothing to sample",
-                                "%s: an empty graph: no edges", imp->src));
-    OG_TRY(og__sorter_finish(sorter, imp->dir.temporary, &result, err));
-    og__import_note(imp, "num_nodes", json_integer(imp->n_nodes));
-    og__import_note(imp, "num_edges", json_integer(result.n_edges));
-    if (result.symmetric)
+    const struct og_graph *g = &imp->graph;
+    if (g->has_types) {
+        og__import_say(imp, "%u type%s of nodes, %u relation%s", g->n_groups, plural(g->n_groups),
+                       g->n_relations, plural(g->n_relations));
+        tell_edges(imp, r);
+        return;
+    }
+    og__import_note(imp, "num_nodes", json_integer(g->n_nodes));
+    og__import_note(imp, "num_edges", json_integer(g->n_edges));
+    if (r->symmetric)
         og__import_note(imp, "symmetric", json_true());
-    tell_edges(imp, &result);
-    imp->n_edges = result.n_edges;
-    OG_TRY(og__meta_set_checksum(imp->checksums, "indptr.npy", result.indptr_checksum, err));
-    OG_TRY(og__meta_set_checksum(imp->checksums, "indices.npy", result.indices_checksum, err));
-    if (weighted)
-        OG_TRY(og__meta_set_checksum(imp->checksums, "weights.npy", result.weights_checksum, err));
+    tell_edges(imp, r);
+    tell_lists(imp, r);
+}
+
+/* ---- tables of edges ---- */
+
+void og__edges_close(struct og_edges *e)
+{
+    og__table_close(e->pairs);
+    og__table_close(e->src);
+    og__table_close(e->dst);
+    og__table_close(e->weights);
+    *e = (struct og_edges){0};
+}
+
+int og__edges_two_rows(struct og_edges *e, struct og_err *err)
+{
+    struct og_table *const ends[] = {e->src, e->dst};
+    int rc = 0;
+    for (size_t i = 0; i < OG_COUNT(ends); i++) {
+        if (ends[i]->ndim != 2 || ends[i]->rows != 2)
+            return og__fail(err, -EINVAL, "sources in the first row, destinations in the second",
+                            "%s: shape [%lld, %lld], expected [2, E]", ends[i]->name,
+                            (long long)ends[i]->rows, (long long)ends[i]->columns);
+        OG_TRY(og__table_take_row(ends[i], (int64_t)i, err));
+    }
 out:
     return rc;
 }
@@ -127,6 +159,7 @@ out:
 int og__edges_check(const struct og_edges *e, struct og_err *err)
 {
     const struct og_table *const ends[] = {e->pairs ? e->pairs : e->src, e->pairs ? NULL : e->dst};
+    assert(ends[0]); /* who opens them fails otherwise */
     for (size_t i = 0; i < OG_COUNT(ends) && ends[i]; i++)
         if (!og__npy_is_integer(ends[i]->type))
             return og__fail(err, -EINVAL, "store node ids as int32 or int64",
@@ -180,13 +213,20 @@ out:
     return rc;
 }
 
-static int convert_edges(const struct og_importer *imp, const struct og_edges *e, int64_t first,
-                         size_t n, struct og_edge_piece *p, struct og_err *err)
+static int bad_end(const struct og_importer *imp, const struct og_table *t, int64_t row, int64_t id,
+                   int64_t nodes, struct og_err *err)
 {
-    const int64_t n_src = e->n_sources ? e->n_sources : imp->n_nodes;
-    const int64_t n_dst = e->n_destinations ? e->n_destinations : imp->n_nodes;
-    const int64_t n_from = imp->opt->reverse ? n_dst : n_src;
-    const int64_t n_to = imp->opt->reverse ? n_src : n_dst;
+    return og__fail(err, -EINVAL, "ids count from 0; is the number of nodes right?",
+                    "%s: row %lld: node %lld, the graph has %lld nodes%s", t->name, (long long)row,
+                    (long long)id, (long long)nodes,
+                    nodes < imp->graph.n_nodes ? " of its type" : imp->nodes_by);
+}
+
+static int convert_ends(const struct og_importer *imp, const struct og_edges *e, int64_t first,
+                        size_t n, struct og_edge_piece *p, struct og_err *err)
+{
+    const int64_t n_from = imp->opt->reverse ? e->n_destinations : e->n_sources;
+    const int64_t n_to = imp->opt->reverse ? e->n_sources : e->n_destinations;
     const struct og_table *const from = e->pairs ? e->pairs : e->src;
     const struct og_table *const to = e->pairs ? e->pairs : e->dst;
     const int64_t *const raw_dst = e->pairs ? p->raw : p->raw + OG__EDGES_A_PIECE;
@@ -196,34 +236,39 @@ static int convert_edges(const struct og_importer *imp, const struct og_edges *e
         int64_t v = og__integer_at(to->type, raw_dst, i * step + (step - 1));
         bool bad_from = u < 0 || u >= n_from;
         if (bad_from || v < 0 || v >= n_to)
-            return og__fail(err, -EINVAL, "ids count from 0; is the number of nodes right?",
-                            "%s: row %lld: node %lld, the graph has %lld nodes%s",
-                            bad_from ? from->name : to->name, (long long)(first + (int64_t)i),
-                            (long long)(bad_from ? u : v), (long long)(bad_from ? n_from : n_to),
-                            e->n_sources ? " of its type" : imp->nodes_by);
+            return bad_end(imp, bad_from ? from : to, first + (int64_t)i, bad_from ? u : v,
+                           bad_from ? n_from : n_to, err);
         p->src[i] = (uint32_t)(imp->opt->reverse ? v : u);
         p->dst[i] = (uint32_t)(imp->opt->reverse ? u : v);
-        if (!e->weights)
-            continue;
-        p->weight[i] = (float)og__number_at(e->weights->type, p->raw_weight, i);
+    }
+    return 0;
+}
+
+static int convert_weights(const struct og_table *t, int64_t first, size_t n,
+                           struct og_edge_piece *p, struct og_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double weight = og__number_at(t->type, p->raw_weight, i);
+        p->weight[i] = (float)weight;
         if (!isfinite(p->weight[i]) || p->weight[i] < 0)
             return og__fail(err, -EINVAL, "weights are finite numbers, 0 or more",
-                            "%s: row %lld: %g is no weight", e->weights->name,
+                            "%s: row %lld: %g is no weight", t->name,
                             (long long)(first + (int64_t)i), p->weight[i]);
-        const double lost =
-            og__number_at(e->weights->type, p->raw_weight, i) - (double)p->weight[i];
-        if (lost != 0 && !e->weights->text)
+        const double lost = weight - (double)p->weight[i];
+        if (lost != 0 && !t->text)
             og__changed_by(&p->changed, first + (int64_t)i, -1, fabs(lost));
     }
     return 0;
 }
 
-int og__edges_next(const struct og_importer *imp, const struct og_edges *e, int64_t done,
-                   struct og_edge_piece *p, int64_t *n, struct og_err *err)
+static int next_piece(const struct og_importer *imp, const struct og_edges *e, int64_t done,
+                      struct og_edge_piece *p, int64_t *n, struct og_err *err)
 {
     int rc;
     OG_TRY(read_edges(e, p, n, err));
-    OG_TRY(convert_edges(imp, e, done, (size_t)*n, p, err));
+    OG_TRY(convert_ends(imp, e, done, (size_t)*n, p, err));
+    if (e->weights)
+        OG_TRY(convert_weights(e->weights, done, (size_t)*n, p, err));
     if (*n < OG__EDGES_A_PIECE && e->weights) { /* the last */
         og__import_tell_changed(imp, e->weights, &p->changed, "f32");
         p->changed = (struct og_changed){.n = 0};
@@ -232,41 +277,88 @@ out:
     return rc;
 }
 
-static int add_edges(struct og_importer *imp, const struct og_edges *e,
-                     struct og_edge_sorter *sorter, struct og_edge_piece *p, struct og_err *err)
+static int rewind_edges(const struct og_edges *e, struct og_err *err)
 {
-    const float *weight = e->weights ? p->weight : NULL;
-    const bool both = e->both_ways || imp->opt->symmetrize;
-    int64_t total = e->pairs ? e->pairs->rows : e->src->rows;
-    int64_t done = 0;
+    struct og_table *const tables[] = {e->pairs, e->src, e->dst, e->weights};
     int rc = 0;
+    for (size_t i = 0; i < OG_COUNT(tables); i++)
+        if (tables[i])
+            OG_TRY(og__table_rewind(tables[i], err));
+out:
+    return rc;
+}
+
+int og__import_take_piece(struct og_importer *imp, struct og_err *err)
+{
+    if (!imp->piece)
+        imp->piece = og__alloc(imp->budget, sizeof(*imp->piece), part, err);
+    return imp->piece ? 0 : -ENOMEM;
+}
+
+int og__edges_pass(struct og_importer *imp, struct og_edges *e, og_edge_piece_fn *each, void *arg,
+                   struct og_err *err)
+{
+    const int64_t total = OG_MAX(og__edges_rows(e), (int64_t)0);
+    struct og_edge_piece *p;
+    int64_t done = 0;
+    int rc;
+    OG_TRY(og__import_take_piece(imp, err));
+    OG_TRY(rewind_edges(e, err));
+    p = imp->piece;
+    p->changed = (struct og_changed){.n = 0};
     for (int64_t n = OG__EDGES_A_PIECE; n == OG__EDGES_A_PIECE; done += n) {
-        OG_TRY(og__edges_next(imp, e, done, p, &n, err));
-        OG_TRY(og__sorter_add(sorter, p->src, p->dst, weight, (size_t)n, err));
-        if (both)
-            OG_TRY(og__sorter_add(sorter, p->dst, p->src, weight, (size_t)n, err));
-        OG_TRY(og__writing_goes_on(imp->seen, "edges", "edges", done + n, OG_MAX(total, (int64_t)0),
-                                   err));
+        OG_TRY(next_piece(imp, e, done, p, &n, err));
+        OG_TRY(each(arg, p, (size_t)n, err));
+        OG_TRY(og__writing_goes_on(imp->seen, "edges", "edges", done + n, total, err));
     }
 out:
     return rc;
 }
 
-int og__import_edges(struct og_importer *imp, const struct og_edges *e, struct og_err *err)
+struct of_relation {
+    struct og_importer *imp;
+    uint32_t relation;
+};
+
+static int add_piece(void *arg, struct og_edge_piece *p, size_t n, struct og_err *err)
 {
-    struct og_edge_piece *p = NULL;
-    struct og_edge_sorter *sorter = NULL;
-    int64_t rows = e->pairs ? e->pairs->rows : e->src->rows;
+    const struct of_relation *of = arg;
+    return og__import_add_edges(of->imp, of->relation, p->src, p->dst,
+                                of->imp->weighted ? p->weight : NULL, n, err);
+}
+
+int og__import_relation(struct og_importer *imp, uint32_t relation, struct og_edges *e,
+                        struct og_err *err)
+{
+    const struct og_relation *r = &imp->graph.relation[relation];
+    struct of_relation of = {imp, relation};
+    e->n_sources = r->n_sources;
+    e->n_destinations = r->n_nodes;
+    const int rc = og__edges_check(e, err);
+    return rc < 0 ? rc : og__edges_pass(imp, e, add_piece, &of, err);
+}
+
+/* ---- the end ---- */
+
+void og__import_drop_edges(struct og_importer *imp)
+{
+    og__sorter_free(imp->sorter);
+    imp->sorter = NULL;
+    og__release(imp->budget, imp->piece, sizeof(*imp->piece), part);
+    imp->piece = NULL;
+}
+
+int og__import_close_edges(struct og_importer *imp, struct og_err *err)
+{
+    struct og_edge_sorter_result result;
+    int64_t edges = og__sorter_edges(imp->sorter);
     int rc;
-    OG_TRY(og__edges_check(e, err));
-    if (!(p = og__alloc(imp->budget, sizeof(*p), part, err)))
-        OG_TRY(-ENOMEM);
-    OG_TRY(og__import_sorter(imp, e->weights != NULL, rows < 0 || !e->both_ways ? rows : 2 * rows,
-                             &sorter, err));
-    OG_TRY(add_edges(imp, e, sorter, p, err));
-    OG_TRY(og__import_sorted(imp, sorter, e->weights != NULL, err));
+    OG_TRY(edges > 0 ? check_claim(imp, edges, err)
+                     : og__fail(err, -EINVAL, "a graph without edges has nothing to sample",
+                                "%s: an empty graph: no edges", imp->src));
+    OG_TRY(og__sorter_finish(imp->sorter, imp->dir.temporary, imp->checksums, &result, err));
+    og__import_drop_edges(imp);
+    note_edges(imp, &result);
 out:
-    og__sorter_free(sorter);
-    og__release(imp->budget, p, sizeof(*p), part);
     return rc;
 }

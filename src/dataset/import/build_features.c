@@ -77,13 +77,6 @@ struct place {
     enum og_dtype dtype;
 };
 
-static int wrong_rows(const struct og_table *t, int64_t rows, const struct place *p,
-                      struct og_err *err)
-{
-    return og__fail(err, -EINVAL, "one for every node of the type", "%s: %lld rows for %lld nodes",
-                    t->name, (long long)rows, (long long)p->rows);
-}
-
 /* Row i of the piece as it is stored in `out`, beside what the source has. */
 static void compare_row(const struct og_piece *p, int64_t first, int64_t i, enum og_dtype dtype,
                         float *row, const char *out, struct og_changed *changed)
@@ -161,14 +154,17 @@ out:
     og__release(imp->budget, row, 2 * row_bytes, part);
     if (rc >= 0)
         og__import_tell_changed(imp, t, &changed, og__dtype_name(to->dtype));
-    if (rc < 0 || done == to->rows)
+    if (rc < 0)
         return rc;
-    return to->rows == imp->n_nodes ? og__import_check_rows(imp, t, done, "rows", err)
-                                    : wrong_rows(t, done, to, err);
+    return og__import_check_rows(imp, t, done, to->rows, "rows", err);
 }
 
-static void set_features(struct og_importer *imp, int64_t dim, enum og_dtype dtype)
+static void set_features(struct og_importer *imp, uint32_t group, int64_t dim, enum og_dtype dtype)
 {
+    imp->graph.group[group].dim = (int)dim;
+    imp->graph.group[group].stored = dtype;
+    if (imp->graph.has_types)
+        return;
     og__import_note(imp, "feature_dim", json_integer(dim));
     og__import_note(imp, "feature_dtype", json_string(og__dtype_name(dtype)));
 }
@@ -227,51 +223,38 @@ out:
     return rc;
 }
 
-int og__import_features(struct og_importer *imp, struct og_table *t, struct og_table *values,
-                        struct og_err *err)
-{
-    struct place to = {.array = "features", .rows = imp->n_nodes};
-    int rc;
-    OG_TRY(og__import_expect_rows(imp, t, "rows", err));
-    OG_TRY(make_features(imp, t, values, &to, err));
-    set_features(imp, to.dim, to.dtype);
-out:
-    return rc;
-}
-
-int og__import_type_features(struct og_importer *imp, struct og_table *t, struct og_table *values,
-                             struct og_typing *typing, uint32_t type, struct og_err *err)
-{
-    char array[32];
-    struct place to = {.array = array, .rows = typing->type[type].count};
-    int rc;
-    snprintf(array, sizeof(array), "features_%u", type);
-    OG_TRY(og__import_check_columns(t, "rows", err));
-    if (t->rows >= 0 && t->rows != to.rows)
-        OG_TRY(wrong_rows(t, t->rows, &to, err));
-    OG_TRY(make_features(imp, t, values, &to, err));
-    typing->type[type].dim = to.dim;
-    typing->type[type].dtype = to.dtype;
-out:
-    return rc;
-}
-
-int og__import_no_features(struct og_importer *imp, struct og_err *err)
+/* A constant feature. */
+static int make_ones(struct og_importer *imp, struct og_err *err)
 {
     enum { ONES = 4096 };
+    const int64_t nodes = imp->graph.n_nodes;
     uint8_t ones[ONES];
     struct og_npy_writer *w = NULL;
     int rc;
     og__import_say(imp, "no features: every node gets the number 1");
     OG_TRY(og__import_create(imp, &w, "features.npy", OG__NPY_U8, 2, 1, err));
     memset(ones, 1, sizeof(ones));
-    for (int64_t v = 0; v < imp->n_nodes; v += ONES)
-        OG_TRY(og__npy_append(w, ones, OG_MIN(imp->n_nodes - v, (int64_t)ONES), err));
+    for (int64_t v = 0; v < nodes; v += ONES)
+        OG_TRY(og__npy_append(w, ones, OG_MIN(nodes - v, (int64_t)ONES), err));
+    rc = og__import_finish(imp, w, "features.npy", err);
+    w = NULL;
+    set_features(imp, 0, 1, OG_U8);
 out:
-    if (rc < 0)
-        og__npy_discard(w);
-    else
-        rc = og__import_finish(imp, w, "features.npy", err);
-    set_features(imp, 1, OG_U8);
+    og__npy_discard(w);
+    return rc;
+}
+
+int og__import_features(struct og_importer *imp, uint32_t group, struct og_table *t,
+                        struct og_table *values, struct og_err *err)
+{
+    const struct og_array_name name = og__group_array(&imp->graph, group);
+    struct place to = {.array = name.text, .rows = imp->graph.group[group].n_nodes};
+    int rc;
+    if (!t)
+        return imp->graph.has_types ? 0 : make_ones(imp, err);
+    OG_TRY(og__import_expect_rows(imp, t, to.rows, "rows", err));
+    OG_TRY(make_features(imp, t, values, &to, err));
+    set_features(imp, group, to.dim, to.dtype);
+out:
     return rc;
 }

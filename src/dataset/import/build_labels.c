@@ -92,7 +92,7 @@ static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, i
     return og__npy_append(l->w, l->row, 1, err);
 }
 
-static int copy_labels(struct og_importer *imp, struct og_table *t, bool partly,
+static int copy_labels(struct og_importer *imp, struct og_table *t, int64_t rows,
                        struct labelling *l, struct og_err *err)
 {
     static const int64_t none = -1;
@@ -102,14 +102,14 @@ static int copy_labels(struct og_importer *imp, struct og_table *t, bool partly,
     OG_TRY(og__piece_take(&p, t, imp->budget, err));
     for (int64_t n = 1; n > 0; done += n) {
         OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
-        for (int64_t i = 0; i < n && done + i < imp->n_nodes; i++)
+        for (int64_t i = 0; i < n && done + i < rows; i++)
             OG_TRY(copy_label(l, &p, (size_t)i, done + i, err));
     }
-    for (int64_t j = 0; partly && l->rows && j < t->columns; j++)
+    OG_TRY(og__import_check_rows(imp, t, done, rows, "labels", err));
+    for (int64_t j = 0; l->rows && j < t->columns; j++)
         l->row[j] = l->values ? NAN : 0;
-    for (; partly && done < imp->n_nodes; done++)
+    for (; done < imp->graph.n_nodes; done++)
         OG_TRY(og__npy_append(l->w, l->rows ? (const void *)l->row : &none, 1, err));
-    OG_TRY(og__import_check_rows(imp, t, done, "labels", err));
 out:
     og__piece_give(&p);
     return rc;
@@ -167,7 +167,7 @@ static int set_classes(struct og_importer *imp, const struct og_table *t, const 
     return 0;
 }
 
-void og__import_no_labels(struct og_importer *imp, int64_t n_classes)
+static void no_labels(struct og_importer *imp, int64_t n_classes)
 {
     og__import_note(imp, "num_classes", json_integer(OG_MAX(n_classes, (int64_t)0)));
     og__import_note(imp, "multi_label", json_false());
@@ -181,23 +181,24 @@ static int drop_labels(struct og_importer *imp, int64_t n_classes, struct og_err
     if (path && unlink(path) < 0)
         rc = og__fail_errno(err, -errno, NULL, "%s", path);
     free(path);
-    og__import_no_labels(imp, n_classes);
+    no_labels(imp, n_classes);
     return rc;
 }
 
-int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t n_classes, bool partly,
+int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t rows, int64_t n_classes,
                       struct og_err *err)
 {
+    if (!t) {
+        no_labels(imp, n_classes);
+        return 0;
+    }
     struct labelling l = {
         .rows = imp->values || t->columns > 1, .values = imp->values, .most = -1, .one_each = true};
     const size_t row_bytes = (size_t)t->columns * sizeof(float);
     const size_t found_bytes = MOST_FOUND / 8;
-    const size_t bits = (size_t)(imp->n_nodes / 64 + 1) * sizeof(uint64_t);
+    const size_t bits = (size_t)(imp->graph.n_nodes / 64 + 1) * sizeof(uint64_t);
     int rc;
-    if (partly)
-        OG_TRY(og__import_check_columns(t, "labels", err));
-    else
-        OG_TRY(og__import_expect_rows(imp, t, "labels", err));
+    OG_TRY(og__import_expect_rows(imp, t, rows, "labels", err));
     if (!(l.row = og__alloc(imp->budget, row_bytes, part, err)) ||
         !(l.found = og__alloc(imp->budget, found_bytes, part, err)))
         OG_TRY(-ENOMEM);
@@ -207,7 +208,7 @@ int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t n_cla
     l.labelled = imp->labelled;
     OG_TRY(og__import_create(imp, &l.w, "labels.npy", l.rows ? OG__NPY_F32 : OG__NPY_I64,
                              l.rows ? 2 : 1, t->columns, err));
-    OG_TRY(copy_labels(imp, t, partly, &l, err));
+    OG_TRY(copy_labels(imp, t, rows, &l, err));
     if (!l.rows && l.most < 0 && n_classes <= 0) {
         og__import_say(imp, "%s: no node has a label", t->name);
         OG_TRY(drop_labels(imp, n_classes, err));

@@ -39,7 +39,7 @@ static int note_id(uint64_t *seen, const struct og_table *t, int64_t row, int64_
 
 enum { IDS = 8192 };
 
-static int copy_ids(struct og_importer *imp, struct og_table *t, uint64_t *seen,
+static int copy_ids(struct og_importer *imp, struct og_table *t, int64_t nodes, uint64_t *seen,
                     struct og_npy_writer *w, struct og_err *err)
 {
     int64_t raw[IDS];
@@ -51,10 +51,13 @@ static int copy_ids(struct og_importer *imp, struct og_table *t, uint64_t *seen,
         OG_TRY(og__table_read(t, raw, IDS / width, &n, err));
         og__npy_widen(t->type, raw, (size_t)(n * width), ids);
         for (int64_t i = 0; i < n * width; i++) {
-            if (ids[i] < 0 || ids[i] >= imp->n_nodes)
-                OG_TRY(og__fail(err, -EINVAL, "ids count from 0", "%s: row %lld: node %lld of %lld",
-                                t->name, (long long)(done + i / width), (long long)ids[i],
-                                (long long)imp->n_nodes));
+            if (ids[i] < 0 || ids[i] >= nodes)
+                OG_TRY(og__fail(err, -EINVAL,
+                                nodes < imp->graph.n_nodes ? "ids count from 0 within the type"
+                                                           : "ids count from 0",
+                                "%s: row %lld: node %lld of %lld", t->name,
+                                (long long)(done + i / width), (long long)ids[i],
+                                (long long)nodes));
             OG_TRY(note_id(seen, t, done + i, ids[i], err));
         }
         for (int64_t i = 0; imp->new_id && i < n * width; i++)
@@ -138,7 +141,7 @@ out:
 }
 
 /* Which column of a mask is meant; -1 where it is a list of ids. */
-static int find_mask(struct og_importer *imp, struct og_table *t, int64_t *column,
+static int find_mask(struct og_importer *imp, struct og_table *t, int64_t nodes, int64_t *column,
                      struct og_err *err)
 {
     const int64_t chosen = imp->opt->split_column;
@@ -149,7 +152,7 @@ static int find_mask(struct og_importer *imp, struct og_table *t, int64_t *colum
         return 0;
     if (t->columns > 1 && (chosen < 0 || chosen >= t->columns))
         return og__fail(err, -EINVAL,
-                        t->rows != imp->n_nodes && t->columns == imp->n_nodes
+                        t->rows != nodes && t->columns == nodes
                             ? "turn it round: array.T; a mask has a row a node"
                         : chosen >= 0
                             ? "columns count from 0"
@@ -163,10 +166,10 @@ static int find_mask(struct og_importer *imp, struct og_table *t, int64_t *colum
                         (long long)t->rows, (long long)t->columns));
     if (!flags)
         return rc;
-    if (t->rows != imp->n_nodes)
+    if (t->rows != nodes)
         OG_TRY(og__fail(err, -EINVAL, "a mask has an entry for every node",
                         "%s: a mask of %lld entries, the graph has %lld nodes", t->name,
-                        (long long)t->rows, (long long)imp->n_nodes));
+                        (long long)t->rows, (long long)nodes));
     *column = t->columns > 1 ? chosen : 0;
     if (t->columns > 1)
         og__import_say(imp, "%s: column %lld of %lld", t->name, (long long)chosen,
@@ -191,7 +194,7 @@ static int64_t count_shared(const uint64_t *a, const uint64_t *b, size_t words, 
 
 static size_t seen_words(const struct og_importer *imp)
 {
-    return (size_t)(imp->n_nodes / 64 + 1);
+    return (size_t)(imp->graph.n_nodes / 64 + 1);
 }
 
 /* Nodes of it that have no label, where some nodes have. */
@@ -256,8 +259,8 @@ static int check_list(const struct og_table *t, int width, struct og_err *err)
                     og__npy_name(t->type), (long long)t->rows, (long long)t->columns);
 }
 
-static int import_list(struct og_importer *imp, struct og_table *t, const char *name, int width,
-                       struct og_err *err)
+static int import_list(struct og_importer *imp, struct og_table *t, int64_t nodes, const char *name,
+                       int width, struct og_err *err)
 {
     struct og_npy_writer *w = NULL;
     const size_t seen_bytes = seen_words(imp) * sizeof(uint64_t);
@@ -265,14 +268,15 @@ static int import_list(struct og_importer *imp, struct og_table *t, const char *
     int64_t mask = -1;
     int rc = 0;
     if (width == 1 && (og__npy_is_integer(t->type) || t->type == OG__NPY_BOOL))
-        OG_TRY(find_mask(imp, t, &mask, err));
+        OG_TRY(find_mask(imp, t, nodes, &mask, err));
     if (mask < 0)
         OG_TRY(check_list(t, width, err));
     OG_TRY(og__import_create(imp, &w, name, OG__NPY_I64, width, width, err));
     if (width == 1 && seen_bytes <= og__budget_left(imp->budget) / 2 &&
         !(seen = og__alloc(imp->budget, seen_bytes, part, err)))
         OG_TRY(-ENOMEM);
-    OG_TRY(mask >= 0 ? copy_mask(imp, t, mask, seen, w, err) : copy_ids(imp, t, seen, w, err));
+    OG_TRY(mask >= 0 ? copy_mask(imp, t, mask, seen, w, err)
+                     : copy_ids(imp, t, nodes, seen, w, err));
     rc = og__import_finish(imp, w, name, err);
     w = NULL;
     OG_TRY(rc);
@@ -285,15 +289,15 @@ out:
     return rc;
 }
 
-int og__import_split(struct og_importer *imp, struct og_table *t, const char *name,
+int og__import_split(struct og_importer *imp, struct og_table *t, int64_t nodes, const char *name,
                      struct og_err *err)
 {
     imp->has_splits = true;
-    return import_list(imp, t, name, 1, err);
+    return import_list(imp, t, nodes, name, 1, err);
 }
 
 int og__import_edge_split(struct og_importer *imp, struct og_table *t, const char *name,
                           struct og_err *err)
 {
-    return import_list(imp, t, name, 2, err);
+    return import_list(imp, t, imp->graph.n_nodes, name, 2, err);
 }

@@ -33,7 +33,7 @@ int og__node_ids_load(struct og_importer *imp, struct og_err *err)
     char *path = og__import_target(imp, "node_ids.npy");
     int rc;
     OG_TRY(path ? og__npy_open(&a, path, err) : og__fail_errno(err, -ENOMEM, NULL, "node ids"));
-    ids->n = imp->n_nodes;
+    ids->n = imp->graph.n_nodes;
     if (!(ids->list = og__alloc(imp->budget, list_bytes(ids), part, err)))
         OG_TRY(-ENOMEM);
     OG_TRY(og__npy_read_int64(&a, 0, ids->n, ids->list, err));
@@ -66,7 +66,7 @@ static int64_t node_of(const struct og_importer *imp, int64_t id)
 {
     const struct og_node_ids *ids = &imp->ids;
     if (!ids->list)
-        return id < imp->n_nodes ? id : -1;
+        return id < imp->graph.n_nodes ? id : -1;
     const int64_t *found = bsearch(&id, ids->list, (size_t)ids->n, sizeof(*ids->list), by_value);
     return found ? found - ids->list : -1;
 }
@@ -81,7 +81,7 @@ static int find_node(const struct og_importer *imp, const struct og_table *t, in
                     imp->ids.list ? "ids are those of the edges, of feat.csv and of label.csv"
                                   : "ids count from 0",
                     "%s: id %lld: no such node, of %lld", t->name, (long long)id,
-                    (long long)imp->n_nodes);
+                    (long long)imp->graph.n_nodes);
 }
 
 /* ---- the text ---- */
@@ -281,9 +281,9 @@ static int check_missing(const struct by_id *b, bool whole, int64_t missing, str
         return og__fail(err, -EINVAL,
                         "every node needs a row; the edges are of nodes without, or remove them",
                         "%s: no row for id %lld%s", b->t.name, (long long)id_of(imp, v), others);
-    if (missing >= imp->n_nodes / 2)
+    if (missing >= imp->graph.n_nodes / 2)
         og__import_warn(imp, "%s: no row for id %lld%s, of %lld: are its ids those of the edges?",
-                        b->t.name, (long long)id_of(imp, v), others, (long long)imp->n_nodes);
+                        b->t.name, (long long)id_of(imp, v), others, (long long)imp->graph.n_nodes);
     else
         og__import_say(imp, "%s: no row for id %lld%s: %s no label", b->t.name,
                        (long long)id_of(imp, v), others, missing > 1 ? "they have" : "it has");
@@ -301,7 +301,7 @@ static int fill(struct by_id *b, struct og_table *text, bool whole, struct og_er
     memset(b->place, 0xff, place_bytes(b));
     OG_TRY(b->fd = og__unnamed_file(imp->dir.temporary, err));
     OG_TRY(place_all(b, text, whole, &rows, err));
-    rc = check_missing(b, whole, imp->n_nodes - rows, err);
+    rc = check_missing(b, whole, imp->graph.n_nodes - rows, err);
 out:
     return rc;
 }
@@ -342,7 +342,7 @@ int og__by_id_open(struct og_importer *imp, const char *name, bool whole, struct
     b->fd = -1;
     b->t.type = OG__NPY_F64;
     b->t.text = true;
-    b->t.rows = imp->n_nodes;
+    b->t.rows = imp->graph.n_nodes;
     b->t.columns = text->columns - 1;
     b->t.ndim = b->t.columns > 1 ? 2 : 1;
     OG_TRY(fill(b, text, whole, err));

@@ -268,18 +268,16 @@ out:
     return rc;
 }
 
-static int add_block(struct edge_list *l, struct og_edge_sorter *sorter, struct og_err *err)
+static int add_block(struct edge_list *l, struct og_err *err)
 {
-    const struct og_import *o = l->imp->opt;
+    const bool reverse = l->imp->opt->reverse;
     int rc;
     OG_TRY(rank_block(l, err));
     for (size_t i = 0; i < l->pairs.parts; i++) {
         const struct og_edge_text_part *p = &l->pairs.part[i];
-        const uint32_t *from = (const uint32_t *)(o->reverse ? p->dst : p->src);
-        const uint32_t *to = (const uint32_t *)(o->reverse ? p->src : p->dst);
-        OG_TRY(og__sorter_add(sorter, from, to, p->weight, p->n, err));
-        if (o->symmetrize)
-            OG_TRY(og__sorter_add(sorter, to, from, p->weight, p->n, err));
+        const uint32_t *from = (const uint32_t *)(reverse ? p->dst : p->src);
+        const uint32_t *to = (const uint32_t *)(reverse ? p->src : p->dst);
+        OG_TRY(og__import_add_edges(l->imp, 0, from, to, p->weight, p->n, err));
         l->edges += (int64_t)p->n;
     }
 out:
@@ -288,14 +286,12 @@ out:
 
 static int read_edges(struct edge_list *l, struct og_err *err)
 {
-    struct og_edge_sorter *sorter = NULL;
     int64_t expected = l->edges > 0 ? l->edges : -1;
     int rc;
     OG_TRY(og__edge_text_next(&l->pairs, err)); /* which says whether there are weights */
-    const bool weighted = l->pairs.weight >= 0;
-    OG_TRY(og__import_sorter(l->imp, weighted, expected, &sorter, err));
+    OG_TRY(og__import_open_edges(l->imp, l->pairs.weight >= 0, expected, err));
     for (l->edges = 0; l->pairs.parts > 0;) {
-        OG_TRY(add_block(l, sorter, err));
+        OG_TRY(add_block(l, err));
         OG_TRY(tell(l, "edges", err));
         OG_TRY(og__edge_text_next(&l->pairs, err));
     }
@@ -305,9 +301,8 @@ static int read_edges(struct edge_list *l, struct og_err *err)
     if (l->edges == 0)
         OG_TRY(no_edges(l, err));
     og__ids_close(&l->ids); /* the sorter has all its memory, but writers want some */
-    OG_TRY(og__import_sorted(l->imp, sorter, weighted, err));
+    OG_TRY(og__import_close_edges(l->imp, err));
 out:
-    og__sorter_free(sorter);
     return rc;
 }
 
@@ -370,10 +365,7 @@ static int import_file(struct edge_list *l, struct og_err *err)
     }
     OG_TRY(read_edges(l, err));
     OG_TRY(load_ids(l, err));
-    if (l->is_folder)
-        return og__import_npy_nodes(imp, err);
-    OG_TRY(og__import_no_features(imp, err));
-    og__import_no_labels(imp, -1);
+    OG_TRY(og__import_nodes_of(imp, l->is_folder, err));
 out:
     return rc;
 }

@@ -58,23 +58,10 @@ int og__bolt_edges(struct og_bolt *b, const struct og_gb_data *d, struct og_err 
     if (d->format && strcmp(d->format, "csv") == 0)
         return og__bolt_data(b, d, OG__NPY_I64, 2, &b->edges.pairs, err);
     OG_TRY(og__bolt_data(b, d, OG__NPY_I64, 2, &b->edges.src, err));
-    if (b->edges.src->ndim != 2 || b->edges.src->rows != 2)
-        OG_TRY(og__fail(err, -EINVAL, "sources in the first row, destinations in the second",
-                        "%s: shape [%lld, %lld], expected [2, E]", b->edges.src->name,
-                        (long long)b->edges.src->rows, (long long)b->edges.src->columns));
     OG_TRY(og__bolt_data(b, d, OG__NPY_I64, 2, &b->edges.dst, err));
-    OG_TRY(og__table_take_row(b->edges.src, 0, err));
-    OG_TRY(og__table_take_row(b->edges.dst, 1, err));
+    OG_TRY(og__edges_two_rows(&b->edges, err));
 out:
     return rc;
-}
-
-void og__bolt_close_edges(struct og_bolt *b)
-{
-    og__table_close(b->edges.pairs);
-    og__table_close(b->edges.src);
-    og__table_close(b->edges.dst);
-    b->edges = (struct og_edges){0};
 }
 
 static int open_edges(struct og_bolt *b, struct og_err *err)
@@ -266,10 +253,8 @@ int og__bolt_labels(struct og_bolt *b, struct og_err *err)
     int64_t columns;
     int rc;
     OG_TRY(check_labels(b, &columns, err));
-    if (columns == 0) {
-        og__import_no_labels(b->imp, said);
-        return 0;
-    }
+    if (columns == 0)
+        return og__import_labels(b->imp, NULL, 0, said, err);
     size_t row = (size_t)columns * sizeof(double);
     char name[PATH_MAX];
     snprintf(name, sizeof(name), "%s/%s: labels of the sets", b->imp->src, meta_file);
@@ -278,12 +263,12 @@ int og__bolt_labels(struct og_bolt *b, struct og_err *err)
                                   .name = name,
                                   .type = OG__NPY_F64,
                                   .ndim = columns > 1 ? 2 : 1,
-                                  .rows = b->imp->n_nodes,
+                                  .rows = b->imp->graph.n_nodes,
                                   .columns = columns},
                             .b = b,
-                            .room = OG_MAX(OG_MIN(fits, b->imp->n_nodes), (int64_t)1)};
+                            .room = OG_MAX(OG_MIN(fits, b->imp->graph.n_nodes), (int64_t)1)};
     l.rows = og__alloc(budget, (size_t)l.room * row, part, err);
-    rc = l.rows ? og__import_labels(b->imp, &l.t, said, false, err) : -ENOMEM;
+    rc = l.rows ? og__import_labels(b->imp, &l.t, l.t.rows, said, err) : -ENOMEM;
     og__release(budget, l.rows, (size_t)l.room * row, part);
 out:
     return rc;
@@ -333,21 +318,25 @@ static int open_all(struct og_bolt *b, struct og_err *err)
     OG_TRY(og__bolt_sets(b, err));
 out:
     b->imp->claimed = !b->features || b->features->rows < 0;
-    return rc < 0 ? rc : og__import_expect_rows(b->imp, b->features, "rows", err);
+    return rc < 0 ? rc
+                  : og__import_expect_rows(b->imp, b->features, b->imp->graph.n_nodes, "rows", err);
 }
 
 static int import_all(struct og_bolt *b, struct og_err *err)
 {
     int rc;
-    OG_TRY(og__import_edges(b->imp, &b->edges, err));
-    OG_TRY(b->features ? og__import_features(b->imp, b->features, NULL, err)
-                       : og__import_no_features(b->imp, err));
+    OG_TRY(og__import_take_piece(b->imp, err));
+    OG_TRY(og__import_open_edges(b->imp, false, og__edges_rows(&b->edges), err));
+    OG_TRY(og__import_relation(b->imp, 0, &b->edges, err));
+    OG_TRY(og__import_close_edges(b->imp, err));
+    OG_TRY(og__import_features(b->imp, 0, b->features, NULL, err));
     OG_TRY(og__bolt_labels(b, err));
     for (int s = 0; s < 3; s++) {
         if (!b->seeds[s])
             continue;
         OG_TRY(og__table_rewind(b->seeds[s], err));
-        OG_TRY(og__import_split(b->imp, b->seeds[s], og__bolt_splits[s], err));
+        OG_TRY(
+            og__import_split(b->imp, b->seeds[s], b->imp->graph.n_nodes, og__bolt_splits[s], err));
     }
 out:
     return rc;
@@ -373,7 +362,7 @@ static int import_graphbolt(struct og_importer *imp, struct og_err *err)
         OG_TRY(import_all(&b, err));
     }
 out:
-    og__bolt_close_edges(&b);
+    og__edges_close(&b.edges);
     og__table_close(b.features);
     for (int s = 0; s < 3; s++) {
         og__table_close(b.seeds[s]);

@@ -26,7 +26,6 @@ OG_MUST_CHECK int og__bolt_data(const struct og_bolt *b, const struct og_gb_data
                                 struct og_err *err);
 /* To b->edges. */
 OG_MUST_CHECK int og__bolt_edges(struct og_bolt *b, const struct og_gb_data *d, struct og_err *err);
-void og__bolt_close_edges(struct og_bolt *b);
 /* Of nodes of a type, NULL = without one; *out stays NULL where there are none. */
 OG_MUST_CHECK int og__bolt_features(struct og_bolt *b, const char *type, struct og_table **out,
                                     struct og_err *err);

@@ -78,8 +78,8 @@ static int open_source(struct og_importer *imp, struct igb *g, struct og_err *er
         open_either(imp, "processed/paper/node_feat.npy", OG__NPY_F32, COLUMNS, &g->features, err));
     assert(g->features); /* open_either */
     OG_TRY(og__import_set_nodes(imp, g->features->rows, err));
-    OG_TRY(og__import_expect_rows(imp, g->features, "features", err));
-    OG_TRY(open_labels(imp, imp->n_nodes, &g->labels, err));
+    OG_TRY(og__import_expect_rows(imp, g->features, imp->graph.n_nodes, "features", err));
+    OG_TRY(open_labels(imp, imp->graph.n_nodes, &g->labels, err));
 out:
     return rc;
 }
@@ -150,12 +150,15 @@ static int import_igb(struct og_importer *imp, struct og_err *err)
     if (typed)
         return og__import_folders(imp, &heterogeneous, err);
     OG_TRY(open_source(imp, &g, err));
-    OG_TRY(og__import_edges(imp, &g.edges, err));
-    OG_TRY(og__import_features(imp, g.features, NULL, err));
-    OG_TRY(og__import_labels(imp, g.labels, -1, true, err));
+    OG_TRY(og__import_take_piece(imp, err));
+    OG_TRY(og__import_open_edges(imp, false, og__edges_rows(&g.edges), err));
+    OG_TRY(og__import_relation(imp, 0, &g.edges, err));
+    OG_TRY(og__import_close_edges(imp, err));
+    OG_TRY(og__import_features(imp, 0, g.features, NULL, err));
+    OG_TRY(og__import_labels(imp, g.labels, g.labels->rows, -1, err));
     OG_TRY(import_splits(imp, g.labels->rows, err));
 out:
-    og__table_close(g.edges.pairs);
+    og__edges_close(&g.edges);
     og__table_close(g.features);
     og__table_close(g.labels);
     return rc;

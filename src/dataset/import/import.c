@@ -51,10 +51,10 @@ static int start_meta(struct og_importer *imp, const char *format, struct og_err
 static void tell_pace(const struct og_importer *imp)
 {
     const double seconds = og__now() - imp->began;
-    const double rate = (double)imp->n_edges / seconds;
+    const double rate = (double)imp->graph.n_edges / seconds;
     const bool fast = rate >= 1e6;
     og__import_say(imp, "%lld edges and all beside them in %.2f s, %.3g %s edges a second",
-                   (long long)imp->n_edges, seconds, rate / (fast ? 1e6 : 1e3),
+                   (long long)imp->graph.n_edges, seconds, rate / (fast ? 1e6 : 1e3),
                    fast ? "million" : "thousand");
 }
 
@@ -63,6 +63,7 @@ static int import_into(struct og_importer *imp, const struct og_format *format, 
     int rc;
     OG_TRY(start_meta(imp, format->info.name, err));
     OG_TRY(format->read(imp, err));
+    og__import_note_types(imp);
     OG_TRY(og__import_means(imp, err));
     OG_TRY(og__import_tell_unread(imp, format->deep, err));
     OG_TRY(og__meta_write(imp->dir.temporary, json_incref(imp->meta), err));
@@ -75,7 +76,8 @@ out:
 int og_import(const char *format, const char *src, const char *out, const struct og_import *opt,
               const struct og_observer *seen, struct og_err *err)
 {
-    struct og_importer imp = {.opt = opt, .seen = seen, .src = src, .began = og__now()};
+    struct og_importer imp = {
+        .opt = opt, .seen = seen, .src = src, .began = og__now(), .both_ways = opt->symmetrize};
     const struct og_format *reader = find_format(format, err);
     if (!reader)
         return -EINVAL;
@@ -83,12 +85,15 @@ int og_import(const char *format, const char *src, const char *out, const struct
     int rc;
     imp.files = og__source_files_new();
     OG_TRY(imp.budget && imp.files ? 0 : og__fail_errno(err, -ENOMEM, NULL, "import"));
+    OG_TRY(og__schema_init(&imp.graph, err));
     OG_TRY(og__pool_open(&imp.pool, opt->threads ? opt->threads : og__cpu_count(), err));
     OG_TRY(og__newdir_begin(&imp.dir, out, err));
     OG_TRY(import_into(&imp, reader, err));
 out:
+    og__import_drop_edges(&imp);
     og__node_ids_drop(&imp);
     og__import_drop_splits(&imp);
+    og__schema_release(&imp.graph);
     og__source_files_free(imp.files);
     og__newdir_abandon(&imp.dir);
     og__pool_close(imp.pool);

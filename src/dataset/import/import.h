@@ -1,14 +1,15 @@
-/* What importers share: a dataset being made in a new folder, array by array. Each file calls those
+/* What importers share: a dataset being made in a new folder, array by array. A source without
+ * types of nodes has one group of them, and one relation (dataset/schema.h). Each file calls those
  * below it:
  *
  *   import.c   the command: formats by name (formats.h), meta.json
  *   npy.c ogb.c igb.c graphbolt.c edgelist.c mtx.c metis.c   one format each: which file is what
+ *   npy_meta.c npy_types.c npy_rows.c npy_sparse.c   parts of npy
+ *   typed_ogb.c typed_folders.c typed_graphbolt.c   the same with types
  *   by_id.c    what nodes have, in CSV by their ids
- *   typed.c typed_npy.c typed_ogb.c typed_folders.c typed_graphbolt.c   the same with types
- *   of_type.c  rows of one table by types
- *   means.c    rows of types that have none
+ *   means.c    rows of groups that have none
  *   build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
- *   build.c    the dataset being made: keys of its meta.json, arrays, number of nodes
+ *   build.c    the dataset being made: keys of its meta.json, arrays, groups of nodes
  *   source.c   the files it is made from, and those that were not read
  *   tell.c     remarks to the user
  *
@@ -24,8 +25,7 @@
 #include "base/file.h"
 #include "base/thread.h"
 #include "dataset/import/table.h"
-#include "dataset/meta.h"
-#include "dataset/typing.h"
+#include "dataset/schema.h"
 #include "dataset/writer.h"
 
 /* What the source calls the nodes. */
@@ -64,15 +64,20 @@ struct og_importer {
     struct og_pool *pool;
     struct og_newdir dir;
     json_t *meta, *checksums; /* of the dataset being made */
-    int64_t n_nodes, n_edges;
+    struct og_graph graph;    /* its groups and relations; without types one of each */
+    uint32_t n_relations;     /* of the source; with --reverse-relations half of the graph's */
+    struct og_edge_sorter *sorter;
+    struct og_edge_piece *piece; /* of tables of edges */
+    bool weighted;
+    bool both_ways;         /* every edge of the source stands for its reverse too */
     const char *nodes_from; /* the file that says how many nodes there are, or NULL */
     char nodes_by[64];      /* " by <nodes_from>", for messages; or "" */
     double began;
     struct og_node_ids ids;
-    bool claimed; /* n_nodes is a mere number in the source: no array there has as many rows */
+    bool claimed; /* how many nodes there are is a mere number: no array there has as many rows */
     bool said_symmetric;    /* by the source; the edges are looked at */
     bool values;            /* labels are numbers to be told, not classes */
-    const uint32_t *new_id; /* [n_nodes] of the source's nodes where types change their order */
+    const uint32_t *new_id; /* [nodes] of the source's nodes where types change their order */
     uint64_t *labelled;     /* a bit a node: has it a label? NULL = not known */
     struct og_split_seen split[3];
     unsigned n_splits;
@@ -103,19 +108,25 @@ OG_MUST_CHECK int og__import_npy_rows(struct og_importer *imp, int64_t *rows, st
  * that are there. */
 OG_MUST_CHECK int og__import_npy_splits(struct og_importer *imp, struct og_err *err);
 
-/* ---- edges (build_edges.c): imp->n_nodes is set first ---- */
+/* ---- edges (build_edges.c): groups and relations are known ---- */
 
 struct og_edges {
     struct og_table *pairs;            /* [E, 2]: src, dst; or */
     struct og_table *src, *dst;        /* [E] each */
     struct og_table *weights;          /* [E], or NULL */
-    bool both_ways;                    /* every edge stands for its reverse too */
-    int64_t n_sources, n_destinations; /* ids are below these; 0 = imp->n_nodes */
+    int64_t n_sources, n_destinations; /* ids are below these */
 };
+void og__edges_close(struct og_edges *e);
+/* Rows, -1 = known at the end. */
+static inline int64_t og__edges_rows(const struct og_edges *e)
+{
+    return e->pairs ? e->pairs->rows : e->src->rows;
+}
+/* [2, E], opened twice as e->src and e->dst: each becomes a row of it. */
+OG_MUST_CHECK int og__edges_two_rows(struct og_edges *e, struct og_err *err);
 /* Is it whole: whole numbers, as many of each? */
 OG_MUST_CHECK int og__edges_check(const struct og_edges *e, struct og_err *err);
-/* The next of them, from the budget as a whole: ids and weights. `done` were read before, *n = 0 at
- * the end. */
+
 enum { OG__EDGES_A_PIECE = 64 * 1024 };
 struct og_edge_piece {
     int64_t raw[2 * OG__EDGES_A_PIECE]; /* as stored: src, dst in turn, or all src, then all dst */
@@ -124,49 +135,45 @@ struct og_edge_piece {
     float weight[OG__EDGES_A_PIECE];
     struct og_changed changed; /* weights of all pieces so far */
 };
-OG_MUST_CHECK int og__edges_next(const struct og_importer *imp, const struct og_edges *e,
-                                 int64_t done, struct og_edge_piece *p, int64_t *n,
-                                 struct og_err *err);
+/* All of them, from the front: `each` gets a piece of n edges at a time. */
+typedef int og_edge_piece_fn(void *arg, struct og_edge_piece *p, size_t n, struct og_err *err);
+OG_MUST_CHECK int og__edges_pass(struct og_importer *imp, struct og_edges *e,
+                                 og_edge_piece_fn *each, void *arg, struct og_err *err);
 
-OG_MUST_CHECK int og__import_edges(struct og_importer *imp, const struct og_edges *e,
-                                   struct og_err *err);
-/* For edges that come otherwise: a sorter as the options want it, and its end. expected = edges
- * that will be added, to refuse at once what the disk cannot hold; -1 = not known. */
-OG_MUST_CHECK int og__import_sorter(struct og_importer *imp, bool weighted, int64_t expected,
-                                    struct og_edge_sorter **out, struct og_err *err);
-/* -EINVAL for very many nodes, or lists of them, that few edges know of: a number costs a few bytes
- * to write and eight bytes a node to believe. */
-OG_MUST_CHECK int og__import_believe(const struct og_importer *imp, int64_t nodes, int64_t edges,
-                                     struct og_err *err);
-/* The same for so many nodes, whichever they are. */
-OG_MUST_CHECK int og__import_sorter_of(struct og_importer *imp, int64_t n_nodes,
-                                       bool drop_self_loops, bool weighted, int64_t expected,
-                                       struct og_edge_sorter **out, struct og_err *err);
-OG_MUST_CHECK int og__import_sorted(struct og_importer *imp, struct og_edge_sorter *sorter,
-                                    bool weighted, struct og_err *err);
+/* open ──> edges of all relations ──> close. The sorter takes all memory that is left: who reads
+ * edges from tables takes a piece before. expected = edges that the source has, to refuse at once
+ * what the disk cannot hold; -1 = not known. */
+OG_MUST_CHECK int og__import_take_piece(struct og_importer *imp, struct og_err *err);
+OG_MUST_CHECK int og__import_open_edges(struct og_importer *imp, bool weighted, int64_t expected,
+                                        struct og_err *err);
+/* n edges by ids within the relation's groups, and their reverses where those are wanted. */
+OG_MUST_CHECK int og__import_add_edges(struct og_importer *imp, uint32_t relation,
+                                       const uint32_t *src, const uint32_t *dst,
+                                       const float *weight, size_t n, struct og_err *err);
+/* All edges of a relation, by ids within its groups. */
+OG_MUST_CHECK int og__import_relation(struct og_importer *imp, uint32_t relation,
+                                      struct og_edges *e, struct og_err *err);
+OG_MUST_CHECK int og__import_close_edges(struct og_importer *imp, struct og_err *err);
+void og__import_drop_edges(struct og_importer *imp); /* what is open of them */
 
 /* ---- what nodes have (build_features.c, build_labels.c, build_splits.c) ---- */
 
-/* features.npy from a row a node; or, with --link, a reference to the file they are in. `values`
- * holds the same numbers where they are quicker to look through; else NULL. */
-OG_MUST_CHECK int og__import_features(struct og_importer *imp, struct og_table *t,
+/* features.npy, or with types features_<group>.npy, from a row a node; or, with --link, a reference
+ * to the file they are in. `values` holds the same numbers where they are quicker to look through;
+ * else NULL. t NULL: there are none; without types one constant feature, which tells a model
+ * nothing. */
+OG_MUST_CHECK int og__import_features(struct og_importer *imp, uint32_t group, struct og_table *t,
                                       struct og_table *values, struct og_err *err);
-/* The same as features_<type>.npy; what they are is noted in `typing`. */
-OG_MUST_CHECK int og__import_type_features(struct og_importer *imp, struct og_table *t,
-                                           struct og_table *values, struct og_typing *typing,
-                                           uint32_t type, struct og_err *err);
-/* For sources that have none: one constant feature, which tells a model nothing. */
-OG_MUST_CHECK int og__import_no_features(struct og_importer *imp, struct og_err *err);
 /* labels.npy: one column is classes, more are several labels a node; or values, with imp->values.
- * n_classes -1 = as found. With `partly`, nodes beyond the table's end have no label. */
-OG_MUST_CHECK int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t n_classes,
-                                    bool partly, struct og_err *err);
-/* n_classes as the source says it, -1 = it does not. */
-void og__import_no_labels(struct og_importer *imp, int64_t n_classes);
-/* A list of node ids as `name`, train.npy say; or a mask: bool, or 0 and 1, an entry a node. Of a
- * mask [N, K] opt->split_column is taken. Warns of nodes that a list before has too. */
-OG_MUST_CHECK int og__import_split(struct og_importer *imp, struct og_table *t, const char *name,
-                                   struct og_err *err);
+ * The first `rows` nodes have a row, the others no label. n_classes -1 = as found. t NULL: there
+ * are none. */
+OG_MUST_CHECK int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t rows,
+                                    int64_t n_classes, struct og_err *err);
+/* A list of ids of the first `nodes` nodes as `name`, train.npy say; or a mask: bool, or 0 and 1,
+ * an entry a node. Of a mask [N, K] opt->split_column is taken. Warns of nodes that a list before
+ * has too. */
+OG_MUST_CHECK int og__import_split(struct og_importer *imp, struct og_table *t, int64_t nodes,
+                                   const char *name, struct og_err *err);
 void og__import_drop_splits(struct og_importer *imp);
 /* The same of edges: src, dst a row. */
 OG_MUST_CHECK int og__import_edge_split(struct og_importer *imp, struct og_table *t,
@@ -189,17 +196,26 @@ OG_MUST_CHECK int og__import_create(struct og_importer *imp, struct og_npy_write
 OG_MUST_CHECK int og__import_finish(struct og_importer *imp, struct og_npy_writer *w,
                                     const char *name, struct og_err *err);
 
-/* -EINVAL unless 1 <= n < 2^32 - 2. */
+/* Groups of imp->graph are known: -EINVAL unless these have 1 <= n < 2^32 - 2 nodes. */
+OG_MUST_CHECK int og__import_check_nodes(struct og_importer *imp, struct og_err *err);
+/* One group of n nodes and one relation; checks n. */
 OG_MUST_CHECK int og__import_set_nodes(struct og_importer *imp, int64_t n, struct og_err *err);
-/* -EINVAL unless so many rows, -1 = not known yet, are one a node; `what` they are. */
+/* The source has types of nodes: -EINVAL where an option is for a graph without. */
+OG_MUST_CHECK int og__import_with_types(const struct og_importer *imp, struct og_err *err);
+/* All its groups and relations are in imp->graph. */
+OG_MUST_CHECK int og__import_settle(struct og_importer *imp, struct og_err *err);
+/* Format 2: the keys of meta.json that tell of groups and relations, whatever is known of them. */
+void og__import_note_types(struct og_importer *imp);
+/* -EINVAL unless so many rows, -1 = not known yet, are as many as the nodes; `what` they are. */
 OG_MUST_CHECK int og__import_check_rows(const struct og_importer *imp, const struct og_table *t,
-                                        int64_t rows, const char *what, struct og_err *err);
+                                        int64_t rows, int64_t nodes, const char *what,
+                                        struct og_err *err);
 enum { OG__MOST_COLUMNS = INT32_MAX / 8 };
 OG_MUST_CHECK int og__import_check_columns(const struct og_table *t, const char *what,
                                            struct og_err *err);
 /* Both of a table, as far as it knows: before anything is written. t may be NULL. */
 OG_MUST_CHECK int og__import_expect_rows(const struct og_importer *imp, const struct og_table *t,
-                                         const char *what, struct og_err *err);
+                                         int64_t nodes, const char *what, struct og_err *err);
 
 /* ---- the source (source.c) ---- */
 

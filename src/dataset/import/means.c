@@ -477,7 +477,7 @@ int og__import_means(struct og_importer *imp, struct og_err *err)
     int rc = 0;
     if (!name)
         return 0;
-    if (!json_object_get(imp->meta, "node_types"))
+    if (!imp->graph.has_types)
         return og__fail(err, -EINVAL, "leave it out",
                         "--mean-features: a graph without types of nodes");
     for (;; name++) {

@@ -33,7 +33,6 @@ struct entries {
 struct metis {
     struct og_importer *imp;
     struct og_text text;
-    struct og_edge_sorter *sorter;
     struct entries *entries;
     /* the header: n_header numbers of it were read, the last line of remarks or of it is behind */
     uint64_t header[4];
@@ -81,7 +80,7 @@ static int begin_lines(struct metis *m, const char *at, struct og_err *err)
     m->imp->said_symmetric = true;
     m->begun = true;
     OG_TRY(og__import_set_nodes(m->imp, (int64_t)m->header[0], err));
-    OG_TRY(og__import_sorter(m->imp, m->weights_kept, 2 * (int64_t)m->header[1], &m->sorter, err));
+    OG_TRY(og__import_open_edges(m->imp, m->weights_kept, 2 * (int64_t)m->header[1], err));
 out:
     return rc;
 }
@@ -90,18 +89,12 @@ out:
 
 static int give_entries(struct metis *m, struct og_err *err)
 {
-    const struct og_import *o = m->imp->opt;
+    const bool reverse = m->imp->opt->reverse;
     struct entries *e = m->entries;
-    const float *weight = m->weights_kept ? e->weight : NULL;
-    const uint32_t *from = o->reverse ? e->dst : e->src;
-    const uint32_t *to = o->reverse ? e->src : e->dst;
-    int rc;
-    OG_TRY(og__sorter_add(m->sorter, from, to, weight, e->n, err));
-    if (o->symmetrize)
-        OG_TRY(og__sorter_add(m->sorter, to, from, weight, e->n, err));
+    const size_t n = e->n;
     e->n = 0;
-out:
-    return rc;
+    return og__import_add_edges(m->imp, 0, reverse ? e->dst : e->src, reverse ? e->src : e->dst,
+                                m->weights_kept ? e->weight : NULL, n, err);
 }
 
 static int take_neighbor(struct metis *m, const char *at, uint64_t id, struct og_err *err)
@@ -228,7 +221,7 @@ static int read_lines(struct metis *m, struct og_err *err)
     } while (begin);
     OG_TRY(check_end(m, err));
     OG_TRY(give_entries(m, err));
-    OG_TRY(og__import_sorted(m->imp, m->sorter, m->weights_kept, err));
+    OG_TRY(og__import_close_edges(m->imp, err));
 out:
     return rc;
 }
@@ -244,7 +237,6 @@ static int read_file(struct metis *m, const char *path, struct og_err *err)
     m->entries->n = 0;
     OG_TRY(read_lines(m, err));
 out:
-    og__sorter_free(m->sorter);
     og__release(b, m->entries, sizeof(*m->entries), part);
     og__text_close(&m->text);
     return rc;

@@ -144,15 +144,15 @@ out:
 
 /* ---- entries ---- */
 
-static int add_edges(const struct matrix *m, struct og_edge_sorter *sorter, const uint32_t *src,
-                     const uint32_t *dst, const float *weight, size_t n, struct og_err *err)
+static int add_edges(const struct matrix *m, const uint32_t *src, const uint32_t *dst,
+                     const float *weight, size_t n, struct og_err *err)
 {
     bool reverse = m->imp->opt->reverse;
-    return og__sorter_add(sorter, reverse ? dst : src, reverse ? src : dst, weight, n, err);
+    return og__import_add_edges(m->imp, 0, reverse ? dst : src, reverse ? src : dst, weight, n,
+                                err);
 }
 
-static int add_part(struct matrix *m, const struct og_edge_text_part *p,
-                    struct og_edge_sorter *sorter, struct og_err *err)
+static int add_part(struct matrix *m, const struct og_edge_text_part *p, struct og_err *err)
 {
     uint32_t *src = m->ids;
     uint32_t *dst = m->ids + STEP;
@@ -164,12 +164,10 @@ static int add_part(struct matrix *m, const struct og_edge_text_part *p,
             src[i] = (uint32_t)p->src[first + i];
             dst[i] = (uint32_t)p->dst[first + i];
         }
-        OG_TRY(add_edges(m, sorter, src, dst, weight, n, err));
-        if (m->imp->opt->symmetrize)
-            OG_TRY(add_edges(m, sorter, dst, src, weight, n, err));
-        for (size_t i = 0; m->head.symmetric && !m->imp->opt->symmetrize && i < n; i++)
+        OG_TRY(add_edges(m, src, dst, weight, n, err));
+        for (size_t i = 0; m->head.symmetric && !m->imp->both_ways && i < n; i++)
             if (src[i] != dst[i])
-                OG_TRY(add_edges(m, sorter, dst + i, src + i, weight ? weight + i : NULL, 1, err));
+                OG_TRY(add_edges(m, dst + i, src + i, weight ? weight + i : NULL, 1, err));
     }
     m->seen += (int64_t)p->n;
 out:
@@ -178,23 +176,21 @@ out:
 
 static int read_entries(struct matrix *m, struct og_err *err)
 {
-    struct og_edge_sorter *sorter = NULL;
     int rc;
-    OG_TRY(og__import_sorter(m->imp, m->head.weighted,
-                             m->head.entries * (m->head.symmetric ? 2 : 1), &sorter, err));
+    OG_TRY(og__import_open_edges(m->imp, m->head.weighted,
+                                 m->head.entries * (m->head.symmetric ? 2 : 1), err));
     do {
         OG_TRY(og__edge_text_next(&m->pairs, err));
         for (size_t i = 0; i < m->pairs.parts; i++)
-            OG_TRY(add_part(m, &m->pairs.part[i], sorter, err));
+            OG_TRY(add_part(m, &m->pairs.part[i], err));
         OG_TRY(og__writing_goes_on(m->imp->seen, "edges", "edges", m->seen, m->head.entries, err));
     } while (m->pairs.parts > 0);
     if (m->seen != m->head.entries)
         OG_TRY(og__fail(err, -EINVAL, "the file was cut short, or its size line is wrong",
                         "%s: %lld entries where its header says %lld", m->pairs.text.path,
                         (long long)m->seen, (long long)m->head.entries));
-    OG_TRY(og__import_sorted(m->imp, sorter, m->head.weighted, err));
+    OG_TRY(og__import_close_edges(m->imp, err));
 out:
-    og__sorter_free(sorter);
     return rc;
 }
 

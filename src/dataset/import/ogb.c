@@ -84,27 +84,6 @@ out:
     return rc;
 }
 
-/* [2, E] as two tables of its rows. */
-static int check_two_rows(const struct og_table *t, struct og_err *err)
-{
-    if (t->ndim == 2 && t->rows == 2)
-        return 0;
-    return og__fail(err, -EINVAL, "sources in the first row, destinations in the second",
-                    "%s: shape [%lld, %lld], expected [2, E]", t->name, (long long)t->rows,
-                    (long long)t->columns);
-}
-
-static int take_rows(struct og_edges *e, struct og_err *err)
-{
-    int rc;
-    OG_TRY(check_two_rows(e->src, err));
-    OG_TRY(check_two_rows(e->dst, err));
-    OG_TRY(og__table_take_row(e->src, 0, err));
-    OG_TRY(og__table_take_row(e->dst, 1, err));
-out:
-    return rc;
-}
-
 /* ---- ogbn-*: CSV ---- */
 
 /* These list an edge once for both directions, says OGB's own table (add_inverse_edge). */
@@ -145,9 +124,10 @@ static int open_text(struct ogb *o, struct og_err *err)
     if (rc == 1)
         OG_TRY(og__ogb_csv(o->imp, "raw/node-feat.csv.gz", OG__NPY_F64, 0, &o->features, err));
     OG_TRY(og__ogb_csv(o->imp, "raw/node-label.csv.gz", OG__NPY_F64, 0, &o->labels, err));
-    o->edges.both_ways = lists_edges_once(o->imp->src);
-    if (o->edges.both_ways)
+    if (lists_edges_once(o->imp->src)) {
         og__import_say(o->imp, "every edge is added in both directions, as OGB does");
+        o->imp->both_ways = true;
+    }
     OG_TRY(og__import_has(o->imp, "raw/edge-feat.csv.gz", err));
     if (rc == 1)
         og__import_say(o->imp, "raw/edge-feat.csv.gz: edge features are left out");
@@ -182,7 +162,7 @@ static int open_archives(struct ogb *o, struct og_err *err)
     OG_TRY(read_said_edges(o, data, err));
     OG_TRY(open_member(o->imp, data, "edge_index.npy", &o->edges.src, err));
     OG_TRY(open_member(o->imp, data, "edge_index.npy", &o->edges.dst, err));
-    OG_TRY(take_rows(&o->edges, err));
+    OG_TRY(og__edges_two_rows(&o->edges, err));
     OG_TRY(open_member(o->imp, data, "node_feat.npy", &o->features, err));
     OG_TRY(open_member(o->imp, "raw/node-label.npz", "node_label.npy", &o->labels, err));
 out:
@@ -198,7 +178,7 @@ static int open_mag(struct ogb *o, struct og_err *err)
     int rc;
     OG_TRY(og__import_open_npy(o->imp, mag_edges, false, &o->edges.src, err));
     OG_TRY(og__import_open_npy(o->imp, mag_edges, false, &o->edges.dst, err));
-    OG_TRY(take_rows(&o->edges, err));
+    OG_TRY(og__edges_two_rows(&o->edges, err));
     OG_TRY(og__import_open_npy(o->imp, "processed/paper/node_feat.npy", false, &o->features, err));
     OG_TRY(og__import_open_npy(o->imp, "processed/paper/node_label.npy", false, &o->labels, err));
     og__import_say(o->imp, "papers and the citations between them are read");
@@ -217,7 +197,7 @@ static int open_mag_edges(const struct og_importer *imp, const char *name, struc
     int rc;
     OG_TRY(og__import_open_npy(imp, name, false, &e->src, err));
     OG_TRY(og__import_open_npy(imp, name, false, &e->dst, err));
-    OG_TRY(take_rows(e, err));
+    OG_TRY(og__edges_two_rows(e, err));
 out:
     return rc;
 }
@@ -303,7 +283,7 @@ static int import_split(struct og_importer *imp, const char *folder, const char 
         name = NULL;
     OG_TRY(name ? og__ogb_csv(imp, name, OG__NPY_I64, 1, &t, err)
                 : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src));
-    OG_TRY(og__import_split(imp, t, out, err));
+    OG_TRY(og__import_split(imp, t, imp->graph.n_nodes, out, err));
 out:
     og__table_close(t);
     free(name);
@@ -329,14 +309,17 @@ static int import_all(struct ogb *o, bool is_mag, struct og_err *err)
 {
     const struct og_table *edges = o->edges.pairs ? o->edges.pairs : o->edges.src;
     int rc;
-    OG_TRY(og__import_labels(o->imp, o->labels, -1, false, err)); /* first: it proves N */
-    OG_TRY(og__import_edges(o->imp, &o->edges, err));
+    OG_TRY(og__import_labels(o->imp, o->labels, o->imp->graph.n_nodes, -1,
+                             err)); /* first: it proves N */
+    OG_TRY(og__import_take_piece(o->imp, err));
+    OG_TRY(og__import_open_edges(o->imp, false, og__edges_rows(&o->edges), err));
+    OG_TRY(og__import_relation(o->imp, 0, &o->edges, err));
+    OG_TRY(og__import_close_edges(o->imp, err));
     if (o->said_edges >= 0 && edges->next != o->said_edges)
         OG_TRY(og__fail(err, -EINVAL, "fetch the files again: they belong together",
                         "%s: %lld edges where num-edge-list.csv.gz says %lld", edges->name,
                         (long long)edges->next, (long long)o->said_edges));
-    OG_TRY(o->features ? og__import_features(o->imp, o->features, NULL, err)
-                       : og__import_no_features(o->imp, err));
+    OG_TRY(og__import_features(o->imp, 0, o->features, NULL, err));
     OG_TRY(is_mag ? og__import_npy_splits(o->imp, err) : import_splits(o->imp, err));
 out:
     return rc;
@@ -364,9 +347,7 @@ static int import_ogb(struct og_importer *imp, struct og_err *err)
     OG_TRY(is_mag ? open_mag(&o, err) : is_zipped ? open_archives(&o, err) : open_text(&o, err));
     OG_TRY(import_all(&o, is_mag, err));
 out:
-    og__table_close(o.edges.pairs);
-    og__table_close(o.edges.src);
-    og__table_close(o.edges.dst);
+    og__edges_close(&o.edges);
     og__table_close(o.features);
     og__table_close(o.labels);
     return rc;

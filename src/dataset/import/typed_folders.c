@@ -5,8 +5,6 @@
  * than the largest id that its edges have. */
 #include "dataset/import/typed_folders.h"
 
-#include "dataset/import/typed.h"
-
 #include <assert.h>
 #include <dirent.h>
 #include <stdlib.h>
@@ -106,7 +104,7 @@ int og__folders_typed(const struct og_importer *imp, const struct og_folder_layo
 /* ---- what is there ---- */
 
 struct folders {
-    struct og_typed_import ti;
+    struct og_importer *imp;
     const struct og_folder_layout *layout;
     struct names relations;
     struct names types; /* the labelled one first */
@@ -116,23 +114,14 @@ struct folders {
     struct og_table *labels;
 };
 
-static void close_edges(struct og_edges *e)
-{
-    og__table_close(e->pairs);
-    og__table_close(e->src);
-    og__table_close(e->dst);
-    *e = (struct og_edges){0};
-}
-
 static void close_all(struct folders *f)
 {
     for (size_t t = 0; t < OG_COUNT(f->features); t++)
         og__table_close(f->features[t]);
-    close_edges(&f->edges);
+    og__edges_close(&f->edges);
     og__table_close(f->labels);
     free_names(&f->relations);
     free_names(&f->types);
-    og__typed_release(&f->ti);
 }
 
 static int find_type(const struct folders *f, const char *name)
@@ -149,7 +138,7 @@ static int add_type(struct folders *f, const char *name, struct og_err *err)
         return 0;
     if (f->types.n == OG_MOST_TYPES)
         return og__fail(err, -EINVAL, "256 types at most", "%s: too many types of nodes",
-                        f->ti.imp->src);
+                        f->imp->src);
     return add_name(&f->types, name, err);
 }
 
@@ -178,10 +167,10 @@ static int open_features(struct folders *f, struct og_err *err)
     for (size_t t = 0; t < f->types.n; t++) {
         char *name = NULL;
         if (asprintf(&name, "processed/%s/node_feat.npy", f->types.list[t]) < 0)
-            OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", f->ti.imp->src));
-        rc = og__import_has(f->ti.imp, name, err);
+            OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", f->imp->src));
+        rc = og__import_has(f->imp, name, err);
         if (rc > 0)
-            rc = f->layout->open_features(f->ti.imp, name, &f->features[t], err);
+            rc = f->layout->open_features(f->imp, name, &f->features[t], err);
         free(name);
         OG_TRY(rc);
         f->count[t] = f->features[t] ? f->features[t]->rows : 0;
@@ -199,7 +188,7 @@ static int open_relation(struct folders *f, size_t i, int ends[2], char name[256
     char *file = NULL;
     char *parts[3] = {NULL};
     int rc;
-    close_edges(&f->edges);
+    og__edges_close(&f->edges);
     snprintf(name, 256, "%s", f->relations.list[i]);
     (void)cut_name(name, f->layout->join, parts); /* as when it was listed */
     assert(parts[0] && parts[1] && parts[2]);
@@ -207,8 +196,8 @@ static int open_relation(struct folders *f, size_t i, int ends[2], char name[256
     ends[1] = find_type(f, parts[2]);
     memmove(name, parts[1], strlen(parts[1]) + 1);
     if (asprintf(&file, "processed/%s/edge_index.npy", f->relations.list[i]) < 0)
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", f->ti.imp->src));
-    OG_TRY(f->layout->open_edges(f->ti.imp, file, &f->edges, err));
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", f->imp->src));
+    OG_TRY(f->layout->open_edges(f->imp, file, &f->edges, err));
     OG_TRY(og__edges_check(&f->edges, err));
 out:
     free(file);
@@ -235,7 +224,7 @@ out:
 /* Types without features: what their edges know of them. */
 static int count_nodes(struct folders *f, struct og_err *err)
 {
-    const bool reverse = f->ti.imp->opt->reverse;
+    const bool reverse = f->imp->opt->reverse;
     int rc = 0;
     for (size_t i = 0; i < f->relations.n; i++) {
         char name[256];
@@ -258,18 +247,18 @@ out:
 
 static int add_all(struct folders *f, int64_t *edges, struct og_err *err)
 {
-    const char *src = f->ti.imp->src;
+    const char *src = f->imp->src;
     int rc = 0;
     *edges = 0;
     for (size_t t = 0; t < f->types.n; t++)
-        OG_TRY(og__typing_add_type(&f->ti.typing, f->types.list[t], f->count[t], src, err));
+        OG_TRY(og__schema_add_group(&f->imp->graph, f->types.list[t], f->count[t], src, err));
     for (size_t i = 0; i < f->relations.n; i++) {
         char name[256];
         int ends[2];
         OG_TRY(open_relation(f, i, ends, name, err));
-        OG_TRY(og__typing_add_relation(&f->ti.typing, (uint32_t)ends[0], name, (uint32_t)ends[1],
+        OG_TRY(og__schema_add_relation(&f->imp->graph, (uint32_t)ends[0], name, (uint32_t)ends[1],
                                        src, err));
-        *edges += f->edges.pairs ? f->edges.pairs->rows : f->edges.src->rows;
+        *edges += og__edges_rows(&f->edges);
     }
 out:
     return rc;
@@ -278,30 +267,29 @@ out:
 static int import_edges(struct folders *f, int64_t edges, struct og_err *err)
 {
     int rc;
-    OG_TRY(og__typed_open_edges(&f->ti, false, edges, err));
+    OG_TRY(og__import_settle(f->imp, err));
+    OG_TRY(og__import_take_piece(f->imp, err));
+    OG_TRY(og__import_open_edges(f->imp, false, edges, err));
     for (size_t i = 0; i < f->relations.n; i++) {
         char name[256];
         int ends[2];
         OG_TRY(open_relation(f, i, ends, name, err));
-        OG_TRY(og__typed_relation(&f->ti, (uint32_t)i, &f->edges, err));
+        OG_TRY(og__import_relation(f->imp, (uint32_t)i, &f->edges, err));
     }
-    OG_TRY(og__typed_close_edges(&f->ti, err));
+    OG_TRY(og__import_close_edges(f->imp, err));
 out:
     return rc;
 }
 
 static int import_nodes(struct folders *f, struct og_err *err)
 {
-    struct og_importer *imp = f->ti.imp;
+    struct og_importer *imp = f->imp;
     int rc = 0;
     for (size_t t = 0; t < f->types.n; t++)
-        if (f->features[t])
-            OG_TRY(og__import_type_features(imp, f->features[t], NULL, &f->ti.typing, (uint32_t)t,
-                                            err));
+        OG_TRY(og__import_features(imp, (uint32_t)t, f->features[t], NULL, err));
     OG_TRY(f->layout->open_labels(imp, f->count[0], &f->labels, err));
-    OG_TRY(og__import_labels(imp, f->labels, -1, true, err));
+    OG_TRY(og__import_labels(imp, f->labels, f->labels->rows, -1, err));
     OG_TRY(f->layout->import_splits(imp, f->labels, err));
-    og__typed_note(&f->ti);
 out:
     return rc;
 }
@@ -314,8 +302,9 @@ int og__import_folders(struct og_importer *imp, const struct og_folder_layout *l
     int rc;
     if (!f)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
+    f->imp = imp;
     f->layout = layout;
-    OG_TRY(og__typed_init(&f->ti, imp, err));
+    OG_TRY(og__import_with_types(imp, err));
     OG_TRY(list_relations(imp, layout, &f->relations, err));
     OG_TRY(find_types(f, err));
     OG_TRY(open_features(f, err));

@@ -4,19 +4,17 @@
  * The type of the sets becomes the first, the others follow in the file's order; so do relations.
  */
 #include "dataset/import/graphbolt.h"
-#include "dataset/import/typed.h"
 
 #include <string.h>
 
 static const char edge_hint[] = "types of edges are source:name:destination, of types of nodes";
 
-static int add_type(struct og_bolt *b, struct og_typed_import *ti, const struct og_gb_nodes *n,
-                    struct og_err *err)
+static int add_type(struct og_bolt *b, const struct og_gb_nodes *n, struct og_err *err)
 {
     if (!og__gb_typed(n->type))
         return og__bolt_wrong(b, "all types of nodes have names, or there is one without",
                               "nodes without a type among several: ", n->type, err);
-    return og__typing_add_type(&ti->typing, n->type, n->num, b->imp->src, err);
+    return og__schema_add_group(&b->imp->graph, n->type, n->num, b->imp->src, err);
 }
 
 static bool is_labelled(const struct og_bolt *b, const struct og_gb_nodes *n)
@@ -24,26 +22,25 @@ static bool is_labelled(const struct og_bolt *b, const struct og_gb_nodes *n)
     return b->labelled && n->type && strcmp(n->type, b->labelled) == 0;
 }
 
-static int add_types(struct og_bolt *b, struct og_typed_import *ti, struct og_err *err)
+static int add_types(struct og_bolt *b, struct og_err *err)
 {
     const struct og_gb_graph *g = &b->meta->graph;
     int rc = 0;
     for (unsigned i = 0; i < g->n_nodes; i++)
         if (is_labelled(b, &g->nodes[i]))
-            OG_TRY(add_type(b, ti, &g->nodes[i], err));
-    if (b->labelled && ti->typing.n_types == 0)
+            OG_TRY(add_type(b, &g->nodes[i], err));
+    if (b->labelled && b->imp->graph.n_groups == 0)
         OG_TRY(og__bolt_wrong(b, "sets are of one of graph.nodes", "a set of type ", b->labelled,
                               err));
     for (unsigned i = 0; i < g->n_nodes; i++)
         if (!is_labelled(b, &g->nodes[i]))
-            OG_TRY(add_type(b, ti, &g->nodes[i], err));
+            OG_TRY(add_type(b, &g->nodes[i], err));
 out:
     return rc;
 }
 
 /* "author:writes:paper" */
-static int add_relation(struct og_bolt *b, struct og_typed_import *ti, const char *type,
-                        struct og_err *err)
+static int add_relation(struct og_bolt *b, const char *type, struct og_err *err)
 {
     char text[3 * (OG__TYPE_NAME_MAX + 1) + 1];
     if (!og__gb_typed(type) || strlen(type) >= sizeof(text))
@@ -54,38 +51,39 @@ static int add_relation(struct og_bolt *b, struct og_typed_import *ti, const cha
     if (!to)
         return og__bolt_wrong(b, edge_hint, "edges of type ", type, err);
     *name++ = *to++ = 0;
-    const int source = og__typing_find(&ti->typing, text);
-    const int destination = og__typing_find(&ti->typing, to);
+    const int source = og__schema_find(&b->imp->graph, text);
+    const int destination = og__schema_find(&b->imp->graph, to);
     if (source < 0 || destination < 0)
         return og__bolt_wrong(b, edge_hint, "edges of type ", type, err);
-    return og__typing_add_relation(&ti->typing, (uint32_t)source, name, (uint32_t)destination,
+    return og__schema_add_relation(&b->imp->graph, (uint32_t)source, name, (uint32_t)destination,
                                    b->imp->src, err);
 }
 
-static int import_edges(struct og_bolt *b, struct og_typed_import *ti, struct og_err *err)
+static int import_edges(struct og_bolt *b, struct og_err *err)
 {
     const struct og_gb_graph *g = &b->meta->graph;
     int rc = 0;
     for (unsigned i = 0; i < g->n_edges; i++)
-        OG_TRY(add_relation(b, ti, g->edges[i].type, err));
-    OG_TRY(og__typed_open_edges(ti, false, -1, err));
+        OG_TRY(add_relation(b, g->edges[i].type, err));
+    OG_TRY(og__import_settle(b->imp, err));
+    OG_TRY(og__import_take_piece(b->imp, err));
+    OG_TRY(og__import_open_edges(b->imp, false, -1, err));
     for (unsigned i = 0; i < g->n_edges; i++) {
         OG_TRY(og__bolt_edges(b, &g->edges[i], err));
-        OG_TRY(og__typed_relation(ti, i, &b->edges, err));
-        og__bolt_close_edges(b);
+        OG_TRY(og__import_relation(b->imp, i, &b->edges, err));
+        og__edges_close(&b->edges);
     }
-    OG_TRY(og__typed_close_edges(ti, err));
+    OG_TRY(og__import_close_edges(b->imp, err));
 out:
     return rc;
 }
 
-static int import_features(struct og_bolt *b, struct og_typed_import *ti, struct og_err *err)
+static int import_features(struct og_bolt *b, struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t t = 0; t < ti->typing.n_types; t++) {
-        OG_TRY(og__bolt_features(b, ti->typing.type[t].name, &b->features, err));
-        if (b->features)
-            OG_TRY(og__import_type_features(b->imp, b->features, NULL, &ti->typing, t, err));
+    for (uint32_t t = 0; t < b->imp->graph.n_groups; t++) {
+        OG_TRY(og__bolt_features(b, b->imp->graph.group[t].name, &b->features, err));
+        OG_TRY(og__import_features(b->imp, t, b->features, NULL, err));
         og__table_close(b->features);
         b->features = NULL;
     }
@@ -94,42 +92,40 @@ out:
 }
 
 /* The sets' type is the first, so its ids are those of the whole. */
-static int import_sets(struct og_bolt *b, struct og_typed_import *ti, struct og_err *err)
+static int import_sets(struct og_bolt *b, struct og_err *err)
 {
     int rc;
     OG_TRY(og__bolt_sets(b, err));
     for (int s = 0; s < 3; s++)
         if (b->seeds[s])
-            OG_TRY(og__typed_split(ti, b->seeds[s], 0, og__bolt_splits[s], err));
+            OG_TRY(og__import_split(b->imp, b->seeds[s], b->imp->graph.group->n_nodes,
+                                    og__bolt_splits[s], err));
     OG_TRY(og__bolt_labels(b, err));
 out:
     return rc;
 }
 
-static int import_all(struct og_bolt *b, struct og_typed_import *ti, struct og_err *err)
+static int import_all(struct og_bolt *b, struct og_err *err)
 {
     int rc;
-    OG_TRY(add_types(b, ti, err));
-    OG_TRY(import_edges(b, ti, err));
-    OG_TRY(import_features(b, ti, err));
-    OG_TRY(import_sets(b, ti, err));
-    og__typed_note(ti);
+    OG_TRY(add_types(b, err));
+    OG_TRY(import_edges(b, err));
+    OG_TRY(import_features(b, err));
+    OG_TRY(import_sets(b, err));
 out:
     return rc;
 }
 
 int og__import_bolt_typed(struct og_bolt *b, struct og_err *err)
 {
-    struct og_typed_import ti;
     if (b->imp->opt->drop_types)
         return og__fail(err, -ENOTSUP, "leave out --drop-types",
                         "%s: --drop-types: nodes of types have files of their own", b->imp->src);
     for (int s = 0; b->task && s < 3 && !b->labelled; s++)
         if (b->task->n_sets[s] > 0 && og__gb_typed(b->task->set[s]->type))
             b->labelled = b->task->set[s]->type;
-    int rc = og__typed_init(&ti, b->imp, err);
+    int rc = og__import_with_types(b->imp, err);
     if (rc == 0)
-        rc = import_all(b, &ti, err);
-    og__typed_release(&ti);
+        rc = import_all(b, err);
     return rc;
 }

@@ -11,7 +11,6 @@
  * come in that of theirs. */
 #include "dataset/import/ogb.h"
 #include "dataset/import/text.h"
-#include "dataset/import/typed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -129,7 +128,7 @@ static const char *value_of(const struct lines *l, const char *name)
 /* ---- types and relations ---- */
 
 struct ogb_types {
-    struct og_typed_import ti;
+    struct og_importer *imp;
     struct lines *nodes, *triplets, *has_label;
     struct og_edges edges;
 };
@@ -164,8 +163,8 @@ static int add_type(struct ogb_types *o, size_t i, struct og_err *err)
     const char *end = og__parse_id(text, &count);
     if (!end || (*end && strcmp(end, ".0") != 0))
         return wrong_lines(o->nodes, "a number of nodes for each type expected", err);
-    return og__typing_add_type(&o->ti.typing, o->nodes->line[0].word[i], (int64_t)count,
-                               o->nodes->path, err);
+    return og__schema_add_group(&o->imp->graph, o->nodes->line[0].word[i], (int64_t)count,
+                                o->nodes->path, err);
 }
 
 static int add_types(struct ogb_types *o, struct og_err *err)
@@ -197,11 +196,11 @@ static int add_relations(struct ogb_types *o, struct og_err *err)
         char *const *word = o->triplets->line[i].word;
         if (o->triplets->line[i].n != 3)
             OG_TRY(wrong_lines(o->triplets, "source,name,destination expected", err));
-        const int source = og__typing_find(&o->ti.typing, word[0]);
-        const int destination = og__typing_find(&o->ti.typing, word[2]);
+        const int source = og__schema_find(&o->imp->graph, word[0]);
+        const int destination = og__schema_find(&o->imp->graph, word[2]);
         if (source < 0 || destination < 0)
             OG_TRY(wrong_lines(o->triplets, "a type that num-node-dict.csv.gz does not have", err));
-        OG_TRY(og__typing_add_relation(&o->ti.typing, (uint32_t)source, word[1],
+        OG_TRY(og__schema_add_relation(&o->imp->graph, (uint32_t)source, word[1],
                                        (uint32_t)destination, o->triplets->path, err));
     }
 out:
@@ -216,13 +215,13 @@ static int import_relation(struct ogb_types *o, uint32_t r, struct og_err *err)
     struct og_table *t = NULL;
     int64_t said = -1;
     int rc;
-    OG_TRY(open_named(o->ti.imp, OG__NPY_I64, 1, &t, err,
+    OG_TRY(open_named(o->imp, OG__NPY_I64, 1, &t, err,
                       "raw/relations/%s___%s___%s/num-edge-list.csv.gz", word[0], word[1],
                       word[2]));
     OG_TRY(og__ogb_number(t, &said, err));
-    OG_TRY(open_named(o->ti.imp, OG__NPY_I64, 2, &o->edges.pairs, err,
+    OG_TRY(open_named(o->imp, OG__NPY_I64, 2, &o->edges.pairs, err,
                       "raw/relations/%s___%s___%s/edge.csv.gz", word[0], word[1], word[2]));
-    OG_TRY(og__typed_relation(&o->ti, r, &o->edges, err));
+    OG_TRY(og__import_relation(o->imp, r, &o->edges, err));
     if (o->edges.pairs->next != said)
         OG_TRY(og__fail(err, -EINVAL, "fetch the files again: they belong together",
                         "%s: %lld edges where num-edge-list.csv.gz says %lld", o->edges.pairs->name,
@@ -236,10 +235,12 @@ out:
 static int import_edges(struct ogb_types *o, struct og_err *err)
 {
     int rc;
-    OG_TRY(og__typed_open_edges(&o->ti, false, -1, err));
+    OG_TRY(og__import_settle(o->imp, err));
+    OG_TRY(og__import_take_piece(o->imp, err));
+    OG_TRY(og__import_open_edges(o->imp, false, -1, err));
     for (uint32_t r = 0; r < o->triplets->n; r++)
         OG_TRY(import_relation(o, r, err));
-    OG_TRY(og__typed_close_edges(&o->ti, err));
+    OG_TRY(og__import_close_edges(o->imp, err));
 out:
     return rc;
 }
@@ -248,17 +249,17 @@ out:
 
 static int import_features(struct ogb_types *o, uint32_t type, struct og_err *err)
 {
-    struct og_importer *imp = o->ti.imp;
+    struct og_importer *imp = o->imp;
     struct og_table *t = NULL;
     char *name = NULL;
     int rc = 0;
-    if (asprintf(&name, "raw/node-feat/%s/node-feat.csv.gz", o->ti.typing.type[type].name) < 0)
+    if (asprintf(&name, "raw/node-feat/%s/node-feat.csv.gz", imp->graph.group[type].name) < 0)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
     int there = og__import_has(imp, name, err);
     OG_TRY(OG_MIN(there, 0));
     if (there) {
         OG_TRY(open_named(imp, OG__NPY_F64, 0, &t, err, "%s", name));
-        OG_TRY(og__import_type_features(imp, t, NULL, &o->ti.typing, type, err));
+        OG_TRY(og__import_features(imp, type, t, NULL, err));
     }
 out:
     og__table_close(t);
@@ -269,20 +270,14 @@ out:
 /* Of the first type. */
 static int import_labels(struct ogb_types *o, struct og_err *err)
 {
-    const struct og_typing_type *first = &o->ti.typing.type[0];
+    const struct og_group *first = o->imp->graph.group;
     struct og_table *t = NULL;
     int rc;
-    if (strcmp(value_of(o->has_label, first->name), "True") != 0) {
-        og__import_no_labels(o->ti.imp, -1);
-        return 0;
-    }
-    OG_TRY(open_named(o->ti.imp, OG__NPY_F64, 0, &t, err, "raw/node-label/%s/node-label.csv.gz",
+    if (strcmp(value_of(o->has_label, first->name), "True") != 0)
+        return og__import_labels(o->imp, NULL, 0, -1, err);
+    OG_TRY(open_named(o->imp, OG__NPY_F64, 0, &t, err, "raw/node-label/%s/node-label.csv.gz",
                       first->name));
-    OG_TRY(og__import_labels(o->ti.imp, t, -1, true, err));
-    if (t->next != first->count)
-        OG_TRY(og__fail(err, -EINVAL, "fetch the files again: they belong together",
-                        "%s: %lld labels for %lld nodes", t->name, (long long)t->next,
-                        (long long)first->count));
+    OG_TRY(og__import_labels(o->imp, t, first->n_nodes, -1, err));
 out:
     og__table_close(t);
     return rc;
@@ -294,13 +289,13 @@ static int import_splits(struct ogb_types *o, struct og_err *err)
     struct og_table *t = NULL;
     char *folder = NULL;
     int rc;
-    OG_TRY(og__ogb_split(o->ti.imp, &folder, err));
+    OG_TRY(og__ogb_split(o->imp, &folder, err));
     for (size_t i = 0; i < OG_COUNT(splits); i++) {
         char out[16];
         snprintf(out, sizeof(out), "%s.npy", splits[i]);
-        OG_TRY(open_named(o->ti.imp, OG__NPY_I64, 1, &t, err, "split/%s/%s/%s.csv.gz", folder,
-                          o->ti.typing.type[0].name, splits[i]));
-        OG_TRY(og__typed_split(&o->ti, t, 0, out, err));
+        OG_TRY(open_named(o->imp, OG__NPY_I64, 1, &t, err, "split/%s/%s/%s.csv.gz", folder,
+                          o->imp->graph.group->name, splits[i]));
+        OG_TRY(og__import_split(o->imp, t, o->imp->graph.group->n_nodes, out, err));
         og__table_close(t);
         t = NULL;
     }
@@ -314,7 +309,7 @@ out:
 
 static int import_all(struct ogb_types *o, struct og_err *err)
 {
-    struct og_importer *imp = o->ti.imp;
+    struct og_importer *imp = o->imp;
     int rc;
     OG_TRY(read_table(imp, "raw/num-node-dict.csv.gz", &o->nodes, err));
     OG_TRY(read_table(imp, "raw/nodetype-has-label.csv.gz", &o->has_label, err));
@@ -322,25 +317,23 @@ static int import_all(struct ogb_types *o, struct og_err *err)
     OG_TRY(add_types(o, err));
     OG_TRY(add_relations(o, err));
     OG_TRY(import_edges(o, err));
-    for (uint32_t t = 0; t < o->ti.typing.n_types; t++)
+    for (uint32_t t = 0; t < o->imp->graph.n_groups; t++)
         OG_TRY(import_features(o, t, err));
     OG_TRY(import_labels(o, err));
     OG_TRY(import_splits(o, err));
-    og__typed_note(&o->ti);
 out:
     return rc;
 }
 
 int og__import_ogb_typed(struct og_importer *imp, struct og_err *err)
 {
-    struct ogb_types o = {0};
-    int rc = og__typed_init(&o.ti, imp, err);
+    struct ogb_types o = {.imp = imp};
+    int rc = og__import_with_types(imp, err);
     if (rc == 0)
         rc = import_all(&o, err);
     og__table_close(o.edges.pairs);
     free_lines(o.nodes);
     free_lines(o.triplets);
     free_lines(o.has_label);
-    og__typed_release(&o.ti);
     return rc;
 }

@@ -126,6 +126,27 @@ def test_types():
             assert list(linked["meta"]["files"]) == ["features_0"]
 
 
+def test_types_by_id():
+    """Features and labels of all nodes as CSV, in any order: the same as .npy arrays of them."""
+    for shuffled in False, True:
+        g = hetero(shuffled)
+        feat, label = rng.normal(size=(g["n"], 3)).astype(np.float32), rng.integers(0, 6, g["n"])
+        shutil.rmtree("src", ignore_errors=True)
+        source("src", g, feat=feat, label=label)
+        want = imported("npy", "src")
+        os.remove("src/feat.npy"), os.remove("src/label.npy")
+        lines = rng.permutation(g["n"])
+        csv("src/feat.csv", np.c_[lines, feat[lines]], ["%d"] + ["%.9g"] * 3)
+        csv("src/label.csv", np.c_[lines, label[lines]])
+        got = imported("npy", "src")
+        assert want.keys() == got.keys() and sum(name.startswith("features_") for name in got) == 3
+        for name in want.keys() - {"meta"}:
+            np.testing.assert_array_equal(got[name], want[name])
+        csv("src/label.csv", np.c_[lines, label[lines]][1:])
+        assert "no label" in run("import", "npy", "src", "out").stderr
+        shutil.rmtree("out")
+
+
 def test_types_round_trip():
     """What export writes is imported to the same files; nodes are by types from then on."""
     g = hetero(True)

@@ -1,0 +1,123 @@
+/* The source's own meta.json, which may be there. */
+#include "dataset/import/npy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char optional[] = "mend it, or remove it: it is optional";
+
+/* *n stays where it is not said, or null. */
+static int get_count(const json_t *root, const char *key, int64_t *n, const char *path,
+                     struct og_err *err)
+{
+    const json_t *value = json_object_get(root, key);
+    if (!value || json_is_null(value))
+        return 0;
+    *n = json_integer_value(value);
+    return json_is_integer(value) && *n >= 0
+               ? 0
+               : og__fail(err, -EINVAL, "mend it, or leave it out: the arrays tell as well",
+                          "%s: \"%s\" must be a whole number", path, key);
+}
+
+/* Texts, where they are there. */
+static int check_text(const json_t *root, const char *key, const char *path, struct og_err *err)
+{
+    const json_t *value = json_object_get(root, key);
+    return !value || json_is_null(value) || json_is_string(value)
+               ? 0
+               : og__fail(err, -EINVAL, "mend it, or leave it out", "%s: \"%s\" must be a text",
+                          path, key);
+}
+
+/* true or false, where it is there. */
+static int check_flag(const json_t *root, const char *key, const char *path, struct og_err *err)
+{
+    const json_t *value = json_object_get(root, key);
+    return !value || json_is_null(value) || json_is_boolean(value)
+               ? 0
+               : og__fail(err, -EINVAL, "mend it, or leave it out",
+                          "%s: \"%s\" must be true or false", path, key);
+}
+
+/* Names of types, where they are there: a list of {"<key>": number, "name": text}, each number
+ * once. */
+static int check_types(const json_t *root, const char *list, const char *key, const char *path,
+                       struct og_err *err)
+{
+    const json_t *said = json_object_get(root, list);
+    char hint[96];
+    size_t i;
+    json_t *one;
+    snprintf(hint, sizeof(hint), "write \"%s\": [{\"%s\": 0, \"name\": \"paper\"}, ...]", list,
+             key);
+    if (said && !json_is_null(said) && !json_is_array(said))
+        return og__fail(err, -EINVAL, hint, "%s: \"%s\" must be a list", path, list);
+    json_array_foreach(said, i, one)
+    {
+        const json_t *number = json_object_get(one, key);
+        if (!json_is_integer(number) || json_integer_value(number) < 0 ||
+            !json_is_string(json_object_get(one, "name")))
+            return og__fail(err, -EINVAL, hint, "%s: \"%s\": entry %zu is no type", path, list, i);
+        for (size_t j = 0; j < i; j++)
+            if (json_equal(json_object_get(json_array_get(said, j), key), number))
+                return og__fail(err, -EINVAL, hint, "%s: \"%s\": type %lld has two names", path,
+                                list, (long long)json_integer_value(number));
+    }
+    return 0;
+}
+
+/* Of the source's meta.json. */
+static void name_unread_keys(const struct og_importer *imp, json_t *root, const char *path)
+{
+    static const char *const read[] = {"name",      "num_nodes",  "num_classes", "task",
+                                       "symmetric", "node_types", "edge_types"};
+    struct og_names names = {.n = 0};
+    const char *key;
+    json_t *value;
+    json_object_foreach(root, key, value)
+    {
+        size_t i = 0;
+        while (i < OG_COUNT(read) && strcmp(key, read[i]) != 0)
+            i++;
+        if (i == OG_COUNT(read))
+            og__names_add(&names, key);
+    }
+    if (names.n > 0)
+        og__import_warn(imp, "%s: keys that are not read: %s", path, og__names_text(&names));
+}
+
+int og__npy_said(struct og_importer *imp, struct og_npy_said *s, struct og_err *err)
+{
+    char *text = NULL;
+    size_t len = 0;
+    json_t *root = NULL;
+    *s = (struct og_npy_said){.nodes = -1, .classes = -1};
+    int rc = og__import_has(imp, "meta.json", err);
+    if (rc <= 0)
+        return rc;
+    char *path = og__import_source(imp, "meta.json");
+    OG_TRY(path ? og__read_text(path, OG_MIB, &text, &len, err)
+                : og__fail_errno(err, -ENOMEM, NULL, "meta.json"));
+    OG_TRY(og__json_parse(&root, text, len, path, optional, err));
+    if (!json_is_object(root))
+        OG_TRY(og__fail(err, -EINVAL, optional, "%s: not a JSON object", path));
+    OG_TRY(get_count(root, "num_nodes", &s->nodes, path, err));
+    OG_TRY(get_count(root, "num_classes", &s->classes, path, err));
+    OG_TRY(check_text(root, "name", path, err));
+    OG_TRY(check_text(root, "task", path, err));
+    OG_TRY(check_flag(root, "symmetric", path, err));
+    OG_TRY(check_types(root, "node_types", "type", path, err));
+    OG_TRY(check_types(root, "edge_types", "edge_type", path, err));
+    og__import_set_name(imp, json_string_value(json_object_get(root, "name")));
+    const char *task = json_string_value(json_object_get(root, "task"));
+    imp->values = task && strstr(task, "regression");
+    imp->said_symmetric = json_is_true(json_object_get(root, "symmetric"));
+    name_unread_keys(imp, root, path);
+    s->root = json_incref(root);
+out:
+    json_decref(root);
+    free(text);
+    free(path);
+    return rc;
+}

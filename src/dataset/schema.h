@@ -1,0 +1,40 @@
+/* Groups and relations of a graph that is being made: an og_graph without arrays.
+ *
+ *   init ──> add groups ──> add relations ──> settle ──> edges to the sorter, by relations
+ *       └──> one group and one relation ──────────────────┘
+ *
+ * The sorter writes each relation's arrays; who makes the graph writes those of groups. */
+#ifndef OG_DATASET_SCHEMA_H
+#define OG_DATASET_SCHEMA_H
+
+#include "dataset/meta.h"
+
+/* Release also one that is all zeros. */
+OG_MUST_CHECK int og__schema_init(struct og_graph *g, struct og_err *err);
+void og__schema_release(struct og_graph *g);
+
+/* Without types: one group of so many nodes and one relation; groups and relations added before are
+ * dropped. There is nothing to settle. */
+void og__schema_plain(struct og_graph *g, int64_t n_nodes);
+
+/* The name is copied; `said_by` is for messages. -EINVAL: not a name, twice, too many, no nodes. */
+OG_MUST_CHECK int og__schema_add_group(struct og_graph *g, const char *name, int64_t n_nodes,
+                                       const char *said_by, struct og_err *err);
+OG_MUST_CHECK int og__schema_add_relation(struct og_graph *g, uint32_t source, const char *name,
+                                          uint32_t destination, const char *said_by,
+                                          struct og_err *err);
+/* The group of that name, or -1. */
+int og__schema_find(const struct og_graph *g, const char *name);
+
+/* All are there; with `reverses` relation r gets another, r + n_relations / 2, backwards, as
+ * rev_<name>. -EINVAL where ids would not fit 32 bits. */
+OG_MUST_CHECK int og__schema_settle(struct og_graph *g, bool reverses, const char *said_by,
+                                    struct og_err *err);
+/* Lists of all relations together. */
+int64_t og__schema_lists(const struct og_graph *g);
+
+/* "node_types" and "relations" of meta.json; NULL on lack of memory. */
+json_t *og__schema_groups_json(const struct og_graph *g);
+json_t *og__schema_relations_json(const struct og_graph *g);
+
+#endif
