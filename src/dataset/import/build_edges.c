@@ -138,7 +138,7 @@ void og__edges_close(struct og_edges *e)
     og__table_close(e->src);
     og__table_close(e->dst);
     og__table_close(e->weights);
-    *e = (struct og_edges){0};
+    *e = (struct og_edges){.said = -1};
 }
 
 int og__edges_two_rows(struct og_edges *e, struct og_err *err)
@@ -360,5 +360,55 @@ int og__import_close_edges(struct og_importer *imp, struct og_err *err)
     og__import_drop_edges(imp);
     note_edges(imp, &result);
 out:
+    return rc;
+}
+
+/* ---- a table, or two, a relation ---- */
+
+int og__import_count_edges(struct og_importer *imp, og_open_edges *open, void *source,
+                           struct og_err *err)
+{
+    struct og_edges e = {.said = -1};
+    int rc = 0;
+    imp->n_counted = 0;
+    for (uint32_t r = 0; r < imp->n_relations; r++) {
+        OG_TRY(open(source, r, &e, err));
+        OG_TRY(og__edges_check(&e, err));
+        const int64_t rows = og__edges_rows(&e);
+        imp->n_counted = rows < 0 || imp->n_counted < 0 ? -1 : imp->n_counted + rows;
+        og__edges_close(&e);
+    }
+out:
+    og__edges_close(&e);
+    return rc;
+}
+
+static int import_opened(struct og_importer *imp, uint32_t relation, struct og_edges *e,
+                         struct og_err *err)
+{
+    const struct og_table *t = e->pairs ? e->pairs : e->src;
+    const int rc = og__import_relation(imp, relation, e, err);
+    if (rc < 0 || e->said < 0 || t->next == e->said)
+        return rc;
+    return og__fail(err, -EINVAL, "fetch the files again: they belong together",
+                    "%s: %lld edges where %s says %lld", t->name, (long long)t->next, e->said_by,
+                    (long long)e->said);
+}
+
+int og__import_relations(struct og_importer *imp, og_open_edges *open, void *source,
+                         struct og_err *err)
+{
+    struct og_edges e = {.said = -1};
+    int rc;
+    OG_TRY(og__import_take_piece(imp, err));
+    OG_TRY(og__import_open_edges(imp, false, imp->n_counted, err));
+    for (uint32_t r = 0; r < imp->n_relations; r++) {
+        OG_TRY(open(source, r, &e, err));
+        OG_TRY(import_opened(imp, r, &e, err));
+        og__edges_close(&e);
+    }
+    OG_TRY(og__import_close_edges(imp, err));
+out:
+    og__edges_close(&e);
     return rc;
 }

@@ -258,3 +258,19 @@ int og__import_features(struct og_importer *imp, uint32_t group, struct og_table
 out:
     return rc;
 }
+
+int og__import_groups(struct og_importer *imp, og_open_features *open, void *source,
+                      struct og_err *err)
+{
+    struct og_table *t = NULL;
+    int rc = 0;
+    for (uint32_t k = 0; k < imp->graph.n_groups; k++) {
+        OG_TRY(open(source, k, &t, err));
+        OG_TRY(og__import_features(imp, k, t, NULL, err));
+        og__table_close(t);
+        t = NULL;
+    }
+out:
+    og__table_close(t);
+    return rc;
+}

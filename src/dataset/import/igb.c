@@ -11,7 +11,7 @@
  * There labels may end before the nodes do: the rest has none. IGB publishes no splits; those of
  * its loader for the full set, the first 60 % of the labelled papers, then 20 % and 20 %, are taken
  * for all sizes, unless SRC has train.npy, valid.npy, test.npy. */
-#include "dataset/import/typed_folders.h"
+#include "dataset/import/folders.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -19,11 +19,6 @@
 
 enum { COLUMNS = 1024 };
 static const char default_labels[] = "node_label_19.npy";
-
-struct igb {
-    struct og_edges edges;
-    struct og_table *features, *labels;
-};
 
 static int open_either(const struct og_importer *imp, const char *name, enum og__npy_type type,
                        int64_t columns, struct og_table **out, struct og_err *err)
@@ -69,21 +64,6 @@ out:
     return rc;
 }
 
-static int open_source(struct og_importer *imp, struct igb *g, struct og_err *err)
-{
-    int rc;
-    OG_TRY(open_either(imp, "processed/paper__cites__paper/edge_index.npy", OG__NPY_I64, 2,
-                       &g->edges.pairs, err));
-    OG_TRY(
-        open_either(imp, "processed/paper/node_feat.npy", OG__NPY_F32, COLUMNS, &g->features, err));
-    assert(g->features); /* open_either */
-    OG_TRY(og__import_set_nodes(imp, g->features->rows, err));
-    OG_TRY(og__import_expect_rows(imp, g->features, imp->graph.n_nodes, "features", err));
-    OG_TRY(open_labels(imp, imp->graph.n_nodes, &g->labels, err));
-out:
-    return rc;
-}
-
 static int write_range(struct og_importer *imp, const char *name, int64_t first, int64_t end,
                        struct og_err *err)
 {
@@ -112,55 +92,40 @@ out:
     return rc;
 }
 
-/* ---- with types ---- */
+/* ---- all ---- */
 
-static int open_edge_pairs(const struct og_importer *imp, const char *name, struct og_edges *e,
-                           struct og_err *err)
+static int open_edges(const struct og_importer *imp, const char *name, struct og_edges *e,
+                      struct og_err *err)
 {
     return open_either(imp, name, OG__NPY_I64, 2, &e->pairs, err);
 }
 
-static int open_type_features(const struct og_importer *imp, const char *name,
-                              struct og_table **out, struct og_err *err)
+static int open_features(const struct og_importer *imp, const char *name, struct og_table **out,
+                         struct og_err *err)
 {
     return open_either(imp, name, OG__NPY_F32, COLUMNS, out, err);
 }
 
-static int split_labelled(struct og_importer *imp, const struct og_table *labels,
-                          struct og_err *err)
-{
-    return import_splits(imp, labels->rows, err);
-}
-
-static const struct og_folder_layout heterogeneous = {.join = "__",
-                                                      .only = "paper__cites__paper",
-                                                      .labelled = "paper",
-                                                      .open_edges = open_edge_pairs,
-                                                      .open_features = open_type_features,
-                                                      .open_labels = open_labels,
-                                                      .import_splits = split_labelled};
-
 static int import_igb(struct og_importer *imp, struct og_err *err)
 {
-    struct igb g = {0};
-    bool typed = false;
-    int rc = 0;
-    if (!imp->opt->drop_types)
-        OG_TRY(og__folders_typed(imp, &heterogeneous, &typed, err));
-    if (typed)
-        return og__import_folders(imp, &heterogeneous, err);
-    OG_TRY(open_source(imp, &g, err));
-    OG_TRY(og__import_take_piece(imp, err));
-    OG_TRY(og__import_open_edges(imp, false, og__edges_rows(&g.edges), err));
-    OG_TRY(og__import_relation(imp, 0, &g.edges, err));
-    OG_TRY(og__import_close_edges(imp, err));
-    OG_TRY(og__import_features(imp, 0, g.features, NULL, err));
-    OG_TRY(og__import_labels(imp, g.labels, g.labels->rows, -1, err));
-    OG_TRY(import_splits(imp, g.labels->rows, err));
+    static const struct og_folder_layout layout = {.join = "__",
+                                                   .only = "paper__cites__paper",
+                                                   .labelled = "paper",
+                                                   .open_edges = open_edges,
+                                                   .open_features = open_features};
+    struct og_folders *f = NULL;
+    struct og_table *labels = NULL;
+    int rc;
+    OG_TRY(og__folders_open(&f, imp, &layout, err));
+    OG_TRY(open_labels(imp, imp->graph.group->n_nodes, &labels, err));
+    OG_TRY(og__import_count_edges(imp, og__folders_edges, f, err));
+    OG_TRY(og__import_relations(imp, og__folders_edges, f, err));
+    OG_TRY(og__import_groups(imp, og__folders_features, f, err));
+    OG_TRY(og__import_labels(imp, labels, labels->rows, -1, err));
+    OG_TRY(import_splits(imp, labels->rows, err));
 out:
-    og__edges_close(&g.edges);
-    og__table_close(g.features);
-    og__table_close(g.labels);
+    og__folders_close(f);
+    og__table_close(labels);
     return rc;
 }
 

@@ -5,7 +5,9 @@
  *   import.c   the command: formats by name (formats.h), meta.json
  *   npy.c ogb.c igb.c graphbolt.c edgelist.c mtx.c metis.c   one format each: which file is what
  *   npy_meta.c npy_types.c npy_rows.c npy_sparse.c   parts of npy
- *   typed_ogb.c typed_folders.c typed_graphbolt.c   the same with types
+ *   ogb_words.c   a part of ogb
+ *   folders.c  what MAG240M and IGB have in common
+ *   typed_graphbolt.c   the same with types
  *   by_id.c    what nodes have, in CSV by their ids
  *   means.c    rows of groups that have none
  *   build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
@@ -66,6 +68,7 @@ struct og_importer {
     json_t *meta, *checksums; /* of the dataset being made */
     struct og_graph graph;    /* its groups and relations; without types one of each */
     uint32_t n_relations;     /* of the source; with --reverse-relations half of the graph's */
+    int64_t n_counted;        /* edges of the source, or -1 */
     struct og_edge_sorter *sorter;
     struct og_edge_piece *piece; /* of tables of edges */
     bool weighted;
@@ -115,6 +118,8 @@ struct og_edges {
     struct og_table *src, *dst;        /* [E] each */
     struct og_table *weights;          /* [E], or NULL */
     int64_t n_sources, n_destinations; /* ids are below these */
+    int64_t said;        /* how many the source says there are, or -1: og__import_relations */
+    const char *said_by; /* the file that does */
 };
 void og__edges_close(struct og_edges *e);
 /* Rows, -1 = known at the end. */
@@ -154,6 +159,13 @@ OG_MUST_CHECK int og__import_add_edges(struct og_importer *imp, uint32_t relatio
 OG_MUST_CHECK int og__import_relation(struct og_importer *imp, uint32_t relation,
                                       struct og_edges *e, struct og_err *err);
 OG_MUST_CHECK int og__import_close_edges(struct og_importer *imp, struct og_err *err);
+/* All that, where each relation has tables of its own: `open` opens those of one, without weights.
+ * Count them first: it opens each once, so that what is missing is told at once. */
+typedef int og_open_edges(void *source, uint32_t relation, struct og_edges *e, struct og_err *err);
+OG_MUST_CHECK int og__import_count_edges(struct og_importer *imp, og_open_edges *open, void *source,
+                                         struct og_err *err);
+OG_MUST_CHECK int og__import_relations(struct og_importer *imp, og_open_edges *open, void *source,
+                                       struct og_err *err);
 void og__import_drop_edges(struct og_importer *imp); /* what is open of them */
 
 /* ---- what nodes have (build_features.c, build_labels.c, build_splits.c) ---- */
@@ -164,6 +176,11 @@ void og__import_drop_edges(struct og_importer *imp); /* what is open of them */
  * nothing. */
 OG_MUST_CHECK int og__import_features(struct og_importer *imp, uint32_t group, struct og_table *t,
                                       struct og_table *values, struct og_err *err);
+/* Those of all groups; `open` opens one's, and leaves NULL where it has none. */
+typedef int og_open_features(void *source, uint32_t group, struct og_table **out,
+                             struct og_err *err);
+OG_MUST_CHECK int og__import_groups(struct og_importer *imp, og_open_features *open, void *source,
+                                    struct og_err *err);
 /* labels.npy: one column is classes, more are several labels a node; or values, with imp->values.
  * The first `rows` nodes have a row, the others no label. n_classes -1 = as found. t NULL: there
  * are none. */

@@ -1,17 +1,27 @@
 /* The Open Graph Benchmark's node datasets, as its archives unpack.
  *
- *   ogbn-*        raw/edge.csv.gz, num-node-list.csv.gz, node-feat.csv.gz, node-label.csv.gz
- *   papers100M    raw/data.npz: edge_index [2,E], node_feat; raw/node-label.npz: node_label
- *   both          split/<name>/{train,valid,test}.csv.gz
+ *   ogbn-*        raw/edge.csv.gz, num-node-list.csv.gz, node-feat.csv.gz, node-label.csv.gz;
+ *                 split/<name>/{train,valid,test}.csv.gz
+ *   ogbn-mag and what else has types:
+ *                 raw/num-node-dict.csv.gz          names of types; nodes of each
+ *                 raw/triplet-type-list.csv.gz      source,name,destination: a relation a line
+ *                 raw/nodetype-has-label.csv.gz     names of types; True or False
+ *                 raw/relations/<source>___<name>___<destination>/edge.csv.gz
+ *                 raw/node-feat/<type>/node-feat.csv.gz, raw/node-label/<type>/node-label.csv.gz
+ *                 split/<name>/<type>/{train,valid,test}.csv.gz
+ *   papers100M    raw/data.npz: edge_index [2,E], node_feat; raw/node-label.npz: node_label; splits
+ *                 as those of ogbn-*
  *   MAG240M       processed/paper/{node_feat,node_label}.npy,
  *                 processed/paper___cites___paper/edge_index.npy [2,E]; splits as train.npy,
- *                 valid.npy, test.npy in SRC, which examples/mag240m_splits.py writes
+ *                 valid.npy, test.npy in SRC, which examples/mag240m_splits.py writes; and folders
+ *                 of other types and relations (folders.c)
  *
- * A label of NaN is none. Datasets of several node types other than MAG240M's papers are refused.
- */
+ * A label of NaN is none. The type that has labels becomes the first, the others follow in the
+ * order of the file; relations come in that of theirs. */
 #include "dataset/import/ogb.h"
 
-#include "dataset/import/typed_folders.h"
+#include "dataset/import/folders.h"
+#include "dataset/import/text.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -19,12 +29,12 @@
 
 struct ogb {
     struct og_importer *imp;
-    struct og_edges edges;
-    struct og_table *features, *labels;
-    int64_t said_edges; /* -1 = not said */
+    struct og_words *nodes, *triplets, *has_label; /* with types */
+    struct og_folders *folders;                    /* of MAG240M */
+    struct og_table *labels;                       /* of the first group, or NULL */
 };
 
-/* ---- opening ---- */
+/* ---- tables ---- */
 
 /* `name` is there, or nothing like it: not unpacked, without its .gz. */
 static int check_packed(const struct og_importer *imp, const char *name, struct og_err *err)
@@ -41,15 +51,30 @@ static int check_packed(const struct og_importer *imp, const char *name, struct 
                               imp->src, name, plain);
 }
 
-int og__ogb_csv(const struct og_importer *imp, const char *name, enum og__npy_type type,
-                int64_t columns, struct og_table **out, struct og_err *err)
+/* Names of types come from files of the source: such a file lies in it, as no link may change. */
+static int open_csv(const struct og_importer *imp, enum og__npy_type type, int64_t columns,
+                    struct og_table **out, struct og_err *err, const char *fmt, ...)
+    OG_PRINTF(6, 7);
+
+static int open_csv(const struct og_importer *imp, enum og__npy_type type, int64_t columns,
+                    struct og_table **out, struct og_err *err, const char *fmt, ...)
 {
-    int rc = check_packed(imp, name, err);
-    if (rc < 0)
-        return rc;
-    char *path = og__import_source(imp, name);
-    rc = path ? og__table_csv(out, path, type, columns, imp->budget, err)
-              : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    char name[512];
+    char *path = NULL;
+    int rc;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(name, sizeof(name), fmt, ap);
+    va_end(ap);
+    OG_TRY(check_packed(imp, name, err));
+    if (imp->graph.has_types)
+        OG_TRY(og__import_named(imp, name, imp->src, &path, err));
+    else
+        OG_TRY((path = og__import_source(imp, name))
+                   ? 0
+                   : og__fail_errno(err, -ENOMEM, NULL, "%s", name));
+    rc = og__table_csv(out, path, type, columns, imp->budget, err);
+out:
     free(path);
     return rc;
 }
@@ -65,7 +90,7 @@ static int open_member(const struct og_importer *imp, const char *name, const ch
 }
 
 /* The one number in a table, a count. Closes it. */
-int og__ogb_number(struct og_table *t, int64_t *n, struct og_err *err)
+static int take_number(struct og_table *t, int64_t *n, struct og_err *err)
 {
     int64_t raw[2] = {0};
     int64_t got = 0;
@@ -84,7 +109,30 @@ out:
     return rc;
 }
 
-/* ---- ogbn-*: CSV ---- */
+/* ---- text ---- */
+
+/* Folders of a group's files, of a relation's: "raw/node-feat/paper", or without types "raw". */
+struct folder {
+    char text[3 * (OG__TYPE_NAME_MAX + 1) + 64];
+};
+
+static struct folder group_folder(const struct ogb *o, const char *what, uint32_t group)
+{
+    const char *name = o->imp->graph.group[group].name;
+    struct folder f;
+    snprintf(f.text, sizeof(f.text), *name ? "raw/%s/%s" : "raw", what, name);
+    return f;
+}
+
+static struct folder relation_folder(const struct ogb *o, uint32_t relation)
+{
+    const struct og_graph *g = &o->imp->graph;
+    const struct og_relation *r = &g->relation[relation];
+    struct folder f;
+    snprintf(f.text, sizeof(f.text), *r->name ? "raw/relations/%s___%s___%s" : "raw",
+             g->group[r->source].name, r->name, g->group[r->destination].name);
+    return f;
+}
 
 /* These list an edge once for both directions, says OGB's own table (add_inverse_edge). */
 static bool lists_edges_once(const char *src)
@@ -97,33 +145,105 @@ static bool lists_edges_once(const char *src)
     return strstr(name, "products") || strstr(name, "proteins");
 }
 
-static int open_counts(struct ogb *o, struct og_err *err)
+static int count_nodes(struct ogb *o, struct og_err *err)
 {
     struct og_table *t;
     int64_t nodes = 0;
     int rc;
-    OG_TRY(og__ogb_csv(o->imp, "raw/num-node-list.csv.gz", OG__NPY_I64, 1, &t, err));
-    OG_TRY(og__ogb_number(t, &nodes, err));
+    OG_TRY(open_csv(o->imp, OG__NPY_I64, 1, &t, err, "raw/num-node-list.csv.gz"));
+    OG_TRY(take_number(t, &nodes, err));
     o->imp->nodes_from = "num-node-list.csv.gz";
     OG_TRY(og__import_set_nodes(o->imp, nodes, err));
-    OG_TRY(og__import_has(o->imp, "raw/num-edge-list.csv.gz", err));
-    if (rc == 0)
-        return 0;
-    OG_TRY(og__ogb_csv(o->imp, "raw/num-edge-list.csv.gz", OG__NPY_I64, 1, &t, err));
-    OG_TRY(og__ogb_number(t, &o->said_edges, err));
 out:
     return rc;
 }
 
+static int add_type(struct ogb *o, size_t i, struct og_err *err)
+{
+    uint64_t count;
+    const char *text = o->nodes->line[1].word[i];
+    const char *end = og__parse_id(text, &count);
+    if (!end || (*end && strcmp(end, ".0") != 0))
+        return og__words_wrong(o->nodes, "a number of nodes for each type expected", err);
+    return og__schema_add_group(&o->imp->graph, o->nodes->line[0].word[i], (int64_t)count,
+                                o->nodes->path, err);
+}
+
+static int add_types(struct ogb *o, struct og_err *err)
+{
+    const struct og_words_line *names = &o->nodes->line[0];
+    size_t labelled = names->n;
+    int rc = 0;
+    for (size_t i = 0; i < names->n; i++) {
+        if (strcmp(og__words_value(o->has_label, names->word[i]), "True") != 0)
+            continue;
+        if (labelled < names->n)
+            OG_TRY(og__fail(err, -ENOTSUP, "one type may have labels",
+                            "%s: several types have them", o->has_label->path));
+        labelled = i;
+    }
+    if (labelled < names->n)
+        OG_TRY(add_type(o, labelled, err));
+    for (size_t i = 0; i < names->n; i++)
+        if (i != labelled)
+            OG_TRY(add_type(o, i, err));
+out:
+    return rc;
+}
+
+static int add_relations(struct ogb *o, struct og_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < o->triplets->n; i++) {
+        char *const *word = o->triplets->line[i].word;
+        if (o->triplets->line[i].n != 3)
+            OG_TRY(og__words_wrong(o->triplets, "source,name,destination expected", err));
+        const int source = og__schema_find(&o->imp->graph, word[0]);
+        const int destination = og__schema_find(&o->imp->graph, word[2]);
+        if (source < 0 || destination < 0)
+            OG_TRY(og__words_wrong(o->triplets, "a type that num-node-dict.csv.gz does not have",
+                                   err));
+        OG_TRY(og__schema_add_relation(&o->imp->graph, (uint32_t)source, word[1],
+                                       (uint32_t)destination, o->triplets->path, err));
+    }
+out:
+    return rc;
+}
+
+static int read_words(struct ogb *o, struct og_err *err)
+{
+    struct og_importer *imp = o->imp;
+    int rc;
+    OG_TRY(og__import_with_types(imp, err));
+    OG_TRY(og__words_table(imp, "raw/num-node-dict.csv.gz", &o->nodes, err));
+    OG_TRY(og__words_table(imp, "raw/nodetype-has-label.csv.gz", &o->has_label, err));
+    OG_TRY(og__words_read(imp, "raw/triplet-type-list.csv.gz", &o->triplets, err));
+    OG_TRY(add_types(o, err));
+    OG_TRY(add_relations(o, err));
+    OG_TRY(og__import_settle(imp, err));
+out:
+    return rc;
+}
+
+/* Only the first type may have labels; without types all nodes do. */
+static bool has_labels(const struct ogb *o)
+{
+    return !o->has_label ||
+           strcmp(og__words_value(o->has_label, o->imp->graph.group->name), "True") == 0;
+}
+
 static int open_text(struct ogb *o, struct og_err *err)
 {
-    int rc;
-    OG_TRY(open_counts(o, err));
-    OG_TRY(og__ogb_csv(o->imp, "raw/edge.csv.gz", OG__NPY_I64, 2, &o->edges.pairs, err));
-    OG_TRY(og__import_has(o->imp, "raw/node-feat.csv.gz", err));
-    if (rc == 1)
-        OG_TRY(og__ogb_csv(o->imp, "raw/node-feat.csv.gz", OG__NPY_F64, 0, &o->features, err));
-    OG_TRY(og__ogb_csv(o->imp, "raw/node-label.csv.gz", OG__NPY_F64, 0, &o->labels, err));
+    int with_types = og__import_has(o->imp, "raw/num-node-dict.csv.gz", err);
+    int rc = OG_MIN(with_types, 0);
+    OG_TRY(rc);
+    if (with_types && o->imp->opt->drop_types)
+        OG_TRY(og__fail(err, -ENOTSUP, "leave out --drop-types",
+                        "%s: --drop-types: nodes of types have files of their own", o->imp->src));
+    OG_TRY(with_types ? read_words(o, err) : count_nodes(o, err));
+    if (has_labels(o))
+        OG_TRY(open_csv(o->imp, OG__NPY_F64, 0, &o->labels, err, "%s/node-label.csv.gz",
+                        group_folder(o, "node-label", 0).text));
     if (lists_edges_once(o->imp->src)) {
         og__import_say(o->imp, "every edge is added in both directions, as OGB does");
         o->imp->both_ways = true;
@@ -131,116 +251,93 @@ static int open_text(struct ogb *o, struct og_err *err)
     OG_TRY(og__import_has(o->imp, "raw/edge-feat.csv.gz", err));
     if (rc == 1)
         og__import_say(o->imp, "raw/edge-feat.csv.gz: edge features are left out");
-    return 0;
+    rc = 0;
 out:
     return rc;
 }
 
+static int text_edges(void *ogb, uint32_t relation, struct og_edges *e, struct og_err *err)
+{
+    const struct ogb *o = ogb;
+    const struct folder f = relation_folder(o, relation);
+    struct og_table *t;
+    char name[sizeof(f.text) + 32];
+    int rc;
+    snprintf(name, sizeof(name), "%s/num-edge-list.csv.gz", f.text);
+    OG_TRY(og__import_has(o->imp, name, err));
+    if (rc == 1) {
+        OG_TRY(open_csv(o->imp, OG__NPY_I64, 1, &t, err, "%s", name));
+        OG_TRY(take_number(t, &e->said, err));
+        e->said_by = "num-edge-list.csv.gz";
+    }
+    OG_TRY(open_csv(o->imp, OG__NPY_I64, 2, &e->pairs, err, "%s/edge.csv.gz", f.text));
+out:
+    return rc;
+}
+
+static int text_features(void *ogb, uint32_t group, struct og_table **out, struct og_err *err)
+{
+    const struct ogb *o = ogb;
+    const struct folder f = group_folder(o, "node-feat", group);
+    char name[sizeof(f.text) + 32];
+    snprintf(name, sizeof(name), "%s/node-feat.csv.gz", f.text);
+    const int there = og__import_has(o->imp, name, err);
+    return there > 0 ? open_csv(o->imp, OG__NPY_F64, 0, out, err, "%s", name) : there;
+}
+
 /* ---- papers100M: archives ---- */
 
-/* The archive may be without it. */
-static int read_said_edges(struct ogb *o, const char *archive, struct og_err *err)
-{
-    struct og_table *t;
-    struct og_err why = {0};
-    int rc = open_member(o->imp, archive, "num_edges_list.npy", &t, &why);
-    if (rc == -ENOENT)
-        return 0;
-    return rc < 0 ? og__fail(err, rc, why.hint, "%s", why.message)
-                  : og__ogb_number(t, &o->said_edges, err);
-}
+static const char data[] = "raw/data.npz";
 
 static int open_archives(struct ogb *o, struct og_err *err)
 {
-    static const char data[] = "raw/data.npz";
     struct og_table *t;
     int64_t nodes = 0;
     int rc;
     OG_TRY(open_member(o->imp, data, "num_nodes_list.npy", &t, err));
-    OG_TRY(og__ogb_number(t, &nodes, err));
+    OG_TRY(take_number(t, &nodes, err));
     OG_TRY(og__import_set_nodes(o->imp, nodes, err));
-    OG_TRY(read_said_edges(o, data, err));
-    OG_TRY(open_member(o->imp, data, "edge_index.npy", &o->edges.src, err));
-    OG_TRY(open_member(o->imp, data, "edge_index.npy", &o->edges.dst, err));
-    OG_TRY(og__edges_two_rows(&o->edges, err));
-    OG_TRY(open_member(o->imp, data, "node_feat.npy", &o->features, err));
     OG_TRY(open_member(o->imp, "raw/node-label.npz", "node_label.npy", &o->labels, err));
 out:
     return rc;
 }
 
-/* ---- MAG240M: its papers ---- */
-
-static const char mag_edges[] = "processed/paper___cites___paper/edge_index.npy";
-
-static int open_mag(struct ogb *o, struct og_err *err)
+/* The archive may be without it. */
+static int read_said_edges(const struct ogb *o, int64_t *said, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__import_open_npy(o->imp, mag_edges, false, &o->edges.src, err));
-    OG_TRY(og__import_open_npy(o->imp, mag_edges, false, &o->edges.dst, err));
-    OG_TRY(og__edges_two_rows(&o->edges, err));
-    OG_TRY(og__import_open_npy(o->imp, "processed/paper/node_feat.npy", false, &o->features, err));
-    OG_TRY(og__import_open_npy(o->imp, "processed/paper/node_label.npy", false, &o->labels, err));
-    og__import_say(o->imp, "papers and the citations between them are read");
-    OG_TRY(og__import_has(o->imp, "train.npy", err));
-    if (rc == 0)
-        og__import_say(o->imp, "no splits: examples/mag240m_splits.py writes them as .npy");
-    OG_TRY(og__import_set_nodes(o->imp, o->features->rows, err));
-out:
-    return rc;
+    struct og_table *t;
+    struct og_err why = {0};
+    int rc = open_member(o->imp, data, "num_edges_list.npy", &t, &why);
+    if (rc == -ENOENT)
+        return 0;
+    return rc < 0 ? og__fail(err, rc, why.hint, "%s", why.message) : take_number(t, said, err);
 }
 
-/* With authors, institutions and how they belong together. */
-static int open_mag_edges(const struct og_importer *imp, const char *name, struct og_edges *e,
-                          struct og_err *err)
+static int archive_edges(void *ogb, uint32_t relation, struct og_edges *e, struct og_err *err)
 {
+    const struct ogb *o = ogb;
     int rc;
-    OG_TRY(og__import_open_npy(imp, name, false, &e->src, err));
-    OG_TRY(og__import_open_npy(imp, name, false, &e->dst, err));
+    (void)relation;
+    OG_TRY(read_said_edges(o, &e->said, err));
+    e->said_by = "num_edges_list.npy";
+    OG_TRY(open_member(o->imp, data, "edge_index.npy", &e->src, err));
+    OG_TRY(open_member(o->imp, data, "edge_index.npy", &e->dst, err));
     OG_TRY(og__edges_two_rows(e, err));
 out:
     return rc;
 }
 
-static int open_mag_features(const struct og_importer *imp, const char *name, struct og_table **out,
-                             struct og_err *err)
+static int archive_features(void *ogb, uint32_t group, struct og_table **out, struct og_err *err)
 {
-    return og__import_open_npy(imp, name, false, out, err);
+    const struct ogb *o = ogb;
+    (void)group;
+    return open_member(o->imp, data, "node_feat.npy", out, err);
 }
 
-static int open_mag_labels(struct og_importer *imp, int64_t nodes, struct og_table **out,
-                           struct og_err *err)
-{
-    int rc = og__import_open_npy(imp, "processed/paper/node_label.npy", false, out, err);
-    if (rc == 0 && (*out)->rows != nodes)
-        rc = og__fail(err, -EINVAL, "one for every paper, NaN where there is none",
-                      "%s: %lld labels for %lld nodes", (*out)->name, (long long)(*out)->rows,
-                      (long long)nodes);
-    return rc;
-}
-
-static int import_mag_splits(struct og_importer *imp, const struct og_table *labels,
-                             struct og_err *err)
-{
-    (void)labels;
-    int there = og__import_has(imp, "train.npy", err);
-    if (there == 0)
-        og__import_say(imp, "no splits: examples/mag240m_splits.py writes them as .npy");
-    return there < 0 ? there : og__import_npy_splits(imp, err); /* of papers, the first type */
-}
-
-static const struct og_folder_layout mag240m = {.join = "___",
-                                                .only = "paper___cites___paper",
-                                                .labelled = "paper",
-                                                .open_edges = open_mag_edges,
-                                                .open_features = open_mag_features,
-                                                .open_labels = open_mag_labels,
-                                                .import_splits = import_mag_splits};
-
-/* ---- splits ---- */
+/* ---- splits of both ---- */
 
 /* Name of the one folder in split/, malloc'ed. */
-int og__ogb_split(const struct og_importer *imp, char **name, struct og_err *err)
+static int find_split(const struct og_importer *imp, char **name, struct og_err *err)
 {
     char *path = og__import_source(imp, "split");
     DIR *dir = path ? opendir(path) : NULL;
@@ -271,85 +368,136 @@ int og__ogb_split(const struct og_importer *imp, char **name, struct og_err *err
     return rc;
 }
 
-static int import_split(struct og_importer *imp, const char *folder, const char *split,
-                        struct og_err *err)
-{
-    struct og_table *t = NULL;
-    char *name = NULL;
-    char out[16];
-    int rc;
-    snprintf(out, sizeof(out), "%s.npy", split);
-    if (asprintf(&name, "split/%s/%s.csv.gz", folder, split) < 0)
-        name = NULL;
-    OG_TRY(name ? og__ogb_csv(imp, name, OG__NPY_I64, 1, &t, err)
-                : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src));
-    OG_TRY(og__import_split(imp, t, imp->graph.n_nodes, out, err));
-out:
-    og__table_close(t);
-    free(name);
-    return rc;
-}
-
-static int import_splits(struct og_importer *imp, struct og_err *err)
+static int import_splits(struct ogb *o, struct og_err *err)
 {
     static const char *const splits[] = {"train", "valid", "test"};
+    const struct og_group *first = o->imp->graph.group;
+    struct og_table *t = NULL;
     char *folder;
     int rc;
-    OG_TRY(og__ogb_split(imp, &folder, err));
-    for (size_t i = 0; i < OG_COUNT(splits); i++)
-        OG_TRY(import_split(imp, folder, splits[i], err));
+    OG_TRY(find_split(o->imp, &folder, err));
+    for (size_t i = 0; i < OG_COUNT(splits); i++) {
+        char out[16];
+        snprintf(out, sizeof(out), "%s.npy", splits[i]);
+        OG_TRY(open_csv(o->imp, OG__NPY_I64, 1, &t, err, "split/%s/%s%s%s.csv.gz", folder,
+                        first->name, *first->name ? "/" : "", splits[i]));
+        OG_TRY(og__import_split(o->imp, t, first->n_nodes, out, err));
+        og__table_close(t);
+        t = NULL;
+    }
 out:
+    og__table_close(t);
     free(folder);
     return rc;
 }
 
+/* ---- MAG240M ---- */
+
+static const char mag_edges[] = "processed/paper___cites___paper/edge_index.npy";
+
+static int open_mag_edges(const struct og_importer *imp, const char *name, struct og_edges *e,
+                          struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__import_open_npy(imp, name, false, &e->src, err));
+    OG_TRY(og__import_open_npy(imp, name, false, &e->dst, err));
+    OG_TRY(og__edges_two_rows(e, err));
+out:
+    return rc;
+}
+
+static int open_mag_features(const struct og_importer *imp, const char *name, struct og_table **out,
+                             struct og_err *err)
+{
+    return og__import_open_npy(imp, name, false, out, err);
+}
+
+static int open_mag(struct ogb *o, struct og_err *err)
+{
+    static const struct og_folder_layout layout = {.join = "___",
+                                                   .only = "paper___cites___paper",
+                                                   .labelled = "paper",
+                                                   .open_edges = open_mag_edges,
+                                                   .open_features = open_mag_features};
+    int rc;
+    OG_TRY(og__folders_open(&o->folders, o->imp, &layout, err));
+    OG_TRY(og__import_open_npy(o->imp, "processed/paper/node_label.npy", false, &o->labels, err));
+    if (!o->imp->graph.has_types)
+        og__import_say(o->imp, "papers and the citations between them are read");
+out:
+    return rc;
+}
+
+static int mag_edges_of(void *ogb, uint32_t relation, struct og_edges *e, struct og_err *err)
+{
+    return og__folders_edges(((struct ogb *)ogb)->folders, relation, e, err);
+}
+
+static int mag_features_of(void *ogb, uint32_t group, struct og_table **out, struct og_err *err)
+{
+    return og__folders_features(((struct ogb *)ogb)->folders, group, out, err);
+}
+
+/* Of papers, the first type. */
+static int import_mag_splits(struct ogb *o, struct og_err *err)
+{
+    int there = og__import_has(o->imp, "train.npy", err);
+    if (there == 0)
+        og__import_say(o->imp, "no splits: examples/mag240m_splits.py writes them as .npy");
+    return there < 0 ? there : og__import_npy_splits(o->imp, err);
+}
+
 /* ---- all ---- */
 
-static int import_all(struct ogb *o, bool is_mag, struct og_err *err)
+struct layout {
+    int (*open)(struct ogb *o, struct og_err *err); /* groups, relations and labels */
+    og_open_edges *edges;
+    og_open_features *features;
+    int (*import_splits)(struct ogb *o, struct og_err *err);
+};
+
+static const struct layout text = {open_text, text_edges, text_features, import_splits};
+static const struct layout archives = {open_archives, archive_edges, archive_features,
+                                       import_splits};
+static const struct layout mag = {open_mag, mag_edges_of, mag_features_of, import_mag_splits};
+
+static int import_labels(struct ogb *o, struct og_err *err)
 {
-    const struct og_table *edges = o->edges.pairs ? o->edges.pairs : o->edges.src;
+    return og__import_labels(o->imp, o->labels, o->imp->graph.group->n_nodes, -1, err);
+}
+
+static int import_all(struct ogb *o, const struct layout *of, struct og_err *err)
+{
+    struct og_importer *imp = o->imp;
     int rc;
-    OG_TRY(og__import_labels(o->imp, o->labels, o->imp->graph.n_nodes, -1,
-                             err)); /* first: it proves N */
-    OG_TRY(og__import_take_piece(o->imp, err));
-    OG_TRY(og__import_open_edges(o->imp, false, og__edges_rows(&o->edges), err));
-    OG_TRY(og__import_relation(o->imp, 0, &o->edges, err));
-    OG_TRY(og__import_close_edges(o->imp, err));
-    if (o->said_edges >= 0 && edges->next != o->said_edges)
-        OG_TRY(og__fail(err, -EINVAL, "fetch the files again: they belong together",
-                        "%s: %lld edges where num-edge-list.csv.gz says %lld", edges->name,
-                        (long long)edges->next, (long long)o->said_edges));
-    OG_TRY(og__import_features(o->imp, 0, o->features, NULL, err));
-    OG_TRY(is_mag ? og__import_npy_splits(o->imp, err) : import_splits(o->imp, err));
+    OG_TRY(of->open(o, err));
+    OG_TRY(og__import_expect_rows(imp, o->labels, imp->graph.group->n_nodes, "labels", err));
+    OG_TRY(og__import_count_edges(imp, of->edges, o, err));
+    const bool proven = !imp->graph.has_types; /* by the labels: how many nodes there are */
+    if (proven)
+        OG_TRY(import_labels(o, err));
+    OG_TRY(og__import_relations(imp, of->edges, o, err));
+    OG_TRY(og__import_groups(imp, of->features, o, err));
+    if (!proven)
+        OG_TRY(import_labels(o, err));
+    OG_TRY(of->import_splits(o, err));
 out:
     return rc;
 }
 
 static int import_ogb(struct og_importer *imp, struct og_err *err)
 {
-    struct ogb o = {.imp = imp, .said_edges = -1};
+    struct ogb o = {.imp = imp};
     int is_mag = og__import_has(imp, mag_edges, err);
-    int is_typed = og__import_has(imp, "raw/num-node-dict.csv.gz", err);
     int is_zipped = og__import_has(imp, "raw/data.npz", err);
-    int rc = OG_MIN(is_mag, OG_MIN(is_typed, is_zipped));
-    bool with_types = false;
-    if (rc < 0)
-        return rc;
-    if (is_typed)
-        return imp->opt->drop_types
-                   ? og__fail(err, -ENOTSUP, "leave out --drop-types",
-                              "%s: --drop-types: nodes of types have files of their own", imp->src)
-                   : og__import_ogb_typed(imp, err);
-    if (is_mag && !imp->opt->drop_types)
-        OG_TRY(og__folders_typed(imp, &mag240m, &with_types, err));
-    if (with_types)
-        return og__import_folders(imp, &mag240m, err);
-    OG_TRY(is_mag ? open_mag(&o, err) : is_zipped ? open_archives(&o, err) : open_text(&o, err));
-    OG_TRY(import_all(&o, is_mag, err));
-out:
-    og__edges_close(&o.edges);
-    og__table_close(o.features);
+    int rc = OG_MIN(is_mag, is_zipped);
+    if (rc >= 0)
+        rc = import_all(&o, is_mag ? &mag : is_zipped ? &archives : &text, err);
+    og__folders_close(o.folders);
     og__table_close(o.labels);
+    og__words_free(o.nodes);
+    og__words_free(o.triplets);
+    og__words_free(o.has_label);
     return rc;
 }
 

@@ -1,18 +1,30 @@
-/* Files as OGB writes them (ogb.c), for its datasets with types too (typed_ogb.c). */
+/* Small files of words that OGB's datasets with types have (ogb_words.c). */
 #ifndef OG_IMPORT_OGB_H
 #define OG_IMPORT_OGB_H
 
 #include "dataset/import/import.h"
 
-/* `name` of the source: numbers without a header line. columns 0 = as many as there are. */
-OG_MUST_CHECK int og__ogb_csv(const struct og_importer *imp, const char *name,
-                              enum og__npy_type type, int64_t columns, struct og_table **out,
-                              struct og_err *err);
-/* The one number in a table, which is closed. */
-OG_MUST_CHECK int og__ogb_number(struct og_table *t, int64_t *n, struct og_err *err);
-/* Name of the one folder in split/, malloc'ed. */
-OG_MUST_CHECK int og__ogb_split(const struct og_importer *imp, char **name, struct og_err *err);
+enum { OG__MOST_LINES = OG_MOST_RELATIONS, OG__MOST_WORDS = OG_MOST_TYPES };
 
-OG_MUST_CHECK int og__import_ogb_typed(struct og_importer *imp, struct og_err *err);
+struct og_words {
+    char *path, *text; /* cut into words */
+    size_t n;
+    struct og_words_line {
+        char **word;
+        size_t n;
+    } line[OG__MOST_LINES];
+};
+
+/* Free also what failed, and NULL. */
+OG_MUST_CHECK int og__words_read(const struct og_importer *imp, const char *name,
+                                 struct og_words **out, struct og_err *err);
+void og__words_free(struct og_words *l);
+/* Of two lines: names, and a word for each. */
+OG_MUST_CHECK int og__words_table(const struct og_importer *imp, const char *name,
+                                  struct og_words **out, struct og_err *err);
+/* The word for a name, "" where there is none. */
+const char *og__words_value(const struct og_words *l, const char *name);
+/* -EINVAL: `what` is wrong. */
+int og__words_wrong(const struct og_words *l, const char *what, struct og_err *err);
 
 #endif

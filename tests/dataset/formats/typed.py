@@ -400,6 +400,7 @@ def test_types_mag240m():
     same_folders(imported("ogb", root, "--reverse-relations"), {**relations, **back}, counts, classes, splits, paper=feat)
     save(f"{root}/processed/paper/node_label.npy", label[:200])
     refused("ogb", root, "200 labels for 300 nodes")
+    save(f"{root}/processed/paper/node_label.npy", label)
     save(f"{root}/processed/author___writes___paper/edge_index.npy", np.array([[0], [300]]))
     refused("ogb", root, "edge_index.npy: row 0: node 300, the graph has 300 nodes")
     save(f"{root}/processed/author___writes___paper/edge_index.npy", np.array([[-3], [0]]))

@@ -1,0 +1,31 @@
+/* Sources that have a folder a type of nodes and one a relation, in processed/: MAG240M and IGB. */
+#ifndef OG_IMPORT_FOLDERS_H
+#define OG_IMPORT_FOLDERS_H
+
+#include "dataset/import/import.h"
+
+/* How the files of one of them look. */
+struct og_folder_layout {
+    const char *join;     /* between source, name and destination: "__" */
+    const char *only;     /* the relation that a source without types has */
+    const char *labelled; /* the type that has labels: the first one */
+    /* Tables of the source, by name. */
+    int (*open_edges)(const struct og_importer *imp, const char *name, struct og_edges *e,
+                      struct og_err *err);
+    int (*open_features)(const struct og_importer *imp, const char *name, struct og_table **out,
+                         struct og_err *err);
+};
+
+struct og_folders;
+/* Its groups and relations, into imp->graph. Without types where there is no other relation than
+ * the one, and with --drop-types. Close also what failed, and NULL. */
+OG_MUST_CHECK int og__folders_open(struct og_folders **out, struct og_importer *imp,
+                                   const struct og_folder_layout *layout, struct og_err *err);
+void og__folders_close(struct og_folders *f);
+/* og_open_edges and og_open_features of them. */
+OG_MUST_CHECK int og__folders_edges(void *folders, uint32_t relation, struct og_edges *e,
+                                    struct og_err *err);
+OG_MUST_CHECK int og__folders_features(void *folders, uint32_t group, struct og_table **out,
+                                       struct og_err *err);
+
+#endif
