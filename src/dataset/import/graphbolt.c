@@ -1,14 +1,16 @@
 /* GraphBolt's OnDiskDataset, from the raw side: metadata.yaml and the files it names.
  *
- *   graph.nodes          how many
- *   graph.edges          csv: src,dst a line; numpy: [2, E]
- *   feature_data         domain node: the one named feat, or the only one, [N, F]
+ *   graph.nodes          how many, of each type
+ *   graph.edges          csv: src,dst a line; numpy: [2, E]; of each source:name:destination
+ *   feature_data         domain node: the one named feat, or the only one of a type, [N, F]
  *   tasks[0]             train_set, validation_set, test_set: seeds (node ids) and labels, which
  *                        are values where the task's name says regression
  *
- * Labels stand with their seeds, in three files; nodes that are in none have no label. What it
- * keeps in preprocessed/ is pickled and not read. */
-#include "dataset/import/graphbolt.h"
+ * Labels stand with their seeds, in three files; nodes that are in none have no label. The type of
+ * the sets becomes the first, the others follow in the file's order; so do relations. What it keeps
+ * in preprocessed/ is pickled and not read. */
+#include "dataset/import/graphbolt_meta.h"
+#include "dataset/import/import.h"
 
 #include "dataset/convert.h"
 
@@ -19,10 +21,20 @@
 
 static const char part[] = "import";
 static const char meta_file[] = "metadata.yaml";
-const char *const og__bolt_splits[3] = {"train.npy", "valid.npy", "test.npy"};
+static const char *const splits[3] = {"train.npy", "valid.npy", "test.npy"};
 
-int og__bolt_wrong(const struct og_bolt *b, const char *hint, const char *what, const char *value,
-                   struct og_err *err)
+struct bolt {
+    struct og_importer *imp;
+    struct og_gb_meta *meta;
+    const struct og_gb_task *task; /* NULL = none */
+    const char *labelled;          /* the type that the sets are of, or NULL where there are none */
+    struct og_table *features;     /* of the first group */
+    struct og_table *seeds[3], *labels[3]; /* NULL = absent */
+};
+
+/* "metadata.yaml: WHAT VALUE" */
+static int wrong(const struct bolt *b, const char *hint, const char *what, const char *value,
+                 struct og_err *err)
 {
     return og__fail(err, -EINVAL, hint, "%s/%s: %s%s", b->imp->src, meta_file, what,
                     value ? value : "(nothing)");
@@ -30,13 +42,13 @@ int og__bolt_wrong(const struct og_bolt *b, const char *hint, const char *what, 
 
 /* ---- opening ---- */
 
-int og__bolt_data(const struct og_bolt *b, const struct og_gb_data *d, enum og__npy_type csv_type,
-                  int64_t columns, struct og_table **out, struct og_err *err)
+static int open_data(const struct bolt *b, const struct og_gb_data *d, enum og__npy_type csv_type,
+                     int64_t columns, struct og_table **out, struct og_err *err)
 {
     const char *format = d->format ? d->format : "";
     int rc;
     if (!d->path)
-        return og__bolt_wrong(b, "every file has a path", "an entry without path: ", d->name, err);
+        return wrong(b, "every file has a path", "an entry without path: ", d->name, err);
     char *path;
     if ((rc = og__import_named(b->imp, d->path, meta_file, &path, err)) < 0)
         return rc;
@@ -45,44 +57,41 @@ int og__bolt_data(const struct og_bolt *b, const struct og_gb_data *d, enum og__
     else if (strcmp(format, "csv") == 0)
         rc = og__table_csv(out, path, csv_type, columns, b->imp->budget, err);
     else
-        rc = og__bolt_wrong(
-            b, "csv and numpy are read; torch.load and numpy.save make the one of another",
-            "a file of format ", d->format, err);
+        rc = wrong(b, "csv and numpy are read; torch.load and numpy.save make the one of another",
+                   "a file of format ", d->format, err);
     free(path);
     return rc;
 }
 
-int og__bolt_edges(struct og_bolt *b, const struct og_gb_data *d, struct og_err *err)
+static int open_edges(void *bolt, uint32_t relation, struct og_edges *e, struct og_err *err)
 {
+    const struct bolt *b = bolt;
+    const struct og_gb_data *d = &b->meta->graph.edges[relation];
     int rc;
     if (d->format && strcmp(d->format, "csv") == 0)
-        return og__bolt_data(b, d, OG__NPY_I64, 2, &b->edges.pairs, err);
-    OG_TRY(og__bolt_data(b, d, OG__NPY_I64, 2, &b->edges.src, err));
-    OG_TRY(og__bolt_data(b, d, OG__NPY_I64, 2, &b->edges.dst, err));
-    OG_TRY(og__edges_two_rows(&b->edges, err));
+        return open_data(b, d, OG__NPY_I64, 2, &e->pairs, err);
+    OG_TRY(open_data(b, d, OG__NPY_I64, 2, &e->src, err));
+    OG_TRY(open_data(b, d, OG__NPY_I64, 2, &e->dst, err));
+    OG_TRY(og__edges_two_rows(e, err));
 out:
     return rc;
 }
 
-static int open_edges(struct og_bolt *b, struct og_err *err)
-{
-    int rc = og__import_set_nodes(b->imp, b->meta->graph.nodes->num, err);
-    return rc < 0 ? rc : og__bolt_edges(b, b->meta->graph.edges, err);
-}
-
+/* "" and NULL are no type. */
 static bool is_type(const char *type, const char *wanted)
 {
-    return wanted ? type && strcmp(type, wanted) == 0 : !og__gb_typed(type);
+    return wanted && *wanted ? type && strcmp(type, wanted) == 0 : !og__gb_typed(type);
 }
 
-int og__bolt_features(struct og_bolt *b, const char *type, struct og_table **out,
-                      struct og_err *err)
+static int find_features(const struct bolt *b, uint32_t group, struct og_table **out,
+                         struct og_err *err)
 {
+    const char *name = b->imp->graph.group[group].name;
     const struct og_gb_data *chosen = NULL;
     int candidates = 0;
     for (unsigned i = 0; i < b->meta->n_features; i++) {
         const struct og_gb_data *d = &b->meta->features[i];
-        if (!d->domain || strcmp(d->domain, "node") != 0 || !is_type(d->type, type))
+        if (!d->domain || strcmp(d->domain, "node") != 0 || !is_type(d->type, name))
             continue;
         bool named = d->name && strcmp(d->name, "feat") == 0;
         candidates += named ? 1000 : 1;
@@ -90,33 +99,42 @@ int og__bolt_features(struct og_bolt *b, const char *type, struct og_table **out
             chosen = d;
     }
     if (candidates > 1 && candidates < 1000)
-        return og__bolt_wrong(b, "call the one to train on feat",
-                              "several node features, none named ", "feat", err);
-    return chosen ? og__bolt_data(b, chosen, OG__NPY_F64, 0, out, err) : 0;
+        return wrong(b, "call the one to train on feat", "several node features, none named ",
+                     "feat", err);
+    return chosen ? open_data(b, chosen, OG__NPY_F64, 0, out, err) : 0;
 }
 
-static int open_set(struct og_bolt *b, int split, struct og_err *err)
+/* Those of the first group are open already. */
+static int open_features(void *bolt, uint32_t group, struct og_table **out, struct og_err *err)
+{
+    struct bolt *b = bolt;
+    if (group > 0)
+        return find_features(b, group, out, err);
+    *out = b->features;
+    b->features = NULL;
+    return 0;
+}
+
+static int open_set(struct bolt *b, int split, struct og_err *err)
 {
     const struct og_gb_set *set = b->task->set[split];
     int rc = 0;
     if (b->task->n_sets[split] == 0)
         return 0;
     if (b->task->n_sets[split] > 1 || !is_type(set->type, b->labelled))
-        return og__bolt_wrong(b, "sets of nodes of one type are read, the same in all",
-                              "a set of another type: ", set->type, err);
+        return wrong(b, "sets of nodes of one type are read, the same in all",
+                     "a set of another type: ", set->type, err);
     for (unsigned i = 0; i < set->n_data; i++) {
         const char *name = set->data[i].name ? set->data[i].name : "";
         struct og_table **to = strcmp(name, "seeds") == 0    ? &b->seeds[split]
                                : strcmp(name, "labels") == 0 ? &b->labels[split]
                                                              : NULL;
         if (to && !*to)
-            OG_TRY(og__bolt_data(b, &set->data[i],
-                                 to == &b->seeds[split] ? OG__NPY_I64 : OG__NPY_F64,
-                                 to == &b->seeds[split], to, err));
+            OG_TRY(open_data(b, &set->data[i], to == &b->seeds[split] ? OG__NPY_I64 : OG__NPY_F64,
+                             to == &b->seeds[split], to, err));
     }
     if (!b->seeds[split])
-        OG_TRY(og__bolt_wrong(b, "a set has seeds: node ids",
-                              "a set without seeds: ", og__bolt_splits[split], err));
+        OG_TRY(wrong(b, "a set has seeds: node ids", "a set without seeds: ", splits[split], err));
 out:
     return rc;
 }
@@ -125,7 +143,7 @@ out:
 
 struct label_table {
     struct og_table t;
-    const struct og_bolt *b;
+    const struct bolt *b;
     int64_t first, n, room; /* nodes in rows */
     double *rows;           /* [room, columns] */
 };
@@ -219,7 +237,7 @@ static void label_close(struct og_table *t)
 
 static const struct og_table_ops label_ops = {label_read, label_rewind, label_close, NULL};
 
-static int check_labels(const struct og_bolt *b, int64_t *columns, struct og_err *err)
+static int check_labels(const struct bolt *b, int64_t *columns, struct og_err *err)
 {
     *columns = 0;
     for (int s = 0; s < 3; s++) {
@@ -246,7 +264,7 @@ static int check_labels(const struct og_bolt *b, int64_t *columns, struct og_err
     return 0;
 }
 
-int og__bolt_labels(struct og_bolt *b, struct og_err *err)
+static int import_labels(struct bolt *b, struct og_err *err)
 {
     int64_t said = b->task ? b->task->num_classes : -1;
     struct og_budget *budget = b->imp->budget;
@@ -274,9 +292,98 @@ out:
     return rc;
 }
 
+/* ---- groups and relations ---- */
+
+static const char edge_hint[] = "types of edges are source:name:destination, of types of nodes";
+
+static int add_type(struct bolt *b, const struct og_gb_nodes *n, struct og_err *err)
+{
+    if (!og__gb_typed(n->type))
+        return wrong(b, "all types of nodes have names, or there is one without",
+                     "nodes without a type among several: ", n->type, err);
+    return og__schema_add_group(&b->imp->graph, n->type, n->num, b->imp->src, err);
+}
+
+static bool is_labelled(const struct bolt *b, const struct og_gb_nodes *n)
+{
+    return b->labelled && n->type && strcmp(n->type, b->labelled) == 0;
+}
+
+static int add_types(struct bolt *b, struct og_err *err)
+{
+    const struct og_gb_graph *g = &b->meta->graph;
+    int rc = 0;
+    for (unsigned i = 0; i < g->n_nodes; i++)
+        if (is_labelled(b, &g->nodes[i]))
+            OG_TRY(add_type(b, &g->nodes[i], err));
+    if (b->labelled && b->imp->graph.n_groups == 0)
+        OG_TRY(wrong(b, "sets are of one of graph.nodes", "a set of type ", b->labelled, err));
+    for (unsigned i = 0; i < g->n_nodes; i++)
+        if (!is_labelled(b, &g->nodes[i]))
+            OG_TRY(add_type(b, &g->nodes[i], err));
+out:
+    return rc;
+}
+
+/* "author:writes:paper" */
+static int add_relation(struct bolt *b, const char *type, struct og_err *err)
+{
+    char text[3 * (OG__TYPE_NAME_MAX + 1) + 1];
+    if (!og__gb_typed(type) || strlen(type) >= sizeof(text))
+        return wrong(b, edge_hint, "edges of type ", type, err);
+    snprintf(text, sizeof(text), "%s", type);
+    char *name = strchr(text, ':');
+    char *to = name ? strchr(name + 1, ':') : NULL;
+    if (!to)
+        return wrong(b, edge_hint, "edges of type ", type, err);
+    *name++ = *to++ = 0;
+    const int source = og__schema_find(&b->imp->graph, text);
+    const int destination = og__schema_find(&b->imp->graph, to);
+    if (source < 0 || destination < 0)
+        return wrong(b, edge_hint, "edges of type ", type, err);
+    return og__schema_add_relation(&b->imp->graph, (uint32_t)source, name, (uint32_t)destination,
+                                   b->imp->src, err);
+}
+
+/* Sets name the type that they are of. */
+static const char *type_of_sets(const struct bolt *b)
+{
+    const struct og_gb_task *t = b->task;
+    for (int s = 0; t && s < 3; s++)
+        if (t->n_sets[s] > 0 && og__gb_typed(t->set[s]->type))
+            return t->set[s]->type;
+    return NULL;
+}
+
+/* One type of nodes and one of edges, neither with a name? */
+static bool is_plain(const struct og_gb_graph *g)
+{
+    return g->n_nodes == 1 && g->n_edges == 1 && !og__gb_typed(g->nodes->type) &&
+           !og__gb_typed(g->edges->type);
+}
+
+static int find_groups(struct bolt *b, struct og_err *err)
+{
+    const struct og_gb_graph *g = &b->meta->graph;
+    int rc;
+    if (is_plain(g))
+        return og__import_set_nodes(b->imp, g->nodes->num, err);
+    if (b->imp->opt->drop_types)
+        return og__fail(err, -ENOTSUP, "leave out --drop-types",
+                        "%s: --drop-types: nodes of types have files of their own", b->imp->src);
+    b->labelled = type_of_sets(b);
+    OG_TRY(og__import_with_types(b->imp, err));
+    OG_TRY(add_types(b, err));
+    for (unsigned i = 0; i < g->n_edges; i++)
+        OG_TRY(add_relation(b, g->edges[i].type, err));
+    OG_TRY(og__import_settle(b->imp, err));
+out:
+    return rc;
+}
+
 /* ---- all ---- */
 
-static int read_meta(struct og_bolt *b, struct og_err *err)
+static int read_meta(struct bolt *b, struct og_err *err)
 {
     char *path = og__import_source(b->imp, meta_file);
     char *text = NULL;
@@ -301,68 +408,53 @@ out:
     return rc;
 }
 
-int og__bolt_sets(struct og_bolt *b, struct og_err *err)
+static int open_all(struct bolt *b, struct og_err *err)
 {
-    int rc = 0;
+    struct og_importer *imp = b->imp;
+    int rc;
+    OG_TRY(read_meta(b, err));
+    OG_TRY(find_groups(b, err));
+    OG_TRY(find_features(b, 0, &b->features, err));
+    imp->claimed = imp->claimed || !b->features || b->features->rows < 0;
+    OG_TRY(og__import_expect_rows(imp, b->features, imp->graph.group->n_nodes, "rows", err));
     for (int s = 0; b->task && s < 3; s++)
         OG_TRY(open_set(b, s, err));
 out:
     return rc;
 }
 
-static int open_all(struct og_bolt *b, struct og_err *err)
+/* Of the first group. */
+static int import_splits(struct bolt *b, struct og_err *err)
 {
-    int rc;
-    OG_TRY(open_edges(b, err));
-    OG_TRY(og__bolt_features(b, NULL, &b->features, err));
-    OG_TRY(og__bolt_sets(b, err));
-out:
-    b->imp->claimed = !b->features || b->features->rows < 0;
-    return rc < 0 ? rc
-                  : og__import_expect_rows(b->imp, b->features, b->imp->graph.n_nodes, "rows", err);
-}
-
-static int import_all(struct og_bolt *b, struct og_err *err)
-{
-    int rc;
-    OG_TRY(og__import_take_piece(b->imp, err));
-    OG_TRY(og__import_open_edges(b->imp, false, og__edges_rows(&b->edges), err));
-    OG_TRY(og__import_relation(b->imp, 0, &b->edges, err));
-    OG_TRY(og__import_close_edges(b->imp, err));
-    OG_TRY(og__import_features(b->imp, 0, b->features, NULL, err));
-    OG_TRY(og__bolt_labels(b, err));
+    int rc = 0;
     for (int s = 0; s < 3; s++) {
         if (!b->seeds[s])
             continue;
         OG_TRY(og__table_rewind(b->seeds[s], err));
-        OG_TRY(
-            og__import_split(b->imp, b->seeds[s], b->imp->graph.n_nodes, og__bolt_splits[s], err));
+        OG_TRY(og__import_split(b->imp, b->seeds[s], b->imp->graph.group->n_nodes, splits[s], err));
     }
 out:
     return rc;
 }
 
-/* One type of nodes and one of edges, neither with a name. */
-static bool has_types(const struct og_bolt *b)
+static int import_all(struct bolt *b, struct og_err *err)
 {
-    const struct og_gb_graph *g = &b->meta->graph;
-    return g->n_nodes != 1 || g->n_edges != 1 || og__gb_typed(g->nodes->type) ||
-           og__gb_typed(g->edges->type);
+    struct og_importer *imp = b->imp;
+    int rc;
+    OG_TRY(open_all(b, err));
+    OG_TRY(og__import_count_edges(imp, open_edges, b, err));
+    OG_TRY(og__import_relations(imp, open_edges, b, err));
+    OG_TRY(og__import_groups(imp, open_features, b, err));
+    OG_TRY(imp->graph.has_types ? import_splits(b, err) : import_labels(b, err));
+    OG_TRY(imp->graph.has_types ? import_labels(b, err) : import_splits(b, err));
+out:
+    return rc;
 }
 
 static int import_graphbolt(struct og_importer *imp, struct og_err *err)
 {
-    struct og_bolt b = {.imp = imp};
-    int rc;
-    OG_TRY(read_meta(&b, err));
-    if (has_types(&b)) {
-        OG_TRY(og__import_bolt_typed(&b, err));
-    } else {
-        OG_TRY(open_all(&b, err));
-        OG_TRY(import_all(&b, err));
-    }
-out:
-    og__edges_close(&b.edges);
+    struct bolt b = {.imp = imp};
+    const int rc = import_all(&b, err);
     og__table_close(b.features);
     for (int s = 0; s < 3; s++) {
         og__table_close(b.seeds[s]);

@@ -7,7 +7,6 @@
  *   npy_meta.c npy_types.c npy_rows.c npy_sparse.c   parts of npy
  *   ogb_words.c   a part of ogb
  *   folders.c  what MAG240M and IGB have in common
- *   typed_graphbolt.c   the same with types
  *   by_id.c    what nodes have, in CSV by their ids
  *   means.c    rows of groups that have none
  *   build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
