@@ -94,7 +94,7 @@ struct og_folders {
     struct og_importer *imp;
     const struct og_folder_layout *layout;
     struct names relations;
-    struct names types; /* the labelled one first */
+    struct names groups; /* the labelled one first */
     struct og_table *features[OG_MOST_TYPES];
     int64_t count[OG_MOST_TYPES]; /* of nodes, as far as it is known */
 };
@@ -106,7 +106,7 @@ void og__folders_close(struct og_folders *f)
     for (size_t t = 0; t < OG_COUNT(f->features); t++)
         og__table_close(f->features[t]);
     free_names(&f->relations);
-    free_names(&f->types);
+    free_names(&f->groups);
     free(f);
 }
 
@@ -123,8 +123,8 @@ static int list_relations(struct og_folders *f, struct og_err *err)
 
 static int find_type(const struct og_folders *f, const char *name)
 {
-    for (size_t t = 0; t < f->types.n; t++)
-        if (strcmp(f->types.list[t], name) == 0)
+    for (size_t t = 0; t < f->groups.n; t++)
+        if (strcmp(f->groups.list[t], name) == 0)
             return (int)t;
     return -1;
 }
@@ -133,10 +133,10 @@ static int add_type(struct og_folders *f, const char *name, struct og_err *err)
 {
     if (find_type(f, name) >= 0)
         return 0;
-    if (f->types.n == OG_MOST_TYPES)
+    if (f->groups.n == OG_MOST_TYPES)
         return og__fail(err, -EINVAL, "256 types at most", "%s: too many types of nodes",
                         f->imp->src);
-    return add_name(&f->types, name, err);
+    return add_name(&f->groups, name, err);
 }
 
 /* Of relation i: the types of its ends, and its name. */
@@ -162,8 +162,8 @@ static int find_types(struct og_folders *f, struct og_err *err)
         OG_TRY(add_type(f, parts[0], err));
         OG_TRY(add_type(f, parts[2], err));
     }
-    if (f->types.n > 2)
-        qsort(f->types.list + 1, f->types.n - 1, sizeof(*f->types.list), compare_names);
+    if (f->groups.n > 2)
+        qsort(f->groups.list + 1, f->groups.n - 1, sizeof(*f->groups.list), compare_names);
 out:
     return rc;
 }
@@ -172,9 +172,9 @@ out:
 static int open_features(struct og_folders *f, size_t t, struct og_err *err)
 {
     char *name = NULL;
-    if (asprintf(&name, "processed/%s/node_feat.npy", f->types.list[t]) < 0)
+    if (asprintf(&name, "processed/%s/node_feat.npy", f->groups.list[t]) < 0)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", f->imp->src);
-    int there = f->types.n > 1 ? og__import_has(f->imp, name, err) : 1;
+    int there = f->groups.n > 1 ? og__import_has(f->imp, name, err) : 1;
     int rc = there > 0 ? f->layout->open_features(f->imp, name, &f->features[t], err) : there;
     free(name);
     f->count[t] = rc == 0 && f->features[t] ? f->features[t]->rows : 0;
@@ -260,8 +260,8 @@ static int add_all(struct og_folders *f, struct og_err *err)
     struct og_graph *g = &f->imp->graph;
     const char *src = f->imp->src;
     int rc = 0;
-    for (size_t t = 0; t < f->types.n; t++)
-        OG_TRY(og__schema_add_group(g, f->types.list[t], f->count[t], src, err));
+    for (size_t t = 0; t < f->groups.n; t++)
+        OG_TRY(og__schema_add_group(g, f->groups.list[t], f->count[t], src, err));
     for (size_t i = 0; i < f->relations.n; i++) {
         char name[NAME];
         int ends[2];
@@ -284,7 +284,7 @@ int og__folders_open(struct og_folders **out, struct og_importer *imp,
     f->layout = layout;
     OG_TRY(list_relations(f, err));
     OG_TRY(find_types(f, err));
-    for (size_t t = 0; t < f->types.n; t++)
+    for (size_t t = 0; t < f->groups.n; t++)
         OG_TRY(open_features(f, t, err));
     if (f->relations.n == 1 && strcmp(f->relations.list[0], layout->only) == 0)
         return og__import_set_nodes(imp, f->count[0], err);

@@ -445,8 +445,10 @@ static int import_all(struct bolt *b, struct og_err *err)
     OG_TRY(og__import_count_edges(imp, open_edges, b, err));
     OG_TRY(og__import_relations(imp, open_edges, b, err));
     OG_TRY(og__import_groups(imp, open_features, b, err));
-    OG_TRY(imp->graph.has_types ? import_splits(b, err) : import_labels(b, err));
-    OG_TRY(imp->graph.has_types ? import_labels(b, err) : import_splits(b, err));
+    const bool last = imp->graph.has_types;
+    OG_TRY(last ? 0 : import_labels(b, err));
+    OG_TRY(import_splits(b, err));
+    OG_TRY(last ? import_labels(b, err) : 0);
 out:
     return rc;
 }

@@ -390,7 +390,7 @@ static int import_lists(struct og_npy_source *s, struct og_err *err)
     static const char *const lists[OG__SPLITS] = {"train", "valid", "test"};
     int rc;
     OG_TRY(og__import_npy_splits(s->imp, err));
-    for (int i = 0; s->imp->graph.has_types && i < OG__SPLITS; i++)
+    for (int i = 0; i < OG__SPLITS; i++)
         OG_TRY(og__npy_edge_relations(s, lists[i], err));
 out:
     return rc;

@@ -56,7 +56,8 @@ OG_MUST_CHECK int og__npy_groups(struct og_npy_source *s, int64_t n, struct og_e
 OG_MUST_CHECK int og__npy_relations(struct og_npy_source *s, struct og_err *err);
 /* All edges, between open and close. */
 OG_MUST_CHECK int og__npy_add_edges(struct og_npy_source *s, struct og_err *err);
-/* The relations of the edges that a list has, train_edges.npy say, which was written. */
+/* With types: the relations of the edges that a list has, train_edges.npy say, which was written.
+ */
 OG_MUST_CHECK int og__npy_edge_relations(struct og_npy_source *s, const char *list,
                                          struct og_err *err);
 /* The source's id of each node, where the order is another one. */

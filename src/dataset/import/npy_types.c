@@ -322,7 +322,7 @@ int og__npy_relations(struct og_npy_source *s, struct og_err *err)
 {
     const struct og_graph *g = &s->imp->graph;
     int rc;
-    if (!g->has_types)
+    if (!s->node_type && !s->edge_type)
         return 0;
     OG_TRY(count_edge_types(s, err));
     OG_TRY(take_triples(s, err));
@@ -431,7 +431,7 @@ int og__npy_edge_relations(struct og_npy_source *s, const char *list, struct og_
     int rc;
     snprintf(file, sizeof(file), "%s_edges.npy", list);
     snprintf(name, sizeof(name), "%s_edge_type.npy", list);
-    rc = og__import_has(s->imp, file, err);
+    rc = s->relation_of ? og__import_has(s->imp, file, err) : 0;
     if (rc <= 0)
         return rc;
     OG_TRY(open_numbers(s, name, &kinds, err));
