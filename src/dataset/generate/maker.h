@@ -1,4 +1,4 @@
-/* A synthetic dataset being made: what those with and without types share (generate.c, typed.c). */
+/* A synthetic dataset being made: what is wanted of it (wanted.c), and the making (generate.c). */
 #ifndef OG_GENERATE_MAKER_H
 #define OG_GENERATE_MAKER_H
 
@@ -8,40 +8,36 @@
 #include "dataset/schema.h"
 #include "dataset/writer.h"
 
-enum { OG__TASKS_A_ROUND = 64 }; /* edges drawn in parallel before they go to the sorter */
+/* What the nodes of a group are. */
+struct og_maker_group {
+    struct og_generate g;
+    struct og_graph_model model; /* of it */
+};
 
 struct og_maker {
-    const struct og_generate *g;
-    struct og_graph_model model;
+    struct og_generate g; /* of the first group */
     const struct og_observer *seen;
+    struct og_graph graph;
+    struct og_maker_group *group; /* [n_groups] */
+    double *degree;               /* [n_relations] edges for each node of the destination */
+    uint64_t *seed;               /* [n_relations] */
+    const struct og_edge_model *edges;
     struct og_budget *budget;
     struct og_pool *pool;
     struct og_newdir dir;
     json_t *checksums;
-    struct og_graph graph; /* its groups and relations */
-    float *quantile;       /* [QUANTILES] of the standard normal */
-    float *mean;           /* [classes, dim] */
-    /* one chunk on its way to disk */
-    char *chunk;
+    float *quantile; /* [QUANTILES] of the standard normal */
+    char *chunk;     /* of an array, on its way to disk */
+    /* the group at hand */
+    const struct og_maker_group *of;
+    float *mean; /* [classes, dim] */
     uint64_t first, count;
 };
 
-OG_MUST_CHECK int og__generate_check(const struct og_generate *g, struct og_err *err);
-void og__maker_tell(const struct og_maker *k, const char *stage, const char *unit, uint64_t done,
-                    uint64_t total);
-OG_MUST_CHECK int og__maker_stopped(const struct og_maker *k, struct og_err *err);
-
-/* What features are made of, and room for a chunk; free also what failed. */
-OG_MUST_CHECK int og__maker_tables(struct og_maker *k, struct og_err *err);
-void og__maker_free_tables(struct og_maker *k);
-/* A row a node, as `name`. */
-OG_MUST_CHECK int og__maker_features(struct og_maker *k, const char *name, struct og_err *err);
-/* train.npy, valid.npy and test.npy. */
-OG_MUST_CHECK int og__maker_splits(struct og_maker *k, struct og_err *err);
-
-OG_MUST_CHECK int og__generate_plain(const char *out, const struct og_generate *g,
-                                     const struct og_observer *seen, struct og_err *err);
-OG_MUST_CHECK int og__generate_typed(const char *out, const struct og_generate *g,
-                                     const struct og_observer *seen, struct og_err *err);
+/* Groups and relations as the options have them: checked, with their models. Release also what
+ * failed. */
+OG_MUST_CHECK int og__maker_wanted(struct og_maker *k, const struct og_generate *g,
+                                   struct og_err *err);
+void og__maker_release(struct og_maker *k);
 
 #endif

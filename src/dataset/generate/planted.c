@@ -30,11 +30,12 @@ static uint32_t other_class(const struct og_graph_model *m, struct og_rng *rng, 
     return other + (other >= class);
 }
 
-void og__planted_edges(const struct og_graph_model *m, uint32_t task, uint32_t n, uint32_t *src,
-                       uint32_t *dst)
+static void draw_pairs(const struct og_graph_model *m, const struct og_graph_model *to,
+                       uint64_t seed, uint32_t task, uint32_t n, uint32_t *src, uint32_t *dst)
 {
     struct og_rng rng;
-    og__rng_at(&rng, (uint64_t)m->g->seed, OG__STREAM_GENERATE, 0, 0, 1, task);
+    (void)to; /* the same */
+    og__rng_at(&rng, seed, OG__STREAM_GENERATE, 0, 0, 1, task);
     for (uint32_t i = 0; i + 1 < n; i += 2) {
         uint32_t class = og__rng_below(&rng, m->n_classes);
         uint32_t u = draw_node(m, &rng, class);
@@ -44,7 +45,7 @@ void og__planted_edges(const struct og_graph_model *m, uint32_t task, uint32_t n
     }
 }
 
-void og__planted_between(const struct og_graph_model *from, const struct og_graph_model *to,
+static void draw_between(const struct og_graph_model *from, const struct og_graph_model *to,
                          uint64_t seed, uint32_t task, uint32_t n, uint32_t *src, uint32_t *dst)
 {
     struct og_rng rng;
@@ -55,3 +56,6 @@ void og__planted_between(const struct og_graph_model *from, const struct og_grap
         dst[i] = draw_node(to, &rng, other_class(from, &rng, class));
     }
 }
+
+const struct og_edge_model og__planted = {.draw = draw_pairs, .in_pairs = true, .simple = true};
+const struct og_edge_model og__planted_between = {.draw = draw_between, .simple = true};

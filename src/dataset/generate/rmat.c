@@ -19,11 +19,12 @@ static void draw_edge(const struct og_graph_model *m, struct og_rng *rng, uint32
     }
 }
 
-void og__rmat_edges(const struct og_graph_model *m, uint32_t task, uint32_t n, uint32_t *src,
-                    uint32_t *dst)
+static void draw_edges(const struct og_graph_model *m, const struct og_graph_model *to,
+                       uint64_t seed, uint32_t task, uint32_t n, uint32_t *src, uint32_t *dst)
 {
     struct og_rng rng;
-    og__rng_at(&rng, (uint64_t)m->g->seed, OG__STREAM_GENERATE, 0, 0, 0, task);
+    (void)to; /* the same */
+    og__rng_at(&rng, seed, OG__STREAM_GENERATE, 0, 0, 0, task);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t u;
         uint32_t v;
@@ -34,3 +35,5 @@ void og__rmat_edges(const struct og_graph_model *m, uint32_t task, uint32_t n, u
         dst[i] = og__node_id(m, v);
     }
 }
+
+const struct og_edge_model og__rmat = {.draw = draw_edges};
