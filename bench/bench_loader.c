@@ -6,8 +6,7 @@
  * Prints JSON: seconds and resident memory of each epoch, plan and counters of the loader, what the
  * process held before it was opened by the kernel's count, and the peak beyond that. */
 #include "base/json.h"
-
-#include <outgrow/outgrow.h>
+#include "options/fields.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +80,7 @@ int main(int argc, char **argv)
     int rc = argc > 1 ? 0
                       : og__fail(&err, -EINVAL, "bench_loader DATASET [hold N] [OPTION VALUE]...",
                                  "no dataset is given");
-    og_options_init(&opt);
+    og__options_init(&opt);
     og_loader_options_init(&from);
     for (int i = 2; i + 1 < argc && rc == 0; i += 2)
         rc = set(&opt, &from, argv[i], argv[i + 1], &err);
@@ -92,6 +91,6 @@ int main(int argc, char **argv)
     else
         json_dumpf(root, stdout, JSON_INDENT(2));
     json_decref(root);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rc < 0;
 }

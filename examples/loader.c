@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* In place of a model: what an epoch of it would go through. */
 static void step(const struct og_minibatch *b, int64_t *rows, int64_t *edges)
@@ -16,16 +17,18 @@ static void step(const struct og_minibatch *b, int64_t *rows, int64_t *edges)
 int main(int argc, char **argv)
 {
     struct og_err err = {0};
-    struct og_options opt;
+    struct og_options *opt = NULL;
+    char *epochs = NULL;
     struct og_loader *l = NULL;
     const struct og_minibatch *b = NULL;
-    int rc = argc > 1 ? 0 : -1;
-    og_options_init(&opt);
+    int rc = argc > 1 ? og_options_new(&opt, &err) : -1;
     for (int i = 2; i + 1 < argc && rc == 0; i += 2)
-        rc = og_options_set(&opt, argv[i], argv[i + 1], &err);
+        rc = og_options_set(opt, argv[i], argv[i + 1], &err);
     if (rc == 0)
-        rc = og_loader_open(&l, argv[1], &opt, NULL, NULL, &err);
-    for (int epoch = 1; rc == 0 && epoch <= opt.epochs; epoch++) {
+        rc = og_options_get(opt, "epochs", &epochs, &err);
+    if (rc == 0)
+        rc = og_loader_open(&l, argv[1], opt, NULL, NULL, &err);
+    for (int epoch = 1; rc == 0 && epoch <= atoi(epochs); epoch++) {
         int64_t rows = 0, edges = 0;
         rc = og_loader_start(l, epoch, &err);
         while (rc == 0 && (rc = og_loader_next(l, -1, &b, &err)) == 0 && b) {
@@ -38,6 +41,7 @@ int main(int argc, char **argv)
     if (rc < 0)
         fprintf(stderr, "outgrow: %s\nhint: %s\n", err.message, err.hint);
     og_loader_close(l);
-    og_options_release(&opt);
+    free(epochs);
+    og_options_free(opt);
     return rc < 0;
 }

@@ -20,8 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct og_options a;
     struct og_options b;
     struct og_err err = {0};
-    og_options_init(&a);
-    og_options_init(&b);
+    og__options_init(&a);
+    og__options_init(&b);
     if (og__options_parse(&a, (const char *)data, size, "input", &err) == 0) {
         char *text = og__options_yaml(&a);
         if (!text || og__options_parse(&b, text, strlen(text), "again", &err) < 0)
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else if (!err.message[0]) {
         abort();
     }
-    og_options_release(&a);
-    og_options_release(&b);
+    og__options_release(&a);
+    og__options_release(&b);
     return 0;
 }

@@ -9,54 +9,30 @@
 extern "C" {
 #endif
 
-enum og_dtype { OG_F32, OG_F16, OG_BF16, OG_U8 };
-enum og_generator { OG_PLANTED, OG_RMAT };
-
-struct og_generate {
-    int model;               /* enum og_generator [planted] */
-    int64_t nodes;           /* [100000] */
-    double degree;           /* mean in-degree [15] */
-    int dim, classes;        /* [128] [16] */
-    int dtype;               /* enum og_dtype [f32] */
-    double train_fraction;   /* of the nodes; valid and test are as large [0.1] */
-    double homophily;        /* planted: share of edges inside a class [0.8] */
-    int64_t seed;            /* [1] */
-    struct og_amount memory; /* bound on what generation holds [as for training] */
-    int threads;             /* 0 = all */
-    /* With types of nodes, planted: "paper:1000:128,author:5000", NAME:NODES[:FEATURES] each, and
-     * relations between them, "author:writes:paper:3", SOURCE:NAME:DESTINATION[:DEGREE] each.
-     * Labels and splits are of the first type. [NULL] */
-    const char *types, *relations;
-};
-OG_EXPORT void og_generate_init(struct og_generate *g);
+/* What a generated dataset is like: options by name, as of `outgrow generate`. Only functions look
+ * inside, and it is given back, as struct og_options. */
+struct og_generate;
+OG_EXPORT OG_MUST_CHECK int og_generate_new(struct og_generate **out, struct og_err *err);
+OG_EXPORT void og_generate_free(struct og_generate *g);
+/* As og_options_set. */
+OG_EXPORT OG_MUST_CHECK int og_generate_set(struct og_generate *g, const char *name,
+                                            const char *value, struct og_err *err);
+/* Number i of those that it takes, from 0; NULL = no more. */
+OG_EXPORT const struct og_option *og_generate_option(size_t i);
 
 /* Write a synthetic dataset into new folder `out`. rmat uses Graph500's parameters; planted is a
  * degree-corrected block model whose features tell the class only noisily. */
 OG_EXPORT OG_MUST_CHECK int og_generate(const char *out, const struct og_generate *g,
                                         const struct og_observer *seen, struct og_err *err);
 
-struct og_import {
-    bool symmetrize; /* add every edge's reverse; duplicates are dropped */
-    bool drop_self_loops;
-    bool drop_duplicates; /* of equal edges the first is kept */
-    bool row_normalize;   /* scale each feature row to sum 1 (rows of zeros stay) */
-    bool reverse;         /* the source lists dst,src */
-    bool link;            /* leave features in the source's file and refer to it */
-    bool keep_ids;        /* edgelist: ids as they are, not renumbered */
-    int weight_column;    /* edgelist: from 1; 0 = leave further columns out; -1 = there are none */
-    const char *labels;   /* igb: name of the label file; NULL = node_label_19.npy */
-    int feature_dtype;    /* enum og_dtype, or -1 = as stored (exact) */
-    struct og_amount memory;
-    int threads;
-    bool drop_types;        /* of a source with types of nodes and relations: leave them out */
-    bool reverse_relations; /* add each relation backwards, as rev_<name> */
-    /* types without features, "author,institution", whose nodes get the mean of their
-     * in-neighbours'; NULL = none */
-    const char *mean_features;
-    const char *columns; /* edgelist: names of its columns, "dst,src,-"; NULL = as the file says */
-    int split_column;    /* of masks [N, K], from 0; -1 = there are none */
-};
-OG_EXPORT void og_import_init(struct og_import *i);
+/* How files become a dataset: options by name, as of `outgrow import`. */
+struct og_import;
+OG_EXPORT OG_MUST_CHECK int og_import_new(struct og_import **out, struct og_err *err);
+OG_EXPORT void og_import_free(struct og_import *opt);
+/* As og_options_set. */
+OG_EXPORT OG_MUST_CHECK int og_import_set(struct og_import *opt, const char *name,
+                                          const char *value, struct og_err *err);
+OG_EXPORT const struct og_option *og_import_option(size_t i); /* as og_generate_option */
 
 /* A format of og_import. All is static. */
 struct og_import_format {
@@ -84,9 +60,9 @@ OG_EXPORT OG_MUST_CHECK int og_export(const char *format, const char *dataset, c
                                       const struct og_observer *seen, struct og_err *err);
 
 /* Make dataset folder `out` for worker `part` of `parts`, numbered from 0, of machines that train
- * with opt->exchange: all of `dataset`, but of features the rows of those nodes alone that this
- * worker owns, whose number is `part` modulo `parts`. Nothing but og_train on all of them takes it.
- * Nothing is left at `out` on failure. */
+ * with the option exchange: all of `dataset`, but of features the rows of those nodes alone that
+ * this worker owns, whose number is `part` modulo `parts`. Nothing but og_train on all of them
+ * takes it. Nothing is left at `out` on failure. */
 OG_EXPORT OG_MUST_CHECK int og_stripe_part(const char *dataset, const char *out, int parts,
                                            int part, const struct og_observer *seen,
                                            struct og_err *err);

@@ -5,8 +5,8 @@
  *
  *     struct og_loader *l = NULL;
  *     const struct og_minibatch *b = NULL;
- *     int rc = og_loader_open(&l, "papers100M", &opt, NULL, NULL, &err);
- *     for (int epoch = 1; rc == 0 && epoch <= opt.epochs; epoch++) {
+ *     int rc = og_loader_open(&l, "papers100M", opt, NULL, NULL, &err);
+ *     for (int epoch = 1; rc == 0 && epoch <= 10; epoch++) {
  *         rc = og_loader_start(l, epoch, &err);
  *         while (rc == 0 && (rc = og_loader_next(l, -1, &b, &err)) == 0 && b) {
  *             step(b->x.data, b->edge_index.data, b->y.data);
@@ -16,8 +16,8 @@
  *     og_loader_close(l);
  *
  * The batches are those of og_sample with the same options, in the same order, whatever the memory,
- * the policy and the threads. opt->epochs is how many are looked ahead to, at most; more may be
- * asked for. Of the options of the model only the task counts; eval_every does not.
+ * the policy and the threads. `epochs` is how many are looked ahead to, at most; more may be asked
+ * for. Of the options of the model only the task counts; eval_every does not.
  *
  * Calls on one loader may come from any thread; those that wait are og_loader_next,
  * og_loader_start, og_loader_evaluate, og_loader_restore and og_loader_close. In a child process
@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-/* What an array has; the first four as enum og_dtype. bf16 is the upper half of a float. */
+/* What an array has. bf16 is the upper half of a float. */
 enum og_element {
     OG_ELEMENT_F32,
     OG_ELEMENT_F16,
@@ -95,7 +95,7 @@ struct og_minibatch {
     struct og_array input_id;   /* i64 [n_seeds] position of each seed in the list that was given,
                                    or in the split's file; of links [n_positive], of each edge */
     struct og_array x;          /* [n, dim] features, in the type they are stored in, or that
-                                   opt->pack_dtype says */
+                                   the option pack-dtype says */
     struct og_array y;          /* i64 [n_seeds] classes, -1 where there is none; f32 [n_seeds, C]
                                    of several labels and of regression; none of links */
     struct og_array edge_index; /* i64 [2, E] src and dst of all hops, hop 0 first. With
@@ -158,7 +158,7 @@ OG_EXPORT OG_MUST_CHECK int og_loader_open(struct og_loader **out, const char *d
  * Any other epoch may be asked for at any time, the same again too; batches that were made ahead
  * are dropped then.
  *
- * -EINVAL opt->samples has no batches of that epoch, and it stays where it is; -ECANCELED the
+ * -EINVAL `samples` has no batches of that epoch, and it stays where it is; -ECANCELED the
  * loader is being closed; what a thread behind it failed with. */
 OG_EXPORT OG_MUST_CHECK int og_loader_start(struct og_loader *l, int epoch, struct og_err *err);
 

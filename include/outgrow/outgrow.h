@@ -3,16 +3,16 @@
  * The short tour, which compiles (examples/train.c):
  *
  *     struct og_err err = {0};
- *     struct og_options opt;
+ *     struct og_options *opt = NULL;
  *     char *summary = NULL;
- *     og_options_init(&opt);
- *     if (og_options_set(&opt, "memory", "4G", &err) < 0 ||
- *         og_options_set(&opt, "fanout", "10,10", &err) < 0 ||
- *         og_train("papers100M", &opt, NULL, &summary, &err) < 0)
+ *     if (og_options_new(&opt, &err) < 0 ||
+ *         og_options_set(opt, "memory", "4G", &err) < 0 ||
+ *         og_options_set(opt, "fanout", "10,10", &err) < 0 ||
+ *         og_train("papers100M", opt, NULL, &summary, &err) < 0)
  *         fprintf(stderr, "outgrow: %s\nhint: %s\n", err.message, err.hint);
  *     puts(summary ? summary : "");
  *     free(summary);
- *     og_options_release(&opt);
+ *     og_options_free(opt);
  *
  * version.h, err.h, options.h; run.h (train, eval, predict, plan, sample, pack, simulate); loader.h
  * (mini-batches for a model of your own); data.h (make and check datasets).

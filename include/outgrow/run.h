@@ -32,11 +32,11 @@ struct og_observer {
 };
 
 /* Train on the dataset in folder `dataset`. Writes the run folder (summary.json, checkpoints).
- * Without opt->resume the folder has none of the files that a run writes: -EEXIST names the first
- * that is there, whoever made it. Options that have no effect beside others are told as messages.
- * summary  the text of summary.json; NULL to not want it
- * Returns 0; OG_INTERRUPTED after a stop, with resume.safetensors written; -ENOMEM when the
- * memory budget cannot do (the message names the smallest that would); -EINVAL, -EIO, ... */
+ * Unless `resume` is set the folder has none of the files that a run writes: -EEXIST names the
+ * first that is there, whoever made it. Options that have no effect beside others are told as
+ * messages. summary  the text of summary.json; NULL to not want it Returns 0; OG_INTERRUPTED after
+ * a stop, with resume.safetensors written; -ENOMEM when the memory budget cannot do (the message
+ * names the smallest that would); -EINVAL, -EIO, ... */
 OG_EXPORT OG_MUST_CHECK int og_train(const char *dataset, const struct og_options *opt,
                                      const struct og_observer *seen, char **summary,
                                      struct og_err *err);
@@ -47,7 +47,7 @@ OG_EXPORT OG_MUST_CHECK int og_train(const char *dataset, const struct og_option
 OG_EXPORT void og_files_raise(void);
 
 /* Workers: n processes of this program on this machine, that train together when each comes to
- * og_train with opt->workers = n. One that was started so knows it by its environment.
+ * og_train with workers = n. One that was started so knows it by its environment.
  *
  * n     2 to 64; one is og_train by itself
  * argv  as main has it; every worker gets it
@@ -81,14 +81,14 @@ OG_EXPORT OG_MUST_CHECK int og_eval_full(const char *dataset, const char *checkp
  * `embeddings`. Of a model of links there are no logits: `out` holds the embeddings that its
  * decoder is given, [N, hidden], and `embeddings` is NULL. Both appear when they are complete. Of
  * `opt` only the resources count, and what the sampler walk goes by, if it is that (where it was
- * not `given`, the checkpoint says so); rows of a layer lie in opt->scratch, else in the folder of
+ * not `given`, the checkpoint says so); rows of a layer lie in `scratch`, else in the folder of
  * `out`. The same bytes whatever the memory.
  *
  * text  {"nodes","seconds","bytes_read","layers":[{"read_amplification",...}],...}; may be NULL
  *
  * Returns OG_INTERRUPTED after a stop: then, as after a kill, rows are kept where they lie, and the
- * same call with opt->resume goes on from there, to the same bytes. -EEXIST where an output exists
- * and opt->resume is not set; -EBUSY while another process makes the same file; -ENOENT where the
+ * same call with `resume` goes on from there, to the same bytes. -EEXIST where an output exists and
+ * `resume` is not set; -EBUSY while another process makes the same file; -ENOENT where the
  * file was taken away while it was written. */
 OG_EXPORT OG_MUST_CHECK int og_predict(const char *dataset, const char *checkpoint, const char *out,
                                        const char *embeddings, const struct og_options *opt,
@@ -99,8 +99,8 @@ OG_EXPORT OG_MUST_CHECK int og_predict(const char *dataset, const char *checkpoi
 OG_EXPORT OG_MUST_CHECK int og_plan(const char *dataset, const struct og_options *opt,
                                     const struct og_observer *seen, char **out, struct og_err *err);
 
-/* Write the batches of opt->epochs epochs as a trace (docs/formats.md) into new folder `out_dir`,
- * each once where epochs reuse them. opt->samples takes it, on this machine or another. */
+/* Write the batches of `epochs` epochs as a trace (docs/formats.md) into new folder `out_dir`, each
+ * once where epochs reuse them. The option samples takes it, on this machine or another. */
 OG_EXPORT OG_MUST_CHECK int og_sample(const char *dataset, const char *out_dir, bool with_features,
                                       const struct og_options *opt, const struct og_observer *seen,
                                       struct og_err *err);
@@ -111,25 +111,24 @@ OG_EXPORT OG_MUST_CHECK int og_sample_figures(const char *dataset, const char *o
                                               const struct og_observer *seen, char **out,
                                               struct og_err *err);
 
-/* Offline packing: for each draw of the batches in opt->samples, the rows that a cache as large as
- * opt allows is to hold, and a copy of those that its batches read besides, in one piece a batch.
- * Written to subfolder `pack`, which must not exist; og_train with opt->samples uses it. Options
- * that decide numbers are those of the samples unless they were given by name.
+/* Offline packing: for each draw of the batches in the folder `samples`, the rows that a cache as
+ * large as opt allows is to hold, and a copy of those that its batches read besides, in one piece a
+ * batch. Written to subfolder `pack`, which must not exist; og_train with the same `samples` uses
+ * it. Options that decide numbers are those of the samples unless they were given by name.
  *
  * out  {"pack","draws","cache_rows","rows","bytes_written",...} */
 OG_EXPORT OG_MUST_CHECK int og_pack(const char *dataset, const struct og_options *opt,
                                     const struct og_observer *seen, char **out, struct og_err *err);
 
 /* What policies would keep and read with caches of several sizes, without training: the batches of
- * opt->epochs epochs, or those of a trace, go by once a policy. The figures are those of a
- * run.
+ * `epochs` epochs, or those of a trace, go by once a policy. The figures are those of a run.
  *
  * source    a dataset, or a trace made by og_sample
  * policies  "presc:2,lru,belady": a list of values of the option policy
  * caches    "1%,5%,64M": a list of values of the option cache
  * out       {"results":[{"policy","cache","hit_rate",...}],...}
  *
- * With opt->workers above 1 the caches are of each of them: counted with their own mini-batches,
+ * With `workers` above 1 the caches are of each of them: counted with their own mini-batches,
  * and under "exchanged" as if each owned nodes, by their number modulo the workers, and sent their
  * rows to the others (Park et al. 2024, §4.1). */
 OG_EXPORT OG_MUST_CHECK int og_simulate(const char *source, const char *policies,

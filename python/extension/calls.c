@@ -2,12 +2,7 @@
  * to str, and the Python around it (../outgrow) makes both. */
 #include "extension.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- options ---- */
 
@@ -38,85 +33,28 @@ static int set_option(void *opt, const char *name, const char *value, struct og_
     return og_options_set(opt, name, value, err);
 }
 
-bool options_from(const struct module_state *state, PyObject *dict, struct og_options *opt)
+struct og_options *options_from(const struct module_state *state, PyObject *dict)
 {
-    og_options_init(opt);
-    bool set = set_all(state, dict, set_option, opt);
-    if (!set)
-        og_options_release(opt);
-    return set;
+    struct og_err err = {0};
+    struct og_options *opt;
+    if (og_options_new(&opt, &err) < 0) {
+        raise_err(state, &err);
+        return NULL;
+    }
+    if (set_all(state, dict, set_option, opt))
+        return opt;
+    og_options_free(opt);
+    return NULL;
 }
 
-/* ---- options of generate and import ---- */
-
-enum { MOST_THREADS = 1024, MOST_DIM = 1 << 20 };
-#define MOST_BYTES 0x1p60
-static const char *const dtypes[] = {"f32", "f16", "bf16", "u8", NULL}; /* enum og_dtype */
-static const char *const models[] = {"planted", "rmat", NULL};          /* enum og_generator */
-
-#define ROW(struct_, name_, field_, type_, choices_, min_, max_)               \
-    {                                                                          \
-        .name = (name_), .type = (type_), .offset = offsetof(struct_, field_), \
-        .choices = (choices_), .min = (min_), .max = (max_)                    \
-    }
-#define MADE(name, field, type, choices, min, max) \
-    ROW(struct og_generate, name, field, type, choices, min, max)
-#define BROUGHT(name, field, type, choices, min, max) \
-    ROW(struct og_import, name, field, type, choices, min, max)
-#define SWITCH(name, field) BROUGHT(name, field, OG_OPTION_FLAG, NULL, 0, 0)
-
-static const struct og_option generate_rows[] = {
-    MADE("model", model, OG_OPTION_CHOICE, models, 0, 0),
-    MADE("nodes", nodes, OG_OPTION_INT64, NULL, 1, UINT32_MAX - 2),
-    MADE("degree", degree, OG_OPTION_REAL, NULL, 0, 1e6),
-    MADE("dim", dim, OG_OPTION_INT, NULL, 1, MOST_DIM),
-    MADE("classes", classes, OG_OPTION_INT, NULL, 1, MOST_DIM),
-    MADE("dtype", dtype, OG_OPTION_CHOICE, dtypes, 0, 0),
-    MADE("train-fraction", train_fraction, OG_OPTION_REAL, NULL, 0, 1),
-    MADE("homophily", homophily, OG_OPTION_REAL, NULL, 0, 1),
-    MADE("seed", seed, OG_OPTION_INT64, NULL, 0, 0x1p63),
-    MADE("types", types, OG_OPTION_TEXT, NULL, 0, 0),
-    MADE("relations", relations, OG_OPTION_TEXT, NULL, 0, 0),
-    MADE("memory", memory, OG_OPTION_AMOUNT, NULL, 0, MOST_BYTES),
-    MADE("threads", threads, OG_OPTION_INT, NULL, 0, MOST_THREADS),
-    {0},
-};
-
-static const struct og_option import_rows[] = {
-    SWITCH("symmetrize", symmetrize),
-    SWITCH("drop-self-loops", drop_self_loops),
-    SWITCH("drop-duplicates", drop_duplicates),
-    SWITCH("row-normalize", row_normalize),
-    SWITCH("reverse", reverse),
-    SWITCH("link", link),
-    SWITCH("keep-ids", keep_ids),
-    SWITCH("drop-types", drop_types),
-    SWITCH("reverse-relations", reverse_relations),
-    BROUGHT("weight-column", weight_column, OG_OPTION_INT, NULL, 0, 1024),
-    BROUGHT("columns", columns, OG_OPTION_TEXT, NULL, 0, 0),
-    BROUGHT("split-column", split_column, OG_OPTION_INT, NULL, 0, INT_MAX),
-    BROUGHT("labels", labels, OG_OPTION_TEXT, NULL, 0, 0),
-    BROUGHT("mean-features", mean_features, OG_OPTION_TEXT, NULL, 0, 0),
-    BROUGHT("feature-dtype", feature_dtype, OG_OPTION_CHOICE, dtypes, 0, 0),
-    BROUGHT("memory", memory, OG_OPTION_AMOUNT, NULL, 0, MOST_BYTES),
-    BROUGHT("threads", threads, OG_OPTION_INT, NULL, 0, MOST_THREADS),
-    {0},
-};
-
-struct table {
-    const struct og_option *rows;
-    void *fields;
-};
-
-static int set_in_table(void *table, const char *name, const char *value, struct og_err *err)
+static int set_generate(void *g, const char *name, const char *value, struct og_err *err)
 {
-    const struct table *t = table;
-    for (const struct og_option *row = t->rows; row->name; row++)
-        if (strcmp(row->name, name) == 0)
-            return og_option_read(row, t->fields, value, err);
-    err->code = -EINVAL;
-    snprintf(err->message, sizeof(err->message), "%s: no such option", name);
-    return -EINVAL;
+    return og_generate_set(g, name, value, err);
+}
+
+static int set_import(void *opt, const char *name, const char *value, struct og_err *err)
+{
+    return og_import_set(opt, name, value, err);
 }
 
 /* ---- calls ---- */
@@ -139,7 +77,7 @@ static PyObject *call_simulate(PyObject *module, PyObject *args)
     const struct module_state *state = PyModule_GetState(module);
     struct og_err err = {0};
     struct og_observer seen;
-    struct og_options opt;
+    struct og_options *opt;
     const char *source;
     const char *policies;
     const char *caches;
@@ -148,11 +86,11 @@ static PyObject *call_simulate(PyObject *module, PyObject *args)
     char *text = NULL;
     if (!PyArg_ParseTuple(args, "sssO!O", &source, &policies, &caches, &PyDict_Type, &options,
                           &watch) ||
-        !watch_observer(state, watch, &seen) || !options_from(state, options, &opt))
+        !watch_observer(state, watch, &seen) || !(opt = options_from(state, options)))
         return NULL;
     PyThreadState *mine = PyEval_SaveThread();
-    int rc = og_simulate(source, policies, caches, &opt, &seen, &text, &err);
-    og_options_release(&opt);
+    int rc = og_simulate(source, policies, caches, opt, &seen, &text, &err);
+    og_options_free(opt);
     PyEval_RestoreThread(mine);
     return text_or_raise(state, rc, text, &err);
 }
@@ -162,21 +100,24 @@ static PyObject *call_generate(PyObject *module, PyObject *args)
     const struct module_state *state = PyModule_GetState(module);
     struct og_err err = {0};
     struct og_observer seen;
-    struct og_generate g;
-    struct table fields = {generate_rows, &g};
+    struct og_generate *g;
     const char *out;
     PyObject *options;
     PyObject *watch;
-    og_generate_init(&g);
+    PyObject *result = NULL;
     if (!PyArg_ParseTuple(args, "sO!O", &out, &PyDict_Type, &options, &watch) ||
-        !watch_observer(state, watch, &seen) || !set_all(state, options, set_in_table, &fields))
+        !watch_observer(state, watch, &seen))
         return NULL;
-    PyThreadState *mine = PyEval_SaveThread();
-    int rc = og_generate(out, &g, &seen, &err);
-    PyEval_RestoreThread(mine);
-    if (rc < 0)
+    if (og_generate_new(&g, &err) < 0)
         return raise_err(state, &err);
-    Py_RETURN_NONE;
+    if (set_all(state, options, set_generate, g)) {
+        PyThreadState *mine = PyEval_SaveThread();
+        int rc = og_generate(out, g, &seen, &err);
+        PyEval_RestoreThread(mine);
+        result = rc < 0 ? raise_err(state, &err) : Py_NewRef(Py_None);
+    }
+    og_generate_free(g);
+    return result;
 }
 
 static PyObject *call_import(PyObject *module, PyObject *args)
@@ -184,37 +125,36 @@ static PyObject *call_import(PyObject *module, PyObject *args)
     const struct module_state *state = PyModule_GetState(module);
     struct og_err err = {0};
     struct og_observer seen;
-    struct og_import opt;
-    struct table fields = {import_rows, &opt};
+    struct og_import *opt;
     const char *format;
     const char *source;
     const char *out;
     PyObject *options;
     PyObject *watch;
     PyObject *result = NULL;
-    og_import_init(&opt);
     if (!PyArg_ParseTuple(args, "sssO!O", &format, &source, &out, &PyDict_Type, &options, &watch) ||
         !watch_observer(state, watch, &seen))
         return NULL;
-    if (set_all(state, options, set_in_table, &fields)) {
+    if (og_import_new(&opt, &err) < 0)
+        return raise_err(state, &err);
+    if (set_all(state, options, set_import, opt)) {
         PyThreadState *mine = PyEval_SaveThread();
-        int rc = og_import(format, source, out, &opt, &seen, &err);
+        int rc = og_import(format, source, out, opt, &seen, &err);
         PyEval_RestoreThread(mine);
         result = rc < 0 ? raise_err(state, &err) : Py_NewRef(Py_None);
     }
-    free((char *)opt.labels); /* the only text, read by og_option_read */
+    og_import_free(opt);
     return result;
 }
 
 static PyObject *call_option_names(PyObject *module, PyObject *none)
 {
-    size_t n;
-    const struct og_option *table = og_option_table(&n);
+    const struct og_option *option;
     PyObject *out = PyList_New(0);
     (void)module;
     (void)none;
-    for (size_t i = 0; out && i < n; i++) {
-        PyObject *name = PyUnicode_FromString(table[i].name);
+    for (size_t i = 0; out && (option = og_option(i)); i++) {
+        PyObject *name = PyUnicode_FromString(option->name);
         if (!name || PyList_Append(out, name) < 0)
             Py_CLEAR(out);
         Py_XDECREF(name);

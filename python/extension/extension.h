@@ -47,9 +47,8 @@ extern PyType_Spec array_spec, batch_spec, loader_spec, watch_spec;
 
 /* ---- functions of the module ---- */
 
-/* Options by name, from a dict of str to str. False with an exception set; `opt` is then released.
- */
-bool options_from(const struct module_state *state, PyObject *dict, struct og_options *opt);
+/* Options by name, from a dict of str to str, to be given back. NULL with an exception set. */
+struct og_options *options_from(const struct module_state *state, PyObject *dict);
 
 extern PyMethodDef call_methods[]; /* calls.c; ends with {0} */
 PyObject *open_loader(PyObject *module, PyObject *args);

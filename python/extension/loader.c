@@ -81,18 +81,18 @@ PyObject *open_loader(PyObject *module, PyObject *args)
     struct og_loader_options from;
     int evaluates;
     Py_buffer buffer = {0};
-    struct og_options opt;
+    struct og_options *opt;
     og_loader_options_init(&from);
     if (!PyArg_ParseTuple(args, "sO!zOidpO", &dataset, &PyDict_Type, &options, &from.split, &seeds,
                           &from.hold, &from.step_seconds, &evaluates, &watch) ||
-        !options_from(state, options, &opt))
+        !(opt = options_from(state, options)))
         return NULL;
     from.evaluates = evaluates;
     PyObject *out =
-        get_seeds(seeds, &buffer, &from) ? open_with(state, dataset, &opt, &from, watch) : NULL;
+        get_seeds(seeds, &buffer, &from) ? open_with(state, dataset, opt, &from, watch) : NULL;
     if (buffer.obj)
         PyBuffer_Release(&buffer);
-    og_options_release(&opt);
+    og_options_free(opt);
     return out;
 }
 

@@ -1,6 +1,6 @@
 #include "base/memory.h"
 
-#include <outgrow/outgrow.h>
+#include "base/option_rows.h"
 
 #include <assert.h>
 #include <malloc.h>

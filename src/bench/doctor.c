@@ -286,7 +286,7 @@ static int plan_with(const char *dataset, const char *task, double memory, json_
     char *text = NULL;
     int rc;
     *plan = NULL;
-    og_options_init(&opt);
+    og__options_init(&opt);
     snprintf(bytes, sizeof(bytes), "%.0f", memory);
     OG_TRY(og_options_set(&opt, "task", task, err));
     OG_TRY(og_options_set(&opt, "policy", "degree", err));
@@ -297,7 +297,7 @@ static int plan_with(const char *dataset, const char *task, double memory, json_
     OG_TRY(og__json_parse(plan, text, strlen(text), "plan", NULL, err));
 out:
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rc;
 }
 

@@ -3,6 +3,7 @@
 #include "bench/bench.h"
 #include "bench/onednn.h"
 #include "nn/ops.h"
+#include "options/fields.h"
 
 #include <stdio.h>
 #include <stdlib.h>

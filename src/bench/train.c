@@ -105,7 +105,7 @@ int og__bench_train(const char *dataset, const struct og_options *opt,
         *out = NULL;
     int rc;
     OG_TRY(og__options_copy(&own, opt, err));
-    if (!og__options_given(&own, "preset"))
+    if (!og_options_given(&own, "preset"))
         OG_TRY(og_options_set(&own, "preset", "memory", err));
     own.epochs = 1;
     OG_TRY(og__session_open(&t.s, dataset, &own,
@@ -113,7 +113,7 @@ int og__bench_train(const char *dataset, const struct og_options *opt,
                                 OG__WANT_UNEVALUATED,
                             NULL, seen, err));
 out:
-    og_options_release(&own);
+    og__options_release(&own);
     if (rc < 0)
         return rc;
     struct og_session *s = t.s;

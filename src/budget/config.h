@@ -2,7 +2,7 @@
 #ifndef OG_CONFIG_H
 #define OG_CONFIG_H
 
-#include <outgrow/outgrow.h>
+#include "options/fields.h"
 
 #include "dataset/topology.h"
 #include "io/io.h"

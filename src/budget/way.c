@@ -2,7 +2,7 @@
 
 #include "plan/policy.h"
 
-#include <outgrow/outgrow.h>
+#include "options/fields.h"
 
 bool og__samples_ahead(const struct og_way *way)
 {

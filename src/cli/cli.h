@@ -40,16 +40,17 @@ enum {
 
 /* ---- commands ---- */
 
-/* An option that only this command has, or that it understands in its own way: a row as those of
- * the training options, of which own_fields makes fields of a struct of the command's. OWN_TEXT and
- * OWN_FLAG have none: own_text and own_flag ask for them. */
-#define OWN(name, arg, standard, help, choices, type, offset, min, max)                       \
-    {                                                                                         \
-        name, arg, standard, "Options", 0, help, choices, type, offset, min, max, NULL, false \
+/* An option that only this command has, or that it understands in its own way: as one of the
+ * library's. own_text, own_flag and own_number ask for it. */
+#define OWN(name, arg, standard, help, choices, type, min, max)                                \
+    {                                                                                          \
+        sizeof(struct og_option), name, arg, standard, "Options", 0, help, choices, type, min, \
+            max, NULL, false                                                                   \
     }
-#define OWN_TEXT(name, arg, help) OWN(name, arg, "", help, NULL, OG_OPTION_TEXT, 0, 0, 0)
-#define OWN_FLAG(name, help)      OWN(name, NULL, "", help, NULL, OG_OPTION_FLAG, 0, 0, 0)
-#define MOST_BYTES                0x1p60
+#define OWN_TEXT(name, arg, help) OWN(name, arg, "", help, NULL, OG_OPTION_TEXT, 0, 0)
+#define OWN_FLAG(name, help)      OWN(name, NULL, "", help, NULL, OG_OPTION_FLAG, 0, 0)
+#define OWN_NUMBER(name, arg, standard, help, min, max) \
+    OWN(name, arg, standard, help, NULL, OG_OPTION_INT, min, max)
 
 struct invocation;
 
@@ -61,9 +62,10 @@ struct command {
     const char *summary; /* one line */
     const char *text;    /* what more there is to say, in help and manual; and behind it */
     bool (*paragraph)(size_t i, char *out,
-                      size_t size); /* number i, false behind the last; or NULL */
-    const struct og_option *own;    /* ends with a NULL name; may be NULL */
-    bool training;                  /* takes the training options, */
+                      size_t size);             /* number i, false behind the last; or NULL */
+    const struct og_option *own;                /* ends with a NULL name; may be NULL */
+    const struct og_option *(*takes)(size_t i); /* or those of a call, as og_option; or NULL */
+    bool training;                              /* takes the training options, */
     const char *const *often; /* of which help shows these, NULL at the end, and --all the rest, */
     const char *const *without; /* but for these; may be NULL */
     int (*run)(struct invocation *in, struct og_err *err);
@@ -82,8 +84,8 @@ struct screen;
 
 struct invocation {
     const struct command *command;
-    struct og_options options;  /* released by main */
-    const char *value[MAX_OWN]; /* of command->own, "" for a flag; NULL = not given */
+    struct og_options *options; /* given back by main */
+    const char *value[MAX_OWN]; /* of own_row, "" for a flag; NULL = not given */
     const char *arg[MAX_ARGS];
     int n_args;
     bool json, quiet, help;
@@ -94,11 +96,21 @@ struct invocation {
 /* argv[0] is the command's name, argv[-1] the program's. CLI_USAGE when it makes no sense. */
 int parse_command_line(struct invocation *in, int argc, char **argv, struct og_err *err);
 
-/* An own option as text, NULL = not given; whether it is given. */
+/* Number i of the command's own options, or of those of its call; NULL = no more. */
+const struct og_option *own_row(const struct command *command, size_t i);
+/* An own option as text, NULL = not given; whether it is given; the number it is, or else is. */
 const char *own_text(const struct invocation *in, const char *name);
 bool own_flag(const struct invocation *in, const char *name);
-/* Fields of all own options that have one: their defaults, over them what was given. */
-int own_fields(const struct invocation *in, void *fields, struct og_err *err);
+int own_number(const struct invocation *in, const char *name, int *out, struct og_err *err);
+/* Hands what was given of a call's options to `set`, a flag as "true". */
+typedef int set_option(void *to, const char *name, const char *value, struct og_err *err);
+int own_set(const struct invocation *in, set_option *set, void *to, struct og_err *err);
+
+/* A training option: as a number, or as text to be freed, NULL = unset. */
+long long option_number(const struct invocation *in, const char *name);
+char *option_text(const struct invocation *in, const char *name);
+bool option_flag(const struct invocation *in, const char *name);
+bool option_is_set(const struct invocation *in, const char *name);
 
 /* `code` with a message, as the library's own failures have it. */
 int failure(struct og_err *err, int code, const char *hint, const char *fmt, ...)
@@ -115,8 +127,6 @@ struct shown_option {
 struct shown_option *list_options(const struct command *command, size_t *count);
 /* argp's table of them, with a heading before each group. Free it. */
 struct argp_option *argp_table(const struct shown_option *list, size_t n);
-
-extern const char *const dtype_names[]; /* in the order of enum og_dtype */
 
 /* ---- help (help.c) ---- */
 

@@ -3,16 +3,10 @@
 
 #include <string.h>
 
-struct widths {
-    int dim, classes;
-};
-
 static const struct og_option own[] = {
     OWN_TEXT("path", "DIR", "io: folder on the disk to measure [.]"),
-    OWN("dim", "F", "128", "gemm: features of a node", NULL, OG_OPTION_INT,
-        offsetof(struct widths, dim), 1, 1 << 20),
-    OWN("classes", "C", "16", "gemm: classes of nodes", NULL, OG_OPTION_INT,
-        offsetof(struct widths, classes), 1, 1 << 20),
+    OWN_NUMBER("dim", "F", "128", "gemm: features of a node", 1, 1 << 20),
+    OWN_NUMBER("classes", "C", "16", "gemm: classes of nodes", 1, 1 << 20),
     {0},
 };
 
@@ -27,25 +21,29 @@ static int bench_io(struct invocation *in, char **out, struct og_err *err)
 
 static int bench_gemm(struct invocation *in, char **out, struct og_err *err)
 {
-    struct widths w;
-    int rc = own_fields(in, &w, err);
-    return rc < 0 ? rc : og__bench_gemm(w.dim, w.classes, &in->options, out, err);
+    int dim;
+    int classes;
+    int rc = own_number(in, "dim", &dim, err);
+    TRY(rc < 0 ? rc : own_number(in, "classes", &classes, err));
+    TRY(og__bench_gemm(dim, classes, in->options, out, err));
+out:
+    return rc;
 }
 
 static int bench_sample(struct invocation *in, char **out, struct og_err *err)
 {
-    return og__bench_sample(in->arg[1], &in->options, out, err);
+    return og__bench_sample(in->arg[1], in->options, out, err);
 }
 
 static int bench_train(struct invocation *in, char **out, struct og_err *err)
 {
-    return og__bench_train(in->arg[1], &in->options, screen_observer(in->screen, 1), out, err);
+    return og__bench_train(in->arg[1], in->options, screen_observer(in->screen, 1), out, err);
 }
 
 static int bench_epoch(struct invocation *in, char **out, struct og_err *err)
 {
-    return og__bench_epoch(in->arg[1], &in->options,
-                           screen_observer(in->screen, in->options.epochs), out, err);
+    return og__bench_epoch(in->arg[1], in->options,
+                           screen_observer(in->screen, (int)option_number(in, "epochs")), out, err);
 }
 
 static const struct bench {

@@ -1,10 +1,12 @@
 #include "cli.h"
 
+#include <string.h>
+
 static const char *const splits[] = {"valid", "test", NULL};
 
 static const struct og_option own[] = {
     OWN_TEXT("checkpoint", "FILE", "safetensors file to evaluate"),
-    OWN("split", "NAME", "test", "which nodes or edges", splits, OG_OPTION_CHOICE, 0, 0, 0),
+    OWN("split", "NAME", "test", "which nodes or edges", splits, OG_OPTION_CHOICE, 0, 0),
     OWN_FLAG("full", "with all neighbours, layer by layer, from disk"),
     {0},
 };
@@ -13,15 +15,14 @@ static int run(struct invocation *in, struct og_err *err)
 {
     const char *checkpoint = own_text(in, "checkpoint");
     char *text = NULL;
-    int split = 1;
-    int rc = own_fields(in, &split, err);
-    if (rc < 0)
-        return rc;
+    const char *split = own_text(in, "split") ? own_text(in, "split") : splits[1];
+    if (strcmp(split, splits[0]) != 0 && strcmp(split, splits[1]) != 0)
+        return usage_error(err, NULL, "--split: '%.100s' given, one of valid, test expected",
+                           split);
     if (!checkpoint)
         return usage_error(err, NULL, "eval: --checkpoint FILE expected");
-    rc = (own_flag(in, "full") ? og_eval_full
-                               : og_eval)(in->arg[0], checkpoint, splits[split], &in->options,
-                                          screen_observer(in->screen, 0), &text, err);
+    int rc = (own_flag(in, "full") ? og_eval_full : og_eval)(
+        in->arg[0], checkpoint, split, in->options, screen_observer(in->screen, 0), &text, err);
     return rc < 0 ? rc : deliver(in, text, show_any, err);
 }
 

@@ -3,9 +3,9 @@
 static int run(struct invocation *in, struct og_err *err)
 {
     char *text = NULL;
-    if (!in->options.samples)
+    if (!option_is_set(in, "samples"))
         return usage_error(err, NULL, "pack: --samples DIR expected");
-    int rc = og_pack(in->arg[0], &in->options, screen_observer(in->screen, 0), &text, err);
+    int rc = og_pack(in->arg[0], in->options, screen_observer(in->screen, 0), &text, err);
     return rc < 0 ? rc : deliver(in, text, show_any, err);
 }
 

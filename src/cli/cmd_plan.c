@@ -370,8 +370,8 @@ static int run(struct invocation *in, struct og_err *err)
     char *text = NULL;
     int rc = 0;
     TRY(path ? output_open(&plot, path, err) : 0);
-    TRY(og_plan(in->arg[0], &in->options, screen_observer(in->screen, in->options.epochs), &text,
-                err));
+    TRY(og_plan(in->arg[0], in->options,
+                screen_observer(in->screen, (int)option_number(in, "epochs")), &text, err));
     TRY(write_plot(text, path, &plot, err));
     rc = deliver(in, text, show_plan, err);
     text = NULL;

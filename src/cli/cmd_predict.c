@@ -20,7 +20,7 @@ static int run(struct invocation *in, struct og_err *err)
         return usage_error(err, NULL, "predict: --checkpoint FILE expected");
     if (!out)
         return usage_error(err, NULL, "predict: --out FILE expected");
-    int rc = og_predict(in->arg[0], checkpoint, out, own_text(in, "embeddings"), &in->options,
+    int rc = og_predict(in->arg[0], checkpoint, out, own_text(in, "embeddings"), in->options,
                         screen_observer(in->screen, 0), &text, err);
     return rc < 0 ? rc : deliver(in, text, show_any, err);
 }

@@ -1,14 +1,9 @@
 #include "figure.h"
 
 #include <libgen.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-struct asked_counts {
-    int tickets, queue;
-};
 
 static const struct og_option own[] = {
     OWN_TEXT("policy", "P,P,...",
@@ -31,11 +26,10 @@ static const struct og_option own[] = {
         "times", "SAMPLE,TRAIN[,STANDBY]",
         "seconds in which one executor samples and trains a mini-batch, and in which a sampler "
         "trains one; unless given, measured, of one thread"),
-    OWN("tickets", "N", "0", "mini-batches of an epoch; 0 = the dataset's", NULL, OG_OPTION_INT,
-        offsetof(struct asked_counts, tickets), 0, 1 << 30),
-    OWN("queue", "N", "0",
-        "mini-batches that may be sampled and not yet trained; 0 = all of an epoch", NULL,
-        OG_OPTION_INT, offsetof(struct asked_counts, queue), 0, 1 << 30),
+    OWN_NUMBER("tickets", "N", "0", "mini-batches of an epoch; 0 = the dataset's", 0, 1 << 30),
+    OWN_NUMBER("queue", "N", "0",
+               "mini-batches that may be sampled and not yet trained; 0 = all of an epoch", 0,
+               1 << 30),
     OWN_TEXT("json", "FILE", "new file for the result as JSON; - = print it, and nothing else"),
     OWN_TEXT(
         "plot", "FILE",
@@ -198,14 +192,16 @@ static void show_executors(const json_t *root)
 /* Text of the result, to be freed. */
 static int ask_executors(const struct invocation *in, char **text, struct og_err *err)
 {
-    struct asked_counts counts = {0};
-    int rc = own_fields(in, &counts, err);
+    int tickets = 0;
+    int queue = 0;
+    int rc = own_number(in, "tickets", &tickets, err);
+    rc = rc < 0 ? rc : own_number(in, "queue", &queue, err);
     const struct og_executors_asked asked = {.splits = own_text(in, "executors"),
                                              .times = own_text(in, "times"),
-                                             .tickets = (uint64_t)counts.tickets,
-                                             .queue = (uint64_t)counts.queue};
+                                             .tickets = (uint64_t)tickets,
+                                             .queue = (uint64_t)queue};
     return rc < 0 ? rc
-                  : og_simulate_executors(in->n_args > 0 ? in->arg[0] : NULL, &asked, &in->options,
+                  : og_simulate_executors(in->n_args > 0 ? in->arg[0] : NULL, &asked, in->options,
                                           screen_observer(in->screen, 0), text, err);
 }
 
@@ -250,11 +246,11 @@ static size_t next_word(const char *list)
 static int check_word(const char *name, const char *option, const char *word, struct og_err *err)
 {
     const bool same = strcmp(name, option) == 0;
-    struct og_options scratch;
+    struct og_options *scratch;
     struct og_err why = {0};
-    og_options_init(&scratch);
-    int rc = og_options_set(&scratch, option, word, &why);
-    og_options_release(&scratch);
+    int rc = og_options_new(&scratch, &why);
+    rc = rc < 0 ? rc : og_options_set(scratch, option, word, &why);
+    og_options_free(scratch);
     if (rc < 0)
         return usage_error(err, why.hint, "--%s%s%s", same ? "" : name, same ? "" : ", as --",
                            why.message);
@@ -435,9 +431,9 @@ static int simulate(const struct invocation *in, bool caches, char **text, struc
                                          .memory = own_text(in, "device-memory"),
                                          .victim = own_text(in, "victim")};
     if (caches)
-        TRY(og_simulate_tiers(in->arg[0], own_text(in, "policy"), own_text(in, "cache"),
-                              tiers.memory ? &tiers : NULL, &in->options,
-                              screen_observer(in->screen, in->options.epochs), text, err));
+        TRY(og_simulate_tiers(
+            in->arg[0], own_text(in, "policy"), own_text(in, "cache"), tiers.memory ? &tiers : NULL,
+            in->options, screen_observer(in->screen, (int)option_number(in, "epochs")), text, err));
     if (!caches || both)
         TRY(ask_executors(in, both ? &executors : text, err));
     if (both)

@@ -1,20 +1,12 @@
 #include "cli.h"
 
-#include <stddef.h>
-
-struct shares {
-    int parts, part;
-};
-
 static const struct og_option own[] = {
     OWN_TEXT("over", "DIR,DIR,...",
              "folders that are there, two or more, each on a disk of its own"),
     OWN_FLAG("keep", "do not remove the file, or the parts, that features lie in now"),
-    OWN("parts", "W", "0",
-        "machines that train with --exchange, a worker each; with --part and OUT", NULL,
-        OG_OPTION_INT, offsetof(struct shares, parts), 0, 64),
-    OWN("part", "P", "0", "the one that OUT is for, from 0", NULL, OG_OPTION_INT,
-        offsetof(struct shares, part), 0, 63),
+    OWN_NUMBER("parts", "W", "0",
+               "machines that train with --exchange, a worker each; with --part and OUT", 0, 64),
+    OWN_NUMBER("part", "P", "0", "the one that OUT is for, from 0", 0, 63),
     {0},
 };
 
@@ -31,8 +23,10 @@ static int lay_over(struct invocation *in, const char *over, struct og_err *err)
 static int run(struct invocation *in, struct og_err *err)
 {
     const char *over = own_text(in, "over");
-    struct shares shares;
-    int rc = own_fields(in, &shares, err);
+    int parts;
+    int part;
+    int rc = own_number(in, "parts", &parts, err);
+    rc = rc < 0 ? rc : own_number(in, "part", &part, err);
     if (rc < 0)
         return rc;
     const bool for_machine = own_flag(in, "parts") || own_flag(in, "part") || in->n_args > 1;
@@ -40,8 +34,8 @@ static int run(struct invocation *in, struct og_err *err)
         return usage_error(err, "outgrow stripe DATASET OUT --parts 4 --part 0",
                            "stripe: --parts, --part and OUT go together, without --over");
     if (for_machine)
-        return og_stripe_part(in->arg[0], in->arg[1], shares.parts, shares.part,
-                              screen_observer(in->screen, 0), err);
+        return og_stripe_part(in->arg[0], in->arg[1], parts, part, screen_observer(in->screen, 0),
+                              err);
     if (!over)
         return usage_error(err, "outgrow stripe DATASET --over /disk1/dir,/disk2/dir",
                            "stripe: --over is missing");

@@ -1,33 +1,30 @@
 #include "cli.h"
 
-struct repeats {
-    int runs;
-};
-
 static const struct og_option own[] = {
-    OWN("runs", "N", "1",
-        "train so many times, with seeds --seed, --seed + 1, ..., each in a folder of its own "
-        "below --run, whose summary.json then has means and standard deviations",
-        NULL, OG_OPTION_INT, offsetof(struct repeats, runs), 1, 10000),
+    OWN_NUMBER("runs", "N", "1",
+               "train so many times, with seeds --seed, --seed + 1, ..., each in a folder of its "
+               "own below --run, whose summary.json then has means and standard deviations",
+               1, 10000),
     {0},
 };
 
 static int run(struct invocation *in, struct og_err *err)
 {
     char *text = NULL;
-    struct repeats repeats;
-    int rc = own_fields(in, &repeats, err);
+    int runs;
+    int rc = own_number(in, "runs", &runs, err);
     if (rc < 0)
         return rc;
-    if (repeats.runs > 1 && (in->options.workers > 1 || og_worker() >= 0))
+    const int workers = (int)option_number(in, "workers");
+    if (runs > 1 && (workers > 1 || og_worker() >= 0))
         return usage_error(err, "train with one process", "--runs %d: not with several workers",
-                           repeats.runs);
-    if (repeats.runs > 1)
-        return train_many(in, repeats.runs, err);
-    if (in->options.workers > 1 && og_worker() < 0)
-        return og_workers_run(in->options.workers, in->argv, err);
-    rc = og_train(in->arg[0], &in->options, screen_observer(in->screen, in->options.epochs), &text,
-                  err);
+                           runs);
+    if (runs > 1)
+        return train_many(in, runs, err);
+    if (workers > 1 && og_worker() < 0)
+        return og_workers_run(workers, in->argv, err);
+    rc = og_train(in->arg[0], in->options,
+                  screen_observer(in->screen, (int)option_number(in, "epochs")), &text, err);
     return rc < 0 || og_worker() > 0 ? rc : deliver(in, text, show_training, err);
 }
 

@@ -30,18 +30,18 @@ void print_commands(FILE *out)
 
 static bool is_training(const char *name)
 {
-    size_t n;
-    const struct og_option *rows = og_option_table(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(rows[i].name, name) == 0)
+    const struct og_option *row;
+    for (size_t i = 0; (row = og_option(i)); i++)
+        if (strcmp(row->name, name) == 0)
             return true;
     return strcmp(name, "config") == 0;
 }
 
 static bool is_own(const struct command *command, const char *name)
 {
-    for (size_t i = 0; command->own && command->own[i].name; i++)
-        if (strcmp(command->own[i].name, name) == 0)
+    const struct og_option *row;
+    for (size_t i = 0; (row = own_row(command, i)); i++)
+        if (strcmp(row->name, name) == 0)
             return true;
     return false;
 }

@@ -95,8 +95,8 @@ static int run_command(const struct command *command, int argc, char **argv)
 {
     struct invocation in = {.command = command, .argv = argv - 1};
     struct og_err err = {0};
-    og_options_init(&in.options);
     int rc;
+    TRY(og_options_new(&in.options, &err));
     TRY(parse_command_line(&in, argc, argv, &err));
     if (in.help) {
         print_help(command, false);
@@ -112,7 +112,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     rc = command->run(&in, &err);
     screen_close(in.screen);
 out:
-    og_options_release(&in.options);
+    og_options_free(in.options);
     const bool quiet = is_said_elsewhere(command, rc);
     if (rc < 0 && !quiet)
         say_error(&err);

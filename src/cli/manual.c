@@ -57,8 +57,7 @@ static void roff_command(const struct command *c)
 {
     size_t n;
     struct shown_option *list = list_options(c, &n);
-    size_t n_rows;
-    const struct og_option *rows = og_option_table(&n_rows);
+    const struct og_option *row;
     bool tells = strcmp(c->name, "train") == 0;
     printf(".SS outgrow %s ", c->name);
     roff(c->args);
@@ -73,10 +72,10 @@ static void roff_command(const struct command *c)
     }
     const char *group = NULL;
     for (size_t i = 0; i < n; i++) {
-        bool shared = list[i].group != list[0].group || !c->own;
+        bool shared = list[i].group != list[0].group || !own_row(c, 0);
         bool training = false;
-        for (size_t r = 0; r < n_rows; r++)
-            training |= list[i].group == rows[r].group;
+        for (size_t r = 0; (row = og_option(r)); r++)
+            training |= list[i].group == row->group;
         if (list[i].hidden || (shared && !(training && tells)))
             continue;
         if (tells && list[i].group != group) {
@@ -166,14 +165,13 @@ static void print_command_names(void)
 /* "--policy) words='none random';;" for every training option with choices. */
 static void print_choices(void)
 {
-    size_t n;
-    const struct og_option *rows = og_option_table(&n);
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].type != OG_OPTION_CHOICE || rows[i].joins)
+    const struct og_option *row;
+    for (size_t i = 0; (row = og_option(i)); i++) {
+        if (row->type != OG_OPTION_CHOICE || row->joins)
             continue;
-        printf("        --%s) words='", rows[i].name);
-        for (size_t k = 0; rows[i].choices[k]; k++)
-            printf("%s%s", k ? " " : "", rows[i].choices[k]);
+        printf("        --%s) words='", row->name);
+        for (size_t k = 0; row->choices[k]; k++)
+            printf("%s%s", k ? " " : "", row->choices[k]);
         fputs("' ;;\n", stdout);
     }
 }
@@ -259,14 +257,13 @@ static void print_fish_text(const char *text)
 
 static void print_fish_choices(const char *name)
 {
-    size_t n;
-    const struct og_option *rows = og_option_table(&n);
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(rows[i].name, name) != 0 || rows[i].type != OG_OPTION_CHOICE)
+    const struct og_option *row;
+    for (size_t i = 0; (row = og_option(i)); i++) {
+        if (strcmp(row->name, name) != 0 || row->type != OG_OPTION_CHOICE)
             continue;
         fputs(" -f -a '", stdout);
-        for (size_t k = 0; rows[i].choices[k]; k++)
-            printf("%s%s", k ? " " : "", rows[i].choices[k]);
+        for (size_t k = 0; row->choices[k]; k++)
+            printf("%s%s", k ? " " : "", row->choices[k]);
         putchar('\'');
     }
 }

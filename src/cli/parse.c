@@ -1,6 +1,6 @@
 /* The command line. argp does the walking; every option it knows comes from the command's own list
- * or from og_option_table(). Training options are collected first and set last, so that they win
- * over --config wherever it stands. */
+ * or from those of the library (og_option). Training options are collected first and set last, so
+ * that they win over --config wherever it stands. */
 #include "cli.h"
 
 #include <argp.h>
@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *const dtype_names[] = {"f32", "f16", "bf16", "u8", NULL};
 
 /* ---- the list of a command's options ---- */
 
@@ -34,13 +32,26 @@ static void add_row(struct shown_option *o, const struct og_option *row, const c
         snprintf(o->help + used, sizeof(o->help) - (size_t)used, " [%s]", row->standard);
 }
 
+const struct og_option *own_row(const struct command *command, size_t i)
+{
+    const struct og_option *row = command->own ? &command->own[i] : NULL;
+    return command->takes ? command->takes(i) : row && row->name ? row : NULL;
+}
+
+/* Which of them has the name; -1 = none. */
+static int find_own(const struct command *command, const char *name)
+{
+    const struct og_option *row;
+    for (int i = 0; (row = own_row(command, (size_t)i)); i++)
+        if (strcmp(row->name, name) == 0)
+            return i;
+    return -1;
+}
+
 /* Does the command have an option of this name that stands for the one all have? */
 static bool has_own(const struct command *command, const char *name)
 {
-    for (size_t i = 0; command->own && command->own[i].name; i++)
-        if (strcmp(command->own[i].name, name) == 0)
-            return true;
-    return false;
+    return find_own(command, name) >= 0;
 }
 
 /* Is this a training option that the command has no use for, though it takes the others? */
@@ -72,19 +83,24 @@ static void sort_by_group(struct shown_option *list, size_t n)
 /* The keys that argp hands back: the place in this list. */
 struct shown_option *list_options(const struct command *command, size_t *count)
 {
-    size_t n_rows;
-    const struct og_option *rows = og_option_table(&n_rows);
-    struct shown_option *list = calloc(n_rows + MAX_OWN + 4, sizeof(*list));
+    enum { MAX_SHOWN = 256 };
+    struct shown_option *list = calloc(MAX_SHOWN, sizeof(*list));
+    const struct og_option *row;
+    const char *group = output_group;
     size_t n = 0;
     if (!list)
         abort();
-    for (size_t i = 0; command->own && command->own[i].name; i++)
-        add_row(&list[n++], &command->own[i], command->own[i].group);
-    for (size_t i = 0; command->training && i < n_rows; i++)
-        if (!has_own(command, rows[i].name) && !is_left_out(command, rows[i].name))
-            add_row(&list[n++], &rows[i], rows[i].group);
+    for (size_t i = 0; (row = own_row(command, i)); i++)
+        add_row(&list[n++], row, row->group);
+    if (n > MAX_OWN)
+        abort(); /* and a test, which lists all */
+    for (size_t i = 0; command->training && n < MAX_SHOWN - 4 && (row = og_option(i)); i++) {
+        group = row->group;
+        if (!has_own(command, row->name) && !is_left_out(command, row->name))
+            add_row(&list[n++], row, group);
+    }
     if (command->training) /* read, not handed on: with the run, like those that are */
-        add_row(&list[n++], &config_option, rows[n_rows - 1].group);
+        add_row(&list[n++], &config_option, group);
     if (!has_own(command, json_option.name))
         add_row(&list[n++], &json_option, output_group);
     add_row(&list[n++], &quiet_option, output_group);
@@ -111,11 +127,18 @@ struct parsing {
     int rc;
 };
 
+static size_t count_aliases(void)
+{
+    size_t n = 0;
+    while (og_option_alias(n))
+        n++;
+    return n;
+}
+
 struct argp_option *argp_table(const struct shown_option *list, size_t n)
 {
-    size_t n_aliases;
-    const struct og_option_alias *aliases = og_option_aliases(&n_aliases);
-    struct argp_option *table = calloc(2 * n + n_aliases + 1, sizeof(*table));
+    const struct og_option_alias *a;
+    struct argp_option *table = calloc(2 * n + count_aliases() + 1, sizeof(*table));
     const char *group = NULL;
     int number = 0;
     size_t t = 0;
@@ -133,10 +156,10 @@ struct argp_option *argp_table(const struct shown_option *list, size_t n)
             .doc = list[i].help,
             .flags = list[i].hidden ? OPTION_HIDDEN : 0,
             .group = number};
-        for (size_t a = 0; a < n_aliases; a++)
-            if (strcmp(aliases[a].name, list[i].name) == 0)
-                table[t++] = (struct argp_option){.name = aliases[a].alias,
-                                                  .flags = OPTION_ALIAS | OPTION_HIDDEN};
+        for (size_t k = 0; (a = og_option_alias(k)); k++)
+            if (strcmp(a->name, list[i].name) == 0)
+                table[t++] =
+                    (struct argp_option){.name = a->alias, .flags = OPTION_ALIAS | OPTION_HIDDEN};
     }
     return table;
 }
@@ -144,11 +167,10 @@ struct argp_option *argp_table(const struct shown_option *list, size_t n)
 /* What has the name, ours or another library's, without dashes. */
 static const struct shown_option *find_shown(const struct parsing *p, const char *name)
 {
-    size_t n;
-    const struct og_option_alias *aliases = og_option_aliases(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(aliases[i].alias, name) == 0)
-            name = aliases[i].name;
+    const struct og_option_alias *a;
+    for (size_t i = 0; (a = og_option_alias(i)); i++)
+        if (strcmp(a->alias, name) == 0)
+            name = a->name;
     for (size_t i = 0; i < p->n; i++)
         if (strcmp(p->list[i].name, name) == 0)
             return &p->list[i];
@@ -158,15 +180,14 @@ static const struct shown_option *find_shown(const struct parsing *p, const char
 /* All names there are, of which the first p->n are those of the list. Free it. */
 static const char **list_names(const struct parsing *p, size_t *count)
 {
-    size_t n;
-    const struct og_option_alias *aliases = og_option_aliases(&n);
+    const size_t n = count_aliases();
     const char **names = calloc(p->n + n, sizeof(*names));
     if (!names)
         abort();
     for (size_t i = 0; i < p->n; i++)
         names[i] = p->list[i].name;
     for (size_t i = 0; i < n; i++)
-        names[p->n + i] = aliases[i].alias;
+        names[p->n + i] = og_option_alias(i)->alias;
     *count = p->n + (p->in->command->training ? n : 0);
     return names;
 }
@@ -211,14 +232,10 @@ static int refuse_word(struct parsing *p, const char *word)
 static int take_option(struct parsing *p, const struct shown_option *o, const char *value)
 {
     struct invocation *in = p->in;
-    const struct og_option *own = in->command->own;
-    for (size_t i = 0; own && own[i].name; i++) {
-        if (own[i].name == o->name) {
-            in->value[i] = value ? value : "";
-            return 0;
-        }
-    }
-    if (o->name == json_option.name) {
+    const int own = find_own(in->command, o->name);
+    if (own >= 0) {
+        in->value[own] = value ? value : "";
+    } else if (o->name == json_option.name) {
         in->json = true;
     } else if (o->name == quiet_option.name) {
         in->quiet = true;
@@ -269,20 +286,19 @@ static error_t on_key(int key, char *value, struct argp_state *state)
 static int drop_left_out(struct parsing *p)
 {
     const char *const *name = p->in->command->without;
-    size_t n;
-    const struct og_option *rows = og_option_table(&n);
+    const struct og_option *row;
     int rc = 0;
     for (; rc == 0 && name && *name; name++)
-        for (size_t i = 0; rc == 0 && i < n; i++)
-            if (strcmp(rows[i].name, *name) == 0)
-                rc = og_options_set(&p->in->options, *name, rows[i].standard, p->err);
+        for (size_t i = 0; rc == 0 && (row = og_option(i)); i++)
+            if (strcmp(row->name, *name) == 0)
+                rc = og_options_set(p->in->options, *name, row->standard, p->err);
     return rc;
 }
 
 /* Config file first, flags over it. A wrong flag is wrong usage, a wrong file is not. */
 static int set_training_options(struct parsing *p)
 {
-    struct og_options *opt = &p->in->options;
+    struct og_options *opt = p->in->options;
     int rc = p->config ? og_options_load(opt, p->config, p->err) : 0;
     TRY(rc < 0 ? rc : p->config ? drop_left_out(p) : 0);
     for (int i = 0; i < p->n_given; i++) {
@@ -320,10 +336,8 @@ int parse_command_line(struct invocation *in, int argc, char **argv, struct og_e
 
 const char *own_text(const struct invocation *in, const char *name)
 {
-    for (size_t i = 0; in->command->own[i].name; i++)
-        if (strcmp(in->command->own[i].name, name) == 0)
-            return in->value[i];
-    return NULL;
+    const int i = find_own(in->command, name);
+    return i < 0 ? NULL : in->value[i];
 }
 
 bool own_flag(const struct invocation *in, const char *name)
@@ -331,17 +345,68 @@ bool own_flag(const struct invocation *in, const char *name)
     return own_text(in, name) != NULL;
 }
 
-int own_fields(const struct invocation *in, void *fields, struct og_err *err)
+int own_number(const struct invocation *in, const char *name, int *out, struct og_err *err)
 {
-    const struct og_option *row = in->command->own;
-    for (size_t i = 0; row[i].name; i++) {
+    const struct og_option *row = own_row(in->command, (size_t)find_own(in->command, name));
+    const char *given = own_text(in, name);
+    const char *text = given ? given : row->standard;
+    char *end;
+    errno = 0;
+    const long long value = strtoll(text, &end, 10);
+    const bool plain = *text && strspn(text, "-0123456789") == strlen(text) && !*end && !errno;
+    if (!plain || (double)value < row->min || (double)value > row->max)
+        return usage_error(err, NULL,
+                           "--%s: '%.100s' given, a whole number from %.0f to %.0f expected", name,
+                           text, row->min, row->max);
+    *out = (int)value;
+    return 0;
+}
+
+int own_set(const struct invocation *in, set_option *set, void *to, struct og_err *err)
+{
+    const struct og_option *row;
+    for (size_t i = 0; (row = own_row(in->command, i)); i++) {
         struct og_err why = {0};
-        const bool flag = row[i].type == OG_OPTION_FLAG;
-        const char *given = in->value[i] && flag ? "true" : in->value[i];
-        const char *text = given ? given : row[i].standard;
-        const bool has_field = row[i].type != OG_OPTION_TEXT && (!flag || *row[i].standard);
-        if (has_field && *text && og_option_read(&row[i], fields, text, &why) < 0)
+        const char *value = row->arg ? in->value[i] : "true";
+        if (in->value[i] && set(to, row->name, value, &why) < 0)
             return usage_error(err, why.hint, "--%s", why.message);
     }
     return 0;
+}
+
+/* ---- training options ---- */
+
+char *option_text(const struct invocation *in, const char *name)
+{
+    char *text;
+    if (og_options_get(in->options, name, &text, NULL) < 0)
+        abort();
+    if (*text)
+        return text;
+    free(text);
+    return NULL;
+}
+
+long long option_number(const struct invocation *in, const char *name)
+{
+    char *text = option_text(in, name);
+    const long long value = text ? strtoll(text, NULL, 10) : 0;
+    free(text);
+    return value;
+}
+
+bool option_is_set(const struct invocation *in, const char *name)
+{
+    char *text = option_text(in, name);
+    const bool is = text != NULL;
+    free(text);
+    return is;
+}
+
+bool option_flag(const struct invocation *in, const char *name)
+{
+    char *text = option_text(in, name);
+    const bool is = text && strcmp(text, "true") == 0;
+    free(text);
+    return is;
 }

@@ -59,7 +59,7 @@ static json_t *sum_up(const struct invocation *in, const json_t *summaries, cons
     json_t *root =
         json_pack("{s:s, s:O, s:i, s:I, s:O, s:O}", "version", og_version(), "dataset",
                   json_object_get(first, "dataset"), "runs", (int)json_array_size(summaries),
-                  "seed", (json_int_t)in->options.seed, "folders", folders, "parameters",
+                  "seed", (json_int_t)option_number(in, "seed"), "folders", folders, "parameters",
                   json_object_get(first, "parameters"));
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         json_object_set_new(root, keys[i], spread_of(summaries, NULL, keys[i]));
@@ -115,17 +115,22 @@ static void show_runs(const json_t *root)
 
 /* ---- running ---- */
 
+static int set_seed(struct invocation *in, long long seed, struct og_err *err)
+{
+    char digits[24];
+    snprintf(digits, sizeof(digits), "%lld", seed);
+    return og_options_set(in->options, "seed", digits, err);
+}
+
 static int train_one(struct invocation *in, const char *folder, long long seed, json_t *summaries,
                      struct og_err *err)
 {
-    char digits[24];
+    const int epochs = (int)option_number(in, "epochs");
     char *text = NULL;
     int rc;
-    snprintf(digits, sizeof(digits), "%lld", seed);
-    TRY(og_options_set(&in->options, "seed", digits, err));
-    TRY(og_options_set(&in->options, "run", folder, err));
-    TRY(og_train(in->arg[0], &in->options, screen_observer(in->screen, in->options.epochs), &text,
-                 err));
+    TRY(set_seed(in, seed, err));
+    TRY(og_options_set(in->options, "run", folder, err));
+    TRY(og_train(in->arg[0], in->options, screen_observer(in->screen, epochs), &text, err));
     json_t *summary = json_loads(text, 0, NULL);
     rc = summary && json_array_append_new(summaries, summary) == 0 ? 0 : no_result(err);
 out:
@@ -136,7 +141,7 @@ out:
 static int train_all(struct invocation *in, int runs, const char *parent, json_t *summaries,
                      json_t *folders, struct og_err *err)
 {
-    const long long first = in->options.seed;
+    const long long first = option_number(in, "seed");
     for (int i = 0; i < runs; i++) {
         char *folder;
         if (asprintf(&folder, "%s/seed%lld", parent, first + i) < 0)
@@ -149,8 +154,7 @@ static int train_all(struct invocation *in, int runs, const char *parent, json_t
         if (rc < 0)
             return rc;
     }
-    in->options.seed = first;
-    return 0;
+    return set_seed(in, first, err);
 }
 
 static int write_summary(const json_t *root, const char *parent, bool replaces, struct og_err *err)
@@ -196,9 +200,8 @@ static int is_of_several(const char *parent, bool *several, struct og_err *err)
 }
 
 /* Before hours of training: may the summary be written in the end, and over what? */
-static int spare_parent(const struct invocation *in, struct og_err *err)
+static int spare_parent(const struct invocation *in, const char *parent, struct og_err *err)
 {
-    const char *parent = in->options.run;
     bool summary = false;
     bool plan = false;
     bool state = false;
@@ -210,22 +213,22 @@ static int spare_parent(const struct invocation *in, struct og_err *err)
     TRY(is_of_several(parent, &several, err));
     if (plan || state || (summary && !several))
         TRY(failure(err, -EEXIST, "choose another --run", "%s: holds a run of its own", parent));
-    if (summary && !in->options.resume)
+    if (summary && !option_flag(in, "resume"))
         TRY(failure(err, -EEXIST, "choose another --run, or go on with --resume",
                     "%s/summary.json: exists already", parent));
 out:
     return rc;
 }
 
-static int check_many(const struct invocation *in, struct og_err *err)
+static int check_many(const struct invocation *in, const char *parent, struct og_err *err)
 {
-    if (!in->options.run)
+    if (!parent)
         return usage_error(err, NULL, "train: --run DIR expected beside --runs: the folder of all");
-    if (in->options.trace_timeline)
+    if (option_is_set(in, "trace-timeline"))
         return usage_error(err, NULL, "train: --trace-timeline is of one run, not of --runs");
-    if (in->options.samples)
+    if (option_is_set(in, "samples"))
         return usage_error(err, NULL, "train: --samples is of one seed, not of --runs");
-    return spare_parent(in, err);
+    return spare_parent(in, parent, err);
 }
 
 int train_many(struct invocation *in, int runs, struct og_err *err)
@@ -233,14 +236,13 @@ int train_many(struct invocation *in, int runs, struct og_err *err)
     json_t *summaries = json_array();
     json_t *folders = json_array();
     json_t *root = NULL;
-    char *parent = NULL;
+    char *parent = option_text(in, "run");
     char *text = NULL;
     int rc;
-    TRY(check_many(in, err));
-    parent = strdup(in->options.run);
-    TRY(parent ? train_all(in, runs, parent, summaries, folders, err) : no_result(err));
+    TRY(check_many(in, parent, err));
+    TRY(train_all(in, runs, parent, summaries, folders, err));
     root = sum_up(in, summaries, folders);
-    TRY(root ? write_summary(root, parent, in->options.resume, err) : no_result(err));
+    TRY(root ? write_summary(root, parent, option_flag(in, "resume"), err) : no_result(err));
     text = json_dumps(root, JSON_INDENT(1));
     rc = text ? deliver(in, text, show_runs, err) : no_result(err);
 out:

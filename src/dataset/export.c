@@ -9,6 +9,7 @@
  *
  * Arrays are copied in pieces; bf16, which NumPy has no name for, becomes float32. */
 #include "base/file.h"
+#include "base/option_rows.h"
 #include "dataset/edge_walk.h"
 #include "dataset/meta.h"
 #include "dataset/writer.h"

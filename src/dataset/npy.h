@@ -5,6 +5,7 @@
 #include <outgrow/outgrow.h>
 
 #include "base/base.h"
+#include "base/choices.h"
 #include "io/stripes.h"
 
 enum og__npy_type {

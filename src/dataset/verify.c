@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/hex.h"
 #include "base/json.h"
+#include "base/option_rows.h"
 #include "dataset/convert.h"
 #include "dataset/typed_edges.h"
 

@@ -16,6 +16,7 @@
 #include "infer/infer_state.h"
 #include "io/io.h"
 #include "nn/whole.h"
+#include "options/fields.h"
 #include "plan/plan.h"
 #include "report/json.h"
 

@@ -102,7 +102,7 @@ static void close_inference(struct og_inference *f)
     og__pool_close(f->pool);
     og__graph_close(f->ds);
     json_decref(f->layers);
-    og_options_release(&f->opt);
+    og__options_release(&f->opt);
 }
 
 /* ==== all layers ==== */

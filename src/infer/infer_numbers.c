@@ -48,12 +48,10 @@ static json_t *neighbors_json(const struct og_inference *f)
     json_t *all = og__options_json(&f->opt);
     json_t *chosen =
         og__json_with(json_object(), "seed", json_incref(json_object_get(all, "seed")));
-    size_t n;
-    const struct og_option *row = og_option_table(&n);
-    for (size_t i = 0; i < n; i++)
-        if (row[i].of && strcmp(row[i].of, "sampler") == 0 && og__option_counts(&f->opt, &row[i]))
-            chosen =
-                og__json_with(chosen, row[i].name, json_incref(json_object_get(all, row[i].name)));
+    const struct og_option *o;
+    for (size_t i = 0; (o = og_option(i)); i++)
+        if (o->of && strcmp(o->of, "sampler") == 0 && og__option_counts(&f->opt, o))
+            chosen = og__json_with(chosen, o->name, json_incref(json_object_get(all, o->name)));
     json_decref(all);
     return chosen;
 }
@@ -94,9 +92,9 @@ static bool same_neighbors(const json_t *there, const json_t *here)
     json_t *value;
     if (!json_is_object(there) || !json_is_object(here))
         return json_equal(there, here);
-    og_options_init(&standard);
+    og__options_init(&standard);
     json_t *usual = og__options_json(&standard);
-    og_options_release(&standard);
+    og__options_release(&standard);
     bool same = usual != NULL;
     json_object_foreach((json_t *)here, name, value)
     {

@@ -15,6 +15,7 @@
 #include <outgrow/outgrow.h>
 
 #include "base/base.h"
+#include "base/choices.h"
 #include "base/memory.h"
 #include "io/stripes.h"
 

@@ -18,12 +18,12 @@ enum { MOST_SAMPLER_OPTIONS = OG__SAID_OPTIONS - OG_COUNT(edge_options) };
 static size_t list_sampler_options(const struct og_options *opt,
                                    const char *names[MOST_SAMPLER_OPTIONS])
 {
-    size_t n_rows, n = 0;
-    const struct og_option *row = og_option_table(&n_rows);
-    for (size_t i = 0; i < n_rows && n < MOST_SAMPLER_OPTIONS; i++) {
-        const bool parameter = row[i].of && strcmp(row[i].of, "sampler") == 0;
-        if (strcmp(row[i].name, "sampler") == 0 || (parameter && og__option_counts(opt, &row[i])))
-            names[n++] = row[i].name;
+    const struct og_option *o;
+    size_t n = 0;
+    for (size_t i = 0; (o = og_option(i)) && n < MOST_SAMPLER_OPTIONS; i++) {
+        const bool parameter = o->of && strcmp(o->of, "sampler") == 0;
+        if (strcmp(o->name, "sampler") == 0 || (parameter && og__option_counts(opt, o)))
+            names[n++] = o->name;
     }
     return n;
 }
@@ -68,7 +68,7 @@ static int take_sampler_option(const struct og_tensors *t, const char *name, con
     char hint[64];
     struct og_err why = {0};
     const char *said = og__tensors_said(t, name);
-    if (!said || og__options_given(opt, name) || og_options_set(opt, name, said, &why) == 0)
+    if (!said || og_options_given(opt, name) || og_options_set(opt, name, said, &why) == 0)
         return 0;
     snprintf(hint, sizeof(hint), "give --%s: what is given wins", name);
     return og__fail(err, -EINVAL, hint, "%s: metadata: %s", path, why.message);
@@ -102,7 +102,7 @@ static int said_edges(const struct og_tensors *t, const char *path, struct og_op
                       struct og_err *err)
 {
     struct og_err why = {0};
-    og_options_init(said);
+    og__options_init(said);
     for (size_t i = 0; i < OG_COUNT(edge_options); i++) {
         const char *text = og__tensors_said(t, edge_options[i]);
         if (text && og_options_set(said, edge_options[i], text, &why) < 0)
@@ -115,7 +115,7 @@ static int said_edges(const struct og_tensors *t, const char *path, struct og_op
 static bool differ(const struct og_options *opt, const struct og_options *said, const char *name)
 {
     char ours[32], theirs[32];
-    if (!og__options_given(opt, name) || !og__options_given(said, name))
+    if (!og_options_given(opt, name) || !og_options_given(said, name))
         return false;
     return !og__edge_split_same(og__option_text(opt, name, ours),
                                 og__option_text(said, name, theirs));
@@ -150,7 +150,7 @@ static int take_edges(struct og_options *opt, const struct og_options *said, con
 {
     int rc;
     OG_TRY(check_edges(opt, said, path, err));
-    if (!og__options_given(said, "edge-split"))
+    if (!og_options_given(said, "edge-split"))
         og__say(log, OG__WARN,
                 "%s: does not say which edges it was trained on: with another --seed or "
                 "--edge-split than it had, some of them are held out now",
@@ -159,7 +159,7 @@ static int take_edges(struct og_options *opt, const struct og_options *said, con
         const char *name = edge_options[i];
         char ours[32], theirs[32];
         const char *text = og__option_text(said, name, theirs);
-        if (og__options_given(opt, name) || !og__options_given(said, name))
+        if (og_options_given(opt, name) || !og_options_given(said, name))
             continue;
         if (strcmp(text, og__option_text(opt, name, ours)) != 0)
             og__say(log, OG__INFO, "%s: trained with --%s %s, which is taken here as well", path,
@@ -182,6 +182,6 @@ int og__checkpoint_edges(const char *path, struct og_options *opt, const struct 
     OG_TRY(take_edges(opt, &said, path, log, err));
 out:
     og__tensors_close(&f);
-    og_options_release(&said);
+    og__options_release(&said);
     return rc;
 }

@@ -1,5 +1,6 @@
 #include "learn/steps.h"
 #include "nn/sums.h"
+#include "options/fields.h"
 
 #include <string.h>
 

@@ -15,6 +15,7 @@
 
 #include <outgrow/outgrow.h>
 
+#include "base/choices.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "gather/rows.h"

@@ -3,7 +3,7 @@
 #ifndef OG_DEVICES_H
 #define OG_DEVICES_H
 
-#include <outgrow/outgrow.h>
+#include "options/fields.h"
 
 #include <stdbool.h>
 

@@ -1,4 +1,5 @@
 #include "options/fanouts.h"
+#include "options/fields.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  *   config.yaml ──┼─> og_options_set ─> struct ─┤
  *   a preset ─────┘    (this table)             └─> config.yaml, summary.json   (options_text.c)
  *
- * A row is everything there is to say about an option: adding one means a field in outgrow.h and a
+ * A row is everything there is to say about an option: adding one means a field in fields.h and a
  * row here. What is not built yet has no row, so that it is refused instead of ignored. */
 #include "options/options.h"
 
@@ -24,7 +24,6 @@ _Static_assert(offsetof(struct og_options, n_fanout) ==
                    offsetof(struct og_options, fanout) + OG_MAX_HOPS * sizeof(int),
                "a list stands before its length");
 #define NAMES(...)  ((const char *const[]){__VA_ARGS__, NULL})
-#define MAX_BYTES   0x1p60
 #define MAX_DROPOUT 0.99 /* at 1 nothing is left to scale up */
 
 static const char numbers[] = "The model and its training (these decide the numbers)";
@@ -32,6 +31,7 @@ static const char sampling[] = "Batches and sampling (these decide the numbers t
 static const char resources[] = "Memory and disk (these move bytes, never values)";
 static const char running[] = "The run";
 
+#define ROW           OG_ROW
 #define ALL           NULL, false
 #define OF(choice)    choice, false /* a parameter of some of its kinds */
 #define JOINS(choice) choice, true
@@ -41,329 +41,338 @@ static const char running[] = "The run";
 #define NUMBERS OG_DECIDES_NUMBERS
 #define BATCHES OG_DECIDES_BATCHES
 
-/* Names stand in the order of the enums of outgrow.h. Laid out by hand: an option, its help, how it
- * is stored. */
+/* Names stand in the order of the enums of base/choices.h. Laid out by hand: an option, its help,
+ * how it is stored. */
 /* clang-format off */
-static const struct og_option table[] = {
-    {"model", "KIND", "sage", numbers, NUMBERS,
+static const struct og_row table[] = {
+    ROW("model", "KIND", "sage", numbers, NUMBERS,
      "network: graph convolution, GraphSAGE, graph attention, graph isomorphism, PinSAGE or, of "
      "typed graphs, relational graph convolution (docs/models.md)",
-     og__model_words, OG_OPTION_CHOICE, FIELD(model), 0, 0, ALL},
-    {"layers", "N", "0", numbers, NUMBERS,
+     og__model_words, OG_OPTION_CHOICE, FIELD(model), 0, 0, ALL),
+    ROW("layers", "N", "0", numbers, NUMBERS,
      "number of layers; 0 = one for each number of --fanout",
-     NULL, OG_OPTION_INT, FIELD(layers), 0, OG_MAX_HOPS, ALL},
-    {"hidden", "N", "256", numbers, NUMBERS,
+     NULL, OG_OPTION_INT, FIELD(layers), 0, OG_MAX_HOPS, ALL),
+    ROW("hidden", "N", "256", numbers, NUMBERS,
      "width of the hidden layers",
-     NULL, OG_OPTION_INT, FIELD(hidden), 1, 65536, ALL},
-    {"heads", "N", "4", numbers, NUMBERS,
+     NULL, OG_OPTION_INT, FIELD(hidden), 1, 65536, ALL),
+    ROW("heads", "N", "4", numbers, NUMBERS,
      "attention heads of the model gat, which share --hidden",
-     NULL, OG_OPTION_INT, FIELD(heads), 1, 64, OF("model")},
-    {"aggregator", "KIND", "mean", numbers, NUMBERS,
+     NULL, OG_OPTION_INT, FIELD(heads), 1, 64, OF("model")),
+    ROW("aggregator", "KIND", "mean", numbers, NUMBERS,
      "what the model sage makes of the neighbours: their mean, the largest after a layer of their "
      "own, or the mean with the node itself among them",
-     NAMES("mean", "max", "gcn"), OG_OPTION_CHOICE, FIELD(aggregator), 0, 0, OF("model")},
-    {"bases", "B", "0", numbers, NUMBERS,
+     NAMES("mean", "max", "gcn"), OG_OPTION_CHOICE, FIELD(aggregator), 0, 0, OF("model")),
+    ROW("bases", "B", "0", numbers, NUMBERS,
      "matrices that those of all relations are sums of, of the model rgcn; 0 = each relation has one "
      "of its own",
-     NULL, OG_OPTION_INT, FIELD(bases), 0, 4096, OF("model")},
-    {"norm", "KIND", "none", numbers, NUMBERS,
+     NULL, OG_OPTION_INT, FIELD(bases), 0, 4096, OF("model")),
+    ROW("norm", "KIND", "none", numbers, NUMBERS,
      "normalisation after each hidden layer, over the batch or over each node's row",
-     NAMES("none", "batch", "layer"), OG_OPTION_CHOICE, FIELD(norm), 0, 0, ALL},
-    {"residual", NULL, "false", numbers, NUMBERS,
+     NAMES("none", "batch", "layer"), OG_OPTION_CHOICE, FIELD(norm), 0, 0, ALL),
+    ROW("residual", NULL, "false", numbers, NUMBERS,
      "add each layer's input to its output",
-     NULL, OG_OPTION_FLAG, FIELD(residual), 0, 0, ALL},
-    {"embedding", "DIM", "0", numbers, NUMBERS,
+     NULL, OG_OPTION_FLAG, FIELD(residual), 0, 0, ALL),
+    ROW("embedding", "DIM", "0", numbers, NUMBERS,
      "of a typed graph: width of the rows that nodes of types without features have, parameters that "
      "are learnt with the model; 0 = there are none",
-     NULL, OG_OPTION_INT, FIELD(embedding), 0, 1 << 20, ALL},
-    {"dropout", "P", "0.5", numbers, NUMBERS,
+     NULL, OG_OPTION_INT, FIELD(embedding), 0, 1 << 20, ALL),
+    ROW("dropout", "P", "0.5", numbers, NUMBERS,
      "share of hidden activations dropped in training",
-     NULL, OG_OPTION_REAL, FIELD(dropout), 0, MAX_DROPOUT, ALL},
-    {"input-dropout", "P", "0", numbers, NUMBERS,
+     NULL, OG_OPTION_REAL, FIELD(dropout), 0, MAX_DROPOUT, ALL),
+    ROW("input-dropout", "P", "0", numbers, NUMBERS,
      "share of the features dropped in training, for each batch anew",
-     NULL, OG_OPTION_REAL, FIELD(input_dropout), 0, MAX_DROPOUT, ALL},
-    {"attention-dropout", "P", "0", numbers, NUMBERS,
+     NULL, OG_OPTION_REAL, FIELD(input_dropout), 0, MAX_DROPOUT, ALL),
+    ROW("attention-dropout", "P", "0", numbers, NUMBERS,
      "share of the attention coefficients of the model gat dropped in training",
-     NULL, OG_OPTION_REAL, FIELD(attention_dropout), 0, MAX_DROPOUT, OF("model")},
-    {"task", "KIND", "node", numbers, BATCHES,
+     NULL, OG_OPTION_REAL, FIELD(attention_dropout), 0, MAX_DROPOUT, OF("model")),
+    ROW("task", "KIND", "node", numbers, BATCHES,
      "what is learnt: the labels of nodes (classes or, where they are values, regression), or which "
      "nodes have an edge (docs/tasks.md)",
-     og__task_words, OG_OPTION_CHOICE, FIELD(task), 0, 0, ALL},
-    {"decoder", "KIND", "dot", numbers, NUMBERS,
+     og__task_words, OG_OPTION_CHOICE, FIELD(task), 0, 0, ALL),
+    ROW("decoder", "KIND", "dot", numbers, NUMBERS,
      "what the task link makes of two nodes: the product of their embeddings, a perceptron over it, or "
      "the product weighed by a vector of their relation, of typed graphs",
-     NAMES("dot", "mlp", "distmult"), OG_OPTION_CHOICE, FIELD(decoder), 0, 0, OF("task")},
-    {"loss", "KIND", "auto", numbers, NUMBERS,
+     NAMES("dot", "mlp", "distmult"), OG_OPTION_CHOICE, FIELD(decoder), 0, 0, OF("task")),
+    ROW("loss", "KIND", "auto", numbers, NUMBERS,
      "loss of a task that has a choice (docs/tasks.md says which it takes), unless given the first "
      "of its own",
-     og__loss_words, OG_OPTION_CHOICE, FIELD(loss), 0, 0, ALL},
-    {"edge-split", "A/B/C", "", sampling, BATCHES,
+     og__loss_words, OG_OPTION_CHOICE, FIELD(loss), 0, 0, ALL),
+    ROW("edge-split", "A/B/C", "", sampling, BATCHES,
      "percent of the edges that the task link trains, validates and tests on; unless given, the "
      "dataset's own lists of edges (which `dataset` asks for), else 85/5/10",
-     NULL, OG_OPTION_TEXT, FIELD(edge_split), 0, 0, OF("task")},
-    {"relation", "NAME", "", sampling, BATCHES,
+     NULL, OG_OPTION_TEXT, FIELD(edge_split), 0, 0, OF("task")),
+    ROW("relation", "NAME", "", sampling, BATCHES,
      "of a typed graph: the relation whose edges the task link learns; unless given, those of all",
-     NULL, OG_OPTION_TEXT, FIELD(relation), 0, 0, OF("task")},
-    {"negatives", "K", "1", sampling, BATCHES,
+     NULL, OG_OPTION_TEXT, FIELD(relation), 0, 0, OF("task")),
+    ROW("negatives", "K", "1", sampling, BATCHES,
      "pairs without an edge for each edge that the task link trains on",
-     NULL, OG_OPTION_INT, FIELD(negatives), 1, 1 << 16, OF("task")},
-    {"negative", "KIND", "uniform", sampling, BATCHES,
+     NULL, OG_OPTION_INT, FIELD(negatives), 1, 1 << 16, OF("task")),
+    ROW("negative", "KIND", "uniform", sampling, BATCHES,
      "where their other ends come from: all nodes, or the edges of the batch",
-     NAMES("uniform", "batch"), OG_OPTION_CHOICE, FIELD(negative), 0, 0, OF("task")},
-    {"eval-negatives", "K", "100", numbers, NUMBERS,
+     NAMES("uniform", "batch"), OG_OPTION_CHOICE, FIELD(negative), 0, 0, OF("task")),
+    ROW("eval-negatives", "K", "100", numbers, NUMBERS,
      "nodes that an edge's end is ranked among when the task link is evaluated",
-     NULL, OG_OPTION_INT, FIELD(eval_negatives), 1, 1 << 20, OF("task")},
-    {"fanout", "N,N,...", "10,10,10", sampling, BATCHES,
+     NULL, OG_OPTION_INT, FIELD(eval_negatives), 1, 1 << 20, OF("task")),
+    ROW("fanout", "N,N,...", "10,10,10", sampling, BATCHES,
      "neighbours sampled in each hop, nearest the seeds first; -1 = all",
-     NULL, OG_OPTION_LIST, FIELD(fanout), -1, 1 << 20, ALL},
-    {"relation-fanout", "R=N,N,...;...", "", sampling, BATCHES,
+     NULL, OG_OPTION_LIST, FIELD(fanout), -1, 1 << 20, ALL),
+    ROW("relation-fanout", "R=N,N,...;...", "", sampling, BATCHES,
      "the same of relations of a typed graph by their names, as --fanout has it behind a semicolon: "
      "--fanout '10,10;cites=15,10'; 0 = none",
-     NULL, OG_OPTION_TEXT, FIELD(relation_fanout), 0, 0, ALL},
-    {"sampler", "KIND", "uniform", sampling, BATCHES,
+     NULL, OG_OPTION_TEXT, FIELD(relation_fanout), 0, 0, ALL),
+    ROW("sampler", "KIND", "uniform", sampling, BATCHES,
      "how neighbours are drawn: uniformly, by the weights of their edges, as the most visited of "
      "random walks, with draws that destinations share, or for a layer as a whole "
      "(docs/samplers.md)",
-     og__sampler_words, OG_OPTION_CHOICE, FIELD(sampler), 0, 0, ALL},
-    {"walks", "N", "4", sampling, BATCHES,
+     og__sampler_words, OG_OPTION_CHOICE, FIELD(sampler), 0, 0, ALL),
+    ROW("walks", "N", "4", sampling, BATCHES,
      "random walks from each node, of the sampler walk",
-     NULL, OG_OPTION_INT, FIELD(walks), 1, 128, OF("sampler")},
-    {"walk-length", "N", "3", sampling, BATCHES,
+     NULL, OG_OPTION_INT, FIELD(walks), 1, 128, OF("sampler")),
+    ROW("walk-length", "N", "3", sampling, BATCHES,
      "most steps of such a walk",
-     NULL, OG_OPTION_INT, FIELD(walk_length), 1, 16, OF("sampler")},
-    {"walk-restart", "P", "0.5", sampling, BATCHES,
+     NULL, OG_OPTION_INT, FIELD(walk_length), 1, 16, OF("sampler")),
+    ROW("walk-restart", "P", "0.5", sampling, BATCHES,
      "chance that such a walk ends before each step but the first",
-     NULL, OG_OPTION_REAL, FIELD(walk_restart), 0, 1, OF("sampler")},
-    {"neighbors", "N", "5", sampling, BATCHES,
+     NULL, OG_OPTION_REAL, FIELD(walk_restart), 0, 1, OF("sampler")),
+    ROW("neighbors", "N", "5", sampling, BATCHES,
      "most visited nodes that the sampler walk keeps in each hop, in the place of --fanout's numbers",
-     NULL, OG_OPTION_INT, FIELD(neighbors), 1, 2048, OF("sampler")},
-    {"draw", "WHEN", "each", sampling, BATCHES,
+     NULL, OG_OPTION_INT, FIELD(neighbors), 1, 2048, OF("sampler")),
+    ROW("draw", "WHEN", "each", sampling, BATCHES,
      "when a node draws its neighbours: in each hop, or once a batch, so that the blocks of all hops "
      "are parts of one graph, as PyTorch Geometric's NeighborLoader has it",
-     NAMES("each", "once"), OG_OPTION_CHOICE, FIELD(draw), 0, 0, OF("sampler")},
-    {"batch", "N", "1000", sampling, BATCHES,
+     NAMES("each", "once"), OG_OPTION_CHOICE, FIELD(draw), 0, 0, OF("sampler")),
+    ROW("batch", "N", "1000", sampling, BATCHES,
      "seed nodes, or edges, in a mini-batch",
-     NULL, OG_OPTION_INT, FIELD(batch), 1, 1 << 30, ALL},
-    {"accumulate", "G", "1", numbers, NUMBERS,
+     NULL, OG_OPTION_INT, FIELD(batch), 1, 1 << 30, ALL),
+    ROW("accumulate", "G", "1", numbers, NUMBERS,
      "mini-batches whose gradients one step of the optimizer adds (docs/steps.md)",
-     NULL, OG_OPTION_INT, FIELD(accumulate), 1, 1 << 20, ALL},
-    {"staleness", "S", "0", numbers, NUMBERS,
+     NULL, OG_OPTION_INT, FIELD(accumulate), 1, 1 << 20, ALL),
+    ROW("staleness", "S", "0", numbers, NUMBERS,
      "steps by which the parameters of a gradient lag (docs/steps.md)",
-     NULL, OG_OPTION_INT, FIELD(staleness), 0, 64, ALL},
-    {"epochs", "N", "10", numbers, EXTENT,
+     NULL, OG_OPTION_INT, FIELD(staleness), 0, 64, ALL),
+    ROW("epochs", "N", "10", numbers, EXTENT,
      "passes over the training nodes; 0 writes the initial model",
-     NULL, OG_OPTION_INT, FIELD(epochs), 0, 1 << 24, ALL},
-    {"optimizer", "KIND", "adam", numbers, NUMBERS,
+     NULL, OG_OPTION_INT, FIELD(epochs), 0, 1 << 24, ALL),
+    ROW("optimizer", "KIND", "adam", numbers, NUMBERS,
      "how parameters are updated",
-     NAMES("adam", "sgd"), OG_OPTION_CHOICE, FIELD(optimizer), 0, 0, ALL},
-    {"lr", "X", "0.003", numbers, NUMBERS,
+     NAMES("adam", "sgd"), OG_OPTION_CHOICE, FIELD(optimizer), 0, 0, ALL),
+    ROW("lr", "X", "0.003", numbers, NUMBERS,
      "learning rate",
-     NULL, OG_OPTION_REAL, FIELD(lr), 0, 1e6, ALL},
-    {"weight-decay", "X", "0", numbers, NUMBERS,
+     NULL, OG_OPTION_REAL, FIELD(lr), 0, 1e6, ALL),
+    ROW("weight-decay", "X", "0", numbers, NUMBERS,
      "L2 penalty, added to the gradient",
-     NULL, OG_OPTION_REAL, FIELD(weight_decay), 0, 1e6, ALL},
-    {"device", "KIND", "cpu", numbers, NUMBERS,
+     NULL, OG_OPTION_REAL, FIELD(weight_decay), 0, 1e6, ALL),
+    ROW("device", "KIND", "cpu", numbers, NUMBERS,
      "what computes the model: the processors, a virtual device, which is one for tests and runs on "
      "them, or a GPU (docs/devices.md); numbers agree within rounding, and to the last bit on one kind",
-     NAMES("cpu", "virtual", "cuda"), OG_OPTION_CHOICE, FIELD(device), 0, 0, ALL},
-    {"devices", "N,N,...", "", resources, NOTHING,
+     NAMES("cpu", "virtual", "cuda"), OG_OPTION_CHOICE, FIELD(device), 0, 0, ALL),
+    ROW("devices", "N,N,...", "", resources, NOTHING,
      "numbers of the devices that train, each a mini-batch of its own, with --accumulate or --staleness; "
      "--device virtual:2 is the first two, --device cuda:0,1 these (docs/devices.md)",
-     NULL, OG_OPTION_TEXT, FIELD(devices), 0, 0, ALL},
-    {"init", "FILE", "", numbers, EXTENT,
+     NULL, OG_OPTION_TEXT, FIELD(devices), 0, 0, ALL),
+    ROW("init", "FILE", "", numbers, EXTENT,
      "safetensors file with the initial parameters; unless given, the sampler is the one it was "
      "trained with and, of the task link, --seed and --edge-split those that held its edges out",
-     NULL, OG_OPTION_TEXT, FIELD(init), 0, 0, ALL},
-    {"seed", "N", "1", sampling, BATCHES,
+     NULL, OG_OPTION_TEXT, FIELD(init), 0, 0, ALL),
+    ROW("seed", "N", "1", sampling, BATCHES,
      "start of every random choice",
-     NULL, OG_OPTION_INT64, FIELD(seed), 0, 0x1p63, ALL},
-    {"no-shuffle", NULL, "false", sampling, BATCHES,
+     NULL, OG_OPTION_INT64, FIELD(seed), 0, 0x1p63, ALL),
+    ROW("no-shuffle", NULL, "false", sampling, BATCHES,
      "take the training nodes in the order of their file",
-     NULL, OG_OPTION_FLAG, FIELD(no_shuffle), 0, 0, ALL},
-    {"eval-every", "EPOCHS", "1", numbers, NUMBERS,
+     NULL, OG_OPTION_FLAG, FIELD(no_shuffle), 0, 0, ALL),
+    ROW("eval-every", "EPOCHS", "1", numbers, NUMBERS,
      "epochs between validations; 0 = never",
-     NULL, OG_OPTION_INT, FIELD(eval_every), 0, 1 << 24, ALL},
-    {"best-by", "FIGURE", "auto", numbers, NUMBERS,
+     NULL, OG_OPTION_INT, FIELD(eval_every), 0, 1 << 24, ALL),
+    ROW("best-by", "FIGURE", "auto", numbers, NUMBERS,
      "figure of validation that chooses the best epoch, of which best.safetensors has the model; of "
      "epochs that tie the one with the smallest validation loss; auto = acc of classes, micro_f1 of "
      "several labels, r2 of values, auc of links; f1 is of class 1 of two classes, or micro_f1",
-     og__best_words, OG_OPTION_CHOICE, FIELD(best_by), 0, 0, ALL},
-    {"resample-every", "EPOCHS", "1", sampling, NUMBERS,
+     og__best_words, OG_OPTION_CHOICE, FIELD(best_by), 0, 0, ALL),
+    ROW("resample-every", "EPOCHS", "1", sampling, NUMBERS,
      "epochs that train on the same sampled batches, each in an order of its own",
-     NULL, OG_OPTION_INT, FIELD(resample_every), 1, 1 << 24, ALL},
-    {"pack-dtype", "TYPE", "stored", numbers, NUMBERS,
+     NULL, OG_OPTION_INT, FIELD(resample_every), 1, 1 << 24, ALL),
+    ROW("pack-dtype", "TYPE", "stored", numbers, NUMBERS,
      "what f32 features are rounded to where they leave their file: caches hold twice the rows, and "
      "packs take and read half the bytes; stored = as they are",
-     NAMES("stored", "f32", "f16", "bf16"), OG_OPTION_CHOICE, FIELD(pack_dtype), 0, 0, ALL},
+     NAMES("stored", "f32", "f16", "bf16"), OG_OPTION_CHOICE, FIELD(pack_dtype), 0, 0, ALL),
 
-    {"memory", "SIZE", "", resources, NOTHING,
+    ROW("memory", "SIZE", "", resources, NOTHING,
      "bound on the memory of everything together, such as 512M, 4G or 25%; unless given, 90% of "
      "what is free",
-     NULL, OG_OPTION_AMOUNT, FIELD(memory), 0, MAX_BYTES, ALL},
-    {"cache", "SIZE", "", resources, NOTHING,
+     NULL, OG_OPTION_AMOUNT, FIELD(memory), 0, OG__MOST_BYTES, ALL),
+    ROW("cache", "SIZE", "", resources, NOTHING,
      "bound on the feature cache alone; 5% means that share of all rows; unless given, what is "
      "left of --memory",
-     NULL, OG_OPTION_AMOUNT, FIELD(cache), 0, MAX_BYTES, ALL},
-    {"threads", "N", "all", resources, NOTHING,
+     NULL, OG_OPTION_AMOUNT, FIELD(cache), 0, OG__MOST_BYTES, ALL),
+    ROW("threads", "N", "all", resources, NOTHING,
      "processor threads",
-     NAMES("all"), OG_OPTION_INT, FIELD(threads), 0, 1024, ALL},
-    {"workers", "N", "1", resources, NOTHING,
+     NAMES("all"), OG_OPTION_INT, FIELD(threads), 0, 1024, ALL),
+    ROW("workers", "N", "1", resources, NOTHING,
      "processes on this machine that train together, each on its share of a step's mini-batches; they "
      "share --memory, and --accumulate is N unless given (docs/cluster.md)",
-     NULL, OG_OPTION_INT, FIELD(workers), 1, 64, ALL},
-    {"exchange", NULL, "false", resources, NOTHING,
+     NULL, OG_OPTION_INT, FIELD(workers), 1, 64, ALL),
+    ROW("exchange", NULL, "false", resources, NOTHING,
      "each worker caches and reads the rows of the nodes alone whose number is its own modulo the workers, "
      "and sends them to the others, so that their caches act as one and each disk reads its share "
      "(docs/cluster.md)",
-     NULL, OG_OPTION_FLAG, FIELD(exchange), 0, 0, ALL},
-    {"executors", "N|S:T", "auto", resources, NOTHING,
+     NULL, OG_OPTION_FLAG, FIELD(exchange), 0, 0, ALL),
+    ROW("executors", "N|S:T", "auto", resources, NOTHING,
      "N trainers, groups of threads that each compute a mini-batch, of the many that --accumulate and "
      "--staleness let be computed at a time; S:T = S threads that sample too, of which one without work "
      "stands in as a trainer; 1:0 = one that does both in turn (docs/executors.md)",
-     NAMES("auto"), OG_OPTION_SPLIT, FIELD(executors), 0, 32, ALL},
-    {"topology", "PLACE", "auto", resources, NOTHING,
+     NAMES("auto"), OG_OPTION_SPLIT, FIELD(executors), 0, 32, ALL),
+    ROW("topology", "PLACE", "auto", resources, NOTHING,
      "where the graph's structure is: memory, or the disk with the neighbours of important nodes "
      "in memory; auto: in memory where it fits, unless --policy auto finds that features use the "
      "memory better",
-     NAMES("memory", "disk", "auto"), OG_OPTION_CHOICE, FIELD(topology), 0, 0, ALL},
-    {"neighbor-cache", "SIZE", "", resources, NOTHING,
+     NAMES("memory", "disk", "auto"), OG_OPTION_CHOICE, FIELD(topology), 0, 0, ALL),
+    ROW("neighbor-cache", "SIZE", "", resources, NOTHING,
      "memory for in-neighbours of important nodes with --topology disk; unless given, up to half of "
      "what is free, with --alternate all of it; 0 = none",
-     NULL, OG_OPTION_AMOUNT, FIELD(neighbor_cache), 0, MAX_BYTES, ALL},
-    {"sample-on", "PLACE", "host", resources, NOTHING,
+     NULL, OG_OPTION_AMOUNT, FIELD(neighbor_cache), 0, OG__MOST_BYTES, ALL),
+    ROW("sample-on", "PLACE", "host", resources, NOTHING,
      "who draws neighbours: the processors, or the device of --device, with the graph's structure in its "
      "memory, or pinned: with its lists of neighbours in the host's; to the same samples, of the sampler "
      "uniform",
-     NAMES("host", "device", "pinned"), OG_OPTION_CHOICE, FIELD(sample_on), 0, 0, ALL},
-    {"together", "BATCHES", "auto", resources, NOTHING,
+     NAMES("host", "device", "pinned"), OG_OPTION_CHOICE, FIELD(sample_on), 0, 0, ALL),
+    ROW("together", "BATCHES", "auto", resources, NOTHING,
      "batches that are sampled together with --topology disk, so that a hop of all of them reads the "
      "structure once, in order; 1 = each by itself; auto = what memory allows",
-     NAMES("auto"), OG_OPTION_INT, FIELD(together), 0, 1 << 30, ALL},
-    {"policy", "KIND", "auto", resources, NOTHING,
+     NAMES("auto"), OG_OPTION_INT, FIELD(together), 0, 1 << 30, ALL),
+    ROW("policy", "KIND", "auto", resources, NOTHING,
      "which feature rows the cache keeps; docs/policies.md has their parameters, as in presc:2, "
      "hybrid:window=128,update=4 and file:SCORES.npy",
-     og__policy_words, OG_OPTION_CHOICE, FIELD(policy), 0, 0, ALL},
-    {"presc-epochs", "K", "1", resources, NOTHING,
+     og__policy_words, OG_OPTION_CHOICE, FIELD(policy), 0, 0, ALL),
+    ROW("presc-epochs", "K", "1", resources, NOTHING,
      "epochs that the policy presc samples before it ranks the nodes",
-     NULL, OG_OPTION_INT, FIELD(presc_epochs), 1, 1000, JOINS("policy")},
-    {"scores", "FILE", "", resources, NOTHING,
+     NULL, OG_OPTION_INT, FIELD(presc_epochs), 1, 1000, JOINS("policy")),
+    ROW("scores", "FILE", "", resources, NOTHING,
      "one number a node in .npy, by which the policy file ranks them: the higher, the sooner cached",
-     NULL, OG_OPTION_TEXT, FIELD(scores), 0, 0, JOINS("policy")},
-    {"superbatch", "S", "auto", resources, NOTHING,
+     NULL, OG_OPTION_TEXT, FIELD(scores), 0, 0, JOINS("policy")),
+    ROW("superbatch", "S", "auto", resources, NOTHING,
      "batches sampled ahead and planned together; all = one epoch; auto = what memory and disk "
      "allow, an epoch at most unless --alternate is given",
-     NAMES("auto", "all"), OG_OPTION_INT, FIELD(superbatch), 0, 1 << 30, ALL},
-    {"layout", "KIND", "auto", resources, NOTHING,
+     NAMES("auto", "all"), OG_OPTION_INT, FIELD(superbatch), 0, 1 << 30, ALL),
+    ROW("layout", "KIND", "auto", resources, NOTHING,
      "where batches read rows that no cache holds: the feature file, or copies packed for each "
      "batch beforehand in one pass over that file; segmented: rows that several batches need are "
      "copied once for all of them, as far as --disk is too little for packed",
-     NAMES("raw", "packed", "segmented", "auto"), OG_OPTION_CHOICE, FIELD(layout), 0, 0, ALL},
-    {"alternate", NULL, "false", resources, NOTHING,
+     NAMES("raw", "packed", "segmented", "auto"), OG_OPTION_CHOICE, FIELD(layout), 0, 0, ALL),
+    ROW("alternate", NULL, "false", resources, NOTHING,
      "sample ahead and train in turns, each with all the memory: the graph's structure first, then the "
      "feature cache",
-     NULL, OG_OPTION_FLAG, FIELD(alternate), 0, 0, ALL},
-    {"pipeline", "WHAT", "batches", resources, NOTHING,
+     NULL, OG_OPTION_FLAG, FIELD(alternate), 0, 0, ALL),
+    ROW("pipeline", "WHAT", "batches", resources, NOTHING,
      "what goes on side by side: a batch is trained while the next ones are sampled, planned and read; "
      "none = each batch passes all of that before the next begins, to measure what overlapping gains",
-     NAMES("none", "batches"), OG_OPTION_CHOICE, FIELD(pipeline), 0, 0, ALL},
-    {"ways", "N", "32", resources, NOTHING,
+     NAMES("none", "batches"), OG_OPTION_CHOICE, FIELD(pipeline), 0, 0, ALL),
+    ROW("ways", "N", "32", resources, NOTHING,
      "slots in a set of the policies rr and hybrid",
-     NULL, OG_OPTION_INT, FIELD(ways), 1, 1 << 16, JOINS("policy")},
-    {"window", "BATCHES", "256", resources, NOTHING,
+     NULL, OG_OPTION_INT, FIELD(ways), 1, 1 << 16, JOINS("policy")),
+    ROW("window", "BATCHES", "256", resources, NOTHING,
      "how far the policy hybrid looks ahead",
-     NULL, OG_OPTION_INT, FIELD(window), 1, 1 << 16, JOINS("policy")},
-    {"update", "BATCHES", "4", resources, NOTHING,
+     NULL, OG_OPTION_INT, FIELD(window), 1, 1 << 16, JOINS("policy")),
+    ROW("update", "BATCHES", "4", resources, NOTHING,
      "batches between two looks of the policy hybrid",
-     NULL, OG_OPTION_INT, FIELD(update), 1, 1 << 12, JOINS("policy")},
-    {"threshold", "BATCHES", "0", resources, NOTHING,
+     NULL, OG_OPTION_INT, FIELD(update), 1, 1 << 12, JOINS("policy")),
+    ROW("threshold", "BATCHES", "0", resources, NOTHING,
      "a row that the policy hybrid sees reused within so many batches is kept first; 0 = an eighth "
      "of --window",
-     NULL, OG_OPTION_INT, FIELD(threshold), 0, 1 << 16, JOINS("policy")},
-    {"evict", "BY", "hybrid", resources, NOTHING,
+     NULL, OG_OPTION_INT, FIELD(threshold), 0, 1 << 16, JOINS("policy")),
+    ROW("evict", "BY", "hybrid", resources, NOTHING,
      "what the policy hybrid looks at: both, the static score alone or the next use alone",
-     NAMES("hybrid", "static", "dynamic"), OG_OPTION_CHOICE, FIELD(evict), 0, 0, JOINS("policy")},
-    {"device-memory", "SIZE", "", resources, NOTHING,
+     NAMES("hybrid", "static", "dynamic"), OG_OPTION_CHOICE, FIELD(evict), 0, 0, JOINS("policy")),
+    ROW("device-memory", "SIZE", "", resources, NOTHING,
      "bound on what training takes of the memory of each --device, such as 8G: model, activations, "
      "batches, and in the rest a cache of feature rows, of several devices one; unless given, what is "
      "free there; of a virtual device what the model needs, and no cache (docs/devices.md)",
-     NULL, OG_OPTION_AMOUNT, FIELD(device_memory), 0, MAX_BYTES, ALL},
-    {"device-policy", "KIND", "", resources, NOTHING,
+     NULL, OG_OPTION_AMOUNT, FIELD(device_memory), 0, OG__MOST_BYTES, ALL),
+    ROW("device-policy", "KIND", "", resources, NOTHING,
      "which rows that cache keeps, as --policy says it of the host's; unless given, always the same "
      "ones, ranked as --policy ranks them, or with --policy auto those of the pair that is fastest",
-     NULL, OG_OPTION_TEXT, FIELD(device_policy), 0, 0, ALL},
-    {"victim", "off|pvp[:depth=N]", "", resources, NOTHING,
+     NULL, OG_OPTION_TEXT, FIELD(device_policy), 0, 0, ALL),
+    ROW("victim", "off|pvp[:depth=N]", "", resources, NOTHING,
      "pvp: what leaves that cache waits in the host's memory, in rings of N rows, for the batch "
      "that wants it next; unless given, N is what --memory has room for, 16384 at most",
-     NULL, OG_OPTION_TEXT, FIELD(victim), 0, 0, ALL},
-    {"disk", "SIZE", "90%", resources, NOTHING,
+     NULL, OG_OPTION_TEXT, FIELD(victim), 0, 0, ALL),
+    ROW("disk", "SIZE", "90%", resources, NOTHING,
      "bound on what is written to --scratch, all its folders together, of which each has an equal share; 25% "
      "means that share of what is free there",
-     NULL, OG_OPTION_AMOUNT, FIELD(disk), 0, MAX_BYTES, ALL},
-    {"scratch", "DIR,...", "", resources, NOTHING,
+     NULL, OG_OPTION_AMOUNT, FIELD(disk), 0, OG__MOST_BYTES, ALL),
+    ROW("scratch", "DIR,...", "", resources, NOTHING,
      "folder for what is sampled ahead, and for rows of layers; unless given, the run's, that of --out, or "
      "the cache folder of the user. Several, on a disk each, are written and read side by side; what is "
      "kept as a whole is in the first",
-     NULL, OG_OPTION_TEXT, FIELD(scratch), 0, 0, ALL},
-    {"samples", "DIR", "", resources, NOTHING,
+     NULL, OG_OPTION_TEXT, FIELD(scratch), 0, 0, ALL),
+    ROW("samples", "DIR", "", resources, NOTHING,
      "train on the batches in this folder, which `outgrow sample` made of the same dataset with the "
      "same options, instead of sampling them",
-     NULL, OG_OPTION_TEXT, FIELD(samples), 0, 0, ALL},
-    {"io", "ENGINE", "auto", resources, NOTHING,
+     NULL, OG_OPTION_TEXT, FIELD(samples), 0, 0, ALL),
+    ROW("io", "ENGINE", "auto", resources, NOTHING,
      "how files are read",
-     NAMES("uring", "pread", "mmap", "auto"), OG_OPTION_CHOICE, FIELD(io), 0, 0, ALL},
-    {"preset", "NAME", "none", resources, NOTHING,
+     NAMES("uring", "pread", "mmap", "auto"), OG_OPTION_CHOICE, FIELD(io), 0, 0, ALL),
+    ROW("preset", "NAME", "none", resources, NOTHING,
      "sets those of these options that are not given as a published system would (docs/presets.md); "
      "memory keeps every row",
      NAMES("none", "pyg+", "ali+pg", "ginex", "diskgnn", "fgnn", "lsm-gnn", "helios", "memory", "auto"),
-     OG_OPTION_CHOICE, FIELD(preset), 0, 0, ALL},
+     OG_OPTION_CHOICE, FIELD(preset), 0, 0, ALL),
 
-    {"run", "DIR", "", running, NOTHING,
+    ROW("run", "DIR", "", running, NOTHING,
      "folder of the results, which holds no run's files yet unless --resume is given; unless given, "
      "runs/<date>-<n>",
-     NULL, OG_OPTION_TEXT, FIELD(run), 0, 0, ALL},
-    {"resume", NULL, "false", running, NOTHING,
+     NULL, OG_OPTION_TEXT, FIELD(run), 0, 0, ALL),
+    ROW("resume", NULL, "false", running, NOTHING,
      "go on where the run in --run, or predict or eval --full with the same arguments, was interrupted",
-     NULL, OG_OPTION_FLAG, FIELD(resume), 0, 0, ALL},
-    {"checkpoint-every", "SECONDS", "300", running, NOTHING,
+     NULL, OG_OPTION_FLAG, FIELD(resume), 0, 0, ALL),
+    ROW("checkpoint-every", "SECONDS", "300", running, NOTHING,
      "time between checkpoints; of predict and eval --full between marks that --resume goes on from",
-     NULL, OG_OPTION_INT, FIELD(checkpoint_every), 0, 1 << 30, ALL},
-    {"log-every", "N", "0", running, NOTHING,
+     NULL, OG_OPTION_INT, FIELD(checkpoint_every), 0, 1 << 30, ALL),
+    ROW("log-every", "N", "0", running, NOTHING,
      "batches between further lines of metrics.jsonl; 0 = a line an epoch alone",
-     NULL, OG_OPTION_INT, FIELD(log_every), 0, 1 << 30, ALL},
-    {"trace-timeline", "FILE", "", running, NOTHING,
+     NULL, OG_OPTION_INT, FIELD(log_every), 0, 1 << 30, ALL),
+    ROW("trace-timeline", "FILE", "", running, NOTHING,
      "new file: when each stage worked, for Perfetto or Chrome",
-     NULL, OG_OPTION_TEXT, FIELD(trace_timeline), 0, 0, ALL},
+     NULL, OG_OPTION_TEXT, FIELD(trace_timeline), 0, 0, ALL),
 };
 /* clang-format on */
 _Static_assert(OG_COUNT(table) <= 8 * sizeof(struct og_option_set), "given has a bit for each");
 
-const struct og_option *og_option_table(size_t *count)
+const struct og_option *og_option(size_t i)
 {
-    *count = OG_COUNT(table);
-    return table;
+    return i < OG_COUNT(table) ? &table[i].option : NULL;
 }
 
-static const struct og_option *find_row(const char *name)
+const struct og_row *og__option_row(size_t i)
 {
-    return og__option_find(table, OG_COUNT(table), name);
+    return i < OG_COUNT(table) ? &table[i] : NULL;
+}
+
+static const struct og_row *find_row(const char *name)
+{
+    return og__row_find(table, OG_COUNT(table), name);
 }
 
 /* ---- the names that users of other libraries know, and former ones ---- */
 
+#define ALIAS(alias, name)                          \
+    {                                               \
+        sizeof(struct og_option_alias), alias, name \
+    }
 static const struct og_option_alias aliases[] = {
-    {"batch-size", "batch"},       {"num-neighbors", "fanout"}, {"learning-rate", "lr"},
-    {"hidden-channels", "hidden"}, {"num-hidden", "hidden"},    {"num-layers", "layers"},
-    {"num-heads", "heads"},        {"num-epochs", "epochs"},    {"trainers", "executors"},
+    ALIAS("batch-size", "batch"),   ALIAS("num-neighbors", "fanout"),
+    ALIAS("learning-rate", "lr"),   ALIAS("hidden-channels", "hidden"),
+    ALIAS("num-hidden", "hidden"),  ALIAS("num-layers", "layers"),
+    ALIAS("num-heads", "heads"),    ALIAS("num-epochs", "epochs"),
+    ALIAS("trainers", "executors"),
 };
 
-const struct og_option_alias *og_option_aliases(size_t *count)
+const struct og_option_alias *og_option_alias(size_t i)
 {
-    *count = OG_COUNT(aliases);
-    return aliases;
+    return i < OG_COUNT(aliases) ? &aliases[i] : NULL;
 }
 
 /* Of our name for it, or of theirs. */
-static const struct og_option *find_named(const char *name)
+const struct og_row *og__option_named(const char *name)
 {
     for (size_t i = 0; i < OG_COUNT(aliases); i++)
         if (strcmp(aliases[i].alias, name) == 0)
@@ -371,33 +380,33 @@ static const struct og_option *find_named(const char *name)
     return find_row(name);
 }
 
-static int refuse_name(const char *name, struct og_err *err)
+int og__option_unknown(const char *name, struct og_err *err)
 {
     const char *names[OG_COUNT(table) + OG_COUNT(aliases)];
     char hint[128] = "`outgrow help train --all` lists them";
     size_t n = 0;
     for (size_t i = 0; i < OG_COUNT(table); i++)
-        names[n++] = table[i].name;
+        names[n++] = table[i].option.name;
     for (size_t i = 0; i < OG_COUNT(aliases); i++)
         names[n++] = aliases[i].alias;
     const char *nearest = og_nearest_word(names, n, name);
-    const struct og_option *row = nearest ? find_named(nearest) : NULL;
-    if (row && row->arg && *row->standard)
-        snprintf(hint, sizeof(hint), "did you mean '%s'? Unless given it is %s", row->name,
-                 row->standard);
-    else if (row)
-        snprintf(hint, sizeof(hint), "did you mean '%s'?", row->name);
+    const struct og_option *meant = nearest ? &og__option_named(nearest)->option : NULL;
+    if (meant && meant->arg && *meant->standard)
+        snprintf(hint, sizeof(hint), "did you mean '%s'? Unless given it is %s", meant->name,
+                 meant->standard);
+    else if (meant)
+        snprintf(hint, sizeof(hint), "did you mean '%s'?", meant->name);
     return og__fail(err, -EINVAL, hint, "%.100s: no such option", name);
 }
 
 const char *og__option_word(const char *name, int value)
 {
-    return find_row(name)->choices[value];
+    return find_row(name)->option.choices[value];
 }
 
 int og__option_choice(const char *name, const char *word)
 {
-    const char *const *choices = find_row(name)->choices;
+    const char *const *choices = find_row(name)->option.choices;
     for (int i = 0; word && choices[i]; i++)
         if (strcmp(choices[i], word) == 0)
             return i;
@@ -437,9 +446,9 @@ bool og__option_sets_meet(const struct og_option_set *a, const struct og_option_
     return false;
 }
 
-bool og__options_given(const struct og_options *opt, const char *name)
+bool og_options_given(const struct og_options *opt, const char *name)
 {
-    const struct og_option *row = find_row(name);
+    const struct og_row *row = og__option_named(name);
     return row && og__option_set_has(&opt->given, (size_t)(row - table));
 }
 
@@ -465,24 +474,25 @@ static const struct chooser *find_chooser(const char *name)
     return NULL;
 }
 
-static int chosen(const struct og_options *opt, const struct og_option *row)
+static int chosen(const struct og_options *opt, const struct og_row *row)
 {
     return *(const int *)((const char *)opt + row->offset);
 }
 
-bool og__option_counts(const struct og_options *opt, const struct og_option *row)
+bool og__option_counts(const struct og_options *opt, const struct og_option *option)
 {
-    return !row->of || find_chooser(row->of)->takes(chosen(opt, find_row(row->of)), row->name);
+    return !option->of ||
+           find_chooser(option->of)->takes(chosen(opt, find_row(option->of)), option->name);
 }
 
-void og__option_takers(const struct og_option *row, char *out, size_t size)
+void og__option_takers(const struct og_option *option, char *out, size_t size)
 {
-    const struct chooser *c = find_chooser(row->of);
-    const char *const *word = find_row(row->of)->choices;
+    const struct chooser *c = find_chooser(option->of);
+    const char *const *word = find_row(option->of)->option.choices;
     size_t used = 0;
     *out = 0;
     for (int kind = 0; word[kind] && used < size; kind++)
-        if (c->takes(kind, row->name))
+        if (c->takes(kind, option->name))
             used +=
                 (size_t)snprintf(out + used, size - used, "%s%s", used ? " and " : "", word[kind]);
 }
@@ -490,8 +500,8 @@ void og__option_takers(const struct og_option *row, char *out, size_t size)
 /* ---- the struct ---- */
 
 /* The parameter of this name; "epochs" is presc's presc-epochs. */
-static const struct og_option *find_parameter(const struct chooser *c, int kind, const char *word,
-                                              const char *name)
+static const struct og_row *find_parameter(const struct chooser *c, int kind, const char *word,
+                                           const char *name)
 {
     char longer[64];
     snprintf(longer, sizeof(longer), "%s-%s", word, name);
@@ -502,10 +512,15 @@ static const struct og_option *find_parameter(const struct chooser *c, int kind,
     return NULL;
 }
 
+static bool is_parameter(const struct og_option *option, const struct chooser *c, int kind)
+{
+    return option->of && strcmp(option->of, c->name) == 0 && c->takes(kind, option->name);
+}
+
 static bool has_parameters(const struct chooser *c, int kind)
 {
     for (size_t i = 0; i < OG_COUNT(table); i++)
-        if (table[i].of && strcmp(table[i].of, c->name) == 0 && c->takes(kind, table[i].name))
+        if (is_parameter(&table[i].option, c, kind))
             return true;
     return false;
 }
@@ -516,9 +531,9 @@ static int refuse_parameter(const struct chooser *c, int kind, const char *word,
     char hint[160] = "";
     size_t used = 0;
     for (size_t i = 0; i < OG_COUNT(table) && used < sizeof(hint); i++)
-        if (table[i].of && strcmp(table[i].of, c->name) == 0 && c->takes(kind, table[i].name))
+        if (is_parameter(&table[i].option, c, kind))
             used += (size_t)snprintf(hint + used, sizeof(hint) - used, "%s%s",
-                                     used ? ", " : "it takes ", table[i].name);
+                                     used ? ", " : "it takes ", table[i].option.name);
     return og__fail(err, -EINVAL, used ? hint : NULL, "%s: %s has no parameter '%.40s'", c->name,
                     word, name);
 }
@@ -533,8 +548,8 @@ static int set_parameter(struct og_options *opt, const struct chooser *c, int ki
         return og_options_set(opt, bare, piece, err);
     if (value)
         *value++ = 0;
-    const struct og_option *row = find_parameter(c, kind, word, piece);
-    return row && value ? og_options_set(opt, row->name, value, err)
+    const struct og_row *row = find_parameter(c, kind, word, piece);
+    return row && value ? og_options_set(opt, row->option.name, value, err)
                         : refuse_parameter(c, kind, word, piece, err);
 }
 
@@ -542,7 +557,7 @@ static int set_parameter(struct og_options *opt, const struct chooser *c, int ki
 static bool takes_text(const struct chooser *c, int kind)
 {
     const char *bare = c->colon ? c->colon(kind) : NULL;
-    return bare && find_row(bare)->type == OG_OPTION_TEXT;
+    return bare && find_row(bare)->option.type == OG_OPTION_TEXT;
 }
 
 static int set_parameters(struct og_options *opt, const struct chooser *c, int kind,
@@ -560,7 +575,7 @@ static int set_parameters(struct og_options *opt, const struct chooser *c, int k
 }
 
 /* "hybrid:window=128,update=4", "presc:2": all of it, or nothing when some is refused. */
-static int set_with_parameters(struct og_options *opt, const struct og_option *row,
+static int set_with_parameters(struct og_options *opt, const struct og_row *row,
                                const struct chooser *c, const char *value, struct og_err *err)
 {
     struct og_options own = {0};
@@ -569,16 +584,16 @@ static int set_with_parameters(struct og_options *opt, const struct og_option *r
     int rc;
     OG_TRY(word ? og__options_copy(&own, opt, err) : og__fail_errno(err, -ENOMEM, NULL, "options"));
     (void)strsep(&list, ":");
-    const int kind = og__option_choice(row->name, word);
+    const int kind = og__option_choice(row->option.name, word);
     const bool some = kind >= 0 && has_parameters(c, kind);
-    OG_TRY(some ? og_option_read(row, &own, word, err) : og__option_refuse(row, value, err));
+    OG_TRY(some ? og__row_read(row, &own, word, err) : og__option_refuse(&row->option, value, err));
     OG_TRY(set_parameters(&own, c, kind, word, list, err));
     const struct og_options before = *opt;
     *opt = own;
     own = before;
 out:
     free(word);
-    og_options_release(&own);
+    og__options_release(&own);
     return rc;
 }
 
@@ -587,7 +602,7 @@ out:
 static int set_fanouts(struct og_options *opt, const char *value, const char *relations,
                        struct og_err *err)
 {
-    const struct og_option *row = find_named("relation-fanout");
+    const struct og_row *row = og__option_named("relation-fanout");
     struct og_option_set own = {0};
     char *fanout = strndup(value, (size_t)(relations - value));
     int rc;
@@ -596,7 +611,7 @@ static int set_fanouts(struct og_options *opt, const char *value, const char *re
         OG_TRY(og__fail(err, -EINVAL, "leave the semicolon out, or put NAME=N,N behind it",
                         "fanout: '%.200s': no relation behind the semicolon", value));
     OG_TRY(og_options_set(opt, "fanout", fanout, err));
-    OG_TRY(og_option_read(row, opt, relations + 1, err));
+    OG_TRY(og__row_read(row, opt, relations + 1, err));
     og__option_set_add(&own, (size_t)(row - table));
     og__option_set_keep(&opt->given, &opt->given, &own);
 out:
@@ -616,13 +631,13 @@ static void count_devices(const char *text, char *list, size_t size)
 
 /* "virtual:2" is --device virtual --devices 0,1, "cuda:0,3" is --device cuda --devices 0,3; but
  * which they are is not given by itself, and goes with the next --device. */
-static int set_device(struct og_options *opt, const struct og_option *row, const char *value,
+static int set_device(struct og_options *opt, const struct og_row *row, const char *value,
                       struct og_err *err)
 {
-    const struct og_option *devices = find_named("devices");
+    const struct og_row *devices = og__option_named("devices");
     const char *which = strchr(value, ':') + 1;
     char *word = strndup(value, (size_t)(which - 1 - value));
-    const int kind = word ? og__option_choice(row->name, word) : -1;
+    const int kind = word ? og__option_choice(row->option.name, word) : -1;
     char list[4 * OG__MOST_DEVICES];
     struct og_devices read;
     struct og_option_set own = {0};
@@ -638,8 +653,8 @@ static int set_device(struct og_options *opt, const struct og_option *row, const
                         "--device virtual:2 is two of them, --device cuda:0,3 the first and fourth "
                         "GPU; at most 16, each once",
                         "device: '%.60s': these are no devices", value));
-    OG_TRY(og_option_read(devices, opt, list, err));
-    OG_TRY(og_option_read(row, opt, word, err));
+    OG_TRY(og__row_read(devices, opt, list, err));
+    OG_TRY(og__row_read(row, opt, word, err));
     og__option_set_add(&own, (size_t)(devices - table));
     og__option_set_keep(&opt->given, &opt->given, &own);
 out:
@@ -650,7 +665,7 @@ out:
 /* What the --fanout before this said of relations, the --device before this of their numbers. */
 static void drop_unless_given(struct og_options *opt, const char *name, char **text)
 {
-    if (og__options_given(opt, name))
+    if (og_options_given(opt, name))
         return;
     free(*text);
     *text = NULL;
@@ -667,65 +682,76 @@ static int check_devices(const char *value, struct og_err *err)
 
 int og_options_set(struct og_options *opt, const char *name, const char *value, struct og_err *err)
 {
-    const struct og_option *row = find_named(name);
+    const struct og_row *row = og__option_named(name);
     if (!row)
-        return refuse_name(name, err);
-    const char *relations = row->type == OG_OPTION_LIST ? strchr(value, ';') : NULL;
+        return og__option_unknown(name, err);
+    const bool list = row->option.type == OG_OPTION_LIST;
+    const char *relations = list ? strchr(value, ';') : NULL;
     if (relations)
         return set_fanouts(opt, value, relations, err);
     const bool colon = strchr(value, ':');
-    const struct chooser *c = colon ? find_chooser(row->name) : NULL;
-    const bool numbered = colon && strcmp(row->name, "device") == 0;
-    int rc = strcmp(row->name, "devices") == 0 ? check_devices(value, err) : 0;
+    const struct chooser *c = colon ? find_chooser(row->option.name) : NULL;
+    const bool numbered = colon && strcmp(row->option.name, "device") == 0;
+    int rc = strcmp(row->option.name, "devices") == 0 ? check_devices(value, err) : 0;
     if (rc < 0)
         return rc;
     rc = numbered ? set_device(opt, row, value, err)
          : c      ? set_with_parameters(opt, row, c, value, err)
-                  : og_option_read(row, opt, value, err);
+                  : og__row_read(row, opt, value, err);
     if (rc < 0)
         return rc;
     og__option_set_add(&opt->given, (size_t)(row - table));
-    if (row->type == OG_OPTION_LIST)
+    if (list)
         drop_unless_given(opt, "relation-fanout", &opt->relation_fanout);
     if (row->offset == offsetof(struct og_options, device) && !numbered)
         drop_unless_given(opt, "devices", &opt->devices);
     return 0;
 }
 
-void og_options_init(struct og_options *opt)
+void og__options_init(struct og_options *opt)
 {
     *opt = (struct og_options){0};
-    for (size_t i = 0; i < OG_COUNT(table); i++)
-        if (*table[i].standard)
-            og__option_take(&table[i], opt, table[i].standard);
+    og__rows_init(table, OG_COUNT(table), opt);
 }
 
-void og_options_release(struct og_options *opt)
+void og__options_release(struct og_options *opt)
 {
-    if (!opt)
-        return;
-    for (size_t i = 0; i < OG_COUNT(table); i++) {
-        char **text = (char **)((char *)opt + table[i].offset);
-        if (table[i].type != OG_OPTION_TEXT)
-            continue;
-        free(*text);
-        *text = NULL;
-    }
+    og__rows_release(table, OG_COUNT(table), opt);
 }
 
 int og__options_copy(struct og_options *to, const struct og_options *from, struct og_err *err)
 {
-    int rc = 0;
     *to = *from;
-    for (size_t i = 0; i < OG_COUNT(table); i++) {
-        char **text = (char **)((char *)to + table[i].offset);
-        if (table[i].type != OG_OPTION_TEXT || !*text)
-            continue;
-        *text = strdup(*text);
-        if (!*text)
-            rc = og__fail_errno(err, -ENOMEM, NULL, "options");
-    }
+    return og__rows_own(table, OG_COUNT(table), to, err);
+}
+
+/* ---- as programs have it ---- */
+
+int og_options_new(struct og_options **out, struct og_err *err)
+{
+    *out = malloc(sizeof(**out));
+    if (!*out)
+        return og__fail_errno(err, -ENOMEM, NULL, "options");
+    og__options_init(*out);
+    return 0;
+}
+
+void og_options_free(struct og_options *opt)
+{
+    if (opt)
+        og__options_release(opt);
+    free(opt);
+}
+
+int og_options_copy(struct og_options **out, const struct og_options *from, struct og_err *err)
+{
+    int rc = og_options_new(out, err);
     if (rc < 0)
-        og_options_release(to);
+        return rc;
+    rc = og__options_copy(*out, from, err);
+    if (rc < 0) {
+        og_options_free(*out);
+        *out = NULL;
+    }
     return rc;
 }

@@ -2,23 +2,20 @@
 #ifndef OG_OPTIONS_H
 #define OG_OPTIONS_H
 
-#include <outgrow/outgrow.h>
-
 #include "base/json.h"
 #include "base/places.h"
+#include "options/fields.h"
 
 /* A copy that owns its strings. *to need not be initialised. */
 OG_MUST_CHECK int og__options_copy(struct og_options *to, const struct og_options *from,
                                    struct og_err *err);
 
-/* ---- rows of any table (option_values.c) ---- */
+/* ---- the table ---- */
 
-const struct og_option *og__option_find(const struct og_option *table, size_t n, const char *name);
-/* Whether the text is a value of the row: then it is in its field, else nothing has changed. */
-bool og__option_take(const struct og_option *row, void *fields, const char *text);
-int og__option_refuse(const struct og_option *row, const char *value, struct og_err *err);
-
-/* ---- the table of training options ---- */
+const struct og_row *og__option_row(size_t i); /* as og_option has it; NULL behind the last */
+/* By our name for it, or by another one; NULL = none, which og__option_unknown says. */
+const struct og_row *og__option_named(const char *name);
+int og__option_unknown(const char *name, struct og_err *err);
 
 /* The word for a value of an option that is a choice: "belady"; and back, -1 = none. */
 const char *og__option_word(const char *name, int value);
@@ -35,8 +32,8 @@ bool og__option_sets_meet(const struct og_option_set *a, const struct og_option_
 
 /* Has the option an effect, as far as that depends on the kinds that it is a parameter of? And
  * which have it: "rr and hybrid". */
-bool og__option_counts(const struct og_options *opt, const struct og_option *row);
-void og__option_takers(const struct og_option *row, char *out, size_t size);
+bool og__option_counts(const struct og_options *opt, const struct og_option *option);
+void og__option_takers(const struct og_option *option, char *out, size_t size);
 
 /* Those that decide `least` or more, as JSON by name. NULL on lack of memory. */
 json_t *og__options_deciding(const struct og_options *opt, enum og_decides least);
@@ -75,9 +72,6 @@ OG_MUST_CHECK int og__workers_check(const struct og_options *opt, int workers, s
 /* Resolve what is left to the program: preset, auto, percentages, the number of threads. */
 OG_MUST_CHECK int og__options_resolve(struct og_options *opt, const struct og_log *log,
                                       struct og_err *err);
-
-/* Was the option set by name, on the command line or in a config file? */
-bool og__options_given(const struct og_options *opt, const char *name);
 
 /* One key an option, named as on the command line: "config" of summary.json. Sizes are bytes or
  * "25%", the fanout is a list, what is unset is null. NULL on lack of memory. */

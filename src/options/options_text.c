@@ -12,7 +12,7 @@ enum { MAX_CONFIG = 1 << 20 };
 
 /* ---- values as text ---- */
 
-static const void *field_of(const struct og_options *opt, const struct og_option *row)
+static const void *field_of(const struct og_options *opt, const struct og_row *row)
 {
     return (const char *)opt + row->offset;
 }
@@ -76,15 +76,16 @@ static json_t *split_json(const struct og_option *row, const struct og_executor_
     return json_string(split_text(row, split, text));
 }
 
-static json_t *value_json(const struct og_options *opt, const struct og_option *row)
+static json_t *value_json(const struct og_options *opt, const struct og_row *row)
 {
+    const struct og_option *option = &row->option;
     const void *field = field_of(opt, row);
-    switch (row->type) {
+    switch (option->type) {
     case OG_OPTION_FLAG:
         return json_boolean(*(const bool *)field);
     case OG_OPTION_INT:
-        if (row->choices && *(const int *)field <= 0)
-            return json_string(row->choices[-*(const int *)field]);
+        if (option->choices && *(const int *)field <= 0)
+            return json_string(option->choices[-*(const int *)field]);
         return json_integer(*(const int *)field);
     case OG_OPTION_INT64:
         return json_integer(*(const int64_t *)field);
@@ -93,35 +94,33 @@ static json_t *value_json(const struct og_options *opt, const struct og_option *
     case OG_OPTION_AMOUNT:
         return amount_json(field);
     case OG_OPTION_CHOICE:
-        return json_string(row->choices[*(const int *)field]);
+        return json_string(option->choices[*(const int *)field]);
     case OG_OPTION_LIST:
         return fanout_json(opt);
     case OG_OPTION_TEXT:
         return *(char *const *)field ? json_string(*(char *const *)field) : json_null();
     case OG_OPTION_SPLIT:
-        return split_json(row, field);
+        return split_json(option, field);
     }
     return NULL;
 }
 
 json_t *og__options_json(const struct og_options *opt)
 {
-    size_t n;
-    const struct og_option *table = og_option_table(&n);
+    const struct og_row *row;
     json_t *object = json_object();
-    for (size_t i = 0; i < n; i++)
-        object = og__json_with(object, table[i].name, value_json(opt, &table[i]));
+    for (size_t i = 0; (row = og__option_row(i)); i++)
+        object = og__json_with(object, row->option.name, value_json(opt, row));
     return object;
 }
 
 json_t *og__options_deciding(const struct og_options *opt, enum og_decides least)
 {
-    size_t n;
-    const struct og_option *table = og_option_table(&n);
+    const struct og_row *row;
     json_t *object = json_object();
-    for (size_t i = 0; i < n; i++)
-        if (table[i].decides >= (int)least)
-            object = og__json_with(object, table[i].name, value_json(opt, &table[i]));
+    for (size_t i = 0; (row = og__option_row(i)); i++)
+        if (row->option.decides >= (int)least)
+            object = og__json_with(object, row->option.name, value_json(opt, row));
     return object;
 }
 
@@ -150,9 +149,9 @@ static bool is_named_elsewhere(const struct og_option *row)
 static json_t *usual_deciding(enum og_decides least)
 {
     struct og_options usual;
-    og_options_init(&usual);
+    og__options_init(&usual);
     json_t *all = og__options_deciding(&usual, least);
-    og_options_release(&usual);
+    og__options_release(&usual);
     return all;
 }
 
@@ -160,8 +159,7 @@ static json_t *usual_deciding(enum og_decides least)
 int og__options_match(const struct og_options *opt, const json_t *theirs, enum og_decides least,
                       const char *what, const char *hint, struct og_err *err)
 {
-    size_t n;
-    const struct og_option *row = og_option_table(&n);
+    const struct og_option *option;
     json_t *ours = og__options_deciding(opt, least);
     json_t *usual = usual_deciding(least);
     int rc;
@@ -169,13 +167,13 @@ int og__options_match(const struct og_options *opt, const json_t *theirs, enum o
     OG_TRY(json_is_object(theirs)
                ? 0
                : og__fail(err, -EINVAL, hint, "%s options that it does not tell", what));
-    for (size_t i = 0; i < n; i++) {
-        const json_t *said = json_object_get(theirs, row[i].name);
-        const json_t *there = said ? said : json_object_get(usual, row[i].name);
-        const json_t *here = json_object_get(ours, row[i].name);
-        if (here && og__option_counts(opt, &row[i]) && !is_named_elsewhere(&row[i]) &&
+    for (size_t i = 0; (option = og_option(i)); i++) {
+        const json_t *said = json_object_get(theirs, option->name);
+        const json_t *there = said ? said : json_object_get(usual, option->name);
+        const json_t *here = json_object_get(ours, option->name);
+        if (here && og__option_counts(opt, option) && !is_named_elsewhere(option) &&
             !json_equal(there, here))
-            OG_TRY(report_other(row[i].name, there, here, what, hint, err));
+            OG_TRY(report_other(option->name, there, here, what, hint, err));
     }
 out:
     json_decref(usual);
@@ -212,16 +210,16 @@ static bool emit_list(yaml_emitter_t *out, const struct og_options *opt)
 }
 
 /* Text of anything but a list; "" when unset. */
-static const char *value_text(const struct og_options *opt, const struct og_option *row,
-                              char buf[32])
+static const char *value_text(const struct og_options *opt, const struct og_row *row, char buf[32])
 {
+    const struct og_option *option = &row->option;
     const void *field = field_of(opt, row);
-    switch (row->type) {
+    switch (option->type) {
     case OG_OPTION_FLAG:
         return *(const bool *)field ? "true" : "false";
     case OG_OPTION_INT:
-        if (row->choices && *(const int *)field <= 0)
-            return row->choices[-*(const int *)field];
+        if (option->choices && *(const int *)field <= 0)
+            return option->choices[-*(const int *)field];
         snprintf(buf, 32, "%d", *(const int *)field);
         return buf;
     case OG_OPTION_INT64:
@@ -234,11 +232,11 @@ static const char *value_text(const struct og_options *opt, const struct og_opti
         amount_text(field, buf);
         return buf;
     case OG_OPTION_CHOICE:
-        return row->choices[*(const int *)field];
+        return option->choices[*(const int *)field];
     case OG_OPTION_TEXT:
         return *(char *const *)field ? *(char *const *)field : "";
     case OG_OPTION_SPLIT:
-        return split_text(row, field, buf);
+        return split_text(option, field, buf);
     case OG_OPTION_LIST:
         break;
     }
@@ -247,38 +245,59 @@ static const char *value_text(const struct og_options *opt, const struct og_opti
 
 const char *og__option_text(const struct og_options *opt, const char *name, char buf[32])
 {
-    size_t n;
-    const struct og_option *table = og_option_table(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(table[i].name, name) == 0)
-            return value_text(opt, &table[i], buf);
-    return "";
+    const struct og_row *row = og__option_named(name);
+    return row ? value_text(opt, row, buf) : "";
 }
 
-static bool emit_option(yaml_emitter_t *out, const struct og_options *opt,
-                        const struct og_option *row)
+/* "10,10;cites=15,10": as one text sets both. */
+static char *fanout_text(const struct og_options *opt)
 {
+    enum { LONGEST = OG_MAX_HOPS * 12 };
+    const char *more = opt->relation_fanout ? opt->relation_fanout : "";
+    char numbers[LONGEST] = "";
+    char *text;
+    size_t used = 0;
+    for (int i = 0; i < opt->n_fanout; i++)
+        used +=
+            (size_t)snprintf(numbers + used, LONGEST - used, "%s%d", i ? "," : "", opt->fanout[i]);
+    return asprintf(&text, "%s%s%s", numbers, *more ? ";" : "", more) < 0 ? NULL : text;
+}
+
+int og_options_get(const struct og_options *opt, const char *name, char **out, struct og_err *err)
+{
+    const struct og_row *row = og__option_named(name);
     char buf[32];
-    if (strcmp(row->name, "run") == 0 || strcmp(row->name, "resume") == 0)
+    *out = NULL;
+    if (!row)
+        return og__option_unknown(name, err);
+    const bool list = row->option.type == OG_OPTION_LIST;
+    *out = list ? fanout_text(opt) : strdup(value_text(opt, row, buf));
+    return *out ? 0 : og__fail_errno(err, -ENOMEM, NULL, "options");
+}
+
+static bool emit_option(yaml_emitter_t *out, const struct og_options *opt, const struct og_row *row)
+{
+    const char *name = row->option.name;
+    char buf[32];
+    if (strcmp(name, "run") == 0 || strcmp(name, "resume") == 0)
         return true;
-    if (row->type == OG_OPTION_LIST)
-        return emit_word(out, row->name) && emit_list(out, opt);
+    if (row->option.type == OG_OPTION_LIST)
+        return emit_word(out, name) && emit_list(out, opt);
     const char *text = value_text(opt, row, buf);
-    return !*text || (emit_word(out, row->name) && emit_word(out, text));
+    return !*text || (emit_word(out, name) && emit_word(out, text));
 }
 
 static bool emit_all(yaml_emitter_t *out, const struct og_options *opt)
 {
+    const struct og_row *row;
     yaml_event_t e;
-    size_t n;
-    const struct og_option *table = og_option_table(&n);
     bool ok =
         emit(out, &e, yaml_stream_start_event_initialize(&e, YAML_UTF8_ENCODING)) &&
         emit(out, &e, yaml_document_start_event_initialize(&e, NULL, NULL, NULL, 1)) &&
         emit(out, &e,
              yaml_mapping_start_event_initialize(&e, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE));
-    for (size_t i = 0; ok && i < n; i++)
-        ok = emit_option(out, opt, &table[i]);
+    for (size_t i = 0; ok && (row = og__option_row(i)); i++)
+        ok = emit_option(out, opt, row);
     return ok && emit(out, &e, yaml_mapping_end_event_initialize(&e)) &&
            emit(out, &e, yaml_document_end_event_initialize(&e, 1)) &&
            emit(out, &e, yaml_stream_end_event_initialize(&e));

@@ -66,7 +66,7 @@ static int apply_values(struct og_options *opt, const struct preset_value *list,
 {
     for (size_t i = 0; i < n; i++) {
         const struct preset_value *p = &list[i];
-        if (p->preset != opt->preset || og__options_given(opt, p->name))
+        if (p->preset != opt->preset || og_options_given(opt, p->name))
             continue;
         int rc = og_options_set(opt, p->name, p->value, err);
         if (rc < 0)
@@ -87,7 +87,7 @@ bool og__options_alternate(const struct og_options *opt)
     for (size_t i = 0; i < OG_COUNT(preset_values); i++) {
         const struct preset_value *p = &preset_values[i];
         if (p->preset == opt->preset && strcmp(p->name, "alternate") == 0 &&
-            !og__options_given(opt, p->name))
+            !og_options_given(opt, p->name))
             return strcmp(p->value, "true") == 0;
     }
     return opt->alternate;
@@ -228,7 +228,7 @@ int og__workers_check(const struct og_options *opt, int workers, struct og_err *
 {
     if (workers <= 1)
         return 0;
-    if (og__options_given(opt, "accumulate") && opt->accumulate % workers)
+    if (og_options_given(opt, "accumulate") && opt->accumulate % workers)
         return og__fail(err, -EINVAL, "give a multiple of the workers, or another number of them",
                         "--accumulate %d: %d workers cannot share a step's mini-batches out evenly",
                         opt->accumulate, workers);

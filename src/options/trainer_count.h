@@ -3,7 +3,7 @@
 #ifndef OG_TRAINER_COUNT_H
 #define OG_TRAINER_COUNT_H
 
-#include <outgrow/outgrow.h>
+#include "options/fields.h"
 
 enum { OG__MOST_TRAINERS = 64 };
 

@@ -9,7 +9,7 @@
  * ties are free, and the next superbatch resembles this one. */
 #include "plan/slot_lists.h"
 
-#include <outgrow/outgrow.h>
+#include "base/choices.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "plan/count.h"
 
-#include <outgrow/outgrow.h>
+#include "base/choices.h"
 
 const char *og__layout_name(enum og__layout layout)
 {

@@ -3,7 +3,7 @@
  * is prefilled. */
 #include "plan/policy_ops.h"
 
-#include <outgrow/outgrow.h>
+#include "base/choices.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,7 @@
  *   0 .. lead    own batches| of the next     looks are at positions 0, update, 2 update, ... */
 #include "plan/policy_ops.h"
 
-#include <outgrow/outgrow.h>
+#include "base/choices.h"
 
 #include <stdlib.h>
 #include <string.h>

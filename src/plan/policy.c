@@ -1,6 +1,6 @@
 #include "plan/policy_ops.h"
 
-#include <outgrow/outgrow.h>
+#include "base/choices.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Policies whose cache stays as it was filled: the hottest nodes, in the order of their ids. */
 #include "plan/policy_ops.h"
 
-#include <outgrow/outgrow.h>
+#include "base/choices.h"
 
 #include <stdlib.h>
 

@@ -11,7 +11,7 @@
  * come of the next, so that reading and training go on side by side in the memory of one. */
 #include "plan/policy_ops.h"
 
-#include <outgrow/outgrow.h>
+#include "base/choices.h"
 
 #include <stdlib.h>
 #include <string.h>

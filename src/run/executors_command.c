@@ -229,7 +229,7 @@ int og_simulate_executors(const char *dataset, const struct og_executors_asked *
                         "executors: without a dataset --times and --tickets are needed"));
     rc = og__json_deliver(result(a), NULL, out, err);
 out:
-    og_options_release(&a->opt);
+    og__options_release(&a->opt);
     free(a->dataset);
     free(a);
     return rc;

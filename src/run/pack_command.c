@@ -56,15 +56,14 @@ static int adopt_option(struct og_options *opt, const char *name, const json_t *
 /* Those that decide numbers, as far as none is given here. */
 static int adopt_options(struct og_options *opt, const json_t *theirs, struct og_err *err)
 {
-    size_t n;
-    const struct og_option *table = og_option_table(&n);
+    const struct og_option *option;
     int rc = 0;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *value = json_object_get(theirs, table[i].name);
-        const bool wanted = table[i].decides >= OG_DECIDES_NUMBERS && value &&
-                            !json_is_null(value) && !og__options_given(opt, table[i].name);
+    for (size_t i = 0; (option = og_option(i)); i++) {
+        const json_t *value = json_object_get(theirs, option->name);
+        const bool wanted = option->decides >= OG_DECIDES_NUMBERS && value &&
+                            !json_is_null(value) && !og_options_given(opt, option->name);
         if (wanted)
-            OG_TRY(adopt_option(opt, table[i].name, value, err));
+            OG_TRY(adopt_option(opt, option->name, value, err));
     }
 out:
     return rc;
@@ -234,6 +233,6 @@ int og_pack(const char *dataset, const struct og_options *opt, const struct og_o
     free(p.rows);
     og__newdir_abandon(&p.dir);
     og__session_close(p.s);
-    og_options_release(&own);
+    og__options_release(&own);
     return rc;
 }

@@ -375,11 +375,11 @@ static int open_session(struct recorder *r, const char *dataset, bool with_featu
     if (with_features)
         OG_TRY(settle_rows(dataset, &own, &want, err));
     OG_TRY(og__session_open(&r->s, dataset, &own, want, NULL, seen, err));
-    if (og__options_given(opt, "pack-dtype"))
+    if (og_options_given(opt, "pack-dtype"))
         og__say_without_effect(&r->s->config.log, "", "pack-dtype", NULL, "",
                                "samples have rows as they are stored");
 out:
-    og_options_release(&own);
+    og__options_release(&own);
     return rc;
 }
 

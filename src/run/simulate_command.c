@@ -285,9 +285,9 @@ static void release_lists(struct simulator *m)
 {
     for (int i = 0; i < m->n_policies; i++) {
         free(m->policy[i].name);
-        og_options_release(&m->policy[i].opt);
+        og__options_release(&m->policy[i].opt);
     }
-    og_options_release(&m->opt);
+    og__options_release(&m->opt);
 }
 
 static void close_simulator(struct simulator *m)

@@ -462,7 +462,7 @@ static int open_as_chosen(struct og_trainer *t, const char *dataset, const struc
         own.topology = opt->topology;
         rc = open_session(t, dataset, opt->exchange ? &own : opt, open, seen, err);
     }
-    og_options_release(&own);
+    og__options_release(&own);
     return rc;
 }
 
@@ -557,7 +557,7 @@ static int train_among(struct og_trainer *t, const char *dataset, const struct o
     int rc = og__options_copy(&own, opt, err);
     if (rc < 0)
         return rc;
-    if (opt->resume && opt->run && !og__options_given(opt, "accumulate"))
+    if (opt->resume && opt->run && !og_options_given(opt, "accumulate"))
         rc = og__resume_steps(opt->run, &own, err);
     OG_TRY(og__ranks_agree(t->ranks, rc, err));
     if (!og__ranks_writes(t->ranks)) {
@@ -569,7 +569,7 @@ static int train_among(struct og_trainer *t, const char *dataset, const struct o
     }
     OG_TRY(train_rank(t, dataset, &own, seen, summary, err));
 out:
-    og_options_release(&own);
+    og__options_release(&own);
     return rc;
 }
 

@@ -74,7 +74,7 @@ static int take_all(struct og_options *opt, const char *checkpoint, struct og_er
         used += (size_t)snprintf(fanout + used, sizeof(fanout) - used, "%s-1", l ? "," : "");
     static const char *const others[] = {"sampler", "fanout", "relation-fanout", "draw"};
     for (size_t i = 0; i < OG_COUNT(others); i++)
-        if (og__options_given(opt, others[i]))
+        if (og_options_given(opt, others[i]))
             return og__fail(err, -EINVAL, "leave it out",
                             "--%s: eval --full takes all neighbours there are", others[i]);
     OG_TRY(og_options_set(opt, "fanout", fanout, err));
@@ -119,6 +119,6 @@ out:
     if (e.s)
         og__release(e.s->budget, e.labels, bytes, "batches");
     og__session_close(e.s);
-    og_options_release(&own);
+    og__options_release(&own);
     return rc;
 }

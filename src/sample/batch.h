@@ -11,6 +11,8 @@
 
 #include <outgrow/outgrow.h>
 
+#include "base/choices.h"
+
 #include <stdint.h>
 
 /* Message-flow graph in CSR: edges from sampled in-neighbours to the node they update.

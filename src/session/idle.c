@@ -30,9 +30,9 @@ static bool steps_again(const struct og_premises *p)
 static bool counts_hops(const struct og_premises *p)
 {
     struct og_options usual;
-    og_options_init(&usual);
+    og__options_init(&usual);
     bool same = p->config->opt.n_fanout == usual.n_fanout;
-    og_options_release(&usual);
+    og__options_release(&usual);
     return !og__sampling_by_visits((enum og_sampler_kind)p->config->opt.sampler) || !same;
 }
 
@@ -328,14 +328,14 @@ void og__say_unused(const struct og_log *log, const struct og_option_set *asked,
         [OG__UNUSED_WHOLE] =
             "the checkpoint's model computes every node with all its neighbours, layer by layer",
         [OG__UNUSED_ROWLESS] = "no rows are read without --with-features"};
-    size_t n_rows, used = 0, n = 0;
-    const struct og_option *row = og_option_table(&n_rows);
+    const struct og_option *option;
+    size_t used = 0, n = 0;
     char names[1024] = "";
-    for (size_t i = 0; i < n_rows && used < sizeof(names); i++) {
-        if (!og__option_set_has(asked, i) || !is_unused(row[i].name, by))
+    for (size_t i = 0; (option = og_option(i)) && used < sizeof(names); i++) {
+        if (!og__option_set_has(asked, i) || !is_unused(option->name, by))
             continue;
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s--%s", n ? ", " : "",
-                                 row[i].name);
+                                 option->name);
         n++;
     }
     if (n > 0)
@@ -346,7 +346,7 @@ void og__say_other_task(const struct og_log *log, const struct og_options *opt, 
 {
     char why[64];
     snprintf(why, sizeof(why), "the checkpoint is of the task %s", og__task_words[OG_MAX(task, 0)]);
-    if (task >= 0 && opt->task != task && og__options_given(opt, "task"))
+    if (task >= 0 && opt->task != task && og_options_given(opt, "task"))
         og__say_without_effect(log, "", "task", NULL, "", why);
 }
 
@@ -354,8 +354,7 @@ void og__say_other_task(const struct og_log *log, const struct og_options *opt, 
 
 void og__say_idle(const struct og_premises *p)
 {
-    size_t n_rows;
-    const struct og_option *row = og_option_table(&n_rows);
+    const struct og_option *option;
     char of_preset[48], text[32];
     if (p->config->opt.removed)
         og__say(&p->config->log, OG__INFO, "%s in the file of options has no effect any more",
@@ -367,10 +366,10 @@ void og__say_idle(const struct og_premises *p)
         og__say_unused(&p->config->log, &p->config->asked, OG__UNUSED_ROWLESS);
     snprintf(of_preset, sizeof(of_preset),
              "--preset %s: ", og__option_text(&p->config->opt, "preset", text));
-    for (size_t i = 0; i < n_rows; i++) {
+    for (size_t i = 0; (option = og_option(i)); i++) {
         const bool own = og__option_set_has(&p->config->asked, i);
         if (own || og__option_set_has(&p->config->preset_asked, i))
-            say_if_idle(p, &row[i], own ? "" : of_preset);
+            say_if_idle(p, option, own ? "" : of_preset);
     }
 }
 
@@ -378,21 +377,20 @@ void og__say_idle(const struct og_premises *p)
 
 struct og_option_set og__options_set_apart(const struct og_options *opt)
 {
-    size_t n_rows;
-    const struct og_option *row = og_option_table(&n_rows);
+    const struct og_option *option;
     struct og_options usual;
     struct og_option_set set = {0};
-    og_options_init(&usual);
-    for (size_t i = 0; i < n_rows; i++) {
+    og__options_init(&usual);
+    for (size_t i = 0; (option = og_option(i)); i++) {
         char a[32], b[32];
-        bool same = strcmp(og__option_text(opt, row[i].name, a),
-                           og__option_text(&usual, row[i].name, b)) == 0;
-        if (row[i].type == OG_OPTION_LIST)
+        bool same = strcmp(og__option_text(opt, option->name, a),
+                           og__option_text(&usual, option->name, b)) == 0;
+        if (option->type == OG_OPTION_LIST)
             same = opt->n_fanout == usual.n_fanout &&
                    memcmp(opt->fanout, usual.fanout, sizeof(usual.fanout)) == 0;
         if (!same)
             og__option_set_add(&set, i);
     }
-    og_options_release(&usual);
+    og__options_release(&usual);
     return set;
 }

@@ -145,7 +145,7 @@ static int share_steps(struct og_config *c, struct og_err *err)
     int rc;
     OG_TRY(ranks == 1 ? og__alone(opt, err) : og__workers_check(opt, ranks, err));
     opt->workers = ranks;
-    if (ranks > 1 && !og__options_given(opt, "accumulate")) {
+    if (ranks > 1 && !og_options_given(opt, "accumulate")) {
         opt->accumulate = ranks;
         og__say(&c->log, OG__INFO,
                 "a step takes %d mini-batches, one of each worker: --accumulate %d", ranks, ranks);
@@ -416,8 +416,8 @@ void og__session_close(struct og_session *s)
     og__graph_close(s->facts.graph);
     og__scratch_close(s->held_out);
     og__budget_free(s->budget);
-    og_options_release(&s->config.opt);
-    og_options_release(&s->config.above);
+    og__options_release(&s->config.opt);
+    og__options_release(&s->config.above);
     free(s);
 }
 

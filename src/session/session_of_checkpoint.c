@@ -9,7 +9,7 @@
 static int fit_options(struct og_options *opt, const struct og_model_config *config,
                        const char *checkpoint, struct og_err *err)
 {
-    if (!og__options_given(opt, "fanout")) {
+    if (!og_options_given(opt, "fanout")) {
         for (int i = opt->n_fanout; i < config->layers; i++)
             opt->fanout[i] = opt->fanout[i - 1];
         opt->n_fanout = config->layers;
@@ -18,7 +18,7 @@ static int fit_options(struct og_options *opt, const struct og_model_config *con
     opt->embedding = config->embedding;
     if (config->task >= 0) /* it says */
         opt->task = config->task;
-    if (config->loss != OG_LOSS_AUTO && !og__options_given(opt, "loss"))
+    if (config->loss != OG_LOSS_AUTO && !og_options_given(opt, "loss"))
         opt->loss = config->loss;
     if (config->layers == opt->n_fanout)
         return 0;
@@ -57,6 +57,6 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
                                        .target = *target ? target : NULL};
     OG_TRY(og__session_open_for(out, dataset, &own, &use, seen, err));
 out:
-    og_options_release(&own);
+    og__options_release(&own);
     return rc;
 }

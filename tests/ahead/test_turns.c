@@ -1,4 +1,6 @@
 /* --alternate: sampling and training take turns over one memory, whatever the policy. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/own_folder.h"
 
 #include "base/base.h"
@@ -23,7 +25,7 @@ static int make_dataset(void **state)
     snprintf(dataset, sizeof(dataset), "%s/graph", folder);
     snprintf(run_path, sizeof(run_path), "%s/run", folder);
     setenv("XDG_CACHE_HOME", folder, 1);
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = 3000;
     g.degree = 200;
     g.dim = DIM;
@@ -58,7 +60,7 @@ static struct og_options options(const char *const *pairs)
                                        "8",      "epochs", "2",     "threads", "2",
                                        "memory", "200M",   NULL};
     struct og_options opt;
-    og_options_init(&opt);
+    og__options_init(&opt);
     set_all(&opt, base);
     set_all(&opt, pairs);
     assert_int_equal(og_options_set(&opt, "run", run_path, NULL), 0);
@@ -78,7 +80,7 @@ static struct result train_with(struct og_options *opt)
     assert_int_equal(og__read_text(path, 1 << 24, &r.checkpoint, &r.bytes, NULL), 0);
     og__remove_tree(run_path);
     free(text);
-    og_options_release(opt);
+    og__options_release(opt);
     return r;
 }
 
@@ -188,7 +190,7 @@ static json_t *plan_of(const char *const *pairs)
     char *text = NULL;
     if (og_plan(dataset, &opt, NULL, &text, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
     json_t *plan = json_loads(text, 0, NULL);
     assert_non_null(plan);
     free(text);

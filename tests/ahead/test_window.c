@@ -2,6 +2,7 @@
  * what `simulate`, `plan`, `bench epoch` and `train` say of them; what is sampled beyond a
  * superbatch is sampled once and keeps to the disk allowed. */
 #include "bench/bench.h"
+#include "options/fields.h"
 #include "support/own_folder.h"
 #include "support/small_graph.h"
 
@@ -38,7 +39,7 @@ static void set_options(struct og_options *opt, const char *run, const char *con
                                        "threads", "2",   "ways",   "8",      NULL};
     const char *const *const lists[] = {base, pairs};
     char path[400];
-    og_options_init(opt);
+    og__options_init(opt);
     for (size_t l = 0; l < OG_COUNT(lists); l++)
         for (const char *const *p = lists[l]; *p; p += 2)
             assert_int_equal(og_options_set(opt, p[0], p[1], NULL), 0);
@@ -64,7 +65,7 @@ static struct outcome train_seen(const char *const *pairs, const struct og_obser
     set_options(&opt, "run", pairs);
     if (og_train(dataset, &opt, seen, &text, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
     o.summary = json_loads(text, 0, NULL);
     free(text);
     snprintf(path, sizeof(path), "%s/run/checkpoint.safetensors", folder);
@@ -110,7 +111,7 @@ static json_t *simulated(const char *const *pairs)
     char *text = NULL;
     set_options(&opt, "unused", pairs);
     assert_int_equal(og_simulate(dataset, "hybrid", "7%", &opt, NULL, &text, NULL), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
     json_t *root = json_loads(text, 0, NULL);
     free(text);
     return root;
@@ -122,7 +123,7 @@ static json_t *bench(const char *const *pairs)
     char *text = NULL;
     set_options(&opt, "unused", pairs);
     assert_int_equal(og__bench_epoch(dataset, &opt, NULL, &text, NULL), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
     json_t *root = json_loads(text, 0, NULL);
     free(text);
     return root;
@@ -136,7 +137,7 @@ static json_t *planned(const char *const *pairs)
     set_options(&opt, "unused", pairs);
     if (og_plan(dataset, &opt, NULL, &text, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
     json_t *root = json_loads(text, 0, NULL);
     free(text);
     return root;
@@ -272,7 +273,7 @@ static void wherever_batches_are_put_the_bits_are_the_same(void **state)
     snprintf(samples, sizeof(samples), "%s/samples", folder);
     set_options(&opt, "unused", none);
     assert_int_equal(og_sample(dataset, samples, false, &opt, NULL, NULL), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
     struct outcome first = train(plain);
     for (size_t i = 0; i < OG_COUNT(ways); i++) {
         pairs_t pairs;

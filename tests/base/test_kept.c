@@ -1,5 +1,6 @@
 /* What is kept between runs has a bound and an age: the longest unused goes first, never what a
  * process holds, and nothing that is not ours; `cache` shows and clears it. */
+#include "options/fields.h"
 #include "support/own_folder.h"
 #include "support/small_graph.h"
 
@@ -131,7 +132,7 @@ static void train(void)
     struct og_err err = {0};
     static int runs;
     char run[1100];
-    og_options_init(&opt);
+    og__options_init(&opt);
     snprintf(run, sizeof(run), "%s/run%d", folder, runs++);
     assert_int_equal(og_options_set(&opt, "run", run, NULL), 0);
     const char *const pairs[] = {"topology", "disk", "neighbor-cache", "20K", "fanout", "3,3",
@@ -141,7 +142,7 @@ static void train(void)
         assert_int_equal(og_options_set(&opt, pairs[i], pairs[i + 1], NULL), 0);
     if (og_train(path_of("graph"), &opt, NULL, NULL, &err) < 0)
         fail_msg("%s", err.message);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void cache_shows_and_clears(void **state)

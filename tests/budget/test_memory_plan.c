@@ -1,4 +1,6 @@
 /* The memory plan: what it may choose itself it chooses so that it fits. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/testing.h"
 
 #include "base/base.h"
@@ -22,7 +24,7 @@ static int make_graph(void **state)
 {
     (void)state;
     struct og_generate g;
-    og_generate_init(&g);
+    og__generate_init(&g);
     assert_non_null(test_folder(root, "memory-plan"));
     setenv("XDG_CACHE_HOME", root, 1);
     snprintf(graph, sizeof(graph), "%s/graph", root);
@@ -46,7 +48,7 @@ static int remove_graph(void **state)
 static void set_options(struct og_options *opt, const char *const *pairs, int memory)
 {
     char limit[16];
-    og_options_init(opt);
+    og__options_init(opt);
     snprintf(limit, sizeof(limit), "%dM", memory);
     for (; *pairs; pairs += 2)
         assert_int_equal(og_options_set(opt, pairs[0], pairs[1], NULL), 0);
@@ -59,7 +61,7 @@ static json_t *plan_of(const char *path, const char *const *pairs, int memory, s
     char *text = NULL;
     set_options(&opt, pairs, memory);
     json_t *plan = og_plan(path, &opt, NULL, &text, err) < 0 ? NULL : json_loads(text, 0, NULL);
-    og_options_release(&opt);
+    og__options_release(&opt);
     free(text);
     return plan;
 }
@@ -122,7 +124,7 @@ static void tables_of_nodes_are_made_where_the_structure_was(void **state)
     struct og_err err = {0};
     char path[64];
     snprintf(path, sizeof(path), "%s/many-nodes", root);
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.model = OG_RMAT;
     g.nodes = 4000000;
     g.degree = 1;
@@ -153,7 +155,7 @@ static void make_tiny(const char *path, int64_t nodes)
 {
     struct og_generate g;
     struct og_err err = {0};
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = nodes;
     g.degree = 4;
     g.dim = 4;
@@ -172,7 +174,7 @@ static int train_at(const char *path, const char *const *pairs, int memory, stru
     set_options(&opt, pairs, memory);
     assert_int_equal(og_options_set(&opt, "run", run, NULL), 0);
     int rc = og_train(path, &opt, NULL, NULL, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     og__remove_tree(run);
     return rc;
 }
@@ -184,7 +186,7 @@ static int sample_at(const char *path, const char *const *pairs, int memory, str
     snprintf(out, sizeof(out), "%s/samples", root);
     set_options(&opt, pairs, memory);
     int rc = og_sample(path, out, true, &opt, NULL, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     og__remove_tree(out);
     return rc;
 }
@@ -260,7 +262,7 @@ static void a_simulation_asks_for_nothing_that_training_keeps(void **state)
         char *figures = NULL;
         set_options(&opt, pairs, 1);
         assert_int_not_equal(og_simulate(graph, "lru", "5%", &opt, NULL, &figures, &err), 0);
-        og_options_release(&opt);
+        og__options_release(&opt);
         least[i] = named_smallest(&err);
     }
     assert_int_equal(least[0], least[1]);
@@ -312,7 +314,7 @@ static int bench_train(const char *memory, const char *preset, struct og_err *er
         {"batch", "600"}, {"fanout", "4,4"}, {"hidden", "4"}, {"threads", "2"}};
     struct og_options opt;
     char *text = NULL;
-    og_options_init(&opt);
+    og__options_init(&opt);
     for (size_t i = 0; i < OG_COUNT(pairs); i++)
         assert_int_equal(og_options_set(&opt, pairs[i][0], pairs[i][1], NULL), 0);
     assert_int_equal(og_options_set(&opt, "memory", memory, NULL), 0);
@@ -320,7 +322,7 @@ static int bench_train(const char *memory, const char *preset, struct og_err *er
         assert_int_equal(og_options_set(&opt, "preset", preset, NULL), 0);
     int rc = og__bench_train(graph, &opt, NULL, &text, err);
     assert_true((rc == 0) == (text != NULL));
-    og_options_release(&opt);
+    og__options_release(&opt);
     free(text);
     return rc;
 }
@@ -347,7 +349,7 @@ static void an_epoch_without_a_model_has_none(void **state)
     struct og_options opt;
     struct og_err err = {0};
     char *text = NULL;
-    og_options_init(&opt);
+    og__options_init(&opt);
     for (size_t i = 0; i < OG_COUNT(pairs); i++)
         assert_int_equal(og_options_set(&opt, pairs[i][0], pairs[i][1], NULL), 0);
     if (og__bench_epoch(graph, &opt, NULL, &text, &err) < 0)
@@ -356,7 +358,7 @@ static void an_epoch_without_a_model_has_none(void **state)
     text = NULL;
     assert_int_equal(og__bench_train(graph, &opt, NULL, &text, NULL), -ENOMEM);
     assert_null(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static json_int_t number_of(const json_t *plan, const char *group, const char *name)
@@ -436,7 +438,7 @@ static void a_tiny_structure_is_read_through_small_buffers(void **state)
     struct og_generate g;
     struct og_err err = {0};
     const char *pairs[] = {"topology", "disk", "policy", "degree", "batch", "5", NULL};
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = 20;
     g.degree = 3;
     g.dim = 1;
@@ -471,10 +473,10 @@ static void a_refusal_names_options_that_help(void **state)
     set_options(&opt, pairs, 400);
     assert_int_equal(og_options_set(&opt, "run", run, NULL), 0);
     assert_int_equal(og_train(graph, &opt, NULL, NULL, &err), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
     set_options(&opt, pairs + 4, 16);
     assert_int_equal(og_eval(graph, checkpoint, "test", &opt, NULL, NULL, &err), -ENOMEM);
-    og_options_release(&opt);
+    og__options_release(&opt);
     assert_null(strstr(err.hint, "--hidden"));
 }
 
@@ -502,7 +504,7 @@ static void few_rows_are_packed_in_little_memory(void **state)
         assert_int_equal(og_options_set(&opt, "run", run, NULL), 0);
         if (og_train(tiny, &opt, NULL, NULL, &err) < 0)
             fail_msg("%s, --memory %dM: %s; %s", layouts[i], packed, err.message, err.hint);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 

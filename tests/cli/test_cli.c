@@ -168,23 +168,21 @@ static void every_option_is_told(void **state)
     (void)state;
     static const char *const where[] = {"help train --all", "help --man", "help --completion=bash",
                                         "help --completion=zsh", "help --completion=fish"};
-    size_t n;
-    size_t n_aliases;
-    const struct og_option *rows = og_option_table(&n);
-    const struct og_option_alias *aliases = og_option_aliases(&n_aliases);
+    const struct og_option *row;
+    const struct og_option_alias *known;
     for (size_t w = 0; w < sizeof(where) / sizeof(*where); w++) {
         const struct outcome *o = outgrow(where[w]);
         assert_int_equal(o->status, 0);
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; (row = og_option(i)); i++) {
             char said[64];
-            name_option(said, &rows[i], where[w]);
-            if (!rows[i].joins)
+            name_option(said, row, where[w]);
+            if (!row->joins)
                 assert_says(o->out, said);
             else if (strstr(o->out, said))
                 fail_msg("'%s' is in %s", said, where[w]);
         }
-        for (size_t i = 0; i < n_aliases; i++) {
-            const struct og_option alias = {.name = aliases[i].alias, .arg = "N"};
+        for (size_t i = 0; (known = og_option_alias(i)); i++) {
+            const struct og_option alias = {.name = known->alias, .arg = "N"};
             char said[64];
             name_option(said, &alias, where[w]);
             if (strstr(o->out, said))

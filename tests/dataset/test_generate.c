@@ -49,7 +49,7 @@ static void remove_dataset(const char *name)
 static struct og_generate small(int model)
 {
     struct og_generate g;
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.model = model;
     g.nodes = 5000;
     g.degree = 12;
@@ -351,6 +351,52 @@ static void senseless_settings_are_refused(void **state)
     }
 }
 
+/* Options by name set what fields do, and say what they would take. */
+static void options_have_names(void **state)
+{
+    (void)state;
+    static const char *const set[][2] = {{"model", "rmat"},
+                                         {"nodes", "30"},
+                                         {"degree", "2.5"},
+                                         {"dim", "3"},
+                                         {"classes", "4"},
+                                         {"dtype", "bf16"},
+                                         {"train-fraction", "0.2"},
+                                         {"homophily", "0.6"},
+                                         {"seed", "8"},
+                                         {"threads", "2"},
+                                         {"types", "a:5"},
+                                         {"relations", "a:r:a"},
+                                         {"memory", "123456789"}};
+    struct og_generate usual;
+    struct og_generate *g = NULL;
+    struct og_err err = {0};
+    const struct og_option *o;
+    size_t n = 0;
+    og__generate_init(&usual);
+    assert_int_equal(og_generate_new(&g, NULL), 0);
+    assert_memory_equal(g, &usual, sizeof(usual));
+    for (size_t i = 0; i < OG_COUNT(set); i++)
+        assert_int_equal(og_generate_set(g, set[i][0], set[i][1], NULL), 0);
+    assert_true(g->model == OG_RMAT && g->nodes == 30 && g->degree == 2.5 && g->dim == 3);
+    assert_true(g->classes == 4 && g->dtype == OG_BF16 && g->train_fraction == 0.2);
+    assert_true(g->homophily == 0.6 && g->seed == 8 && g->threads == 2);
+    assert_true(g->memory.unit == OG_BYTES && g->memory.value == 123456789);
+    assert_string_equal(g->types, "a:5");
+    assert_string_equal(g->relations, "a:r:a");
+    assert_int_equal(og_generate_set(g, "dims", "3", &err), -EINVAL);
+    assert_string_equal(err.message, "dims: no such option");
+    assert_string_equal(err.hint, "did you mean 'dim'?");
+    err = (struct og_err){0};
+    assert_int_equal(og_generate_set(g, "dim", "none", &err), -EINVAL);
+    assert_non_null(strstr(err.message, "a whole number from 1"));
+    while ((o = og_generate_option(n)))
+        assert_true(o->size == sizeof(*o) && o->name && o->help && ++n);
+    assert_int_equal(n, OG_COUNT(set));
+    og_generate_free(g);
+    og_generate_free(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +409,7 @@ int main(void)
         cmocka_unit_test(info_counts),
         cmocka_unit_test(the_least_there_can_be_is_made),
         cmocka_unit_test(senseless_settings_are_refused),
+        cmocka_unit_test(options_have_names),
     };
     return cmocka_run_group_tests(tests, open_root, close_root);
 }

@@ -1,6 +1,8 @@
 /* What was made of a dataset is used for that dataset alone: any array replaced or written to, and
  * what was made before is refused or made anew, with the bytes of a run that never had it; a copy
  * is the same dataset wherever it lies. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/testing.h"
 
 #include "base/file.h"
@@ -34,7 +36,7 @@ static int set_up(void **state)
     assert_int_equal(chdir(root), 0);
     setenv("XDG_CACHE_HOME", root, 1);
     struct og_generate g;
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = 20000;
     g.degree = 20;
     g.dim = 32;
@@ -62,7 +64,7 @@ static const struct og_observer seen = {.arg = &said, .message = test_note_messa
 static void set_options(struct og_options *opt, pairs_t pairs)
 {
     const char *const *const lists[] = {base, pairs};
-    og_options_init(opt);
+    og__options_init(opt);
     for (size_t l = 0; l < 2; l++)
         for (const char *const *p = lists[l]; p && *p; p += 2)
             assert_int_equal(og_options_set(opt, p[0], p[1], NULL), 0);
@@ -77,7 +79,7 @@ static int train(const char *dataset, pairs_t pairs, struct og_err *err)
     *err = (struct og_err){0};
     int rc = og_train(dataset, &opt, &seen, &summary, err);
     free(summary);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rc;
 }
 
@@ -88,7 +90,7 @@ static void sample(const char *dataset, const char *dir)
     set_options(&opt, (pairs_t){"epochs", "1"});
     if (og_sample(dataset, dir, false, &opt, &seen, &err) < 0)
         fail_msg("%s", err.message);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void pack(const char *dataset, const char *dir)
@@ -100,7 +102,7 @@ static void pack(const char *dataset, const char *dir)
     if (og_pack(dataset, &opt, &seen, &out, &err) < 0)
         fail_msg("%s", err.message);
     free(out);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* Stopped at the first place where it may: what is computed by then is kept. */
@@ -117,7 +119,7 @@ static int predict(const char *dataset, const char *out, bool stop, bool resume)
     if (rc < 0 && !stop)
         fail_msg("%s", err.message);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rc;
 }
 
@@ -474,7 +476,7 @@ static void samples_of_links_are_of_the_dataset(void **state)
     set_options(&opt, links);
     if (og_sample("graph", "links", false, &opt, &seen, &err) < 0)
         fail_msg("%s", err.message);
-    og_options_release(&opt);
+    og__options_release(&opt);
     assert_int_equal(og_verify_samples("links", "graph", note_finding, &f, NULL, NULL), 0);
     assert_int_equal(og_verify_samples("links", "g", note_finding, &f, NULL, NULL), 0);
     pairs_t with = {"task",       "link",     "epochs",  "1",     "batch", "8000",

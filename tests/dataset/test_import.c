@@ -1,5 +1,6 @@
 /* import npy: small sources, what comes of them, and every way they can be wrong: one error that
  * names the file, a hint, and nothing left behind. */
+#include "dataset/import/options.h"
 #include "support/testing.h"
 
 #include "base/file.h"
@@ -92,7 +93,7 @@ static void remove_place(const struct place *p)
 static struct og_import settings(void)
 {
     struct og_import opt;
-    og_import_init(&opt);
+    og__import_init(&opt);
     opt.memory = (struct og_amount){OG_BYTES, 64.0 * (1 << 20)};
     opt.threads = 1;
     return opt;
@@ -651,6 +652,54 @@ static void what_exists_is_not_overwritten(void **state)
     remove_place(&p);
 }
 
+/* Options by name set what fields do, and say what they would take. */
+static void options_have_names(void **state)
+{
+    (void)state;
+    static const char *const set[][2] = {{"symmetrize", "true"},
+                                         {"drop-self-loops", "true"},
+                                         {"drop-duplicates", "true"},
+                                         {"row-normalize", "true"},
+                                         {"reverse", "true"},
+                                         {"link", "true"},
+                                         {"drop-types", "true"},
+                                         {"keep-ids", "true"},
+                                         {"reverse-relations", "true"},
+                                         {"mean-features", "author"},
+                                         {"labels", "l.npy"},
+                                         {"columns", "dst,src"},
+                                         {"weight-column", "3"},
+                                         {"split-column", "1"},
+                                         {"feature-dtype", "u8"},
+                                         {"memory", "25%"},
+                                         {"threads", "2"}};
+    struct og_import *o = NULL;
+    struct og_err err = {0};
+    const struct og_option *row;
+    size_t n = 0;
+    assert_int_equal(og_import_new(&o, NULL), 0);
+    assert_true(o->weight_column == -1 && o->split_column == -1 && o->feature_dtype == -1);
+    for (size_t i = 0; i < OG_COUNT(set); i++)
+        assert_int_equal(og_import_set(o, set[i][0], set[i][1], NULL), 0);
+    assert_true(o->symmetrize && o->drop_self_loops && o->drop_duplicates && o->row_normalize);
+    assert_true(o->reverse && o->link && o->drop_types && o->keep_ids && o->reverse_relations);
+    assert_string_equal(o->mean_features, "author");
+    assert_string_equal(o->labels, "l.npy");
+    assert_string_equal(o->columns, "dst,src");
+    assert_true(o->weight_column == 3 && o->split_column == 1 && o->feature_dtype == OG_U8);
+    assert_true(o->memory.unit == OG_PERCENT && o->memory.value == 25 && o->threads == 2);
+    assert_int_equal(og_import_set(o, "symetrize", "true", &err), -EINVAL);
+    assert_string_equal(err.hint, "did you mean 'symmetrize'?");
+    err = (struct og_err){0};
+    assert_int_equal(og_import_set(o, "feature-dtype", "f64", &err), -EINVAL);
+    assert_non_null(strstr(err.message, "one of f32, f16, bf16, u8"));
+    while ((row = og_import_option(n)))
+        assert_true(row->size == sizeof(*row) && row->name && row->help && ++n);
+    assert_int_equal(n, OG_COUNT(set));
+    og_import_free(o);
+    og_import_free(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -664,6 +713,7 @@ int main(void)
         cmocka_unit_test(large_numbers_stay_what_they_are),
         cmocka_unit_test(no_node_may_have_a_label),
         cmocka_unit_test(what_exists_is_not_overwritten),
+        cmocka_unit_test(options_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* The structure of a typed graph in memory: it takes what was told, gives all of it back, and
  * leaves nothing where memory ends on the way. */
+#include "dataset/generate/options.h"
 #include "support/testing.h"
 
 #include "base/bits.h"
@@ -25,7 +26,7 @@ static int open_root(void **state)
     if (!test_folder(root, "relations"))
         return -1;
     snprintf(graph, sizeof(graph), "%s/graph", root);
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.types = "a:300:4,b:200,c:50:2";
     g.relations = "b:x:a:3,a:y:a:2,a:z:b:5,c:w:a:0.1";
     g.classes = 3;

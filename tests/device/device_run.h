@@ -2,7 +2,9 @@
 #ifndef DEVICE_RUN_H
 #define DEVICE_RUN_H
 
+#include "dataset/generate/options.h"
 #include "device/tested_device.h"
+#include "options/fields.h"
 #include "support/own_folder.h"
 #include "support/runs.h"
 #include "support/small_run.h"
@@ -71,7 +73,7 @@ static inline struct result train(const char *const *way)
     snprintf(path, sizeof(path), "%s/checkpoint.safetensors", run_path);
     assert_int_equal(og__read_text(path, 1 << 24, &r.checkpoint, &r.bytes, NULL), 0);
     og__remove_tree(run_path);
-    og_options_release(&opt);
+    og__options_release(&opt);
     free(text);
     return r;
 }
@@ -117,7 +119,7 @@ static inline json_t *plan_of(const char *const *way)
         fail_msg("%s: %s", err.message, err.hint);
     json_t *plan = json_loads(text, 0, NULL);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return plan;
 }
 
@@ -160,7 +162,7 @@ static inline long smallest_memory(void)
     struct og_err err = {0};
     common(&opt, little);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -ENOMEM);
-    og_options_release(&opt);
+    og__options_release(&opt);
     const char *at = strstr(err.hint, "--device-memory ");
     if (!at)
         fail_msg("%s: %s", err.message, err.hint);
@@ -193,7 +195,7 @@ static inline void memory_of(const char *const *way, long slots, char out[32])
     snprintf(out, 32, "%.0f", all);
     json_decref(plan);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static inline void memory_for(long slots, char out[32])
@@ -235,7 +237,7 @@ static inline void assert_as_told(const struct result *r, const char *const *way
                      sum(r, "rows"));
     json_decref(root);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 #endif

@@ -252,7 +252,7 @@ static void train(struct end *end, const char *run, const struct fate *f, bool r
     og__virtual_become(&f->v);
     end->rc = og_train(graph, &opt, &seen, NULL, &end->err);
     end->calls = og__virtual_calls();
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void run_rank(int rank, int n, const struct rank_streams *s, struct fate f, bool resume)

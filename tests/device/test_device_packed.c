@@ -135,7 +135,7 @@ static void a_disk_too_small_is_refused(void **state)
     common(&opt, way);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -ENOSPC);
     assert_non_null(strstr(err.hint, "--disk"));
-    og_options_release(&opt);
+    og__options_release(&opt);
     og__remove_tree(run_path);
 }
 
@@ -161,7 +161,7 @@ static void a_stopped_run_goes_on_to_the_same_bits(void **state)
         struct og_err err = {0};
         common(&opt, way);
         assert_int_equal(og_train(dataset, &opt, &seen, NULL, &err), OG_INTERRUPTED);
-        og_options_release(&opt);
+        og__options_release(&opt);
         memcpy(resumed, way_of(&after, layouts[at / 12 % 2 == 0], more), 14 * sizeof(*resumed));
         resumed[14] = "resume";
         resumed[15] = "true";
@@ -208,7 +208,7 @@ static void a_call_that_fails_ends_the_run(void **state)
     }
     free(whole);
     og__virtual_become(&og__virtual_usual);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 int main(void)

@@ -307,7 +307,7 @@ static void samples_made_beforehand_are_trained_on(void **state)
     common(&opt, sampling);
     if (og_sample(dataset, samples, false, &opt, NULL, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
     for (size_t i = 0; i < OG_COUNT(policies); i++) {
         const char *way[] = {"policy",
                              policies[i],
@@ -446,7 +446,7 @@ static void little_that_is_free_is_the_model_s(void **state)
     assert_non_null(strstr(err.message, "free, training takes"));
     assert_null(strstr(err.message, "--device-memory"));
     assert_null(strstr(err.hint, "--device-memory"));
-    og_options_release(&opt);
+    og__options_release(&opt);
     og__virtual_become(&og__virtual_usual);
     drop(&with);
     drop(&without);
@@ -456,7 +456,7 @@ static int take_types(void **state)
 {
     struct og_generate g;
     (void)state;
-    og_generate_init(&g);
+    og__generate_init(&g);
     snprintf(dataset, sizeof(dataset), "%s/types", folder);
     g.memory = (struct og_amount){OG_BYTES, 64 << 20};
     g.types = "paper:2400:40,author:1500:12";
@@ -525,13 +525,13 @@ static void a_chosen_pair_is_in_the_configuration(void **state)
     common(&opt, way);
     if (og_train(dataset, &opt, NULL, NULL, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
     json_t *first = plan_of(way);
     snprintf(config, sizeof(config), "%s/config.yaml", run_path);
-    og_options_init(&opt);
+    og__options_init(&opt);
     if (og_options_load(&opt, config, &err) < 0 || og_plan(dataset, &opt, NULL, &text, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
     json_t *again = json_loads(text, 0, NULL);
     free(text);
     assert_string_equal(json_string_value(json_object_get(again, "policy")),

@@ -1,5 +1,8 @@
 /* Sampling on a device: traces are those of the processors, byte for byte. */
+#include "dataset/generate/options.h"
+#include "dataset/import/options.h"
 #include "device/tested_device.h"
+#include "options/fields.h"
 #include "support/own_folder.h"
 #include "support/small_run.h"
 
@@ -25,7 +28,7 @@ static void sample(const char *dataset, const char *const *way, const char *plac
 {
     struct og_options opt;
     struct og_err err = {0};
-    og_options_init(&opt);
+    og__options_init(&opt);
     set(&opt, "memory", "96M");
     set(&opt, "threads", "3");
     set(&opt, "epochs", "2");
@@ -35,7 +38,7 @@ static void sample(const char *dataset, const char *const *way, const char *plac
         set(&opt, way[0], way[1]);
     if (og_sample(dataset, out, false, &opt, NULL, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* Every array of the one is there in the other, and the same. */
@@ -124,7 +127,7 @@ static void real_graphs_too(void **state)
         snprintf(source, sizeof(source), "%s/%s", shared ? shared : "../shared/data", names[i]);
         if (access(source, R_OK) != 0)
             continue;
-        og_import_init(&import);
+        og__import_init(&import);
         import.symmetrize = true;
         import.drop_types = true;
         if (og_import("npy", source, dataset, &import, NULL, &err) < 0)
@@ -164,7 +167,7 @@ static void training_is_the_same(void **state)
         snprintf(path, sizeof(path), "%s/checkpoint.safetensors", run);
         assert_int_equal(og__read_text(path, 1 << 24, &text[i], &bytes[i], NULL), 0);
         og__remove_tree(run);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
     for (int i = 1; i < PLACES; i++) {
         assert_int_equal(bytes[0], bytes[i]);
@@ -179,7 +182,7 @@ static json_int_t planned_there(const char *dataset, const char *place)
     struct og_options opt;
     struct og_err err = {0};
     char *text = NULL;
-    og_options_init(&opt);
+    og__options_init(&opt);
     set(&opt, "device", tested_device());
     set(&opt, "sample-on", place);
     set(&opt, "policy", "degree");
@@ -192,7 +195,7 @@ static json_int_t planned_there(const char *dataset, const char *place)
     const json_int_t bytes = json_integer_value(json_object_get(memory, "sampling"));
     json_decref(plan);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return bytes;
 }
 
@@ -223,7 +226,7 @@ static void what_does_not_go_together_is_refused(void **state)
     for (size_t i = 0; i < OG_COUNT(cases); i++) {
         struct og_options opt;
         struct og_err err = {0};
-        og_options_init(&opt);
+        og__options_init(&opt);
         set(&opt, "device", tested_device());
         set(&opt, "sample-on", cases[i][0]);
         set(&opt, cases[i][1], cases[i][2]);
@@ -231,7 +234,7 @@ static void what_does_not_go_together_is_refused(void **state)
         if (!strstr(err.message, cases[i][3]))
             fail_msg("%s %s: %s", cases[i][1], cases[i][2], err.message);
         assert_true(access(traces[0], F_OK) < 0);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 

@@ -122,7 +122,7 @@ static void what_is_planned_is_what_each_takes(void **state)
     og__remove_tree(run_path);
     json_decref(plan);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* Stopped after a step or so, and gone on with by another number of devices. */
@@ -150,7 +150,7 @@ static void a_run_goes_on_with_another_number(void **state)
         common(&opt, way);
         stop = 0;
         assert_int_equal(og_train(dataset, &opt, &seen, NULL, &err), OG_INTERRUPTED);
-        og_options_release(&opt);
+        og__options_release(&opt);
         const char *on[] = {"device", parts[i][1], steps,  "3", "staleness",
                             "1",      "resume",    "true", NULL};
         struct result r = train(on);
@@ -182,7 +182,7 @@ static void a_call_that_fails_is_told(void **state)
         told += rc < 0;
         if ((rc < 0) != (err.code < 0) || (rc < 0 && !strstr(err.message, "was to fail")))
             fail_msg("call %llu: %d, '%s'", (unsigned long long)k, rc, err.message);
-        og_options_release(&opt);
+        og__options_release(&opt);
         og__remove_tree(run_path);
     }
     assert_true(told > 20);

@@ -175,7 +175,7 @@ static void plans_tell_what_devices_have_of_one_another(void **state)
         json_decref(plan);
         free(text);
         drop(&run);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -191,7 +191,7 @@ static void too_little_is_refused_with_what_would_do(void **state)
     add(&w, "device-memory", "1K");
     common(&opt, w.word);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -ENOMEM);
-    og_options_release(&opt);
+    og__options_release(&opt);
     const char *at = strstr(err.hint, "--device-memory ");
     assert_non_null(at);
     const long smallest = strtol(at + strlen("--device-memory "), NULL, 10);
@@ -209,7 +209,7 @@ static void too_little_is_refused_with_what_would_do(void **state)
         }
         common(&opt, w.word);
         assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), -ENOMEM);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -310,7 +310,7 @@ static void a_call_that_fails_is_told(void **state)
     }
     assert_true(told > 20 / (int)step);
     og__virtual_become(&og__virtual_usual);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 int main(void)

@@ -107,7 +107,7 @@ static void plans_tell_what_is_read(void **state)
         json_decref(plan);
         free(text);
         drop(&run);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -162,7 +162,7 @@ static void what_does_not_go_together_is_refused(void **state)
         if (og_train(dataset, &opt, NULL, NULL, &err) >= 0 || !strstr(err.message, cases[i].why))
             fail_msg("%s %s: '%s'", cases[i].name, cases[i].value, err.message);
         assert_true(access(run_path, F_OK) < 0);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -288,7 +288,7 @@ static void a_call_that_fails_ends_the_run(void **state)
     }
     free(whole);
     og__virtual_become(&og__virtual_usual);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 int main(void)

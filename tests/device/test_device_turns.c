@@ -283,7 +283,7 @@ static void samples_made_beforehand_take_turns(void **state)
     snprintf(samples, sizeof(samples), "%s/samples", folder);
     common(&opt, sampling);
     assert_int_equal(og_sample(dataset, samples, false, &opt, NULL, NULL), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
     for (size_t i = 0; i < OG_COUNT(hands); i += 3) {
         struct result without = train_without(&hands[i]);
         for (size_t k = i / 3; k < OG_COUNT(pairs); k += 6 * test_ways_step())
@@ -375,7 +375,7 @@ static void a_stopped_run_goes_on_to_the_same_bits(void **state)
         struct og_err err = {0};
         common(&opt, way);
         assert_int_equal(og_train(dataset, &opt, &seen, NULL, &err), OG_INTERRUPTED);
-        og_options_release(&opt);
+        og__options_release(&opt);
         struct result with = train(resumed);
         assert_same_numbers(&with, &without);
         drop(&with);

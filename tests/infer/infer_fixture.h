@@ -3,6 +3,8 @@
 #define OG_INFER_FIXTURE_H
 
 #include "base/temporary.h"
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/runs.h"
 #include "support/testing.h"
 #include "support/whole_tensors.h"
@@ -174,12 +176,12 @@ static inline int predict_with(const char *threads, const char *memory, const ch
                                char **text, struct og_err *err)
 {
     struct og_options opt;
-    og_options_init(&opt);
+    og__options_init(&opt);
     test_set(&opt, "memory", memory);
     test_set(&opt, "threads", threads);
     remove_outputs();
     int rc = og_predict(graph, checkpoint, logits, emb, &opt, NULL, text, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rc;
 }
 
@@ -267,7 +269,7 @@ static inline void make_larger_graph(void)
 {
     struct og_generate g;
     struct og_err err = {0};
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.model = OG_RMAT;
     g.nodes = 40000;
     g.degree = 6;

@@ -1,6 +1,8 @@
 /* Inference over the whole graph: against a dense computation in double, written to be read, and
  * against itself with other memory. */
+#include "dataset/import/options.h"
 #include "infer/infer_fixture.h"
+#include "options/fields.h"
 
 /* ==== a model whose every parameter matters ==== */
 
@@ -391,10 +393,10 @@ static void models_of_links_give_embeddings(void **state)
         assert_int_equal(predict("1G", embeddings, NULL, &err), -EINVAL);
         assert_non_null(strstr(err.hint, "--out"));
         err = (struct og_err){0};
-        og_options_init(&opt);
+        og__options_init(&opt);
         assert_int_equal(og_eval_full(graph, checkpoint, "test", &opt, NULL, &text, &err), -EINVAL);
         assert_non_null(strstr(err.hint, "--full"));
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -412,7 +414,7 @@ static void a_task_that_no_file_tells_is_an_option(void **state)
     remove_outputs();
     assert_int_equal(predict("1G", NULL, NULL, NULL), 0);
     float *plain = read_rows(logits, N, HIDDEN);
-    og_options_init(&opt);
+    og__options_init(&opt);
     assert_int_equal(og_options_set(&opt, "task", "link", NULL), 0);
     remove_outputs();
     if (og_predict(graph, checkpoint, logits, NULL, &opt, NULL, NULL, &err) < 0)
@@ -421,7 +423,7 @@ static void a_task_that_no_file_tells_is_an_option(void **state)
     assert_memory_equal(plain, linked_rows, sizeof(float) * N * HIDDEN);
     free(plain);
     free(linked_rows);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void cora_equals_a_dense_computation(void **state)
@@ -433,7 +435,7 @@ static void cora_equals_a_dense_computation(void **state)
     if (access(source, R_OK) != 0)
         skip();
     struct og_import import;
-    og_import_init(&import);
+    og__import_init(&import);
     import.symmetrize = true;
     import.feature_dtype = OG_F32;
     og__remove_tree(graph);
@@ -458,7 +460,7 @@ static void predict_walking(const char *topology, const char *neighbors, const c
 {
     struct og_options opt;
     struct og_err err = {0};
-    og_options_init(&opt);
+    og__options_init(&opt);
     test_set(&opt, "memory", "1G");
     test_set(&opt, "sampler", "walk");
     test_set(&opt, "topology", topology);
@@ -467,7 +469,7 @@ static void predict_walking(const char *topology, const char *neighbors, const c
     remove_outputs();
     if (og_predict(graph, checkpoint, logits, embeddings, &opt, NULL, NULL, &err) < 0)
         fail_msg("%s", err.message);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static const size_t walkers[] = {PINSAGE, PINSAGE + 1, SAGE, GCN};
@@ -598,7 +600,7 @@ static void the_checkpoint_tells_of_walks(void **state)
     char *wanted[OG_COUNT(given)];
     size_t n[OG_COUNT(given)];
     make_awkward_graph();
-    og_options_init(&trained);
+    og__options_init(&trained);
     test_set(&trained, "sampler", "walk");
     test_set(&trained, "neighbors", "3");
     test_set(&trained, "walk-restart", "0.25");
@@ -612,7 +614,7 @@ static void the_checkpoint_tells_of_walks(void **state)
     write_model_of(&c, &trained);
     for (size_t i = 0; i < OG_COUNT(given); i++) {
         struct og_options opt;
-        og_options_init(&opt);
+        og__options_init(&opt);
         test_set(&opt, "memory", "1G");
         if (given[i][0])
             test_set(&opt, given[i][0], given[i][1]);
@@ -621,11 +623,11 @@ static void the_checkpoint_tells_of_walks(void **state)
         assert_same_logits(wanted[i], n[i]);
         for (size_t k = 0; k < i; k++)
             assert_memory_not_equal(wanted[k], wanted[i], n[i]);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
     for (size_t i = 0; i < OG_COUNT(given); i++)
         free(wanted[i]);
-    og_options_release(&trained);
+    og__options_release(&trained);
 }
 
 int main(void)

@@ -81,7 +81,7 @@ static void compare_evaluations(const char *what, const char *topology)
     struct og_options opt;
     struct og_err err = {0};
     char *full, *sampled;
-    og_options_init(&opt);
+    og__options_init(&opt);
     test_set(&opt, "fanout", "-1,-1");
     test_set(&opt, "batch", "100");
     test_set(&opt, "memory", "1G");
@@ -95,7 +95,7 @@ static void compare_evaluations(const char *what, const char *topology)
     assert_true(fabs(key(full, "acc") - key(sampled, "acc")) < 2e-3);
     free(full);
     free(sampled);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void full_evaluation_is_sampled_evaluation_of_all_neighbours(void **state)
@@ -163,7 +163,7 @@ static void full_evaluation_knows_every_task_of_nodes(void **state)
         c.multi_label = t > 0;
         write_model(&c);
         compare_evaluations(tasks[t], "memory");
-        og_options_init(&opt);
+        og__options_init(&opt);
         test_set(&opt, "fanout", "-1,-1");
         test_set(&opt, "batch", "4000");
         assert_int_equal(og_eval_full(graph, checkpoint, "test", &opt, NULL, &full, NULL), 0);
@@ -178,7 +178,7 @@ static void full_evaluation_knows_every_task_of_nodes(void **state)
         assert_int_equal(n, t == 0 ? 4 : 2);
         free(full);
         free(sampled);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 

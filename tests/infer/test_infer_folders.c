@@ -1,5 +1,7 @@
 /* Inference over several folders of --scratch: what layers make lies in all of them, the outputs
  * are the same bytes, and a run that was stopped goes on. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/testing.h"
 
 #include "base/temporary.h"
@@ -35,7 +37,7 @@ static int set_up(void **state)
         snprintf(output[i], sizeof(output[i]), "%s/out%d.npy", root, i);
     for (int i = 0; i < FOLDERS; i++)
         snprintf(folder[i], sizeof(folder[i]), "%s/scratch%d", root, i);
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = 23000;
     g.degree = 5;
     g.dim = 16;
@@ -59,7 +61,7 @@ static void make_model(const char *kind)
     snprintf(run, sizeof(run), "%s/run", root);
     snprintf(checkpoint, sizeof(checkpoint), "%s/checkpoint.safetensors", run);
     og__remove_tree(run);
-    og_options_init(&opt);
+    og__options_init(&opt);
     test_set(&opt, "model", kind);
     test_set(&opt, "hidden", "64");
     test_set(&opt, "fanout", "3,3,3");
@@ -68,7 +70,7 @@ static void make_model(const char *kind)
     test_set(&opt, "threads", "2");
     if (og_train(graph, &opt, NULL, NULL, &err) < 0)
         fail_msg("%s", err.message);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* What is heard of a run, and how much lay in each folder at some time. */
@@ -106,14 +108,14 @@ static int predict(int folders, bool resume, struct heard *h, struct og_err *err
             list[n] = ',';
         memcpy(list + n + (i > 0), folder[i], strlen(folder[i]) + 1);
     }
-    og_options_init(&opt);
+    og__options_init(&opt);
     test_set(&opt, "memory", "40M");
     test_set(&opt, "threads", "2");
     test_set(&opt, "checkpoint-every", "0");
     test_set(&opt, "scratch", list);
     test_set(&opt, "resume", resume ? "true" : "false");
     int rc = og_predict(graph, checkpoint, output[0], output[1], &opt, &seen, NULL, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rc;
 }
 

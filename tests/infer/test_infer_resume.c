@@ -30,12 +30,12 @@ static void take_away(const struct broken *b)
 static int make_the_same(const char *scratch)
 {
     struct og_options opt;
-    og_options_init(&opt);
+    og__options_init(&opt);
     test_set(&opt, "memory", "40M");
     test_set(&opt, "threads", "1");
     test_set(&opt, "scratch", scratch);
     int rc = og_predict(graph, checkpoint, logits, embeddings, &opt, NULL, NULL, NULL);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rc;
 }
 
@@ -69,14 +69,14 @@ static int run_broken(struct broken *b, const char *memory, bool resume, struct 
     struct og_options opt;
     const struct og_observer seen = {
         .message = hear_message, .progress = hear_progress, .arg = b, .stop = &b->stop};
-    og_options_init(&opt);
+    og__options_init(&opt);
     test_set(&opt, "memory", memory);
     test_set(&opt, "threads", "2");
     test_set(&opt, "checkpoint-every", "0");
     test_set(&opt, "sampler", b->sampler ? b->sampler : "uniform");
     test_set(&opt, "resume", resume ? "true" : "false");
     int rc = og_predict(graph, checkpoint, logits, embeddings, &opt, &seen, NULL, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rc;
 }
 
@@ -354,10 +354,10 @@ static void expect_no_output(const char *out, const char *second, const char *wo
 {
     struct og_options opt;
     struct og_err err = {0};
-    og_options_init(&opt);
+    og__options_init(&opt);
     test_set(&opt, "memory", "40M");
     assert_true(og_predict(graph, checkpoint, out, second, &opt, NULL, NULL, &err) < 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
     if (!strstr(err.message, words) || !err.hint[0])
         fail_msg("\"%s\" does not say \"%s\"", err.message, words);
     assert_int_equal(left_behind(), 0);
@@ -536,13 +536,13 @@ static char *evaluate(struct broken *b, bool resume, int wanted)
     const struct og_observer seen = {
         .message = hear_message, .progress = hear_progress, .arg = b, .stop = &b->stop};
     char *text = NULL;
-    og_options_init(&opt);
+    og__options_init(&opt);
     test_set(&opt, "memory", "40M");
     test_set(&opt, "checkpoint-every", "0");
     test_set(&opt, "scratch", root);
     test_set(&opt, "resume", resume ? "true" : "false");
     assert_int_equal(og_eval_full(graph, checkpoint, "test", &opt, &seen, &text, NULL), wanted);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return text;
 }
 

@@ -3,6 +3,7 @@
 #define LOADER_CALLS_H
 
 #include "loader/loader_fixture.h"
+#include "options/fields.h"
 
 static char graph[128];
 
@@ -32,7 +33,7 @@ static inline void expect_with(struct expected *e)
     struct og_options opt;
     set_up(&opt, pairs);
     expect(e, graph, &opt);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static inline void go(struct og_loader *l, const struct expected *e, int epoch, int64_t first,

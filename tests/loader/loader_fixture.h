@@ -3,6 +3,8 @@
 #ifndef OG_LOADER_FIXTURE_H
 #define OG_LOADER_FIXTURE_H
 
+#include "dataset/import/options.h"
+#include "options/fields.h"
 #include "support/own_folder.h"
 
 #include "base/base.h"
@@ -88,7 +90,7 @@ static inline void make_graph(char path[128], const char *name, int labels, enum
         FILE *f = fopen(meta, "we");
         assert_true(f && fputs(values, f) >= 0 && fclose(f) == 0);
     }
-    og_import_init(&how);
+    og__import_init(&how);
     how.feature_dtype = (int)dtype;
     how.memory = (struct og_amount){OG_BYTES, 64 << 20};
     how.threads = 2;
@@ -102,7 +104,7 @@ static inline void set_up(struct og_options *opt, const char *const *pairs)
     static const char *const usual[] = {"fanout",     "4,3",    "batch", "64",      "epochs",
                                         "2",          "memory", "128M",  "threads", "2",
                                         "eval-every", "0",      "io",    "pread",   NULL};
-    og_options_init(opt);
+    og__options_init(opt);
     for (const char *const *p = usual; *p; p += 2)
         test_set(opt, p[0], p[1]);
     for (const char *const *p = pairs; p && *p; p += 2)

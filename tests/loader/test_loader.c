@@ -32,7 +32,7 @@ static void compare(const char *graph, const char *const *pairs)
     assert_epochs(l, &e, 1, 2);
     og_loader_close(l);
     forget(&e);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static const char *const samplers[][2] = {{"sampler", "uniform"},
@@ -77,7 +77,7 @@ static void what_is_drawn_once_is_there_once(void **state)
             assert_int_equal(b->hop[2].first_edge, 0);
             og_minibatch_release(b);
             og_loader_close(l);
-            og_options_release(&opt);
+            og__options_release(&opt);
         }
 }
 
@@ -118,7 +118,7 @@ static void targets_and_features_have_the_types_they_are_stored_in(void **state)
         assert_string_equal(b->split, "train");
         og_minibatch_release(b);
         og_loader_close(l);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -156,8 +156,8 @@ static void a_second_loader_changes_nothing(void **state)
         og_loader_close(beside);
         og_loader_close(l);
         forget(&e);
-        og_options_release(&opt);
-        og_options_release(&other);
+        og__options_release(&opt);
+        og__options_release(&other);
     }
 }
 
@@ -191,7 +191,7 @@ static void own_seeds_that_are_a_split_make_its_batches(void **state)
     og_minibatch_release(b);
     og_loader_close(l);
     forget(&e);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* Each with its row, its label and its edges, and input_id says which it is. */
@@ -226,7 +226,7 @@ static void seeds_that_repeat_are_there_as_often(void **state)
     assert_int_equal(ptr[N], b->hop[0].n_edges);
     og_minibatch_release(b);
     og_loader_close(l);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* ---- links ---- */
@@ -259,7 +259,7 @@ static void batches_of_links_have_their_pairs(void **state)
     og_minibatch_release(b);
     og_loader_close(l);
     forget(&e);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* ---- passes ---- */
@@ -304,7 +304,7 @@ static void a_pass_has_its_split_in_order(void **state)
         }
         og_loader_close(l);
         forget(&e);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -316,7 +316,7 @@ static uint64_t pass_without_plan(const char *split)
     struct og_loader *l = open_loader(classes, &opt, NULL);
     const uint64_t sum = go_over(l, split);
     og_loader_close(l);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return sum;
 }
 
@@ -371,7 +371,7 @@ static void a_pass_that_is_planned_goes_on(void **state)
         go_otherwise(l, &e, valid);
         og_loader_close(l);
         forget(&e);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 

@@ -28,7 +28,7 @@ static void an_abandoned_epoch_leaves_nothing_behind(void **state)
         assert_epochs(l, &e, 1, 2);
         assert_epochs(l, &e, 1, 2); /* again, from the beginning */
         og_loader_close(l);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
     forget(&e);
 }
@@ -60,7 +60,7 @@ static void no_device_has_rows_of_a_loader(void **state)
     }
     assert_epochs(l, &e, 1, 2);
     og_loader_close(l);
-    og_options_release(&opt);
+    og__options_release(&opt);
     forget(&e);
 }
 
@@ -77,8 +77,8 @@ static void epochs_beyond_those_that_were_planned_go_on(void **state)
     assert_null(next_batch(l)); /* the end is told again */
     og_loader_close(l);
     forget(&e);
-    og_options_release(&opt);
-    og_options_release(&less);
+    og__options_release(&opt);
+    og__options_release(&less);
 }
 
 static void counters_are_those_of_the_batches(void **state)
@@ -112,7 +112,7 @@ static void counters_are_those_of_the_batches(void **state)
     json_decref(root);
     free(text);
     og_loader_close(l);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void an_epoch_has_one_row_of_counters(void **state)
@@ -139,7 +139,7 @@ static void an_epoch_has_one_row_of_counters(void **state)
     json_decref(root);
     free(text);
     og_loader_close(l);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* ---- holding ---- */
@@ -171,7 +171,7 @@ static void who_holds_too_many_is_told_how_many(void **state)
             assert_in_range(((int64_t *)held[i]->ids.data)[0], 0, N_NODES - 1);
             og_minibatch_release(held[i]);
         }
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -199,7 +199,7 @@ static void there_is_room_for_what_is_kept_and_one_batch(void **state)
         assert_true(one > 0);
         assert_int_equal(bytes, (hold + 1) * one);
         og_loader_close(l);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -224,7 +224,7 @@ static void what_the_caller_writes_changes_no_other_batch(void **state)
         og_minibatch_release(before);
     }
     og_loader_close(l);
-    og_options_release(&opt);
+    og__options_release(&opt);
     forget(&e);
 }
 
@@ -333,7 +333,7 @@ static void batches_go_through_many_hands(void **state)
     for (int i = 0; i < THREADS; i++)
         pthread_join(thread[i], NULL);
     assert_true(seen > n);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* ---- batches made beforehand ---- */
@@ -381,7 +381,7 @@ static void epochs_without_batches_are_refused(void **state)
         assert_null(next_batch(l));
         assert_epochs(l, &e, 2, 2);
         og_loader_close(l);
-        og_options_release(&opt);
+        og__options_release(&opt);
         og__remove_tree(dir);
     }
     forget(&e);
@@ -403,7 +403,7 @@ static void epochs_that_draw_nothing_have_the_batches_of_another(void **state)
     }
     refuse_epoch(l, 5, "no batches for epoch 5", "epochs 1 to 4");
     og_loader_close(l);
-    og_options_release(&opt);
+    og__options_release(&opt);
     og__remove_tree(dir);
 }
 
@@ -428,7 +428,7 @@ static void the_end_of_the_last_epoch_is_a_place(void **state)
         assert_epochs(l, &e, 1, 2);
         free(text);
         og_loader_close(l);
-        og_options_release(&opt);
+        og__options_release(&opt);
         og__remove_tree(dir);
         forget(&e);
     }
@@ -502,7 +502,7 @@ static void a_run_that_failed_while_it_was_ended_has_failed(void **state)
             assert_int_equal(og_loader_evaluate(l, "valid", NULL), rc);
         }
         og_loader_close(l);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
     free(r.data);
 }

@@ -25,7 +25,7 @@ static void a_loader_goes_on_where_another_was(void **state)
         go(l, &e, epoch, 0, first);
         assert_int_equal(og_loader_state(l, &text, NULL), 0);
         og_loader_close(l);
-        og_options_release(&opt);
+        og__options_release(&opt);
         l = open_with(policies[(at + 1) % OG_COUNT(policies)], &opt, 1);
         if (og_loader_restore(l, text, &err) < 0)
             fail_msg("%s", err.message);
@@ -35,7 +35,7 @@ static void a_loader_goes_on_where_another_was(void **state)
             assert_epochs(l, &e, 2, 2);
         free(text);
         og_loader_close(l);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
     forget(&e);
 }
@@ -70,7 +70,7 @@ static void a_place_is_told_at_any_time(void **state)
     og_minibatch_release(next_batch(l));
     place_is(l, 2, 0);
     og_loader_close(l);
-    og_options_release(&opt);
+    og__options_release(&opt);
     forget(&e);
 }
 
@@ -150,8 +150,8 @@ static void places_of_other_loaders_are_refused(void **state)
     assert_int_equal(og_loader_restore(l, mine, NULL), 0); /* none of it did any harm */
     free(mine);
     og_loader_close(l);
-    og_options_release(&opt);
-    og_options_release(&other);
+    og__options_release(&opt);
+    og__options_release(&other);
 }
 
 /* ---- refusals ---- */
@@ -167,7 +167,7 @@ static void refuse(const char *const *pairs, const struct og_loader_options *fro
     assert_null(l);
     if (!strstr(err.message, message) || !strstr(err.hint, hint))
         fail_msg("'%s', '%s' do not say '%s', '%s'", err.message, err.hint, message, hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void bad_input_is_told_in_one_line(void **state)
@@ -204,7 +204,7 @@ static void bad_input_is_told_in_one_line(void **state)
     assert_int_equal(og_loader_next(l, -1, &b, NULL), 0); /* none was begun */
     assert_null(b);
     og_loader_close(l);
-    og_options_release(&opt);
+    og__options_release(&opt);
     og_loader_close(NULL);
     og_minibatch_release(NULL);
 }
@@ -238,7 +238,7 @@ static void the_smallest_memory_that_is_named_will_do(void **state)
         for (const struct og_minibatch *b; (b = next_batch(l));)
             og_minibatch_release(b);
         og_loader_close(l);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -258,7 +258,7 @@ static void a_draw_has_an_effect_on_what_is_handed_over(void **state)
         const bool idle = strstr(said.text, "--draw has no effect") != NULL;
         assert_int_equal(idle, opt.n_fanout == 1);
         og_loader_close(l);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -279,7 +279,7 @@ static void features_may_be_left_out(void **state)
     assert_int_equal(b->hits + b->misses, 0);
     og_minibatch_release(b);
     og_loader_close(l);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 int main(void)

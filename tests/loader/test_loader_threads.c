@@ -75,7 +75,7 @@ static void closing_wakes_those_that_wait(void **state)
             pthread_join(taker[k].thread, NULL);
             assert_true(taker[k].rc == 0 || taker[k].rc == -ECANCELED);
         }
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -137,7 +137,7 @@ static void closing_waits_for_those_that_go_elsewhere(void **state)
         assert_int_equal(c.rc, -ECANCELED);
         pthread_join(closer, NULL);
         free(text);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -159,7 +159,7 @@ static void closing_meets_those_that_go_elsewhere(void **state)
         og_loader_close(l);
         pthread_join(caller, NULL);
         assert_true(c.rc == 0 || c.rc == -ECANCELED);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -198,7 +198,7 @@ static void a_child_process_is_told_so(void **state)
     assert_non_null(b = next_batch(l)); /* here it goes on */
     og_minibatch_release(b);
     og_loader_close(l);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void a_flag_stops_it(void **state)
@@ -220,7 +220,7 @@ static void a_flag_stops_it(void **state)
     assert_int_equal(b->batch, 1); /* none is lost */
     og_minibatch_release(b);
     og_loader_close(l);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* What a model is measured by is a mean over seeds, values or edges: of whatever size batches are,
  * it is the same but for rounding. With all neighbours, no dropout and a learning rate of 0 nothing
  * else depends on them. */
+#include "options/fields.h"
 #include "support/own_folder.h"
 
 #include "base/file.h"
@@ -96,7 +97,7 @@ static void options(struct og_options *opt, const char *batch, const char *const
 {
     char run[300];
     in_folder(run, "run");
-    og_options_init(opt);
+    og__options_init(opt);
     static const char *const pairs[][2] = {{"fanout", "-1,-1"}, {"hidden", "8"}, {"lr", "0"},
                                            {"dropout", "0"},    {"epochs", "1"}, {"memory", "128M"},
                                            {"threads", "1"}};
@@ -123,7 +124,7 @@ static json_t *train(const char *batch, const char *const *more)
     json_t *summary = json_loads(text, 0, NULL);
     assert_non_null(summary);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return summary;
 }
 
@@ -141,7 +142,7 @@ static json_t *evaluate(const char *batch, const char *const *more, bool full)
     json_t *said = json_loads(text, 0, NULL);
     assert_non_null(said);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return said;
 }
 

@@ -1,5 +1,7 @@
 /* The event model of executors: beside a simulation that goes tick by tick, beside work that flows
  * like water, and with the times of FGNN (Yang et al. 2022), Table 5. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/own_folder.h"
 #include "support/small_graph.h"
 
@@ -335,7 +337,7 @@ static void splits_are_told_in_order(void **state)
 {
     (void)state;
     struct og_options opt;
-    og_options_init(&opt);
+    og__options_init(&opt);
     opt.staleness = 8; /* nobody waits */
     json_t *root = ask(NULL, &(struct og_executors_asked){"2:3,4", ".5,2,3", 100, 0}, &opt);
     const json_t *list = json_object_get(root, "splits");
@@ -356,7 +358,7 @@ static void splits_are_told_in_order(void **state)
             assert_true(json_is_null(json_object_get(row, "seconds_without_switching")));
     }
     json_decref(root);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void times_of_a_dataset_are_measured(void **state)
@@ -366,7 +368,7 @@ static void times_of_a_dataset_are_measured(void **state)
     struct og_generate g;
     struct og_options opt;
     small_graph_init(&g);
-    og_options_init(&opt);
+    og__options_init(&opt);
     snprintf(graph, sizeof(graph), "%s/graph", folder);
     assert_int_equal(og_generate(graph, &g, NULL, NULL), 0);
     assert_int_equal(og_options_set(&opt, "batch", "100", NULL), 0);
@@ -380,7 +382,7 @@ static void times_of_a_dataset_are_measured(void **state)
     assert_true(number(root, "sample_seconds_each") > 0);
     assert_true(number(root, "train_seconds_each") > 0);
     json_decref(root);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void nonsense_is_refused(void **state)
@@ -393,13 +395,13 @@ static void nonsense_is_refused(void **state)
         {"1:1", "1,1,", 5, 0},  {"1:1", "1,1,1,1", 5, 0}, {"1:1", "nan,1", 5, 0},
         {"1:1", "1,1", 0, 0},   {"1:1", NULL, 5, 0}};
     struct og_options opt;
-    og_options_init(&opt);
+    og__options_init(&opt);
     for (size_t i = 0; i < OG_COUNT(wrong); i++) {
         struct og_err err = {0};
         assert_int_equal(og_simulate_executors(NULL, &wrong[i], &opt, NULL, NULL, &err), -EINVAL);
         assert_true(err.message[0]);
     }
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 int main(void)

@@ -1,4 +1,5 @@
 /* Belady against exhaustive search and a slow implementation that shares no code with it. */
+#include "dataset/import/options.h"
 #include "plan/policy_fixture.h"
 
 /* ---- belady ---- */
@@ -137,7 +138,7 @@ static void belady_equals_a_slow_one_on_a_real_graph(void **state)
     assert_non_null(test_folder(root, "policy"));
     snprintf(graph, sizeof(graph), "%s/graph", root);
     struct og_import import;
-    og_import_init(&import);
+    og__import_init(&import);
     import.symmetrize = true;
     assert_int_equal(og_import("npy", source, graph, &import, NULL, NULL), 0);
     struct og_graph *ds;

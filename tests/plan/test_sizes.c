@@ -112,7 +112,7 @@ static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, str
     config.handover.n = r->n_handed;
     facts.bytes.handed = HANDED * OG_MIB;
     facts.bytes.sampler_reading = r->topology == OG_TOPOLOGY_DISK ? 4 * OG_MIB : 0;
-    og_options_init(&config.opt);
+    og__options_init(&config.opt);
     config.opt.epochs = 3;
     config.opt.n_fanout = 2;
     config.opt.io = OG_IO_PREAD;
@@ -131,7 +131,7 @@ static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, str
     facts.cache_rows = og__cache_rows(&config.opt.cache, facts.n_nodes, facts.row_bytes);
     int rc = og__memory_plan(m, &premises, &given, &planned, err);
     disk.away = og__memory_plan_away(m, &premises);
-    og_options_release(&config.opt);
+    og__options_release(&config.opt);
     return rc;
 }
 
@@ -415,12 +415,12 @@ static void a_cache_is_read_in_one_way(void **state)
     };
     for (size_t i = 0; i < OG_COUNT(table); i++) {
         struct og_options opt;
-        og_options_init(&opt);
+        og__options_init(&opt);
         if (*table[i].text)
             assert_int_equal(og_options_set(&opt, "cache", table[i].text, NULL), 0);
         assert_int_equal(og__cache_rows(&opt.cache, table[i].n_nodes, table[i].row_bytes),
                          table[i].rows);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 

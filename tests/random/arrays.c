@@ -60,7 +60,7 @@ static uint16_t half_of(float x)
     return (uint16_t)(x == 0 ? 0 : bits);
 }
 
-void put_feature(FILE *f, enum og_dtype dtype, float x)
+void put_feature(FILE *f, enum og_element dtype, float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, 4);
@@ -68,31 +68,37 @@ void put_feature(FILE *f, enum og_dtype dtype, float x)
     const uint16_t half = half_of(x);
     const uint8_t byte = (uint8_t)(x * 4);
     switch (dtype) {
-    case OG_F32:
+    case OG_ELEMENT_F32:
         put_f32(f, x - 1);
         break;
-    case OG_F16:
+    case OG_ELEMENT_F16:
         fwrite(&half, 2, 1, f);
         break;
-    case OG_BF16:
+    case OG_ELEMENT_BF16:
         fwrite(&upper, 2, 1, f);
         break;
-    case OG_U8:
+    case OG_ELEMENT_U8:
         fwrite(&byte, 1, 1, f);
+        break;
+    case OG_ELEMENT_I64: /* no features are */
         break;
     }
 }
 
-const char *stored_as(enum og_dtype dtype)
+const char *stored_as(enum og_element dtype)
 {
-    static const char *const stored[] = {
-        [OG_F32] = "<f4", [OG_F16] = "<f2", [OG_BF16] = "<u2", [OG_U8] = "|u1"};
+    static const char *const stored[] = {[OG_ELEMENT_F32] = "<f4",
+                                         [OG_ELEMENT_F16] = "<f2",
+                                         [OG_ELEMENT_BF16] = "<u2",
+                                         [OG_ELEMENT_U8] = "|u1"};
     return stored[dtype];
 }
 
-const char *dtype_word(enum og_dtype dtype)
+const char *dtype_word(enum og_element dtype)
 {
-    static const char *const words[] = {
-        [OG_F32] = "f32", [OG_F16] = "f16", [OG_BF16] = "bf16", [OG_U8] = "u8"};
+    static const char *const words[] = {[OG_ELEMENT_F32] = "f32",
+                                        [OG_ELEMENT_F16] = "f16",
+                                        [OG_ELEMENT_BF16] = "bf16",
+                                        [OG_ELEMENT_U8] = "u8"};
     return words[dtype];
 }

@@ -20,8 +20,8 @@ void put_int64(FILE *f, int64_t x);
 void put_f32(FILE *f, float x);
 
 /* A feature in [0, 2] as `dtype` stores it. */
-void put_feature(FILE *f, enum og_dtype dtype, float x);
-const char *stored_as(enum og_dtype dtype); /* in .npy headers; static */
-const char *dtype_word(enum og_dtype dtype);
+void put_feature(FILE *f, enum og_element dtype, float x);
+const char *stored_as(enum og_element dtype); /* in .npy headers; static */
+const char *dtype_word(enum og_element dtype);
 
 #endif

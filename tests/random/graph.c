@@ -205,9 +205,10 @@ int draw_dim(struct draw *d)
     return draw_chance(d, 50) ? edges_of_kernels[draw_below(d, N)] : draw_from(d, 1, 130);
 }
 
-enum og_dtype draw_dtype(struct draw *d)
+enum og_element draw_dtype(struct draw *d)
 {
-    return draw_chance(d, 50) ? OG_F32 : (enum og_dtype)draw_from(d, OG_F32, OG_U8);
+    return draw_chance(d, 50) ? OG_ELEMENT_F32
+                              : (enum og_element)draw_from(d, OG_ELEMENT_F32, OG_ELEMENT_U8);
 }
 
 static void draw_shape(struct graph *g, struct draw *d)

@@ -16,7 +16,7 @@ enum label_kind { LABELS_CLASSES, LABELS_SEVERAL, LABELS_VALUES };
 /* A type of nodes: ids first, first + 1, ... of the whole; dim 0 = it has no features. */
 struct node_type {
     int first, count, dim;
-    enum og_dtype dtype;
+    enum og_element dtype;
 };
 
 /* A relation from one type to another, perhaps the same; its name is r and its number. */
@@ -27,7 +27,7 @@ struct relation {
 /* What options may count on. */
 struct graph {
     int nodes, edges, dim;
-    enum og_dtype dtype;
+    enum og_element dtype;
     enum label_kind labels;
     int classes; /* or values */
     int n_train, n_valid, n_test;
@@ -62,7 +62,7 @@ void write_typed_meta(const struct graph *g, FILE *f);
 /* ---- what both kinds draw (graph.c) ---- */
 
 int draw_dim(struct draw *d);
-enum og_dtype draw_dtype(struct draw *d);
+enum og_element draw_dtype(struct draw *d);
 /* Between `sources` and `destinations` nodes, numbered from 0 each; sorted into lists. */
 int draw_edges(struct draw *d, int sources, int destinations, int most, struct edge *out);
 /* indptr, indices and weights, whose names begin with `prefix`. */

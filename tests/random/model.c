@@ -29,7 +29,7 @@ void simulate(struct one *c)
 {
     struct settings way = {0};
     struct outcome o = {0};
-    struct og_options opt;
+    struct og_options *opt;
     struct og_err err = {0};
     char run[MOST_PATH];
     char command[MOST_COMMAND];
@@ -47,8 +47,8 @@ void simulate(struct one *c)
     apply(&opt, &all);
     report_calling(c->number, command);
     c->report->others++;
-    int rc = og_simulate(c->dataset, policy, cache, &opt, NULL, &text, &err);
-    og_options_release(&opt);
+    int rc = og_simulate(c->dataset, policy, cache, opt, NULL, &text, &err);
+    og_options_free(opt);
     settings_put(&way, "policy", "%s", policy);
     settings_put(&way, "cache", "%s", cache);
     settings_put(&way, "layout", "raw");
@@ -87,7 +87,7 @@ struct prediction {
 static bool predict_once(struct one *c, const char *checkpoint, int number, struct prediction *p)
 {
     struct settings way = {0};
-    struct og_options opt;
+    struct og_options *opt;
     struct og_err err = {0};
     char out[MOST_PATH];
     char embeddings[MOST_PATH];
@@ -107,8 +107,8 @@ static bool predict_once(struct one *c, const char *checkpoint, int number, stru
     c->report->others++;
     apply(&opt, &way);
     int rc =
-        og_predict(c->dataset, checkpoint, out, two ? embeddings : NULL, &opt, NULL, NULL, &err);
-    og_options_release(&opt);
+        og_predict(c->dataset, checkpoint, out, two ? embeddings : NULL, opt, NULL, NULL, &err);
+    og_options_free(opt);
     if (rc < 0)
         report_refusal(c->report, &err, c->number, p->command);
     else
@@ -150,7 +150,7 @@ struct evaluation {
 static json_t *evaluate_once(struct one *c, const struct evaluation *e, const struct settings *all,
                              char command[MOST_COMMAND])
 {
-    struct og_options opt;
+    struct og_options *opt;
     struct og_err err = {0};
     char arguments[4 * MOST_PATH];
     char *text = NULL;
@@ -160,9 +160,9 @@ static json_t *evaluate_once(struct one *c, const struct evaluation *e, const st
     report_calling(c->number, command);
     c->report->others++;
     apply(&opt, all);
-    int rc = (e->full ? og_eval_full : og_eval)(c->dataset, e->checkpoint, e->split, &opt, NULL,
+    int rc = (e->full ? og_eval_full : og_eval)(c->dataset, e->checkpoint, e->split, opt, NULL,
                                                 &text, &err);
-    og_options_release(&opt);
+    og_options_free(opt);
     if (rc < 0)
         report_refusal(c->report, &err, c->number, command);
     json_t *told = rc == 0 ? json_loads(text, 0, NULL) : NULL;

@@ -143,9 +143,9 @@ static int draw_batch(const struct settings *s, struct draw *d, const struct gra
 
 static bool all_f32(const struct graph *g)
 {
-    bool all = g->n_types > 0 || g->dtype == OG_F32;
+    bool all = g->n_types > 0 || g->dtype == OG_ELEMENT_F32;
     for (int t = 0; t < g->n_types; t++)
-        all &= g->type[t].dim == 0 || g->type[t].dtype == OG_F32;
+        all &= g->type[t].dim == 0 || g->type[t].dtype == OG_ELEMENT_F32;
     return all;
 }
 

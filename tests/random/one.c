@@ -58,16 +58,16 @@ bool same_file(const struct file *a, const struct file *b)
 
 /* ---- calls ---- */
 
-void apply(struct og_options *opt, const struct settings *s)
+void apply(struct og_options **out, const struct settings *s)
 {
     struct og_err err = {0};
-    og_options_init(opt);
-    for (int i = 0; i < s->n; i++) {
-        if (og_options_set(opt, s->at[i].name, s->at[i].value, &err) < 0) {
-            fprintf(stderr, "random_runs: %s: %s\n", s->at[i].name, err.message);
-            exit(2);
-        }
-    }
+    int rc = og_options_new(out, &err);
+    for (int i = 0; i < s->n && rc == 0; i++)
+        rc = og_options_set(*out, s->at[i].name, s->at[i].value, &err);
+    if (rc == 0)
+        return;
+    fprintf(stderr, "random_runs: %s\n", err.message);
+    exit(2);
 }
 
 struct settings both(const struct settings *numbers, const struct settings *way)
@@ -132,14 +132,14 @@ static int train_here(struct one *c, const struct settings *all, int stop_at, st
 {
     struct stopper s = {.at = stop_at};
     const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
-    struct og_options opt;
+    struct og_options *opt;
     apply(&opt, all);
-    int rc = og_train(c->dataset, &opt, &seen, NULL, err);
+    int rc = og_train(c->dataset, opt, &seen, NULL, err);
     if (!c->first) {
         c->n_batches = s.batches;
         c->n_training = s.training;
     }
-    og_options_release(&opt);
+    og_options_free(opt);
     return rc;
 }
 

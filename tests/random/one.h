@@ -46,7 +46,8 @@ void remove_tree(const char *path);
 /* Nothing where there is no such file. */
 struct file file_read(const char *folder, const char *name);
 bool same_file(const struct file *a, const struct file *b);
-void apply(struct og_options *opt, const struct settings *s);
+/* As options to be given back. */
+void apply(struct og_options **out, const struct settings *s);
 struct settings both(const struct settings *numbers, const struct settings *way);
 void outcome_free(struct outcome *o);
 /* 0, OG_INTERRUPTED or another code, which is counted as refused. stop_at: after so many batches;

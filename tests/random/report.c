@@ -16,11 +16,10 @@ enum { LONGEST = 120 }; /* seconds of a call that takes some hundredths */
 
 static bool is_flag(const char *name)
 {
-    size_t n;
-    const struct og_option *table = og_option_table(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(table[i].name, name) == 0)
-            return table[i].type == OG_OPTION_FLAG;
+    const struct og_option *option;
+    for (size_t i = 0; (option = og_option(i)); i++)
+        if (strcmp(option->name, name) == 0)
+            return option->type == OG_OPTION_FLAG;
     return false;
 }
 

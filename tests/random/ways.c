@@ -13,7 +13,7 @@
 json_t *plan_of(struct one *c, const struct settings *way)
 {
     struct settings all = both(&c->numbers, way);
-    struct og_options opt;
+    struct og_options *opt;
     struct og_err err = {0};
     char command[MOST_COMMAND];
     char *text = NULL;
@@ -22,11 +22,11 @@ json_t *plan_of(struct one *c, const struct settings *way)
     command_text(command, "plan", c->dataset, &all);
     report_calling(c->number, command);
     c->report->others++;
-    if (og_plan(c->dataset, &opt, NULL, &text, &err) == 0)
+    if (og_plan(c->dataset, opt, NULL, &text, &err) == 0)
         plan = json_loads(text, 0, NULL);
     else
         report_refusal(c->report, &err, c->number, command);
-    og_options_release(&opt);
+    og_options_free(opt);
     free(text);
     return plan;
 }
@@ -46,7 +46,7 @@ static void take_least_memory(struct one *c, struct settings *way)
 void make_samples(struct one *c)
 {
     struct settings plain = {0};
-    struct og_options opt;
+    struct og_options *opt;
     struct og_err err = {0};
     char path[MOST_PATH];
     char arguments[2 * MOST_PATH + 16];
@@ -59,16 +59,16 @@ void make_samples(struct one *c)
     command_text(command, "sample", arguments, &all);
     report_calling(c->number, command);
     c->report->others++;
-    c->sampled = og_sample(c->dataset, path, false, &opt, NULL, &err) == 0;
+    c->sampled = og_sample(c->dataset, path, false, opt, NULL, &err) == 0;
     if (!c->sampled)
         report_refusal(c->report, &err, c->number, command);
-    og_options_release(&opt);
+    og_options_free(opt);
 }
 
 void pack_samples(struct one *c)
 {
     struct settings way = {0};
-    struct og_options opt;
+    struct og_options *opt;
     struct og_err err = {0};
     char command[MOST_COMMAND];
     char path[MOST_PATH];
@@ -82,10 +82,10 @@ void pack_samples(struct one *c)
     command_text(command, "pack", c->dataset, &all);
     report_calling(c->number, command);
     c->report->others++;
-    c->packed = og_pack(c->dataset, &opt, NULL, &text, &err) == 0;
+    c->packed = og_pack(c->dataset, opt, NULL, &text, &err) == 0;
     if (!c->packed)
         report_refusal(c->report, &err, c->number, command);
-    og_options_release(&opt);
+    og_options_free(opt);
     free(text);
 }
 

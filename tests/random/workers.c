@@ -87,19 +87,20 @@ int rank_main(int argc, char **argv)
 {
     struct rank r = {0};
     const struct og_observer seen = {.arg = &r, .progress = count_batch, .stop = &stop_asked};
-    struct og_options opt;
+    struct og_options *opt;
     struct og_err err = {0};
     if (argc < 5)
         return 2;
     alarm(LONGEST);
     signal(SIGTERM, ask_stop);
     r.at = (int)strtol(argv[3], NULL, 10);
-    og_options_init(&opt);
+    if (og_options_new(&opt, &err) < 0)
+        return 2;
     for (int i = 5; i < argc; i++)
-        if (set_word(&opt, argv[i]) < 0)
+        if (set_word(opt, argv[i]) < 0)
             return 2;
-    const int rc = og_train(argv[2], &opt, &seen, NULL, &err);
-    og_options_release(&opt);
+    const int rc = og_train(argv[2], opt, &seen, NULL, &err);
+    og_options_free(opt);
     if (rc == OG_INTERRUPTED)
         return STOPPED;
     return rc < 0 ? say_refusal(argv[4], &err) : 0;

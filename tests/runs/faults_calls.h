@@ -2,6 +2,9 @@
 #ifndef OG_FAULTS_CALLS_H
 #define OG_FAULTS_CALLS_H
 
+#include "dataset/generate/options.h"
+#include "dataset/import/options.h"
+#include "options/fields.h"
 #include "runs/faults_folder.h"
 
 #include "base/file.h"
@@ -17,7 +20,7 @@ static struct og_options options;
 
 static void usual_options(void)
 {
-    og_options_release(&options);
+    og__options_release(&options);
     small_run(&options, run_dir);
     test_set(&options, "cache", "10%");
     test_set(&options, "disk", "1G");
@@ -38,7 +41,7 @@ static int call_generate_rmat(struct og_err *err)
 static int call_import(struct og_err *err)
 {
     struct og_import i;
-    og_import_init(&i);
+    og__import_init(&i);
     i.symmetrize = i.row_normalize = true;
     i.memory = (struct og_amount){OG_BYTES, 64 << 20};
     i.threads = 1;
@@ -49,7 +52,7 @@ static int import_from(const char *format, const char *name, bool link, struct o
 {
     struct og_import i;
     char path[160];
-    og_import_init(&i);
+    og__import_init(&i);
     i.link = link;
     i.memory = (struct og_amount){OG_BYTES, 64 << 20};
     i.threads = 1;
@@ -91,7 +94,7 @@ static int call_info_typed(struct og_err *err)
 static int call_generate_typed(struct og_err *err)
 {
     struct og_generate g;
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.types = "a:60:4,b:40";
     g.relations = "b:x:a:3,a:y:a:2";
     g.classes = 3;
@@ -144,7 +147,7 @@ static int call_import_far(struct og_err *err)
 {
     struct og_import i;
     char path[160];
-    og_import_init(&i);
+    og__import_init(&i);
     i.memory = (struct og_amount){OG_BYTES, 13 << 20};
     i.threads = 1;
     snprintf(path, sizeof(path), "%s/far.txt", root);
@@ -202,13 +205,13 @@ static int call_verify_samples(struct og_err *err)
 static int call_options(struct og_err *err)
 {
     struct og_options opt;
-    og_options_init(&opt);
+    og__options_init(&opt);
     int rc = og_options_load(&opt, config, err);
     if (rc == 0)
         rc = og_options_set(&opt, "scratch", "/tmp/elsewhere", err);
     if (rc == 0)
         rc = og_options_set(&opt, "fanout", "3,4,5", err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rc;
 }
 
@@ -449,7 +452,7 @@ static void make_typed_runs(void)
 {
     struct og_generate g;
     char *text = NULL;
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.types = "paper:90:6,author:40";
     g.relations = "paper:cites:paper:2,author:writes:paper:2";
     g.classes = 3;

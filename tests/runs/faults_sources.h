@@ -2,6 +2,7 @@
 #ifndef OG_FAULTS_SOURCES_H
 #define OG_FAULTS_SOURCES_H
 
+#include "dataset/import/options.h"
 #include "runs/faults_folder.h"
 
 #include "dataset/graph.h"
@@ -190,7 +191,7 @@ static void make_typed(void)
     write_npy("typed/train.npy", OG__NPY_I64, 3, 1, small_src);
     write_file("typed/meta.json", "{\"node_types\": [{\"type\": 1, \"name\": \"paper\"}]}");
     struct og_import i;
-    og_import_init(&i);
+    og__import_init(&i);
     i.reverse_relations = true;
     i.memory = (struct og_amount){OG_BYTES, 64 << 20};
     assert_int_equal(og_import("npy", in_root("typed"), typed_graph(), &i, NULL, NULL), 0);

@@ -1,5 +1,7 @@
 /* What results tell of bytes, beside what the kernel counted for this process: the blocks that its
  * disk read and that it made dirty. Where there is no disk (tmpfs) nothing can be told. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/own_folder.h"
 
 #include "base/base.h"
@@ -162,7 +164,7 @@ static void set_all(struct og_options *opt, const char *words)
 
 static void common(struct og_options *opt, const char *words)
 {
-    og_options_init(opt);
+    og__options_init(opt);
     set_all(opt, "fanout=10,10 batch=250 hidden=64 epochs=2 memory=96M threads=2");
     set_all(opt, words);
 }
@@ -183,7 +185,7 @@ static char *train(const char *run, const char *words)
     assert_int_equal(og_options_set(&opt, "run", path, NULL), 0);
     if (og_train(graph, &opt, NULL, &text, &err) < 0)
         fail_msg("%s: %s (%s)", words, err.message, err.hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return text;
 }
 
@@ -256,7 +258,7 @@ static void compare_eval(const char *checkpoint, const char *words)
     const struct bytes before = counted();
     assert_int_equal(og_eval(graph, checkpoint, "test", &opt, NULL, &text, NULL), 0);
     compare(words, text, before);
-    og_options_release(&opt);
+    og__options_release(&opt);
     free(text);
 }
 
@@ -285,7 +287,7 @@ static void an_evaluation_tells_all_that_it_reads_and_writes(void **state)
     assert_int_equal(og_predict(graph, checkpoint, out, NULL, &opt, NULL, &text, NULL), 0);
     compare("predict", text, before);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void samples_and_packs_are_told(void **state)
@@ -304,7 +306,7 @@ static void samples_and_packs_are_told(void **state)
     assert_int_equal(og_sample_figures(graph, samples, false, &opt, NULL, &text, NULL), 0);
     compare("sample", text, before);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     common(&opt, "cache=10%");
     assert_int_equal(og_options_set(&opt, "samples", samples, NULL), 0);
     put_out();
@@ -312,7 +314,7 @@ static void samples_and_packs_are_told(void **state)
     assert_int_equal(og_pack(graph, &opt, NULL, &text, NULL), 0);
     compare("pack", text, before);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     static const char *const uses[] = {"policy=degree", "policy=belady",
                                        "policy=frequency layout=packed"};
     for (size_t i = 0; i < OG_COUNT(uses); i++) {
@@ -332,7 +334,7 @@ static void samples_and_packs_are_told(void **state)
             fail_msg("%s: %s", words, err.message);
         compare(words, text, start);
         free(text);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -346,7 +348,7 @@ static int make_graph(void **state)
     snprintf(cache, sizeof(cache), "%s/cache", folder);
     snprintf(graph, sizeof(graph), "%s/graph", folder);
     snprintf(labels, sizeof(labels), "%s/labels.npy", graph);
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = 30000;
     g.degree = 16;
     g.dim = 64;

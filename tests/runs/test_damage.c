@@ -1,5 +1,6 @@
 /* A graph whose structure is damaged, in every way that structure is read: each command says which
  * file it is and ends with status 1. Nobody follows an id or an offset that was not looked at. */
+#include "dataset/generate/options.h"
 #include "support/testing.h"
 
 #include "base/base.h"
@@ -255,7 +256,7 @@ static int start(void **state)
         return -1;
     snprintf(at_cache, sizeof(at_cache), "%s/cache", folder);
     setenv("XDG_CACHE_HOME", at_cache, 1);
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.model = OG_RMAT;
     g.nodes = NODES;
     g.degree = DEGREE;

@@ -1,6 +1,8 @@
 /* --disk: what a run has on the disk at any moment, all of it together. Whatever grows there goes
  * again, so the most there ever is lies there just before something is removed or cut short: these
  * calls look at the folders first. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/testing.h"
 
 #include "base/file.h"
@@ -103,7 +105,7 @@ static int set_up(void **state)
     snprintf(scratch[0], sizeof(scratch[0]), "%s/one", root);
     snprintf(scratch[1], sizeof(scratch[1]), "%s/two", root);
     setenv("XDG_CACHE_HOME", root, 1);
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = 8000;
     g.degree = 12;
     g.dim = 32;
@@ -126,7 +128,7 @@ static void set_all(struct og_options *opt, const char *const *pairs)
     const char *const *const lists[] = {base, pairs};
     struct og_err err = {0};
     char run[TEST_PATH + 16];
-    og_options_init(opt);
+    og__options_init(opt);
     for (size_t l = 0; l < OG_COUNT(lists); l++)
         for (const char *const *p = lists[l]; *p; p += 2)
             if (og_options_set(opt, p[0], p[1], &err) < 0)
@@ -150,7 +152,7 @@ static uint64_t least_memory(const char *const *pairs)
     const uint64_t least = (uint64_t)json_integer_value(json_object_get(memory, "smallest"));
     json_decref(plan);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return least;
 }
 
@@ -172,7 +174,7 @@ static int train(const char *const *pairs, uint64_t memory, uint64_t disk, bool 
     int rc = og_train(graph, &opt, NULL, NULL, err);
     look(); /* what is kept for later runs stays */
     most.on = false;
-    og_options_release(&opt);
+    og__options_release(&opt);
     snprintf(run, sizeof(run), "%s/run", root);
     og__remove_tree(run);
     for (int i = 0; i < 2; i++)
@@ -261,7 +263,7 @@ static void train_beside(const char *const *pairs)
     set_all(&opt, pairs);
     if (og_train(graph, &opt, NULL, NULL, &err) < 0)
         fail_msg("%s", err.message);
-    og_options_release(&opt);
+    og__options_release(&opt);
     snprintf(run, sizeof(run), "%s/run", root);
     og__remove_tree(run);
 }

@@ -1,6 +1,8 @@
 /* --disk: `plan` refuses what `train` refuses, byte for byte, and says what would do; what was left
  * to the program is never refused, and no run ends because a later superbatch takes more than its
  * first. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/files.h"
 #include "support/small_graph.h"
 #include "support/testing.h"
@@ -47,7 +49,7 @@ static void set_options(struct og_options *opt, pairs_t pairs, uint64_t disk)
 {
     const char *const *const lists[] = {base, pairs};
     char text[32];
-    og_options_init(opt);
+    og__options_init(opt);
     for (size_t l = 0; l < 2; l++)
         for (const char *const *p = lists[l]; *p; p += 2)
             assert_int_equal(og_options_set(opt, p[0], p[1], NULL), 0);
@@ -63,7 +65,7 @@ static int plan(pairs_t pairs, uint64_t disk, struct og_err *err)
     *err = (struct og_err){0};
     set_options(&opt, pairs, disk);
     int rc = og_plan("graph", &opt, NULL, &text, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     free(text);
     return rc;
 }
@@ -95,7 +97,7 @@ static json_t *train(pairs_t pairs, uint64_t disk, struct seen *seen, struct og_
     const struct og_observer observer = {.arg = seen, .epoch = note_epoch, .message = note_message};
     set_options(&opt, pairs, disk);
     int rc = og_train("graph", &opt, &observer, &text, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     test_shell("rm -rf run");
     json_t *summary = rc == 0 ? json_loads(text, 0, NULL) : NULL;
     assert_true(rc == 0 ? summary != NULL : rc == -ENOSPC);

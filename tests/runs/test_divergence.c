@@ -1,5 +1,7 @@
 /* A model whose numbers are none is told of wherever it is met: in training, at the ends of epochs,
  * in eval, with all neighbours and in predict; and one signal ends an evaluation. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/files.h"
 #include "support/own_folder.h"
 #include "support/runs.h"
@@ -17,7 +19,7 @@ static void options(struct og_options *opt, const char *const *more)
 {
     static const char *const pairs[][2] = {{"hidden", "16"},   {"fanout", "3,3"}, {"epochs", "1"},
                                            {"memory", "300M"}, {"threads", "1"},  {"batch", "100"}};
-    og_options_init(opt);
+    og__options_init(opt);
     for (size_t i = 0; i < OG_COUNT(pairs); i++)
         test_set(opt, pairs[i][0], pairs[i][1]);
     for (; more && *more; more += 2)
@@ -29,7 +31,7 @@ static void options(struct og_options *opt, const char *const *more)
 static void make_graph(int classes)
 {
     struct og_generate g;
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = 2000;
     g.dim = 16;
     g.classes = classes;
@@ -56,7 +58,7 @@ static struct og_err try_train(const char *const *more)
     assert_int_equal(rc, err.message[0] ? -EDOM : 0);
     assert_int_equal(summary != NULL, rc == 0);
     free(summary);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return err;
 }
 
@@ -172,7 +174,7 @@ static void a_checkpoint_that_cannot_be_judged_is_told_of(void **state)
                 &err, c == EVAL ? "test batch 1: the loss" : "layer 2, node 0: what it makes", "");
             assert_false(test_is_there(out));
         }
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -214,7 +216,7 @@ static void a_signal_ends_an_evaluation(void **state)
         assert_int_equal(og_train(graph, &opt, &seen, NULL, &err), OG_INTERRUPTED);
         assert_says(&err, "interrupted", "--resume");
         assert_int_equal(w.steps, 0);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
     struct watch w = {.stage = "eval"};
     struct og_observer seen = observer(&w);
@@ -224,7 +226,7 @@ static void a_signal_ends_an_evaluation(void **state)
     assert_int_equal(execute(EVAL, &opt, NULL, &seen, &err), OG_INTERRUPTED);
     assert_null(strstr(err.hint, "--resume")); /* which it has not */
     assert_int_equal(w.steps, 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 int main(void)

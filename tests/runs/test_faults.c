@@ -450,7 +450,7 @@ static int prepare(void **state)
 static int clean_up(void **state)
 {
     (void)state;
-    og_options_release(&options);
+    og__options_release(&options);
     keep(NULL);
     og__remove_tree(root);
     return 0;

@@ -1,6 +1,9 @@
 /* A disk that fills up: during import and during training. What was there before stays, the message
  * says where and what to do, and with room again the run goes on to the bytes of an unbroken one.
  * On a tmpfs of 3 MiB in a mount namespace of its own; skipped where mounting is not allowed. */
+#include "dataset/generate/options.h"
+#include "dataset/import/options.h"
+#include "options/fields.h"
 #include "support/testing.h"
 
 #include "base/file.h"
@@ -41,7 +44,7 @@ static int prepare(void **state)
         exit(77);
     }
     struct og_generate g;
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = 3000;
     g.dim = 64;
     g.classes = 4;
@@ -103,7 +106,7 @@ static void a_dataset_that_does_not_fit_is_not_begun(void **state)
     char out[80];
     snprintf(out, sizeof(out), "%s/out", disk);
     assert_int_equal(og__write_text(filler, "kept", 4, NULL), 0);
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = 20000; /* 10 MB of features */
     g.threads = 1;
     g.memory = (struct og_amount){OG_BYTES, 64 << 20};
@@ -156,7 +159,7 @@ static void an_import_that_does_not_fit_leaves_nothing(void **state)
     }
     snprintf(path, sizeof(path), "%s/edges.npy", source);
     assert_int_equal(og__write_text(path, edges, sizeof(edges), NULL), 0);
-    og_import_init(&opt);
+    og__import_init(&opt);
     opt.threads = 1;
     opt.memory = (struct og_amount){OG_BYTES, 64 << 20};
     static const uint64_t rooms[] = {4096, 16 << 10, 50 << 10, 100 << 10, 400 << 10, 700 << 10};
@@ -179,7 +182,7 @@ static void set_options(struct og_options *opt, const char *run)
     static const char *const pairs[][2] = {
         {"fanout", "4,4"}, {"batch", "100"}, {"hidden", "64"},     {"epochs", "3"},
         {"memory", "96M"}, {"threads", "1"}, {"policy", "degree"}, {"resume", "true"}};
-    og_options_init(opt);
+    og__options_init(opt);
     for (size_t i = 0; i < OG_COUNT(pairs); i++)
         assert_int_equal(og_options_set(opt, pairs[i][0], pairs[i][1], NULL), 0);
     assert_int_equal(og_options_set(opt, "run", run, NULL), 0);
@@ -201,7 +204,7 @@ static void a_checkpoint_that_does_not_fit_leaves_the_one_before(void **state)
     snprintf(whole, sizeof(whole), "%s/whole", root);
     set_options(&opt, whole);
     assert_int_equal(og_train(graph, &opt, NULL, NULL, NULL), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
 
     struct test_stopper s = {.at = 4};
     const struct og_observer seen = {.arg = &s, .progress = test_count_batch, .stop = &s.stop};
@@ -224,7 +227,7 @@ static void a_checkpoint_that_does_not_fit_leaves_the_one_before(void **state)
         unlink(filler);
     }
     assert_int_equal(og_train(graph, &opt, NULL, NULL, NULL), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
     free(before);
     static const char *const files[] = {"checkpoint.safetensors", "best.safetensors"};
     for (size_t i = 0; i < OG_COUNT(files); i++) {

@@ -2,6 +2,9 @@
  * small one. Calls of malloc and its kin that the library makes by itself are counted, those that
  * it makes for the budget are not; the linker puts these functions between (CMakeLists.txt).
  * jansson, zlib, libzip and libyaml call malloc past them. */
+#include "dataset/generate/options.h"
+#include "dataset/import/options.h"
+#include "options/fields.h"
 #include "support/own_folder.h"
 #include "support/runs.h"
 #include "support/testing.h"
@@ -164,7 +167,7 @@ static const char *at(const char *name)
 /* Pairs of names and values after the usual ones. */
 static void options(struct og_options *opt, const char *const *pairs)
 {
-    og_options_init(opt);
+    og__options_init(opt);
     test_set(opt, "fanout", "3,2");
     test_set(opt, "epochs", "1");
     test_set(opt, "memory", "400M");
@@ -185,14 +188,14 @@ static int train_in(const char *run, const char *const *pairs, bool resume, stru
     if (resume)
         test_set(&opt, "resume", "true");
     int rc = og_train(at("g"), &opt, NULL, NULL, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rc;
 }
 
 static int generate(struct og_err *err)
 {
     struct og_generate g;
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = now->nodes;
     g.dim = now->dim;
     g.classes = now->classes;
@@ -271,7 +274,7 @@ static int eval(struct og_err *err)
     out = NULL;
     if (rc == 0)
         rc = og_eval_full(at("g"), checkpoint, "test", &opt, NULL, &out, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return drop(rc, out);
 }
 
@@ -282,7 +285,7 @@ static int predict(struct og_err *err)
     options(&opt, NULL);
     snprintf(checkpoint, sizeof(checkpoint), "%s/best.safetensors", at("run"));
     int rc = og_predict(at("g"), checkpoint, at("p.npy"), NULL, &opt, NULL, NULL, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rc;
 }
 
@@ -291,7 +294,7 @@ static int sample(struct og_err *err)
     struct og_options opt;
     options(&opt, NULL);
     int rc = og_sample(at("g"), at("samples"), false, &opt, NULL, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rc;
 }
 
@@ -303,7 +306,7 @@ static int pack(struct og_err *err)
     options(&opt, pairs);
     test_set(&opt, "samples", at("samples"));
     int rc = og_pack(at("g"), &opt, NULL, &out, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return drop(rc, out);
 }
 
@@ -316,7 +319,7 @@ static int train_on_samples(struct og_err *err)
     test_set(&opt, "samples", at("samples"));
     test_set(&opt, "run", at("offline"));
     int rc = og_train(at("g"), &opt, NULL, NULL, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rc;
 }
 
@@ -327,7 +330,7 @@ static int simulate(struct og_err *err)
     options(&opt, NULL);
     int rc = og_simulate(at("g"), "lru,degree,presc:1,frequency,belady,hybrid,rr,sweep", "1%,5%",
                          &opt, NULL, &out, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return drop(rc, out);
 }
 
@@ -338,7 +341,7 @@ static int plan(struct og_err *err)
     char *out = NULL;
     options(&opt, pairs);
     int rc = og_plan(at("g"), &opt, NULL, &out, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return drop(rc, out);
 }
 
@@ -350,7 +353,7 @@ static int export(struct og_err *err)
 static int import(struct og_err *err)
 {
     struct og_import opt;
-    og_import_init(&opt);
+    og__import_init(&opt);
     opt.memory = (struct og_amount){OG_BYTES, 200 << 20};
     opt.threads = 2;
     return og_import("npy", at("npy"), at("again"), &opt, NULL, err);

@@ -2,6 +2,8 @@
  * to the last bit, of one over features that were converted beforehand; whatever the cache, the
  * layout and the engine, offline and resumed. Conversions are compared with a search for the
  * nearest of all 65536 numbers. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/testing.h"
 
 #include "base/file.h"
@@ -205,7 +207,7 @@ static void make_datasets(void)
     static uint8_t bytes[NODES * DIM];
     struct og_npy a;
     struct og_generate g;
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = NODES;
     g.degree = 10;
     g.dim = DIM;
@@ -266,7 +268,7 @@ static int tear_down(void **state)
 static void set_options(struct og_options *opt, pairs_t pairs, const char *dtype)
 {
     const char *const *const lists[] = {base, pairs};
-    og_options_init(opt);
+    og__options_init(opt);
     for (size_t l = 0; l < 2; l++)
         for (const char *const *p = lists[l]; p && *p; p += 2)
             assert_int_equal(og_options_set(opt, p[0], p[1], NULL), 0);
@@ -299,7 +301,7 @@ static struct outcome train(const char *dataset, pairs_t pairs, const char *dtyp
     assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
     if (og_train(dataset, &opt, &seen, &summary, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
     o.summary = json_loads(summary, 0, NULL);
     free(summary);
     assert_non_null(o.summary);
@@ -429,7 +431,7 @@ static void only_f32_is_made_narrower(void **state)
         assert_non_null(strstr(err.message, refused[i][0]));
         assert_non_null(strstr(err.hint, "only f32"));
         assert_int_equal(access("run", F_OK), -1);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -497,7 +499,7 @@ static void a_cache_holds_twice_the_rows(void **state)
         hits[k] = number(json_array_get(json_object_get(result, "results"), 0), "hits");
         json_decref(result);
         free(text);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
     assert_int_equal(hits[0], hits[1]);
     assert_int_equal(hits[0],
@@ -514,7 +516,7 @@ static json_t *eval(const char *dataset, const char *dtype)
     assert_int_equal(og_eval(dataset, "kept.safetensors", "test", &opt, NULL, &text, NULL), 0);
     json_t *found = json_loads(text, 0, NULL);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return found;
 }
 
@@ -552,7 +554,7 @@ static void what_does_not_fit_is_named(void **state)
         assert_int_equal(og_train("beyond", &opt, NULL, NULL, &err), -ERANGE);
         assert_non_null(strstr(err.message, "beyond/features.npy: a number of row 1234 is beyond"));
         assert_non_null(strstr(err.hint, "bf16"));
-        og_options_release(&opt);
+        og__options_release(&opt);
         test_shell("rm -rf %s%s", "run", "");
     }
     struct outcome o = train("beyond", ways[0], "bf16");
@@ -569,7 +571,7 @@ static void cut(pairs_t pairs, const char *dtype)
     set_options(&opt, pairs, dtype);
     assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
     assert_int_equal(og_train("graph", &opt, &seen, NULL, NULL), OG_INTERRUPTED);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void a_resumed_run_has_the_same_numbers(void **state)
@@ -586,7 +588,7 @@ static void a_resumed_run_has_the_same_numbers(void **state)
     assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
     assert_int_equal(og_train("graph", &opt, NULL, NULL, &err), -EINVAL);
     assert_non_null(strstr(err.message, "started with another --pack-dtype"));
-    og_options_release(&opt);
+    og__options_release(&opt);
     struct outcome got = train("graph", on, "f16");
     assert_same(&want, &got);
     drop(&want);
@@ -608,7 +610,7 @@ static void sample_and_pack(const char *dataset, const char *folder, const char 
     if (og_pack(dataset, &opt, NULL, &text, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static bool heard(const struct outcome *o, const char *text)

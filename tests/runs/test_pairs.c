@@ -3,6 +3,8 @@
  * is said to have no effect has none.
  *
  * OG_PAIRS_STEP=N takes every N-th pair, 1 all of them; 7 unless it is set. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/own_folder.h"
 
 #include "base/base.h"
@@ -161,7 +163,7 @@ static char *tell(const char *summary, json_t **config)
 
 static void set_base(struct og_options *opt)
 {
-    og_options_init(opt);
+    og__options_init(opt);
     opt->fanout[0] = opt->fanout[1] = opt->fanout[2] = 2;
     opt->n_fanout = 3; /* as many as by default */
     opt->hidden = 8;
@@ -192,7 +194,7 @@ static struct seen look_at(const struct given *a, const struct given *b)
     if (s.rc == 0)
         s.told = tell(text, &s.config);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     og__remove_tree(run_path);
     og__remove_tree(scratch);
     unlink(spans);
@@ -237,7 +239,7 @@ static int make_dataset(void **state)
     snprintf(scores, sizeof(scores), "%s/scores.npy", folder);
     snprintf(by_scores, sizeof(by_scores), "file:%s/labels.npy", dataset); /* a number a node */
     setenv("XDG_CACHE_HOME", folder, 1);
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = 400;
     g.degree = 12;
     g.dim = 24;
@@ -253,7 +255,7 @@ static int make_dataset(void **state)
         og_options_set(&opt, "seed", "77", &err) < 0 ||
         og_train(dataset, &opt, NULL, NULL, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
     snprintf(path, sizeof(path), "%s/checkpoint.safetensors", run_path);
     assert_int_equal(rename(path, initial), 0);
     og__remove_tree(run_path);
@@ -265,11 +267,10 @@ static int make_dataset(void **state)
 static void every_option_is_given(void **state)
 {
     (void)state;
-    size_t n;
-    const struct og_option *table = og_option_table(&n);
-    for (size_t i = 0; i < n; i++)
-        if (!has_value(table[i].name))
-            fail_msg("--%s: no value to give it with others", table[i].name);
+    const struct og_option *option;
+    for (size_t i = 0; (option = og_option(i)); i++)
+        if (!has_value(option->name))
+            fail_msg("--%s: no value to give it with others", option->name);
 }
 
 static bool is_said(const struct seen *s, const struct given *g)

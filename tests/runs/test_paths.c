@@ -1,4 +1,6 @@
 /* Outputs where somebody has put symbolic links: nothing they lead to is touched. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/small_run.h"
 
 #include "base/file.h"
@@ -59,7 +61,7 @@ static int train_on(const char *run, bool resume, struct og_err *err)
     opt.log_every = 1;
     opt.resume = resume;
     int rc = og_train("graph", &opt, NULL, NULL, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rc;
 }
 
@@ -111,14 +113,14 @@ static void the_dataset_is_no_output(void **state)
     struct og_err err = {0};
     uint64_t before, after;
     assert_int_equal(og__file_checksum("graph/features.npy", &before, NULL), 0);
-    og_options_init(&opt);
+    og__options_init(&opt);
     assert_int_equal(og_options_set(&opt, "memory", "64M", NULL), 0);
     assert_int_equal(og_options_set(&opt, "run", "spared", NULL), 0);
     assert_int_equal(og_options_set(&opt, "trace-timeline", "graph/../graph/features.npy", NULL),
                      0);
     assert_true(og_train("graph", &opt, NULL, NULL, &err) < 0);
     assert_non_null(strstr(err.message, "a file of the dataset"));
-    og_options_release(&opt);
+    og__options_release(&opt);
     assert_int_equal(og__file_checksum("graph/features.npy", &after, NULL), 0);
     assert_int_equal(before, after);
 }
@@ -128,7 +130,7 @@ static void new_folders_are_not_made_through_links(void **state)
     (void)state;
     static const char *const names[] = {"dangling", "to-victim"};
     struct og_generate g;
-    og_generate_init(&g);
+    og__generate_init(&g);
     assert_int_equal(symlink("nowhere", names[0]), 0);
     assert_int_equal(symlink("victim", names[1]), 0);
     for (size_t i = 0; i < OG_COUNT(names); i++) {
@@ -219,7 +221,7 @@ static void a_run_that_fails_at_once_leaves_nothing(void **state)
         opt.log_every = 1;
         if (og_train("sick", &opt, NULL, NULL, &err) != -EDOM)
             fail_msg("%s", err.message);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
     assert_int_equal(rmdir("begun"), 0); /* nothing in it */
     assert_int_equal(mkdir("begun", 0777), 0);
@@ -238,7 +240,7 @@ static void a_file_of_options_tells_what_is_gone(void **state)
     assert_int_equal(og_options_load(&opt, "old.yaml", NULL), 0);
     assert_int_equal(og_train("graph", &opt, &seen, NULL, NULL), 0);
     assert_non_null(strstr(said.text, "early-reads in the file of options has no effect any more"));
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* Not even where the rest of the folder may be written anew. */
@@ -259,7 +261,7 @@ static void initial_parameters_are_only_read(void **state)
     assert_non_null(strstr(err.message, best));
     assert_int_equal(og__file_checksum(best, &after, NULL), 0);
     assert_int_equal(before, after);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* One is not drawn over another, and a run that is refused leaves none. */
@@ -284,7 +286,7 @@ static void a_timeline_that_exists_is_refused(void **state)
     assert_int_equal(og_options_set(&opt, "init", "nowhere", NULL), 0);
     assert_true(og_train("graph", &opt, NULL, NULL, &err) < 0);
     assert_int_not_equal(access("spans.json", F_OK), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* A list of spans that other programs read, of each stage at least one for each batch. */
@@ -310,14 +312,14 @@ static void a_timeline_is_whole(void **state)
     assert_true(sampled >= 2); /* 51 seeds in batches of 32 */
     json_decref(spans);
     assert_int_equal(unlink("spans.json"), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void predictions_do_not_take_the_place_of_links(void **state)
 {
     (void)state;
     struct og_options opt;
-    og_options_init(&opt);
+    og__options_init(&opt);
     assert_int_equal(og_options_set(&opt, "memory", "64M", NULL), 0);
     assert_int_equal(train("model", NULL), 0);
     assert_int_equal(symlink("victim", "pred.npy"), 0);
@@ -333,7 +335,7 @@ static void predictions_do_not_take_the_place_of_links(void **state)
         fail_msg("%s", err.message);
     assert_false(is_link("pred.npy"));
     check_victim();
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 int main(void)

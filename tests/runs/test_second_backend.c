@@ -108,7 +108,7 @@ static void train(const char *run, const struct model *m, const char *epochs, co
     set_options(&opt, run, m, epochs, resume);
     if (og_train(graph, &opt, NULL, NULL, &err) < 0)
         fail_msg("%s %s: %s", m->options[1], m->options[3], err.message);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void forget_seconds(json_t *root)
@@ -138,7 +138,7 @@ static char *figures(const char *run, const struct model *m, bool full)
     forget_seconds(root);
     text = json_dumps(root, JSON_SORT_KEYS);
     json_decref(root);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return text;
 }
 
@@ -154,7 +154,7 @@ static void predict(const char *run, const struct model *m)
     set_options(&opt, run, m, "1", "false");
     if (og_predict(graph, model, out, m->link ? NULL : hidden, &opt, NULL, NULL, &err) < 0)
         fail_msg("predict: %s", err.message);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static char *bytes_of(const char *run, const char *name, size_t *n)

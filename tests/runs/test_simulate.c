@@ -1,7 +1,9 @@
 /* simulate: against the plainest simulation there is, and against the policies and readers that
  * runs use; then the command as a whole against the data path it speaks for. */
 #include "bench/bench.h"
+#include "dataset/generate/options.h"
 #include "io/io_fixture.h"
+#include "options/fields.h"
 #include "support/own_folder.h"
 
 #include "base/random.h"
@@ -272,7 +274,7 @@ static int make_dataset(void **state)
     assert_int_equal(make_folder(state), 0);
     snprintf(made.dataset, sizeof(made.dataset), "%s/d", folder);
     snprintf(made.trace, sizeof(made.trace), "%s/t", folder);
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = 3000;
     g.dim = 70; /* rows that straddle blocks */
     g.degree = 6;
@@ -283,7 +285,7 @@ static int make_dataset(void **state)
 
 static void small_run(struct og_options *opt)
 {
-    og_options_init(opt);
+    og__options_init(opt);
     test_set(opt, "fanout", "4,3");
     test_set(opt, "batch", "40");
     test_set(opt, "epochs", "3");
@@ -353,7 +355,7 @@ static void a_simulation_tells_what_a_run_counts(void **state)
         json_array_foreach((json_t *)results, i, r) assert_as_measured(made->dataset, &opt, r);
         json_decref(root);
         free(text);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -417,7 +419,7 @@ static void two_caches_of_a_kind_are_one(void **state)
         }
         json_decref(both);
         json_decref(one);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -460,7 +462,7 @@ static void pairs_stand_as_asked_for(void **state)
                                               "device_policy")),
             ranked[i]);
     json_decref(root);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void pairs_that_cannot_be_are_refused(void **state)
@@ -491,7 +493,7 @@ static void pairs_that_cannot_be_are_refused(void **state)
         assert_null(text);
         assert_non_null(strstr(err.message, cases[i].message));
         assert_non_null(strstr(err.hint, cases[i].hint));
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -526,7 +528,7 @@ static void results_stand_as_asked_for(void **state)
                      0); /* degree, 100 % */
     json_decref(root);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* The same batches, sampled first and read back. */
@@ -572,7 +574,7 @@ static void a_trace_gives_what_its_dataset_gives(void **state)
         assert_non_null(strstr(err.message, "ranks nodes by the graph of d"));
         assert_non_null(strstr(err.hint, "give the dataset"));
     }
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void what_cannot_be_is_refused(void **state)
@@ -603,7 +605,7 @@ static void what_cannot_be_is_refused(void **state)
         assert_null(text);
         assert_non_null(strstr(err.message, cases[i].message));
         assert_non_null(strstr(err.hint, cases[i].hint));
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -637,7 +639,7 @@ static void the_smallest_memory_named_is_enough(void **state)
         if (og_simulate_tiers(source, policies[policy], "5%", tiers, &opt, NULL, &text, &err) < 0)
             fail_msg("%s: %s", size, err.message);
         free(text);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 

@@ -1,5 +1,7 @@
 /* Results that nobody wants: NULL in place of where their text would go, with every call that has
  * one; and workers where there is nothing for them to share. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/own_folder.h"
 #include "support/small_graph.h"
 #include "support/testing.h"
@@ -20,7 +22,7 @@ static const char *at(const char *name)
 
 static void options(struct og_options *opt)
 {
-    og_options_init(opt);
+    og__options_init(opt);
     opt->fanout[0] = opt->fanout[1] = 2;
     opt->n_fanout = 2;
     opt->hidden = 8;
@@ -44,7 +46,7 @@ static void nothing_has_to_be_told(void **state)
     assert_int_equal(og_options_set(&o, "run", at("run"), NULL), 0);
     assert_int_equal(og_train(graph, &o, NULL, NULL, &err), 0);
     snprintf(best, sizeof(best), "%s/best.safetensors", at("run"));
-    og_options_release(&o);
+    og__options_release(&o);
     options(&o);
     assert_int_equal(og_eval(graph, best, "test", &o, NULL, NULL, &err), 0);
     assert_int_equal(og_eval_full(graph, best, "test", &o, NULL, NULL, &err), 0);
@@ -54,11 +56,11 @@ static void nothing_has_to_be_told(void **state)
     assert_int_equal(og_sample_figures(graph, at("samples"), false, &o, NULL, NULL, &err), 0);
     assert_int_equal(og_info(graph, NULL, &err), 0);
     assert_int_equal(og_cache(at("g"), false, NULL, &err), 0);
-    og_options_release(&o);
+    og__options_release(&o);
     options(&o);
     assert_int_equal(og_options_set(&o, "samples", at("samples"), NULL), 0);
     assert_int_equal(og_pack(graph, &o, NULL, NULL, &err), 0);
-    og_options_release(&o);
+    og__options_release(&o);
 }
 
 static void refusals_need_nowhere_either(void **state)
@@ -70,7 +72,7 @@ static void refusals_need_nowhere_either(void **state)
     assert_int_not_equal(og_pack(at("none"), &o, NULL, NULL, &err), 0);
     assert_int_not_equal(og_plan(at("none"), &o, NULL, NULL, &err), 0);
     assert_int_not_equal(og_info(at("none"), NULL, &err), 0);
-    og_options_release(&o);
+    og__options_release(&o);
 }
 
 static void refuse_workers(int rc, struct og_err *err)
@@ -99,7 +101,7 @@ static void one_process_takes_no_workers(void **state)
     refuse_workers(og_predict(graph, best, at("q.npy"), NULL, &o, NULL, NULL, &err), &err);
     assert_int_equal(og_options_set(&o, "samples", samples, NULL), 0);
     refuse_workers(og_pack(graph, &o, NULL, NULL, &err), &err);
-    og_options_release(&o);
+    og__options_release(&o);
     static const char *const none[] = {"s", "q.npy", "samples/pack"};
     for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
         assert_int_equal(access(at(none[i]), F_OK), -1);

@@ -1,5 +1,7 @@
 /* sample: superbatches give back what the sampler made, wherever they were kept, and leave nothing
  * behind. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "sample/batch_fixture.h"
 
 #include "base/file.h"
@@ -685,12 +687,12 @@ static void a_sampled_trace_is_read(void **state)
     char *dir = og__path_join(root, "trace");
     struct og_generate g;
     struct og_options opt;
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = 2000;
     g.dim = 12;
     g.threads = 1;
     assert_int_equal(og_generate(dataset, &g, NULL, NULL), 0);
-    og_options_init(&opt);
+    og__options_init(&opt);
     opt.epochs = 2;
     opt.batch = 64;
     assert_int_equal(og_sample(dataset, dir, false, &opt, NULL, NULL), 0);

@@ -1,4 +1,6 @@
 /* Topology on disk: the batches of memory, bit for bit. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "sample/topology_fixture.h"
 
 static void batches_are_those_of_memory(void **state)
@@ -45,7 +47,7 @@ static void generated_graphs(void **state)
     for (int model = 0; model < 2; model++) {
         struct og_generate opt;
         struct og_err err = {0};
-        og_generate_init(&opt);
+        og__generate_init(&opt);
         opt.model = model;
         opt.nodes = 4096;
         opt.dim = 1;

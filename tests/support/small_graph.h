@@ -3,11 +3,13 @@
 #ifndef OG_SMALL_GRAPH_H
 #define OG_SMALL_GRAPH_H
 
+#include "dataset/generate/options.h"
+
 #include <outgrow/outgrow.h>
 
 static inline void small_graph_init(struct og_generate *g)
 {
-    og_generate_init(g);
+    og__generate_init(g);
     g->nodes = 3000;
     g->degree = 10;
     g->dim = 24;

@@ -2,6 +2,8 @@
 #ifndef OG_SMALL_RUN_H
 #define OG_SMALL_RUN_H
 
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/testing.h"
 
 #include "base/base.h"
@@ -11,7 +13,7 @@
 static inline struct og_generate small_graph(int kind)
 {
     struct og_generate g;
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.model = kind;
     g.nodes = 256;
     g.degree = 4;
@@ -29,7 +31,7 @@ static inline void small_run(struct og_options *opt, const char *run)
     static const char *const pairs[][2] = {{"fanout", "3,2"}, {"batch", "32"},   {"hidden", "4"},
                                            {"epochs", "1"},   {"memory", "64M"}, {"threads", "1"},
                                            {"io", "pread"}};
-    og_options_init(opt);
+    og__options_init(opt);
     for (size_t i = 0; i < OG_COUNT(pairs); i++)
         assert_int_equal(og_options_set(opt, pairs[i][0], pairs[i][1], NULL), 0);
     assert_int_equal(og_options_set(opt, "run", run, NULL), 0);

@@ -2,6 +2,8 @@
 #ifndef OG_OFFLINE_FIXTURE_H
 #define OG_OFFLINE_FIXTURE_H
 
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/files.h"
 #include "support/runs.h"
 #include "support/small_graph.h"
@@ -65,7 +67,7 @@ static inline int tear_down(void **state)
 static inline void set_options(struct og_options *opt, pairs_t pairs)
 {
     const char *const *const lists[] = {base, pairs};
-    og_options_init(opt);
+    og__options_init(opt);
     for (size_t l = 0; l < 2; l++)
         for (const char *const *p = lists[l]; p && *p; p += 2)
             assert_int_equal(og_options_set(opt, p[0], p[1], NULL), 0);
@@ -101,7 +103,7 @@ static inline struct outcome train(pairs_t pairs)
     assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
     if (og_train("graph", &opt, &seen, &summary, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
     finish(&o, summary);
     return o;
 }
@@ -137,7 +139,7 @@ static inline void sample(const char *out, pairs_t pairs)
     set_options(&opt, pairs);
     if (og_sample("graph", out, false, &opt, NULL, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static inline int try_pack(pairs_t pairs, struct og_err *err)
@@ -147,7 +149,7 @@ static inline int try_pack(pairs_t pairs, struct og_err *err)
     set_options(&opt, pairs);
     int rc = og_pack("graph", &opt, NULL, &text, err);
     assert_true((rc == 0) == (text != NULL));
-    og_options_release(&opt);
+    og__options_release(&opt);
     free(text);
     return rc;
 }

@@ -2,6 +2,8 @@
 #ifndef OG_STEPS_FIXTURE_H
 #define OG_STEPS_FIXTURE_H
 
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/own_folder.h"
 #include "support/small_run.h"
 
@@ -56,7 +58,7 @@ static inline void train(const char *run, const char *const *const *lists)
     set_options(&opt, run, lists);
     if (og_train(in_folder("graph"), &opt, NULL, NULL, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static inline void forget(const char *run)

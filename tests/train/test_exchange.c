@@ -258,7 +258,7 @@ static void train(struct end *end, const char *run, bool resume)
     options_of_types(&opt);
     opt.resume = resume;
     end->rc = og_train(data->graph, &opt, NULL, NULL, &end->err);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void run_rank(int rank, const struct rank_streams *s)

@@ -64,7 +64,7 @@ static void a_run_goes_on_with_others(void **state)
         struct og_options opt;
         set_options(&opt, "cut", LISTS(late, WORDS("executors", "2:1")));
         assert_int_equal(og_train(in_folder("graph"), &opt, &seen, NULL, NULL), OG_INTERRUPTED);
-        og_options_release(&opt);
+        og__options_release(&opt);
         train("cut", LISTS(late, WORDS("executors", at % 2 ? "1:0" : "1:2", "resume", "true")));
         assert_same_run("whole", "cut");
         forget("cut");
@@ -188,7 +188,7 @@ static void executors_are_trainers_or_a_split(void **state)
     static const char *const wrong[] = {"",     "0",     "65",   "1:",   ":1",  "0:1", "1:33",
                                         "33:1", "1:1:1", "-1:2", "1:-1", "a:b", "-1"};
     struct og_options opt;
-    og_options_init(&opt);
+    og__options_init(&opt);
     for (size_t i = 0; i < OG_COUNT(wrong); i++)
         assert_int_equal(og_options_set(&opt, "executors", wrong[i], NULL), -EINVAL);
     assert_int_equal(og_options_set(&opt, "executors", "64", NULL), 0);
@@ -199,7 +199,7 @@ static void executors_are_trainers_or_a_split(void **state)
     assert_int_equal(og_options_set(&opt, "executors", "auto", NULL), 0);
     assert_int_equal(opt.executors.samplers, 0);
     assert_int_equal(opt.executors.trainers, 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* ---- --trainers auto ---- */

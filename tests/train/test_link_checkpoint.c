@@ -1,5 +1,7 @@
 /* A checkpoint of links says which edges were held out of its training: who evaluates it, or trains
  * on from it, holds out the same, or is refused. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/own_folder.h"
 #include "support/whole_tensors.h"
 
@@ -18,7 +20,7 @@ static const char *const seventh[] = {"seed", "7", "edge-split", "70/10/20", NUL
 static void make_graphs(void)
 {
     struct og_generate g;
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = 600;
     g.dim = 8;
     g.degree = 8;
@@ -46,7 +48,7 @@ static void options(struct og_options *opt, const char *task, const char *const 
         {"hidden", "8"},  {"fanout", "4,4"}, {"epochs", "1"},          {"memory", "96M"},
         {"threads", "1"}, {"batch", "300"},  {"eval-negatives", "10"}, {"dropout", "0"}};
     struct og_err err = {0};
-    og_options_init(opt);
+    og__options_init(opt);
     for (size_t i = 0; i < OG_COUNT(pairs); i++)
         assert_int_equal(og_options_set(opt, pairs[i][0], pairs[i][1], NULL), 0);
     for (; *more; more += 2)
@@ -67,7 +69,7 @@ static json_t *try_train(const char *dataset, const char *task, const char *cons
     og__remove_tree(run);
     options(&opt, task, more);
     int rc = og_train(dataset, &opt, NULL, &text, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     if (rc < 0)
         return NULL;
     snprintf(best, sizeof(best), "%s/best.safetensors", run);
@@ -104,7 +106,7 @@ static json_t *try_eval(const char *dataset, const char *file, const char *const
     const struct og_observer seen = {.arg = warned ? warned : ignored, .message = on_message};
     options(&opt, "node", more); /* the file says that it is of links */
     int rc = og_eval(dataset, file, "test", &opt, &seen, &text, err);
-    og_options_release(&opt);
+    og__options_release(&opt);
     assert_int_equal(rc, rc < 0 ? -EINVAL : 0);
     if (rc < 0)
         return NULL;

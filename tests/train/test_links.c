@@ -496,7 +496,7 @@ static void watch(const char *folder, const char *scratch, const char *const *pa
     struct og_options opt;
     struct og_session *s;
     struct og_err err = {0};
-    og_options_init(&opt);
+    og__options_init(&opt);
     for (const char *const *p = pairs; *p; p += 2)
         assert_int_equal(og_options_set(&opt, p[0], p[1], NULL), 0);
     assert_int_equal(og_options_set(&opt, "scratch", scratch, NULL), 0);
@@ -511,7 +511,7 @@ static void watch(const char *folder, const char *scratch, const char *const *pa
     assert_int_equal(w.batches, items);
     assert_true(w.edges > 1000);
     og__session_close(s);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void no_run_is_told_what_it_is_asked(void **state)
@@ -550,12 +550,12 @@ static int try_link(const char *folder, const char *disk, struct og_err *err)
     struct og_options opt;
     struct og_session *s = NULL;
     *err = (struct og_err){0};
-    og_options_init(&opt);
+    og__options_init(&opt);
     for (size_t i = 0; i < OG_COUNT(pairs); i += 2)
         assert_int_equal(og_options_set(&opt, pairs[i], pairs[i + 1], NULL), 0);
     int rc = og__session_open(&s, folder, &opt, OG__WANT_FEATURES, NULL, NULL, err);
     og__session_close(s);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rc;
 }
 

@@ -20,7 +20,7 @@ static void refused(pairs_t pairs, const char *message, const char *hint)
     if (!strstr(err.message, message) || !strstr(err.hint, hint))
         fail_msg("%s: %s", err.message, err.hint);
     assert_int_equal(access("run", F_OK), -1);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* ---- samples ---- */
@@ -178,11 +178,11 @@ static void others_are_refused(void **state)
     struct og_err err = {0};
     set_options(&opt, nowhere);
     assert_int_equal(og_train("graph", &opt, NULL, NULL, &err), -ENOENT);
-    og_options_release(&opt);
+    og__options_release(&opt);
     /* another graph of the same shape */
     set_options(&opt, (pairs_t){"samples", "s"});
     assert_int_equal(og_train("other", &opt, NULL, NULL, &err), -EINVAL);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* No epoch draws batches: there would be nothing that training could take. */
@@ -193,7 +193,7 @@ static void no_epochs_are_no_samples(void **state)
     struct og_err err = {0};
     set_options(&opt, (pairs_t){"epochs", "0"});
     assert_int_equal(og_sample("graph", "none", false, &opt, NULL, &err), -EINVAL);
-    og_options_release(&opt);
+    og__options_release(&opt);
     assert_non_null(strstr(err.message, "--epochs 0"));
     assert_true(err.hint[0]);
     assert_int_equal(access("none", F_OK), -1);
@@ -222,7 +222,7 @@ static void a_moved_folder_serves_and_a_damaged_one_is_named(void **state)
         assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
         assert_true(og_train("graph", &opt, NULL, NULL, &err) < 0);
         assert_non_null(strstr(err.hint, "make it anew"));
-        og_options_release(&opt);
+        og__options_release(&opt);
         test_shell("rm -rf %s%s", "run", "");
     }
 }
@@ -237,7 +237,7 @@ static void cut(pairs_t pairs, int at)
     set_options(&opt, pairs);
     assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
     assert_int_equal(og_train("graph", &opt, &seen, NULL, NULL), OG_INTERRUPTED);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* Begun with samples and ended without, and the other way round. */
@@ -315,7 +315,7 @@ static void files_without_a_draw_drew_in_each_hop(void **state)
     assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
     assert_int_equal(og_train("graph", &opt, NULL, NULL, &err), -EINVAL);
     assert_non_null(strstr(err.message, "started with another --draw"));
-    og_options_release(&opt);
+    og__options_release(&opt);
     other = train(resumed);
     assert_same(&whole, &other);
     drop(&other);
@@ -434,7 +434,7 @@ static json_int_t reading(const char *samples)
     assert_true(bytes > 0);
     json_decref(plan);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return bytes;
 }
 
@@ -487,7 +487,7 @@ static void packing_leaves_all_or_nothing(void **state)
         set_options(&opt, fresh);
         assert_int_equal(og_pack("graph", &opt, &seen, &text, NULL), OG_INTERRUPTED);
         assert_null(text);
-        og_options_release(&opt);
+        og__options_release(&opt);
         assert_false(left_over("n"));
     }
     pid_t pid = fork();

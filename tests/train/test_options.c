@@ -21,7 +21,7 @@ static bool is_empty(const struct og_option_set *s)
 static struct og_options fresh(void)
 {
     struct og_options opt;
-    og_options_init(&opt);
+    og__options_init(&opt);
     return opt;
 }
 
@@ -83,20 +83,20 @@ static void defaults_are_as_documented(void **state)
 static void the_table_is_sound(void **state)
 {
     (void)state;
-    size_t n;
-    const struct og_option *t = og_option_table(&n);
+    const struct og_option *t;
     struct og_options o = fresh();
-    for (size_t i = 0; i < n; i++) {
-        assert_true(t[i].name && t[i].standard && t[i].group && t[i].help);
-        assert_int_equal(t[i].arg == NULL, t[i].type == OG_OPTION_FLAG);
-        if (t[i].type == OG_OPTION_CHOICE)
-            assert_non_null(t[i].choices);
-        if (*t[i].standard)
-            assert_int_equal(og_options_set(&o, t[i].name, t[i].standard, NULL), 0);
+    for (size_t i = 0; (t = og_option(i)); i++) {
+        assert_int_equal(t->size, sizeof(*t));
+        assert_true(t->name && t->standard && t->group && t->help);
+        assert_int_equal(t->arg == NULL, t->type == OG_OPTION_FLAG);
+        if (t->type == OG_OPTION_CHOICE)
+            assert_non_null(t->choices);
+        if (*t->standard)
+            assert_int_equal(og_options_set(&o, t->name, t->standard, NULL), 0);
         for (size_t j = 0; j < i; j++)
-            assert_string_not_equal(t[i].name, t[j].name);
+            assert_string_not_equal(t->name, og_option(j)->name);
     }
-    og_options_release(&o);
+    og__options_release(&o);
 }
 
 static void choices_follow_the_enums(void **state)
@@ -203,7 +203,7 @@ static void parameters_join_the_word(void **state)
     assert_int_equal(o.window, 128);
     assert_int_equal(o.update, 2);
     assert_int_equal(o.evict, OG_EVICT_STATIC);
-    assert_true(og__options_given(&o, "window") && og__options_given(&o, "policy"));
+    assert_true(og_options_given(&o, "window") && og_options_given(&o, "policy"));
     assert_true(takes(&o, "policy", "rr:ways=8"));
     assert_int_equal(o.ways, 8);
     assert_true(takes(&o, "policy", "presc:epochs=7"));
@@ -232,7 +232,7 @@ static void parameters_join_the_word(void **state)
     assert_int_equal(og_options_set(&o, "policy", "hybrid:wimdow=9", &err), -EINVAL);
     assert_non_null(strstr(err.message, "hybrid has no parameter 'wimdow'"));
     assert_non_null(strstr(err.hint, "window"));
-    og_options_release(&o);
+    og__options_release(&o);
 }
 
 /* The group that "decides the numbers" does, the others do not; a parameter has kinds that take it.
@@ -240,17 +240,16 @@ static void parameters_join_the_word(void **state)
 static void what_options_decide(void **state)
 {
     (void)state;
-    size_t n;
-    const struct og_option *t = og_option_table(&n);
+    const struct og_option *t;
     struct og_options o = fresh();
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; (t = og_option(i)); i++) {
         char takers[64] = "";
-        assert_int_equal(t[i].decides != OG_DECIDES_NOTHING,
-                         strstr(t[i].group, "decide the numbers") != NULL);
-        if (t[i].of)
-            og__option_takers(&t[i], takers, sizeof(takers));
-        assert_int_equal(t[i].of != NULL, takers[0] != 0);
-        assert_true(t[i].of || !t[i].joins);
+        assert_int_equal(t->decides != OG_DECIDES_NOTHING,
+                         strstr(t->group, "decide the numbers") != NULL);
+        if (t->of)
+            og__option_takers(t, takers, sizeof(takers));
+        assert_int_equal(t->of != NULL, takers[0] != 0);
+        assert_true(t->of || !t->joins);
     }
     /* what a run must have been started with to go on */
     json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
@@ -264,7 +263,7 @@ static void what_options_decide(void **state)
     assert_null(json_object_get(batches, "dropout"));
     assert_non_null(json_object_get(batches, "fanout"));
     json_decref(batches);
-    og_options_release(&o);
+    og__options_release(&o);
 }
 
 static void sizes_are_powers_of_two(void **state)
@@ -371,23 +370,22 @@ static void names_of_other_libraries_are_known(void **state)
         {"num-heads", "heads", "2"},    {"num-epochs", "epochs", "31"},
         {"trainers", "executors", "3"},
     };
-    size_t n;
-    assert_non_null(og_option_aliases(&n));
-    assert_int_equal(n, OG_COUNT(cases));
+    assert_non_null(og_option_alias(OG_COUNT(cases) - 1));
+    assert_null(og_option_alias(OG_COUNT(cases)));
     for (size_t i = 0; i < OG_COUNT(cases); i++) {
         struct og_options theirs = fresh();
         struct og_options ours = fresh();
         assert_true(takes(&theirs, cases[i].alias, cases[i].value));
         assert_true(takes(&ours, cases[i].name, cases[i].value));
         assert_memory_equal(&theirs, &ours, sizeof(ours));
-        assert_true(og__options_given(&theirs, cases[i].name));
+        assert_true(og_options_given(&theirs, cases[i].name));
     }
     struct og_options o = fresh();
     static const char text[] = "batch-size: 12\nnum-epochs: 3\n";
     assert_int_equal(og__options_parse(&o, text, sizeof(text) - 1, "c", NULL), 0);
     assert_int_equal(o.batch, 12);
     assert_int_equal(o.epochs, 3);
-    og_options_release(&o);
+    og__options_release(&o);
 }
 
 static void unknown_names_are_refused(void **state)
@@ -415,11 +413,11 @@ static void what_was_given_is_known(void **state)
 {
     (void)state;
     struct og_options o = fresh();
-    assert_false(og__options_given(&o, "policy"));
+    assert_false(og_options_given(&o, "policy"));
     assert_true(takes(&o, "policy", "auto")); /* even when it is the default */
     assert_false(takes(&o, "io", "nothing"));
-    assert_true(og__options_given(&o, "policy"));
-    assert_false(og__options_given(&o, "io"));
+    assert_true(og_options_given(&o, "policy"));
+    assert_false(og_options_given(&o, "io"));
 }
 
 /* ---- copies, JSON, YAML ---- */
@@ -510,10 +508,9 @@ static const char *const away[][2] = {
 static struct og_options unusual(void)
 {
     struct og_options o = fresh();
-    size_t n;
-    og_option_table(&n);
-    assert_int_equal(n, OG_COUNT(away));
-    for (size_t i = 0; i < n; i++)
+    assert_non_null(og_option(OG_COUNT(away) - 1));
+    assert_null(og_option(OG_COUNT(away)));
+    for (size_t i = 0; i < OG_COUNT(away); i++)
         assert_true(takes(&o, away[i][0], away[i][1]));
     return o;
 }
@@ -538,8 +535,8 @@ static void a_copy_owns_its_strings(void **state)
     assert_ptr_not_equal(a.init, b.init);
     assert_true(takes(&b, "run", "elsewhere"));
     assert_string_equal(a.run, "r");
-    og_options_release(&a);
-    og_options_release(&b);
+    og__options_release(&a);
+    og__options_release(&b);
 }
 
 static void json_has_every_option(void **state)
@@ -547,11 +544,10 @@ static void json_has_every_option(void **state)
     (void)state;
     struct og_options o = unusual();
     json_t *j = og__options_json(&o);
-    size_t n;
-    const struct og_option *t = og_option_table(&n);
-    assert_int_equal(json_object_size(j), n);
-    for (size_t i = 0; i < n; i++)
-        assert_non_null(json_object_get(j, t[i].name));
+    const struct og_option *t;
+    assert_int_equal(json_object_size(j), OG_COUNT(away));
+    for (size_t i = 0; (t = og_option(i)); i++)
+        assert_non_null(json_object_get(j, t->name));
     assert_string_equal(json_string_value(json_object_get(j, "model")), "gcn");
     assert_true(json_real_value(json_object_get(j, "weight-decay")) == 5e-4);
     assert_true(json_integer_value(json_object_get(j, "seed")) == INT64_MAX);
@@ -560,7 +556,7 @@ static void json_has_every_option(void **state)
     assert_int_equal(json_integer_value(json_array_get(json_object_get(j, "fanout"), 1)), 25);
     assert_true(json_is_true(json_object_get(j, "no-shuffle")));
     json_decref(j);
-    og_options_release(&o);
+    og__options_release(&o);
     o = fresh();
     j = og__options_json(&o);
     assert_true(json_is_null(json_object_get(j, "memory")));
@@ -590,8 +586,8 @@ static void yaml_reads_back(void **state)
     assert_int_equal(og_options_load(&b, path, &err), -ENOENT);
     assert_ptr_equal(strstr(err.message, path), err.message);
     rmdir(dir);
-    og_options_release(&a);
-    og_options_release(&b);
+    og__options_release(&a);
+    og__options_release(&b);
 }
 
 static int parse(struct og_options *o, const char *text, struct og_err *err);
@@ -607,7 +603,7 @@ static void files_may_have_options_that_are_gone(void **state)
     assert_int_equal(o.hidden, 8);
     assert_string_equal(o.removed, "early-reads");
     assert_int_equal(og_options_set(&o, "early-reads", "true", NULL), -EINVAL);
-    og_options_release(&o);
+    og__options_release(&o);
 }
 
 static int parse(struct og_options *o, const char *text, struct og_err *err)
@@ -636,7 +632,7 @@ static void yaml_is_what_people_write(void **state)
     assert_int_equal(o.n_fanout, 3);
     assert_int_equal(parse(&o, "fanout: 7,8\n", NULL), 0);
     assert_int_equal(o.fanout[1], 8);
-    og_options_release(&o);
+    og__options_release(&o);
 }
 
 static void bad_yaml_is_refused_with_its_line(void **state)
@@ -672,7 +668,7 @@ static void bad_yaml_is_refused_with_its_line(void **state)
         snprintf(at, sizeof(at), "x.yaml:%d: ", cases[i].line);
         if (strncmp(err.message, at, strlen(at)) != 0)
             fail_msg("%s for %s", err.message, cases[i].text);
-        og_options_release(&o);
+        og__options_release(&o);
     }
 }
 
@@ -696,7 +692,7 @@ static void devices_have_numbers(void **state)
         assert_int_equal(o.device, some[i].kind);
         assert_string_equal(o.devices, some[i].devices);
     }
-    assert_false(og__options_given(&o, "devices"));
+    assert_false(og_options_given(&o, "devices"));
     assert_true(takes(&o, "device", "cpu")); /* and which they were is gone */
     assert_int_equal(o.device, OG_DEVICE_CPU);
     assert_null(o.devices);
@@ -722,7 +718,110 @@ static void devices_have_numbers(void **state)
         assert_int_equal(o.device, OG_DEVICE_CPU);
     }
     assert_int_equal(og_options_set(&o, "devices", "0,x", &err), -EINVAL);
-    og_options_release(&o);
+    og__options_release(&o);
+}
+
+/* ---- as programs have them ---- */
+
+static struct og_options *made(void)
+{
+    struct og_options *opt = NULL;
+    assert_int_equal(og_options_new(&opt, NULL), 0);
+    assert_non_null(opt);
+    return opt;
+}
+
+/* What og_options_get tells of each option makes another set the same. */
+static void what_is_got_can_be_set(void **state)
+{
+    (void)state;
+    struct og_options away_from_all = unusual();
+    struct og_options *opt = NULL;
+    struct og_options *again = made();
+    const struct og_option *t;
+    assert_int_equal(og_options_copy(&opt, &away_from_all, NULL), 0);
+    for (size_t i = 0; (t = og_option(i)); i++) {
+        char *text = NULL;
+        assert_int_equal(og_options_get(opt, t->name, &text, NULL), 0);
+        assert_true(*text && takes(again, t->name, text));
+        assert_true(og_options_given(opt, t->name));
+        free(text);
+    }
+    assert_same(opt, again);
+    og_options_free(again);
+    og_options_free(opt);
+    og__options_release(&away_from_all);
+}
+
+static void assert_got(const struct og_options *opt, const char *name, const char *expected)
+{
+    char *text = NULL;
+    assert_int_equal(og_options_get(opt, name, &text, NULL), 0);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void values_are_got_by_name(void **state)
+{
+    (void)state;
+    struct og_options *opt = made();
+    struct og_err err = {0};
+    char *text = (char *)"untouched";
+    assert_got(opt, "epochs", "10");
+    assert_got(opt, "fanout", "10,10,10");
+    assert_got(opt, "memory", "");
+    assert_got(opt, "run", "");
+    assert_got(opt, "threads", "all");
+    assert_got(opt, "executors", "auto");
+    assert_true(takes(opt, "num-neighbors", "5,4;cites=2,1"));
+    assert_got(opt, "num-neighbors", "5,4;cites=2,1");
+    assert_true(og_options_given(opt, "fanout") && og_options_given(opt, "num-neighbors"));
+    assert_false(og_options_given(opt, "epochs") || og_options_given(opt, "epoch"));
+    assert_int_equal(og_options_get(opt, "epoch", &text, &err), -EINVAL);
+    assert_null(text);
+    assert_string_equal(err.hint, "did you mean 'epochs'? Unless given it is 10");
+    og_options_free(opt);
+    og_options_free(NULL);
+}
+
+static void a_copy_is_another_set(void **state)
+{
+    (void)state;
+    struct og_options *a = made();
+    struct og_options *b = NULL;
+    assert_true(takes(a, "run", "here"));
+    assert_int_equal(og_options_copy(&b, a, NULL), 0);
+    assert_true(takes(b, "run", "elsewhere"));
+    assert_got(a, "run", "here");
+    assert_true(og_options_given(b, "run"));
+    og_options_free(a);
+    assert_got(b, "run", "elsewhere");
+    og_options_free(b);
+}
+
+static void json_is_loaded_too(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"epochs\": 3, \"fanout\": [5, 4], \"no-shuffle\": true,\n"
+                               " \"memory\": \"2G\", \"lr\": 0.5}\n";
+    struct og_options *opt = made();
+    char dir[TEST_PATH];
+    char path[TEST_PATH + 16];
+    assert_non_null(test_folder(dir, "options"));
+    snprintf(path, sizeof(path), "%s/opt.json", dir);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
+    assert_int_equal(og_options_load(opt, path, NULL), 0);
+    assert_got(opt, "epochs", "3");
+    assert_got(opt, "fanout", "5,4");
+    assert_got(opt, "no-shuffle", "true");
+    assert_got(opt, "memory", "2147483648");
+    assert_got(opt, "lr", "0.5");
+    assert_true(og_options_given(opt, "lr"));
+    og_options_free(opt);
+    unlink(path);
+    rmdir(dir);
 }
 
 int main(void)
@@ -746,6 +845,10 @@ int main(void)
         cmocka_unit_test(yaml_is_what_people_write),
         cmocka_unit_test(bad_yaml_is_refused_with_its_line),
         cmocka_unit_test(devices_have_numbers),
+        cmocka_unit_test(what_is_got_can_be_set),
+        cmocka_unit_test(values_are_got_by_name),
+        cmocka_unit_test(a_copy_is_another_set),
+        cmocka_unit_test(json_is_loaded_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

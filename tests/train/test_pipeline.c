@@ -1,4 +1,6 @@
 /* --pipeline none: the same numbers and bytes, and no stage works while another one does. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/own_folder.h"
 #include "support/small_run.h"
 
@@ -68,7 +70,7 @@ static struct result train(const char *const *way, const char *pipeline)
     assert_int_equal(og__read_text(path, 1 << 24, &r.checkpoint, &r.bytes, NULL), 0);
     og__remove_tree(run_path);
     unlink(spans_path);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return r;
 }
 

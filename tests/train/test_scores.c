@@ -49,7 +49,7 @@ static void assert_ordered(enum og__npy_type type, const void *data, int n)
     for (int i = 1; i < n; i++)
         if (hotness[i] <= hotness[i - 1])
             fail_msg("type %d: number %d is not above number %d", type, i, i - 1);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void numbers_keep_their_order(void **state)
@@ -72,7 +72,7 @@ static void zeros_are_equal(void **state)
     write_npy(OG__NPY_F32, 2, (float[]){-0.0f, 0.0f});
     assert_int_equal(og__hotness_scores(&opt, 2, hotness, NULL), 0);
     assert_int_equal(hotness[0], hotness[1]);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* ---- a cache by them ---- */
@@ -88,7 +88,7 @@ static double hit_rate(const char *policy)
     double rate = json_number_value(json_object_get(result, "hit_rate"));
     json_decref(root);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return rate;
 }
 
@@ -135,7 +135,7 @@ static void training_takes_them(void **state)
     assert_true(json_integer_value(json_object_get(epoch, "hits")) > 0);
     json_decref(root);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* ---- refused ---- */
@@ -148,7 +148,7 @@ static void assert_refused(int code, const char *why)
     if (!strstr(err.message, why))
         fail_msg("'%s' does not say '%s'", err.message, why);
     assert_true(code == -ENOENT || err.hint[0]);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void other_files_are_refused(void **state)
@@ -170,7 +170,7 @@ static void other_files_are_refused(void **state)
     assert_int_equal(og_options_set(&opt, "policy", "file", NULL), 0);
     assert_int_equal(og_plan(graph, &opt, NULL, NULL, &err), -EINVAL);
     assert_non_null(strstr(err.hint, "file:SCORES.npy"));
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static int start(void **state)

@@ -89,7 +89,7 @@ static void assert_as_oracle(const char *run, const char *const *kind, const cha
     og__oracle_end(&f.oracle);
     free(f.labels);
     og__session_close(f.s);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void steps_are_as_defined(void **state)
@@ -133,7 +133,7 @@ static double difference(const char *const *kind, const char *one, const char *o
             }
     }
     og__session_close(s);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return most / largest;
 }
 
@@ -253,7 +253,7 @@ static void interrupt(const char *run, const char *const *const *lists, int at)
     set_options(&opt, run, lists);
     if (og_train(in_folder("graph"), &opt, &seen, NULL, NULL) != OG_INTERRUPTED)
         fail_msg("%s: not interrupted at batch %d", run, at);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void a_run_goes_on_within_a_step(void **state)
@@ -299,7 +299,7 @@ static void refused(const char *run, const char *const *list, const char *says)
     assert_int_equal(og_train(in_folder("graph"), &opt, NULL, NULL, &err), -EINVAL);
     assert_non_null(strstr(err.message, says));
     assert_true(err.hint[0]);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void they_decide_the_numbers(void **state)
@@ -310,10 +310,10 @@ static void they_decide_the_numbers(void **state)
     refused("cut", WORDS("resume", "true", "staleness", "1"), "--accumulate");
     refused("cut", WORDS("resume", "true", "accumulate", "2"), "--staleness");
     forget("cut");
-    og_options_init(&opt);
+    og__options_init(&opt);
     assert_int_equal(og_options_set(&opt, "accumulate", "0", NULL), -EINVAL);
     assert_int_equal(og_options_set(&opt, "staleness", "-1", NULL), -EINVAL);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 /* ---- memory ---- */
@@ -330,7 +330,7 @@ static json_int_t planned(const char *const *list)
     assert_true(bytes > 0);
     json_decref(root);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return bytes;
 }
 
@@ -358,7 +358,7 @@ static const char *smallest(const char *const *const *lists)
     const char *at = strstr(err.hint, "--memory ");
     assert_non_null(at);
     assert_int_equal(sscanf(at, "--memory %31[0-9M]", text), 1);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return text;
 }
 

@@ -1,5 +1,7 @@
 /* Where --policy auto keeps the graph's structure, by disks that are made up: in memory where
  * passes over its file take long, on disk where the rows that fit in its place save more. */
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/testing.h"
 
 #include "base/file.h"
@@ -22,7 +24,7 @@ static int make_graph(void **state)
 {
     (void)state;
     struct og_generate g;
-    og_generate_init(&g);
+    og__generate_init(&g);
     assert_non_null(test_folder(root, "structure-place"));
     setenv("XDG_CACHE_HOME", root, 1);
     snprintf(graph, sizeof(graph), "%s/graph", root);
@@ -72,7 +74,7 @@ static void set_options(struct og_options *opt, const char *const *more)
                                        "epochs", "3",    "memory",  "80M", "eval-every", "0",
                                        "disk",   "1024", "threads", "2",   NULL};
     const char *const *const lists[] = {base, more};
-    og_options_init(opt);
+    og__options_init(opt);
     for (size_t l = 0; l < OG_COUNT(lists); l++)
         for (const char *const *p = lists[l]; p && *p; p += 2)
             assert_int_equal(og_options_set(opt, p[0], p[1], NULL), 0);
@@ -88,7 +90,7 @@ static json_t *plan_with(const char *const *more)
         fail_msg("%s: %s", err.message, err.hint);
     json_t *plan = json_loads(text, 0, NULL);
     assert_non_null(plan);
-    og_options_release(&opt);
+    og__options_release(&opt);
     free(text);
     return plan;
 }
@@ -224,7 +226,7 @@ static char *checkpoint_of(const char *place, size_t *bytes, double *loss)
     assert_int_equal(og_options_set(&opt, "run", run, NULL), 0);
     if (og_train(graph, &opt, NULL, &summary, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
     json_t *told = json_loads(summary, 0, NULL);
     const json_t *epoch = json_array_get(json_object_get(told, "epochs"), 0);
     *loss = number(epoch, "loss");

@@ -23,7 +23,7 @@ static int make_large(void **state)
     if (make_dataset(state) < 0)
         return -1;
     snprintf(dataset, sizeof(dataset), "%s/large", root);
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = 40000;
     g.degree = 20;
     g.dim = 16;
@@ -43,7 +43,7 @@ static json_t *plan_of(const char *const *pairs)
     set_options(&opt, "unused", pairs);
     if (og_plan(dataset, &opt, NULL, &text, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
-    og_options_release(&opt);
+    og__options_release(&opt);
     json_t *plan = json_loads(text, 0, NULL);
     free(text);
     return plan;
@@ -133,7 +133,7 @@ static void a_resumed_run_tells_of_training(void **state)
     test_write_npy(dataset, "valid.npy", OG__NPY_I64, 1, OG_COUNT(few), 1, few);
     set_options(&opt, "cut", pairs);
     assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
-    og_options_release(&opt);
+    og__options_release(&opt);
     struct outcome o = train("cut", again);
     compare(0, "resumed,", "topology_bytes_read",
             told(json_object_get(o.summary, "plan"), "topology_bytes_read"),

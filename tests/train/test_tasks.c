@@ -30,7 +30,7 @@ static void words_are_those_of_the_enums(void **state)
 {
     (void)state;
     struct og_options opt;
-    og_options_init(&opt);
+    og__options_init(&opt);
     for (int task = 0; task < n_tasks(); task++) {
         assert_int_equal(og_options_set(&opt, "task", og__task_words[task], NULL), 0);
         assert_int_equal(opt.task, task);
@@ -40,7 +40,7 @@ static void words_are_those_of_the_enums(void **state)
         assert_int_equal(og_options_set(&opt, "loss", og__loss_words[loss], NULL), 0);
         assert_int_equal(opt.loss, loss);
     }
-    og_options_release(&opt);
+    og__options_release(&opt);
     assert_false(og__is_task(-1));
     assert_false(og__is_task(n_tasks()));
 }

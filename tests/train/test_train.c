@@ -212,7 +212,7 @@ static void refused(const char *const *pairs, const char *says)
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -EINVAL);
     assert_non_null(strstr(err.message, says));
     assert_true(err.hint[0]);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void samplers_say_what_they_need(void **state)
@@ -436,7 +436,7 @@ static void two_classes_have_an_area(void **state)
                                         "5%",     "threads", "1",      NULL};
     char graph[64];
     struct og_generate g;
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = 1500;
     g.dim = 16;
     g.classes = 2;
@@ -464,7 +464,7 @@ static void of_epochs_that_tie_the_one_with_the_smallest_loss_is_kept(void **sta
     static int64_t labels[1500];
     char graph[64];
     struct og_generate g;
-    og_generate_init(&g);
+    og__generate_init(&g);
     g.nodes = (int64_t)OG_COUNT(labels);
     g.dim = 16;
     g.classes = 2;
@@ -514,7 +514,7 @@ static void losses_are_those_of_the_task(void **state)
         set_options(&opt, "refused", bad[i]);
         assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -EINVAL);
         assert_true(err.hint[0]);
-        og_options_release(&opt);
+        og__options_release(&opt);
     }
 }
 
@@ -530,7 +530,7 @@ static void the_budget_named_does(const char *const *kind)
     char path[128];
     set_options(&opt, "small", little);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -ENOMEM);
-    og_options_release(&opt);
+    og__options_release(&opt);
     in_root(path, "small");
     assert_int_not_equal(access(path, F_OK), 0); /* nothing was begun */
     const char *number = strstr(err.hint, "--memory ");
@@ -545,7 +545,7 @@ static void the_budget_named_does(const char *const *kind)
     snprintf(named, sizeof(named), "%ldM", strtol(number + 9, NULL, 10) - 1);
     set_options(&opt, "small", enough);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), -ENOMEM);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 static void a_budget_that_cannot_do_is_refused_and_the_named_one_does(void **state)

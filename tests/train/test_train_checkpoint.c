@@ -17,7 +17,7 @@ static void eval_finds_what_training_with(const char *const *kind)
     char path[160];
     set_options(&opt, "run", kind);
     assert_int_equal(og_train(dataset, &opt, NULL, &summary, NULL), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
     set_options(&opt, "run", none);
     for (size_t i = 0; kind[i]; i += 2)
         if (strcmp(kind[i], "fanout") == 0 || strcmp(kind[i], "batch") == 0)
@@ -33,7 +33,7 @@ static void eval_finds_what_training_with(const char *const *kind)
     json_decref(b);
     free(summary);
     free(found);
-    og_options_release(&opt);
+    og__options_release(&opt);
     in_root(path, "run");
     og__remove_tree(path);
 }
@@ -92,7 +92,7 @@ static void a_state_dict_is_taken(void **state)
     assert_true(json_equal(acc[0], acc[1]));
     json_decref(acc[0]);
     json_decref(acc[1]);
-    og_options_release(&opt);
+    og__options_release(&opt);
     in_root(path, "run");
     og__remove_tree(path);
 }
@@ -245,7 +245,7 @@ static double eval_loss(const char *path, const char *const *pairs)
     double loss = json_real_value(json_object_get(found, "loss"));
     json_decref(found);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     return loss;
 }
 
@@ -306,7 +306,7 @@ static void a_sampler_unheard_of_is_refused(void **state)
         assert_non_null(strstr(err.message, odd));
         snprintf(hint, sizeof(hint), "--%s", wrong[i].name);
         assert_non_null(strstr(err.hint, hint));
-        og_options_release(&opt);
+        og__options_release(&opt);
         eval_loss(odd, own); /* not looked at */
     }
     unlink(path);

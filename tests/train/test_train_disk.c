@@ -39,7 +39,7 @@ static void predictions_come_true(void **state)
         char *plan = NULL;
         set_options(&opt, "unused", some[k]);
         assert_int_equal(og_plan(dataset, &opt, NULL, &plan, NULL), 0);
-        og_options_release(&opt);
+        og__options_release(&opt);
         json_t *predicted = json_loads(plan, 0, NULL);
         struct outcome o = train("run", some[k]);
         const json_t *said = json_object_get(predicted, "predicted");
@@ -59,7 +59,7 @@ static json_t *plan_of(const char *const some[])
     char *text = NULL;
     set_options(&opt, "unused", some);
     assert_int_equal(og_plan(dataset, &opt, NULL, &text, NULL), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
     json_t *plan = json_loads(text, 0, NULL);
     free(text);
     return plan;
@@ -104,7 +104,7 @@ static void no_epochs_are_planned(void **state)
         set_options(&opt, "unused", some[k]);
         if (og_plan(dataset, &opt, NULL, &plan, &err) < 0)
             fail_msg("%s: %s", err.message, err.hint);
-        og_options_release(&opt);
+        og__options_release(&opt);
         assert_non_null(strstr(plan, "\"predicted\": null"));
         free(plan);
     }
@@ -174,7 +174,7 @@ static void refused_for_disk(const char *const *pairs)
     assert_int_equal(og_plan(dataset, &opt, NULL, &plan, &planned), -ENOSPC);
     assert_null(plan);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -ENOSPC);
-    og_options_release(&opt);
+    og__options_release(&opt);
     assert_non_null(strstr(err.message, "--disk"));
     assert_true(err.hint[0]);
     assert_non_null(strstr(planned.message, "--disk"));
@@ -362,7 +362,7 @@ static void a_folder_that_serves_not_is_named_before_anything_starts(void **stat
         struct og_err err = {0};
         set_options(&opt, "killed", pairs);
         assert_true(og_train(dataset, &opt, NULL, NULL, &err) < 0);
-        og_options_release(&opt);
+        og__options_release(&opt);
         if (!strstr(err.message, whys[k]) || !err.hint[0])
             fail_msg("%s: %s", list, err.message);
         in_root(list, "killed");

@@ -57,15 +57,15 @@ static void a_run_is_not_overwritten_nor_resumed_as_another(void **state)
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), 0);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -EEXIST);
     assert_true(err.hint[0]);
-    og_options_release(&opt);
+    og__options_release(&opt);
     err = (struct og_err){0};
     set_options(&opt, "kept", other);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -EINVAL);
     assert_non_null(strstr(err.message, "started with another --lr (0.01, this run has 0.02)"));
-    og_options_release(&opt);
+    og__options_release(&opt);
     set_options(&opt, "kept", same); /* nothing is left to do: the same summary again */
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
     in_root(path, "kept");
     og__remove_tree(path);
 }
@@ -87,7 +87,7 @@ static void two_processes_do_not_train_in_one_folder(void **state)
     assert_true(err.hint[0]);
     close(fd);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
     og__remove_tree(path);
 }
 
@@ -150,7 +150,7 @@ static void files_of_a_killed_run_follow_its_checkpoint(void **state)
     struct og_options opt;
     set_options(&opt, "cut", on);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
     for (int epoch = 1; epoch <= 3; epoch++)
         for (int batch = 0; batch <= 5; batch++)
             assert_int_equal(lines_of("cut", epoch, batch), 1);
@@ -169,7 +169,7 @@ static void every_epoch_is_logged(void **state)
     struct og_options opt;
     set_options(&opt, "logged", odd);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
     snprintf(path, sizeof(path), "%s/logged/summary.json", root);
     json_t *summary = json_load_file(path, 0, NULL);
     const json_t *epochs = json_object_get(summary, "epochs");
@@ -208,18 +208,18 @@ static void a_run_may_be_made_longer_where_its_batches_stay(void **state)
     struct outcome whole = train("whole", three);
     set_options(&opt, "longer", two);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
     struct outcome longer = train("longer", on);
     assert_same(&whole, &longer);
     drop(&whole);
     drop(&longer);
     set_options(&opt, "odd", odd); /* it was evaluated once more, at its end */
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
-    og_options_release(&opt);
+    og__options_release(&opt);
     set_options(&opt, "odd", odd_on);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -EINVAL);
     assert_non_null(strstr(err.message, "--epochs"));
-    og_options_release(&opt);
+    og__options_release(&opt);
     in_root(path, "odd");
     og__remove_tree(path);
 }

@@ -3,6 +3,8 @@
 #ifndef OG_TESTS_TRAIN_FIXTURE_H
 #define OG_TESTS_TRAIN_FIXTURE_H
 
+#include "dataset/generate/options.h"
+#include "options/fields.h"
 #include "support/runs.h"
 #include "support/small_graph.h"
 #include "support/testing.h"
@@ -52,7 +54,7 @@ static inline void set_options(struct og_options *opt, const char *run, const ch
                                        "memory", "96M",    "threads", "2",   NULL};
     const char *const *const lists[] = {base, pairs};
     char path[128];
-    og_options_init(opt);
+    og__options_init(opt);
     for (size_t l = 0; l < OG_COUNT(lists); l++)
         for (const char *const *p = lists[l]; *p; p += 2) {
             struct og_err err = {0};
@@ -108,7 +110,7 @@ static inline struct outcome train_seen(const char *run, const char *const *pair
     assert_non_null(o.summary);
     read_checkpoint(run, &o);
     free(text);
-    og_options_release(&opt);
+    og__options_release(&opt);
     in_root(path, run);
     og__remove_tree(path);
     return o;
@@ -163,7 +165,7 @@ static inline void interrupt(const char *name, const char *const *pairs, int at)
     struct og_options opt;
     set_options(&opt, name, pairs);
     assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
-    og_options_release(&opt);
+    og__options_release(&opt);
 }
 
 #endif

@@ -4,6 +4,7 @@
 #define OG_GRAPH_MODEL_H
 
 #include "base/random.h"
+#include "dataset/generate/options.h"
 #include "dataset/graph.h"
 
 struct og_graph_model {

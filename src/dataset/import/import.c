@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-void og_import_init(struct og_import *i)
-{
-    *i = (struct og_import){.feature_dtype = -1, .weight_column = -1, .split_column = -1};
-}
-
 #define FORMAT(name) &og__format_##name,
 static const struct og_format *const formats[] = {OG__FORMATS(FORMAT)};
 #undef FORMAT

@@ -3,6 +3,7 @@
  * below it:
  *
  *   import.c   the command: formats by name (formats.h), meta.json
+ *   options.c  what it may be told
  *   npy.c ogb.c igb.c graphbolt.c edgelist.c mtx.c metis.c   one format each: which file is what
  *   npy_meta.c npy_types.c npy_rows.c npy_sparse.c   parts of npy
  *   ogb_words.c   a part of ogb
@@ -25,6 +26,7 @@
 
 #include "base/file.h"
 #include "base/thread.h"
+#include "dataset/import/options.h"
 #include "dataset/import/table.h"
 #include "dataset/schema.h"
 #include "dataset/writer.h"

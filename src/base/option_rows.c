@@ -1,16 +1,17 @@
-/* Values from text, into the field that a row describes, and saying what a row would have. Rows may
- * be of any table: that of training options, or of a command's own. */
-#include "options/options.h"
+/* Values from text, into the field of a row, and saying what a row would have. */
+#include "base/option_rows.h"
+
+#include "base/json.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const struct og_option *og__option_find(const struct og_option *table, size_t n, const char *name)
+const struct og_row *og__row_find(const struct og_row *table, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
-        if (strcmp(table[i].name, name) == 0)
+        if (strcmp(table[i].option.name, name) == 0)
             return &table[i];
     return NULL;
 }
@@ -273,33 +274,95 @@ static bool read_text(const char *text, char **out)
     return true;
 }
 
-bool og__option_take(const struct og_option *row, void *fields, const char *text)
+bool og__row_take(const struct og_row *row, void *fields, const char *text)
 {
+    const struct og_option *option = &row->option;
     void *field = (char *)fields + row->offset;
-    switch (row->type) {
+    switch (option->type) {
     case OG_OPTION_FLAG:
         return read_flag(text, field);
     case OG_OPTION_INT:
-        return read_int(row, text, field);
+        return read_int(option, text, field);
     case OG_OPTION_INT64:
-        return read_int64(row, text, field);
+        return read_int64(option, text, field);
     case OG_OPTION_REAL:
-        return read_real(row, text, field);
+        return read_real(option, text, field);
     case OG_OPTION_AMOUNT:
-        return read_amount(row, text, field);
+        return read_amount(option, text, field);
     case OG_OPTION_CHOICE:
-        return read_choice(row, text, field);
+        return read_choice(option, text, field);
     case OG_OPTION_LIST:
-        return read_list(row, text, field);
+        return read_list(option, text, field);
     case OG_OPTION_TEXT:
         return read_text(text, field);
     case OG_OPTION_SPLIT:
-        return read_split(row, text, field);
+        return read_split(option, text, field);
     }
     return false;
 }
 
-int og_option_read(const struct og_option *row, void *fields, const char *value, struct og_err *err)
+int og__row_read(const struct og_row *row, void *fields, const char *text, struct og_err *err)
 {
-    return og__option_take(row, fields, value) ? 0 : og__option_refuse(row, value, err);
+    return og__row_take(row, fields, text) ? 0 : og__option_refuse(&row->option, text, err);
+}
+
+/* ---- all rows of a table ---- */
+
+static int refuse_name(const struct og_row *table, size_t n, const char *name, struct og_err *err)
+{
+    enum { MOST = 64 };
+    const char *names[MOST];
+    char hint[64] = "";
+    for (size_t i = 0; i < OG_MIN(n, MOST); i++)
+        names[i] = table[i].option.name;
+    const char *nearest = og_nearest_word(names, OG_MIN(n, MOST), name);
+    if (nearest)
+        snprintf(hint, sizeof(hint), "did you mean '%s'?", nearest);
+    return og__fail(err, -EINVAL, hint, "%.100s: no such option", name);
+}
+
+int og__rows_set(const struct og_row *table, size_t n, void *fields, const char *name,
+                 const char *text, struct og_err *err)
+{
+    const struct og_row *row = og__row_find(table, n, name);
+    return row ? og__row_read(row, fields, text, err) : refuse_name(table, n, name, err);
+}
+
+void og__rows_init(const struct og_row *table, size_t n, void *fields)
+{
+    for (size_t i = 0; i < n; i++)
+        if (*table[i].option.standard)
+            og__row_take(&table[i], fields, table[i].option.standard);
+}
+
+static char **text_of(const struct og_row *row, void *fields)
+{
+    return row->option.type == OG_OPTION_TEXT ? (char **)((char *)fields + row->offset) : NULL;
+}
+
+void og__rows_release(const struct og_row *table, size_t n, void *fields)
+{
+    for (size_t i = 0; i < n; i++) {
+        char **text = text_of(&table[i], fields);
+        if (!text)
+            continue;
+        free(*text);
+        *text = NULL;
+    }
+}
+
+int og__rows_own(const struct og_row *table, size_t n, void *fields, struct og_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n; i++) {
+        char **text = text_of(&table[i], fields);
+        if (!text || !*text)
+            continue;
+        *text = strdup(*text);
+        if (!*text)
+            rc = og__fail_errno(err, -ENOMEM, NULL, "options");
+    }
+    if (rc < 0)
+        og__rows_release(table, n, fields);
+    return rc;
 }

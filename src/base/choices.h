@@ -1,0 +1,105 @@
+/* Values of options that are choices, in the order of their words in the tables of options
+ * (options/options.c, dataset/import/options.c, dataset/generate/options.c). Programs know the
+ * words alone, so that values may come and go. */
+#ifndef OG_CHOICES_H
+#define OG_CHOICES_H
+
+enum og_model_kind {
+    OG_MODEL_GCN,
+    OG_MODEL_SAGE,
+    OG_MODEL_GAT,
+    OG_MODEL_GIN,
+    OG_MODEL_PINSAGE,
+    OG_MODEL_RGCN,
+};
+enum og_aggregator_kind { OG_AGGREGATOR_MEAN, OG_AGGREGATOR_MAX, OG_AGGREGATOR_GCN };
+enum og_norm_kind { OG_NORM_NONE, OG_NORM_BATCH, OG_NORM_LAYER };
+enum og_sampler_kind {
+    OG_SAMPLER_UNIFORM,
+    OG_SAMPLER_WEIGHTED,
+    OG_SAMPLER_WALK,
+    OG_SAMPLER_LABOR,
+    OG_SAMPLER_LADIES,
+};
+/* EACH: a node draws its neighbours in every hop that it is a destination of (DGL's blocks). ONCE:
+ * in the first of these, and has the same in those that follow (PyTorch Geometric's
+ * NeighborLoader): then the edges of a hop are the first ones of the next, in the same order. */
+enum og_draw_kind { OG_DRAW_EACH, OG_DRAW_ONCE };
+enum og_task_kind { OG_TASK_NODE, OG_TASK_LINK, OG_TASK_REGRESSION };
+enum og_decoder_kind { OG_DECODER_DOT, OG_DECODER_MLP, OG_DECODER_DISTMULT };
+enum og_loss_kind {
+    OG_LOSS_AUTO,
+    OG_LOSS_BCE,
+    OG_LOSS_MARGIN,
+    OG_LOSS_MSE,
+    OG_LOSS_MAE,
+    OG_LOSS_HUBER,
+};
+/* Which figure of validation chooses the best epoch; auto: the task's own. */
+enum og_best_kind {
+    OG_BEST_AUTO,
+    OG_BEST_LOSS,
+    OG_BEST_ACC,
+    OG_BEST_F1,
+    OG_BEST_MICRO_F1,
+    OG_BEST_AUC,
+    OG_BEST_AP,
+    OG_BEST_MRR,
+    OG_BEST_HITS_1,
+    OG_BEST_HITS_3,
+    OG_BEST_HITS_10,
+    OG_BEST_MSE,
+    OG_BEST_MAE,
+    OG_BEST_R2,
+};
+enum og_negative_kind { OG_NEGATIVE_UNIFORM, OG_NEGATIVE_BATCH };
+enum og_optimizer_kind { OG_OPTIMIZER_ADAM, OG_OPTIMIZER_SGD };
+enum og_device_kind { OG_DEVICE_CPU, OG_DEVICE_VIRTUAL, OG_DEVICE_CUDA };
+enum og_policy_kind {
+    OG_POLICY_NONE,
+    OG_POLICY_RANDOM,
+    OG_POLICY_DEGREE,
+    OG_POLICY_PRESC,
+    OG_POLICY_PAGERANK,
+    OG_POLICY_FREQUENCY,
+    OG_POLICY_LRU,
+    OG_POLICY_RR,
+    OG_POLICY_BELADY,
+    OG_POLICY_HYBRID,
+    OG_POLICY_SWEEP,
+    OG_POLICY_FILE,
+    OG_POLICY_SIEVE,
+    OG_POLICY_S3FIFO,
+    OG_POLICY_CLOCK,
+    OG_POLICY_TINYLFU,
+    OG_POLICY_AUTO,
+};
+enum og_evict_kind { OG_EVICT_HYBRID, OG_EVICT_STATIC, OG_EVICT_DYNAMIC };
+/* f32 to bf16: as enum og_dtype, one further on. */
+enum og_pack_dtype_kind { OG_PACK_STORED, OG_PACK_F32, OG_PACK_F16, OG_PACK_BF16 };
+enum og_layout_kind { OG_LAYOUT_RAW, OG_LAYOUT_PACKED, OG_LAYOUT_SEGMENTED, OG_LAYOUT_AUTO };
+enum og_topology_kind { OG_TOPOLOGY_MEMORY, OG_TOPOLOGY_DISK, OG_TOPOLOGY_AUTO };
+enum { OG_SUPERBATCH_AUTO = 0, OG_SUPERBATCH_ALL = -1 };
+enum { OG_TOGETHER_AUTO = 0 };
+enum og_sample_on_kind { OG_SAMPLE_ON_HOST, OG_SAMPLE_ON_DEVICE, OG_SAMPLE_ON_PINNED };
+enum og_pipeline_kind { OG_PIPELINE_NONE, OG_PIPELINE_BATCHES };
+enum og_io_kind { OG_IO_URING, OG_IO_PREAD, OG_IO_MMAP, OG_IO_AUTO };
+enum og_preset_kind {
+    OG_PRESET_NONE,
+    OG_PRESET_PYG_PLUS,
+    OG_PRESET_ALI_PG,
+    OG_PRESET_GINEX,
+    OG_PRESET_DISKGNN,
+    OG_PRESET_FGNN,
+    OG_PRESET_LSM_GNN,
+    OG_PRESET_HELIOS,
+    OG_PRESET_MEMORY,
+    OG_PRESET_AUTO,
+};
+
+/* How rows are stored: of generate, import and files; as the first of enum og_element. */
+enum og_dtype { OG_F32, OG_F16, OG_BF16, OG_U8 };
+enum og_generator { OG_PLANTED, OG_RMAT };
+extern const char *const og__dtype_words[]; /* NULL ends */
+
+#endif

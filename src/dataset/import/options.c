@@ -1,0 +1,86 @@
+/* The table of an import's options. A row is everything there is to say about one: adding one means
+ * a field in options.h and a row here. */
+#include "dataset/import/options.h"
+
+#include "base/base.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#define FIELD(f) offsetof(struct og_import, f)
+#define ROW(name, arg, standard, help, choices, type, field, min, max)                          \
+    OG_ROW(name, arg, standard, "Options", OG_DECIDES_NOTHING, help, choices, type, field, min, \
+           max, OG__NO_PARENT)
+#define SWITCH(name, f, help)    ROW(name, NULL, "false", help, NULL, OG_OPTION_FLAG, FIELD(f), 0, 0)
+#define TEXT(name, arg, f, help) ROW(name, arg, "", help, NULL, OG_OPTION_TEXT, FIELD(f), 0, 0)
+
+/* Laid out by hand: an option, its help, how it is stored. */
+/* clang-format off */
+static const struct og_row table[] = {
+    SWITCH("symmetrize", symmetrize, "add the reverse of every edge; duplicates are dropped"),
+    SWITCH("drop-self-loops", drop_self_loops, "leave out edges from a node to itself"),
+    SWITCH("drop-duplicates", drop_duplicates, "of equal edges keep the first"),
+    SWITCH("row-normalize", row_normalize, "scale the features of each node to sum 1"),
+    SWITCH("reverse", reverse, "the source lists edges as dst,src"),
+    SWITCH("link", link, "leave the features in the source's file and use them in place"),
+    SWITCH("drop-types", drop_types,
+           "leave out types of nodes and relations: a graph of one type, which any command takes"),
+    SWITCH("reverse-relations", reverse_relations,
+           "with types: add each relation backwards, as rev_<name>"),
+    TEXT("mean-features", "TYPE,...", mean_features,
+         "with types: nodes of these, which have no features, get the mean of their in-neighbours', "
+         "one type after another"),
+    SWITCH("keep-ids", keep_ids, "edgelist: node ids are rows already; do not number them anew"),
+    TEXT("labels", "FILE", labels, "igb: which of its label files [node_label_19.npy]"),
+    TEXT("columns", "NAME,...", columns,
+         "edgelist: what its columns are, whatever its first line says: src, dst, weight, and - for "
+         "what is not read"),
+    ROW("weight-column", "N", "",
+        "edgelist: the column, from 1, that holds edge weights; edgelist, mtx: 0 = leave them out",
+        NULL, OG_OPTION_INT, FIELD(weight_column), 0, 1024),
+    ROW("split-column", "K", "",
+        "of masks [nodes, splits] of train, valid and test: the column to take, from 0",
+        NULL, OG_OPTION_INT, FIELD(split_column), 0, INT_MAX),
+    ROW("feature-dtype", "TYPE", "",
+        "how to store features; unless given, floats as they are, integers as u8 where that is "
+        "exact, else f32",
+        og__dtype_words, OG_OPTION_CHOICE, FIELD(feature_dtype), 0, 0),
+    ROW("memory", "SIZE", "", "bound on what the import holds; unless given, 90% of what is free",
+        NULL, OG_OPTION_AMOUNT, FIELD(memory), 0, OG__MOST_BYTES),
+    ROW("threads", "N", "0", "processor threads; 0 = all",
+        NULL, OG_OPTION_INT, FIELD(threads), 0, 1024),
+};
+/* clang-format on */
+
+void og__import_init(struct og_import *opt)
+{
+    *opt = (struct og_import){.feature_dtype = -1, .weight_column = -1, .split_column = -1};
+}
+
+/* ---- as programs have it ---- */
+
+const struct og_option *og_import_option(size_t i)
+{
+    return i < OG_COUNT(table) ? &table[i].option : NULL;
+}
+
+int og_import_new(struct og_import **out, struct og_err *err)
+{
+    *out = malloc(sizeof(**out));
+    if (!*out)
+        return og__fail_errno(err, -ENOMEM, NULL, "import");
+    og__import_init(*out);
+    return 0;
+}
+
+void og_import_free(struct og_import *opt)
+{
+    if (opt)
+        og__rows_release(table, OG_COUNT(table), opt);
+    free(opt);
+}
+
+int og_import_set(struct og_import *opt, const char *name, const char *value, struct og_err *err)
+{
+    return og__rows_set(table, OG_COUNT(table), opt, name, value, err);
+}
