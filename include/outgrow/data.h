@@ -36,6 +36,7 @@ OG_EXPORT const struct og_option *og_import_option(size_t i); /* as og_generate_
 
 /* A format of og_import. All is static. */
 struct og_import_format {
+    size_t size;              /* of this struct, as the library has it */
     const char *name;         /* "npy" */
     const char *files;        /* what `src` holds, in a sentence or several */
     const char *const *signs; /* files of a folder: one that is there shows the format; NULL ends */

@@ -53,6 +53,7 @@ struct og_array {
  * hop h are ids[0 .. n_dst), its sources ids[0 .. n_src), so the destinations of hop h + 1 are the
  * sources of hop h. */
 struct og_minibatch_hop {
+    size_t size; /* of this struct, as the library has it: so in all that follow */
     int64_t n_dst, n_src, n_edges;
     int64_t first_edge;     /* columns [first_edge, first_edge + n_edges) of edge_index */
     struct og_array indptr; /* i64 [n_dst + 1] of CSR by destination, from 0 */
@@ -64,6 +65,7 @@ struct og_minibatch_hop {
 /* Of a graph with types. One type of nodes: ids[0 .. n[h]) are destinations of hop h, n[0] of them
  * seeds, and ids[0 .. n[h + 1]) are its sources. */
 struct og_minibatch_type {
+    size_t size;
     const char *name;
     int64_t n[OG_MAX_HOPS + 1];
     struct og_array ids; /* i64 [n[n_hops]] within the type, in the order they were found */
@@ -73,15 +75,17 @@ struct og_minibatch_type {
 /* One relation: blocks whose sources are of one type, destinations of another or the same. What
  * they have are positions in the ids of these types. */
 struct og_minibatch_relation {
+    size_t size;
     const char *name;
-    int source, destination;      /* types */
-    struct og_minibatch_hop *hop; /* [n_hops] */
-    struct og_array edge_index;   /* i64 [2, E] of the relation */
+    int source, destination;                   /* types */
+    struct og_minibatch_hop *hop[OG_MAX_HOPS]; /* [n_hops] */
+    struct og_array edge_index;                /* i64 [2, E] of the relation */
 };
 
 /* The struct is read only. What its arrays point to is the caller's to write: nobody else looks at
  * it until the batch is released. */
 struct og_minibatch {
+    size_t size;
     const char *split; /* "train", "valid", "test", or "seeds": the caller's own; static storage */
     int epoch;         /* from 1; 0 in a pass of og_loader_evaluate */
     int64_t batch;     /* its number there, from 0 */
@@ -90,7 +94,7 @@ struct og_minibatch {
                           og_loader_options.seeds lists twice is there twice, with its row and its
                           edges; edges from it leave its first place */
     int n_hops;
-    struct og_minibatch_hop hop[OG_MAX_HOPS];
+    struct og_minibatch_hop *hop[OG_MAX_HOPS]; /* [n_hops]; of a graph with types there are none */
     struct og_array ids;        /* i64 [n] of nodes, seeds first; distinct but for repeated seeds */
     struct og_array input_id;   /* i64 [n_seeds] position of each seed in the list that was given,
                                    or in the split's file; of links [n_positive], of each edge */
@@ -107,21 +111,22 @@ struct og_minibatch {
     int64_t n_positive, n_negative;
     /* Of a graph with types the above has ids, which are of the whole graph, y and pairs; what else
      * there is has types and relations. It lies with the batch, the names too. */
-    int n_types, n_relations;               /* 0: it has none */
-    struct og_minibatch_type *type;         /* [n_types] */
-    struct og_minibatch_relation *relation; /* [n_relations] */
-    struct og_array pair_relation;          /* i64 [P]; the pair's positions are in the ids of its
-                                               relation's types. Rivals are first those that keep
-                                               the source, of each edge in turn, then as many that
-                                               keep the destination; in the place of one that is an
-                                               edge too stands the edge itself */
-    uint64_t hits, misses;                  /* rows, of all nodes that have features */
-    uint64_t bytes_read;                    /* for this batch, of features, structure and samples */
-    double stall_seconds;                   /* that og_loader_next waited for it */
+    int n_types, n_relations;                /* 0: it has none */
+    struct og_minibatch_type **type;         /* [n_types] */
+    struct og_minibatch_relation **relation; /* [n_relations] */
+    struct og_array pair_relation;           /* i64 [P]; the pair's positions are in the ids of its
+                                                relation's types. Rivals are first those that keep
+                                                the source, of each edge in turn, then as many that
+                                                keep the destination; in the place of one that is an
+                                                edge too stands the edge itself */
+    uint64_t hits, misses;                   /* rows, of all nodes that have features */
+    uint64_t bytes_read;  /* for this batch, of features, structure and samples */
+    double stall_seconds; /* that og_loader_next waited for it */
 };
 
 /* Whose neighbourhoods, and how they are used. */
 struct og_loader_options {
+    size_t size;          /* of this struct, as the caller has it: og_loader_options_init says it */
     const char *split;    /* "train", "valid" or "test" [NULL = "train"] */
     const int64_t *seeds; /* instead: node ids, copied [NULL]; not of links */
     int64_t n_seeds;
@@ -135,7 +140,12 @@ struct og_loader_options {
     bool evaluates;      /* "valid" is evaluated behind every --eval-every epochs and the last that
                             is planned, and looked ahead to as those are [false] */
 };
-OG_EXPORT void og_loader_options_init(struct og_loader_options *from); /* the defaults */
+/* The defaults; as much of the struct as `size` says. */
+OG_EXPORT void og_loader_options_defaults(struct og_loader_options *from, size_t size);
+static inline void og_loader_options_init(struct og_loader_options *from)
+{
+    og_loader_options_defaults(from, sizeof(*from));
+}
 
 struct og_loader;
 

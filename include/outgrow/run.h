@@ -12,6 +12,7 @@ extern "C" {
 #endif
 
 struct og_progress {
+    size_t size;       /* of this struct, as the library has it */
     const char *stage; /* "train", "valid", "test", "import", ...; static storage */
     int epoch, epochs;
     uint64_t done, total; /* total 0 = not known */
@@ -22,6 +23,7 @@ struct og_progress {
 /* How a long call talks back. Any member may be NULL; functions may be called from any thread of
  * the call, never two at a time. */
 struct og_observer {
+    size_t size; /* of this struct, as the caller has it */
     void *arg;
     void (*message)(void *arg, int level, const char *text); /* 0 warning, 1 info, 2 debug */
     void (*progress)(void *arg, const struct og_progress *p);
@@ -142,6 +144,7 @@ OG_EXPORT OG_MUST_CHECK int og_simulate(const char *source, const char *policies
  * tiers  NULL: as og_simulate
  * out    {"results":[{"policy","cache","device_policy","device_memory","device_hits",...}],...} */
 struct og_tiers_asked {
+    size_t size;          /* of this struct, as the caller has it */
     const char *policies; /* of the device's cache, as `policies`; NULL: static ones, by the
                              rankings of the host's */
     const char *memory;   /* sizes of the device's cache, as `caches`; of several all together */
@@ -160,6 +163,7 @@ og_simulate_tiers(const char *source, const char *policies, const char *caches,
  * opt      accumulate and staleness say how many mini-batches are trained at a time
  * out      {"splits":[{"split","seconds",...}],...} */
 struct og_executors_asked {
+    size_t size;        /* of this struct, as the caller has it */
     const char *splits; /* "1:1,2:3": samplers and trainers; "4": every split of four */
     const char *times;  /* "SAMPLE,TRAIN[,STANDBY]", seconds of a mini-batch; NULL: measured */
     uint64_t tickets;   /* mini-batches of an epoch; 0 = the dataset's */

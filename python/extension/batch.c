@@ -83,11 +83,11 @@ static PyObject *hop_tuple(const struct module_state *state, const struct og_min
 }
 
 static PyObject *hops_tuple(const struct module_state *state, const struct og_minibatch *m,
-                            const struct og_minibatch_hop *hops)
+                            struct og_minibatch_hop *const *hops)
 {
     PyObject *out = PyTuple_New(m->n_hops);
     for (int h = 0; out && h < m->n_hops; h++) {
-        PyObject *hop = hop_tuple(state, m, &hops[h]);
+        PyObject *hop = hop_tuple(state, m, hops[h]);
         if (!hop || PyTuple_SetItem(out, h, hop) < 0) /* which takes `hop` over in any case */
             Py_CLEAR(out);
     }
@@ -116,7 +116,7 @@ static PyObject *counts_tuple(const struct og_minibatch *m, const struct og_mini
 
 static PyObject *type_tuple(const struct module_state *state, const struct og_minibatch *m, int i)
 {
-    const struct og_minibatch_type *type = &m->type[i];
+    const struct og_minibatch_type *type = m->type[i];
     PyObject *n = counts_tuple(m, type);
     PyObject *ids = n ? array_new(state, m, &type->ids) : NULL;
     PyObject *x = ids ? array_new(state, m, &type->x) : NULL;
@@ -130,11 +130,11 @@ static PyObject *type_tuple(const struct module_state *state, const struct og_mi
 static PyObject *relation_tuple(const struct module_state *state, const struct og_minibatch *m,
                                 int i)
 {
-    const struct og_minibatch_relation *r = &m->relation[i];
+    const struct og_minibatch_relation *r = m->relation[i];
     PyObject *edges = array_new(state, m, &r->edge_index);
     PyObject *hops = edges ? hops_tuple(state, m, r->hop) : NULL;
-    PyObject *out = hops ? Py_BuildValue("(sssOO)", m->type[r->source].name, r->name,
-                                         m->type[r->destination].name, edges, hops)
+    PyObject *out = hops ? Py_BuildValue("(sssOO)", m->type[r->source]->name, r->name,
+                                         m->type[r->destination]->name, edges, hops)
                          : NULL;
     Py_XDECREF(edges);
     Py_XDECREF(hops);

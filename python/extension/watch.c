@@ -58,7 +58,7 @@ static void on_progress(void *arg, const struct og_progress *p)
 
 bool watch_observer(const struct module_state *state, PyObject *watch, struct og_observer *seen)
 {
-    *seen = (struct og_observer){0};
+    *seen = (struct og_observer){.size = sizeof(*seen)};
     if (watch == Py_None)
         return true;
     if (Py_TYPE(watch) != state->watch) {
@@ -66,8 +66,11 @@ bool watch_observer(const struct module_state *state, PyObject *watch, struct og
         return false;
     }
     struct watch *w = (struct watch *)watch;
-    *seen = (struct og_observer){
-        .arg = w, .message = on_message, .progress = on_progress, .stop = &w->stop};
+    *seen = (struct og_observer){.size = sizeof(*seen),
+                                 .arg = w,
+                                 .message = on_message,
+                                 .progress = on_progress,
+                                 .stop = &w->stop};
     return true;
 }
 

@@ -20,7 +20,8 @@ static int deliver_sink(void *arg, struct og_work *w, struct og_err *err)
     double now = og__now();
     d->counters.seconds += now - d->lap;
     d->lap = now;
-    struct og_progress p = {.stage = "bench",
+    struct og_progress p = {.size = sizeof(p),
+                            .stage = "bench",
                             .epoch = (int)w->descriptor.epoch,
                             .epochs = d->s->config.opt.epochs,
                             .done = w->descriptor.batch + 1,

@@ -80,7 +80,7 @@ static int interrupted(struct og_err *err)
 
 static void show_progress(const struct bench *b, const char *stage, uint64_t done, uint64_t total)
 {
-    const struct og_progress p = {.stage = stage, .done = done, .total = total};
+    const struct og_progress p = {.size = sizeof(p), .stage = stage, .done = done, .total = total};
     if (b->seen && b->seen->progress)
         b->seen->progress(b->seen->arg, &p);
 }

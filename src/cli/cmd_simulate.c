@@ -196,7 +196,8 @@ static int ask_executors(const struct invocation *in, char **text, struct og_err
     int queue = 0;
     int rc = own_number(in, "tickets", &tickets, err);
     rc = rc < 0 ? rc : own_number(in, "queue", &queue, err);
-    const struct og_executors_asked asked = {.splits = own_text(in, "executors"),
+    const struct og_executors_asked asked = {.size = sizeof(asked),
+                                             .splits = own_text(in, "executors"),
                                              .times = own_text(in, "times"),
                                              .tickets = (uint64_t)tickets,
                                              .queue = (uint64_t)queue};
@@ -427,7 +428,8 @@ static int simulate(const struct invocation *in, bool caches, char **text, struc
     char *executors = NULL;
     const bool both = caches && own_text(in, "executors");
     int rc = 0;
-    const struct og_tiers_asked tiers = {.policies = own_text(in, "device-policy"),
+    const struct og_tiers_asked tiers = {.size = sizeof(tiers),
+                                         .policies = own_text(in, "device-policy"),
                                          .memory = own_text(in, "device-memory"),
                                          .victim = own_text(in, "victim")};
     if (caches)

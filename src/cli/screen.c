@@ -169,7 +169,8 @@ struct screen *screen_open(bool quiet, bool is_train)
     s->quiet = quiet;
     s->is_train = is_train;
     s->terminal = isatty(STDERR_FILENO) == 1;
-    s->observer = (struct og_observer){.arg = s,
+    s->observer = (struct og_observer){.size = sizeof(struct og_observer),
+                                       .arg = s,
                                        .message = on_message,
                                        .progress = on_progress,
                                        .epoch = on_epoch,

@@ -10,6 +10,7 @@
  * Arrays are copied in pieces; bf16, which NumPy has no name for, becomes float32. */
 #include "base/file.h"
 #include "base/option_rows.h"
+#include "base/sized.h"
 #include "dataset/edge_walk.h"
 #include "dataset/meta.h"
 #include "dataset/writer.h"
@@ -439,6 +440,7 @@ int og_export(const char *format, const char *dataset, const char *out,
     struct exporter x = {.seen = seen};
     struct og_graph *ds = NULL;
     int rc;
+    OG_TRY(OG_SIZED(seen, "og_observer", err));
     OG_TRY(og__graph_open(dataset, &ds, err));
     x.ds = ds;
     if (!(x.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}))))

@@ -9,6 +9,7 @@
  * arrays, as all that are written here: contents of the others are those of the part's own. */
 #include "base/file.h"
 #include "base/hex.h"
+#include "base/sized.h"
 #include "dataset/identity.h"
 #include "dataset/writer.h"
 
@@ -157,6 +158,7 @@ int og_stripe_part(const char *dataset, const char *out, int parts, int part,
     if (parts < 2 || parts > OG_MOST_PARTS || part < 0 || part >= parts)
         return og__fail(err, -EINVAL, "parts are numbered from 0: --parts 4 --part 0 to --part 3",
                         "part %d of %d", part, parts);
+    OG_TRY(OG_SIZED(seen, "og_observer", err));
     OG_TRY(og__graph_open(dataset, &p.ds, err));
     OG_TRY(og__graph_refuse_types(p.ds, err));
     OG_TRY(og__newdir_begin(&p.dir, out, err));

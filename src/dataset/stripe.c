@@ -16,6 +16,7 @@
  * where it is a copy of this one whose meta.json still names them. */
 #include "base/hex.h"
 #include "base/lease.h"
+#include "base/sized.h"
 #include "dataset/identity.h"
 #include "dataset/striper.h"
 #include "dataset/writer.h"
@@ -402,11 +403,14 @@ int og_stripe(const char *dataset, const char *over, bool keep, const struct og_
               struct og_err *err)
 {
     struct og_striper s = {.seen = seen, .keep = keep, .lock = -1};
+    int rc = OG_SIZED(seen, "og_observer", err);
+    if (rc < 0)
+        return rc;
     if (seen)
         s.log = (struct og_log){seen->message, seen->arg};
     for (uint32_t p = 0; p < OG_MOST_PARTS; p++)
         s.target[p].file.fd = -1;
-    int rc = open_dataset(&s, dataset, err);
+    rc = open_dataset(&s, dataset, err);
     rc = rc < 0 ? rc : stripe(&s, over, err);
     close_striper(&s);
     return rc;

@@ -4,8 +4,11 @@
 int og__writing_goes_on(const struct og_observer *seen, const char *stage, const char *unit,
                         int64_t done, int64_t total, struct og_err *err)
 {
-    const struct og_progress p = {
-        .stage = stage, .unit = unit, .done = (uint64_t)done, .total = (uint64_t)total};
+    const struct og_progress p = {.size = sizeof(p),
+                                  .stage = stage,
+                                  .unit = unit,
+                                  .done = (uint64_t)done,
+                                  .total = (uint64_t)total};
     if (seen && seen->progress)
         seen->progress(seen->arg, &p);
     if (seen && og__asked(seen->stop))

@@ -3,6 +3,7 @@
 #include "base/hex.h"
 #include "base/json.h"
 #include "base/option_rows.h"
+#include "base/sized.h"
 #include "dataset/convert.h"
 #include "dataset/typed_edges.h"
 
@@ -201,8 +202,10 @@ static int verify_numbers(struct verifier *v, const char *file, const struct og_
                 tell(v, mend_weights, "row %lld: %g, a weight below 0", row,
                      og__number_at(a->type, piece, i));
         }
-        struct og_progress p = {
-            .stage = "verify", .done = (uint64_t)(first + n), .total = (uint64_t)a->shape[0]};
+        struct og_progress p = {.size = sizeof(p),
+                                .stage = "verify",
+                                .done = (uint64_t)(first + n),
+                                .total = (uint64_t)a->shape[0]};
         if (v->seen && v->seen->progress)
             v->seen->progress(v->seen->arg, &p);
     }
@@ -499,7 +502,10 @@ int og_verify_hints(const char *dataset,
 {
     struct verifier v = {.finding = finding, .arg = arg, .seen = seen};
     struct og_err why = {0};
-    int rc = og__graph_open(dataset, &v.ds, &why);
+    int rc = OG_SIZED(seen, "og_observer", err);
+    if (rc < 0)
+        return rc;
+    rc = og__graph_open(dataset, &v.ds, &why);
     if (rc == -EINVAL) { /* it is there, but no dataset can be made of it: that is a finding */
         finding(arg, why.message, why.hint);
         return 1;

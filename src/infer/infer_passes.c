@@ -79,7 +79,8 @@ int og__infer_check_rows(int l, uint64_t first, uint32_t n, const float *rows, i
 
 void og__infer_observe(const struct og_inference *f, const char *stage, int l, uint64_t done)
 {
-    struct og_progress p = {.stage = stage,
+    struct og_progress p = {.size = sizeof(p),
+                            .stage = stage,
                             .epoch = l + 1,
                             .epochs = f->config.layers,
                             .done = done,

@@ -11,23 +11,28 @@ static void lay_indptr(struct og_layout *l, const struct og_hops_shape *k,
             og__array(out[k->n - 1].indptr.data, OG_ELEMENT_I64, 1, k->hop[h].n_dst + 1, 0);
 }
 
-void og__lay_hops(struct og_layout *l, const struct og_hops_shape *k, struct og_minibatch_hop *out,
+void og__lay_hops(struct og_layout *l, const struct og_hops_shape *k, struct og_minibatch_hop **out,
                   struct og_array *edge_index)
 {
-    lay_indptr(l, k, out);
+    struct og_minibatch_hop counted[OG_MAX_HOPS];
+    struct og_minibatch_hop *laid = og__lay(l, k->n, sizeof(*laid));
+    struct og_minibatch_hop *hop = laid ? laid : counted;
+    lay_indptr(l, k, hop);
     *edge_index = og__lay_longs(l, 2, 2, k->n_edges);
     float *weights = k->weighs ? og__lay(l, k->n_edges, sizeof(*weights)) : NULL;
     int64_t *edges = edge_index->data;
     int64_t first = 0;
-    for (uint32_t h = 0; edges && h < k->n; h++) {
+    for (uint32_t h = 0; laid && h < k->n; h++) {
         const int64_t n = k->hop[h].n_edges;
-        out[h].n_dst = k->hop[h].n_dst;
-        out[h].n_src = k->hop[h].n_src;
-        out[h].n_edges = n;
-        out[h].first_edge = first;
-        out[h].src = og__array(edges + first, OG_ELEMENT_I64, 1, n, 0);
-        out[h].dst = og__array(edges + k->n_edges + first, OG_ELEMENT_I64, 1, n, 0);
-        out[h].weight =
+        out[h] = &hop[h];
+        hop[h].size = sizeof(hop[h]);
+        hop[h].n_dst = k->hop[h].n_dst;
+        hop[h].n_src = k->hop[h].n_src;
+        hop[h].n_edges = n;
+        hop[h].first_edge = first;
+        hop[h].src = og__array(edges + first, OG_ELEMENT_I64, 1, n, 0);
+        hop[h].dst = og__array(edges + k->n_edges + first, OG_ELEMENT_I64, 1, n, 0);
+        hop[h].weight =
             weights ? og__array(weights + first, OG_ELEMENT_F32, 1, n, 0) : (struct og_array){0};
         first += k->nested ? 0 : n;
     }

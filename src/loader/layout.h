@@ -52,7 +52,7 @@ static inline void og__sum_hops(struct og_hops_shape *k)
 }
 
 /* Into out[k->n]; their edges, one behind the other, are edge_index. */
-void og__lay_hops(struct og_layout *l, const struct og_hops_shape *k, struct og_minibatch_hop *out,
+void og__lay_hops(struct og_layout *l, const struct og_hops_shape *k, struct og_minibatch_hop **out,
                   struct og_array *edge_index);
 
 #endif

@@ -138,7 +138,8 @@ static uint32_t *lay_out(struct og_layout *l, const struct og_minibatch_shape *k
                          struct og_minibatch *out)
 {
     uint32_t *local = NULL;
-    *out = (struct og_minibatch){.n_seeds = k->n_seeds, .n_hops = (int)k->hops.n};
+    *out = (struct og_minibatch){
+        .size = sizeof(*out), .n_seeds = k->n_seeds, .n_hops = (int)k->hops.n};
     out->ids = og__lay_longs(l, 1, k->n_ids, 0);
     out->input_id = og__lay_longs(l, 1, k->n_inputs, 0);
     if (k->types)
@@ -268,9 +269,9 @@ static void copy_part(void *arg, size_t task, int thread)
         if (c->nested && task + 1 < b->n_hops)
             return; /* it lies in the last one */
         if (s->extra > 0)
-            og__spread_lists(s, from, 0, from->n_dst, NULL, &c->out->hop[task]);
+            og__spread_lists(s, from, 0, from->n_dst, NULL, c->out->hop[task]);
         else
-            copy_hop(from, &c->out->hop[task]);
+            copy_hop(from, c->out->hop[task]);
         return;
     }
     const uint32_t first = (uint32_t)(task - b->n_hops) * OG__ROWS_A_TASK;

@@ -18,7 +18,8 @@ static void lay_type(struct og_layout *l, const struct og_minibatch_shape *k, ui
 {
     const uint32_t n_hops = k->hops.n;
     const int64_t n = (int64_t)og__nodes_of(k->counts, n_hops, t);
-    *out = (struct og_minibatch_type){.name = lay_name(l, k->types->type[t].name)};
+    *out = (struct og_minibatch_type){.size = sizeof(*out),
+                                      .name = lay_name(l, k->types->type[t].name)};
     for (uint32_t h = 0; h <= n_hops; h++)
         out->n[h] = (int64_t)og__nodes_of(k->counts, h, t);
     out->ids = og__lay_longs(l, 1, n, 0);
@@ -47,27 +48,34 @@ static void lay_relation(struct og_layout *l, const struct og_minibatch_shape *k
 {
     const struct og_graph_relation *of = &k->types->relation[r];
     const struct og_hops_shape hops = shape_of_relation(k, r);
-    struct og_minibatch_hop counted[OG_MAX_HOPS];
-    *out = (struct og_minibatch_relation){.name = lay_name(l, of->name),
+    *out = (struct og_minibatch_relation){.size = sizeof(*out),
+                                          .name = lay_name(l, of->name),
                                           .source = (int)of->source,
                                           .destination = (int)of->destination};
-    out->hop = og__lay(l, hops.n, sizeof(*out->hop));
-    og__lay_hops(l, &hops, out->hop ? out->hop : counted, &out->edge_index);
+    og__lay_hops(l, &hops, out->hop, &out->edge_index);
 }
 
 uint32_t *og__lay_types(struct og_layout *l, const struct og_minibatch_shape *k,
                         struct og_minibatch *out)
 {
-    struct og_minibatch_type type;
-    struct og_minibatch_relation relation;
+    struct og_minibatch_type counted;
+    struct og_minibatch_relation counted_too;
     out->n_types = (int)k->types->n_types;
     out->n_relations = (int)k->types->n_relations;
     out->type = og__lay(l, out->n_types, sizeof(*out->type));
     out->relation = og__lay(l, out->n_relations, sizeof(*out->relation));
-    for (uint32_t t = 0; t < k->types->n_types; t++)
-        lay_type(l, k, t, out->type ? &out->type[t] : &type);
-    for (uint32_t r = 0; r < k->types->n_relations; r++)
-        lay_relation(l, k, r, out->relation ? &out->relation[r] : &relation);
+    struct og_minibatch_type *type = og__lay(l, out->n_types, sizeof(*type));
+    struct og_minibatch_relation *relation = og__lay(l, out->n_relations, sizeof(*relation));
+    for (uint32_t t = 0; t < k->types->n_types; t++) {
+        lay_type(l, k, t, type ? &type[t] : &counted);
+        if (type)
+            out->type[t] = &type[t];
+    }
+    for (uint32_t r = 0; r < k->types->n_relations; r++) {
+        lay_relation(l, k, r, relation ? &relation[r] : &counted_too);
+        if (relation)
+            out->relation[r] = &relation[r];
+    }
     return og__lay(l, k->n_ids, sizeof(uint32_t));
 }
 
@@ -89,19 +97,19 @@ static void copy_ids(const struct og_graph_types *g, const struct og_seeds *s,
     const uint32_t of_seeds = og__graph_type(g, b->ids[0]);
     for (uint32_t i = 0; i < b->n_ids; i++) {
         const uint32_t t = og__graph_type(g, b->ids[i]);
-        int64_t *ids = out->type[t].ids.data;
+        int64_t *ids = out->type[t]->ids.data;
         local[i] = t == of_seeds ? og__turn_place(s, n[t]) : n[t];
         n[t]++;
         ids[local[i]] = b->ids[i] - og__first_id(g, t);
     }
     og__spread_ids(s, b->ids, s->repeating, og__first_id(g, of_seeds),
-                   out->type[of_seeds].ids.data);
+                   out->type[of_seeds]->ids.data);
 }
 
 static void copy_block(const struct copying *c, uint32_t h, uint32_t r)
 {
     const struct og_block *from = &c->w->sampled.batch.hop[h];
-    const struct og_minibatch_hop *to = &c->out->relation[r].hop[h];
+    const struct og_minibatch_hop *to = c->out->relation[r]->hop[h];
     int64_t *indptr = to->indptr.data;
     int64_t *src = to->src.data;
     int64_t *dst = to->dst.data;
@@ -159,14 +167,14 @@ static void copy_part(void *arg, size_t task, int thread)
         return;
     }
     task -= (size_t)c->out->n_relations;
-    while (task >= og__row_tasks(rows_of(&c->out->type[t])))
-        task -= og__row_tasks(rows_of(&c->out->type[t++]));
+    while (task >= og__row_tasks(rows_of(c->out->type[t])))
+        task -= og__row_tasks(rows_of(c->out->type[t++]));
     const uint32_t first = (uint32_t)task * OG__ROWS_A_TASK;
     const struct og_seeds *s = seeds_of(c, t);
-    const uint32_t n = (uint32_t)rows_of(&c->out->type[t]) - s->extra; /* that the flow has */
+    const uint32_t n = (uint32_t)rows_of(c->out->type[t]) - s->extra; /* that the flow has */
     if (first < n)
         og__spread_rows(s, &c->w->rows[t], first, OG_MIN(first + OG__ROWS_A_TASK, n),
-                        c->out->type[t].x.data);
+                        c->out->type[t]->x.data);
 }
 
 void og__copy_types(const struct og_minibatch_maker *m, const struct og_work *w, uint32_t *local,
@@ -176,7 +184,7 @@ void og__copy_types(const struct og_minibatch_maker *m, const struct og_work *w,
     size_t tasks = (size_t)out->n_relations;
     copy_ids(m->shape.types, &w->seeds, &w->sampled.batch, local, out);
     for (int t = 0; t < out->n_types; t++)
-        tasks += og__row_tasks(rows_of(&out->type[t]));
+        tasks += og__row_tasks(rows_of(out->type[t]));
     og__pool_run(m->pool, tasks, copy_part, &c);
 }
 

@@ -1,4 +1,5 @@
 /* Opening a loader, and closing it. */
+#include "base/sized.h"
 #include "loader/loader.h"
 #include "loader/told.h"
 #include "options/options.h"
@@ -9,9 +10,11 @@
 
 enum { MOST_HELD = 1000 };
 
-void og_loader_options_init(struct og_loader_options *from)
+void og_loader_options_defaults(struct og_loader_options *from, size_t size)
 {
-    *from = (struct og_loader_options){.hold = 1};
+    const struct og_loader_options usual = {.size = size, .hold = 1};
+    memset(from, 0, size);
+    memcpy(from, &usual, OG_MIN(size, sizeof(usual)));
 }
 
 /* ---- what is asked for ---- */
@@ -123,7 +126,9 @@ int og_loader_open(struct og_loader **out, const char *dataset, const struct og_
     og_loader_options_init(&usual);
     from = from ? from : &usual;
     *out = NULL;
-    int rc = check_options(opt, from, err);
+    int rc = OG_SIZED(seen, "og_observer", err);
+    rc = rc < 0 ? rc : OG_SIZED(from, "og_loader_options", err);
+    rc = rc < 0 ? rc : check_options(opt, from, err);
     if (rc < 0)
         return rc;
     struct og_loader *l = calloc(1, sizeof(*l));
@@ -133,8 +138,8 @@ int og_loader_open(struct og_loader **out, const char *dataset, const struct og_
     l->hold = from->hold;
     l->epoch = 1;
     if (seen)
-        l->seen =
-            (struct og_observer){.arg = seen->arg, .message = seen->message, .stop = seen->stop};
+        l->seen = (struct og_observer){
+            .size = sizeof(*seen), .arg = seen->arg, .message = seen->message, .stop = seen->stop};
     rc = open_loader(l, dataset, opt, from, err);
     if (rc < 0) {
         free_loader(l);

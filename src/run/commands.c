@@ -1,6 +1,7 @@
 /* The smaller commands on a session: plan and eval. */
 #include "ahead/ahead.h"
 #include "base/json.h"
+#include "base/sized.h"
 #include "flow/count_work.h"
 #include "learn/checkpoint.h"
 #include "learn/scores.h"
@@ -51,7 +52,10 @@ out:
 int og_plan(const char *dataset, const struct og_options *opt, const struct og_observer *seen,
             char **out, struct og_err *err)
 {
-    return og__plan(dataset, opt, false, seen, out, err);
+    if (out)
+        *out = NULL;
+    int rc = OG_SIZED(seen, "og_observer", err);
+    return rc < 0 ? rc : og__plan(dataset, opt, false, seen, out, err);
 }
 
 /* ---- eval ---- */
@@ -82,7 +86,8 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
     og__metrics_add(&e->metrics, &part);
     rc = og__scores_add(&e->scores, &w->sampled.batch, targets, err);
     og__count_work(&e->counters, w);
-    struct og_progress p = {.stage = "eval",
+    struct og_progress p = {.size = sizeof(p),
+                            .stage = "eval",
                             .done = w->descriptor.batch + 1,
                             .total =
                                 og__schedule_batches(&e->s->facts.schedule, w->descriptor.split)};
@@ -143,6 +148,7 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
     enum og__split which = OG__TEST;
     struct evaluation e = {.checkpoint = checkpoint, .split = split};
     int rc = find_split(split, &which, err);
+    rc = rc < 0 ? rc : OG_SIZED(seen, "og_observer", err);
     if (rc < 0)
         return rc;
     rc = og__session_of_checkpoint(&e.s, dataset, checkpoint, opt, 0, seen, err);

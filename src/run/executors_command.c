@@ -1,5 +1,6 @@
 /* og_simulate_executors: what splits of executors into samplers and trainers would take, by the
  * event model of plan/executors.h. */
+#include "base/sized.h"
 #include "plan/executors.h"
 
 #include "choose/measure.h"
@@ -208,8 +209,11 @@ int og_simulate_executors(const char *dataset, const struct og_executors_asked *
 {
     if (out)
         *out = NULL;
+    int rc = OG_SIZED(seen, "og_observer", err);
+    rc = rc < 0 ? rc : OG_SIZED(asked, "og_executors_asked", err);
+    if (rc < 0)
+        return rc;
     struct asked *a = calloc(1, sizeof(*a));
-    int rc;
     if (!a)
         return og__fail_errno(err, -ENOMEM, NULL, "executors");
     if (opt->workers > 1)

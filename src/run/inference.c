@@ -1,4 +1,5 @@
 /* predict and eval --full: layer by layer where nodes have no types, else a batch at a time. */
+#include "base/sized.h"
 #include "dataset/graph.h"
 #include "infer/whole_graph.h"
 #include "run/typed_eval.h"
@@ -13,7 +14,10 @@ int og_predict(const char *dataset, const char *checkpoint, const char *out, con
     bool typed;
     if (text)
         *text = NULL;
-    int rc = og__graph_has_types(dataset, &typed, err);
+    int rc = OG_SIZED(seen, "og_observer", err);
+    if (rc < 0)
+        return rc;
+    rc = og__graph_has_types(dataset, &typed, err);
     if (rc < 0)
         return rc;
     return (typed ? og__typed_predict : og__whole_predict)(dataset, checkpoint, out, embeddings,
@@ -30,7 +34,10 @@ int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
         *out = NULL;
     if (which == OG__TEST && strcmp(split, "test") != 0)
         return og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", split);
-    int rc = og__graph_has_types(dataset, &typed, err);
+    int rc = OG_SIZED(seen, "og_observer", err);
+    if (rc < 0)
+        return rc;
+    rc = og__graph_has_types(dataset, &typed, err);
     if (rc < 0)
         return rc;
     return (typed ? og__typed_eval_full : og__whole_eval)(dataset, checkpoint, which, opt, seen,

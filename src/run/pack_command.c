@@ -2,6 +2,7 @@
  * and a container of what its batches miss then. */
 #include "ahead/ahead.h"
 #include "base/file.h"
+#include "base/sized.h"
 #include "dataset/writer.h"
 #include "options/options.h"
 #include "report/json.h"
@@ -102,7 +103,8 @@ static int pack_files(struct packer *p, uint32_t draw, struct og_npy_writer *cac
 {
     uint32_t epoch = draw * (uint32_t)p->s->facts.schedule.resample_every + 1;
     const struct og_draw_files to = {.dir = p->dir.temporary, .draw = draw, .cached = cached};
-    struct og_progress progress = {.stage = "pack",
+    struct og_progress progress = {.size = sizeof(progress),
+                                   .stage = "pack",
                                    .done = draw + 1,
                                    .total = p->packs.draws,
                                    .epochs = p->s->config.opt.epochs};
@@ -221,7 +223,8 @@ int og_pack(const char *dataset, const struct og_options *opt, const struct og_o
     struct og_options own;
     if (out)
         *out = NULL;
-    int rc = og__options_copy(&own, opt, err);
+    int rc = OG_SIZED(seen, "og_observer", err);
+    rc = rc < 0 ? rc : og__options_copy(&own, opt, err);
     if (rc < 0)
         return rc;
     rc = run_pack(&p, dataset, &own, seen, out, err);

@@ -371,7 +371,8 @@ static void write_down(void *arg, int level, const char *text)
 
 void og__ranks_listen(struct og_ranks *r, struct og_observer *seen, const struct og_observer *outer)
 {
-    *seen = (struct og_observer){.arg = r, .message = write_down};
+    *seen =
+        (struct og_observer){.size = sizeof(struct og_observer), .arg = r, .message = write_down};
     if (outer)
         seen->stop = outer->stop;
     r->log = open_memstream(&r->said, &r->n_said);

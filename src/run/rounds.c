@@ -143,6 +143,7 @@ out:
 static void tell(const struct og_trainer *t, const struct og_descriptor *d)
 {
     struct og_progress p = {
+        .size = sizeof(p),
         .stage = stages[d->split],
         .epoch = (int)d->epoch,
         .epochs = t->s->config.opt.epochs,

@@ -2,6 +2,7 @@
 #include "ahead/ahead.h"
 #include "base/file.h"
 #include "base/seal.h"
+#include "base/sized.h"
 #include "dataset/identity.h"
 #include "dataset/stream.h"
 #include "dataset/writer.h"
@@ -64,7 +65,8 @@ out:
     r->rows += batch->n_ids;
     count_edges(r, batch);
     og__count_work(&r->counters, w);
-    struct og_progress p = {.stage = "sample",
+    struct og_progress p = {.size = sizeof(p),
+                            .stage = "sample",
                             .epoch = (int)w->descriptor.epoch,
                             .epochs = r->s->config.opt.epochs,
                             .done = w->descriptor.batch + 1,
@@ -393,7 +395,8 @@ int og_sample_figures(const char *dataset, const char *out_dir, bool with_featur
     if (opt->epochs < 1)
         return og__fail(err, -EINVAL, "give --epochs 1 or more",
                         "--epochs %d: there are no batches to sample", opt->epochs);
-    int rc = open_session(&r, dataset, with_features, opt, seen, err);
+    int rc = OG_SIZED(seen, "og_observer", err);
+    rc = rc < 0 ? rc : open_session(&r, dataset, with_features, opt, seen, err);
     if (rc < 0)
         return rc;
     struct og_session *s = r.s;

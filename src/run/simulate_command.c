@@ -5,6 +5,7 @@
  *                                                                      of workers: plan/dealt
  */
 #include "base/file.h"
+#include "base/sized.h"
 #include "budget/memory_plan.h"
 #include "choose/hotness.h"
 #include "learn/trainers.h"
@@ -355,8 +356,10 @@ static int simulate_all(struct simulator *m, json_t *results, struct og_err *err
         OG_TRY(m->device                ? og__simulate_pairs(m, i, results, err)
                : og__simulates_types(m) ? og__simulate_types(m, of, results, err)
                                         : simulate_policy(m, of, results, err));
-        struct og_progress p = {
-            .stage = "simulate", .done = (uint64_t)i + 1, .total = (uint64_t)m->n_policies};
+        struct og_progress p = {.size = sizeof(p),
+                                .stage = "simulate",
+                                .done = (uint64_t)i + 1,
+                                .total = (uint64_t)m->n_policies};
         og__observe(m->seen, &p);
     }
 out:
@@ -369,10 +372,14 @@ int og_simulate_tiers(const char *source, const char *policies, const char *cach
 {
     if (out)
         *out = NULL;
+    int rc = OG_SIZED(tiers, "og_tiers_asked", err);
+    rc = rc < 0 ? rc : OG_SIZED(seen, "og_observer", err);
+    if (rc < 0)
+        return rc;
     double start = og__now();
     json_t *results = json_array();
     struct simulator *m = calloc(1, sizeof(*m));
-    int rc = m && results ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation");
+    rc = m && results ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation");
     if (rc < 0)
         goto out;
     m->seen = seen;

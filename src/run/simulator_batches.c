@@ -54,7 +54,8 @@ static int keep_batch(void *arg, struct og_work *w, struct og_err *err)
                         "trace: batches are larger than the first ones promised");
     m->rows += keep_ids(m, batch, m->ids + m->rows);
     m->ptr[++m->n_batches] = m->rows;
-    struct og_progress p = {.stage = "sample",
+    struct og_progress p = {.size = sizeof(p),
+                            .stage = "sample",
                             .epoch = (int)w->descriptor.epoch,
                             .epochs = m->opt.epochs,
                             .done = w->descriptor.batch + 1,

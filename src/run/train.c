@@ -1,6 +1,7 @@
 /* og_train: the sink that trains, the test of the best model, the run; alone or as a rank. */
 #include "ahead/ahead.h"
 #include "base/file.h"
+#include "base/sized.h"
 #include "flow/count_work.h"
 #include "flow/exchange.h"
 #include "learn/targets.h"
@@ -582,7 +583,10 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
         *summary = NULL;
     if (!err)
         err = &why;
-    int rc = og__ranks_open(&t.ranks, err);
+    int rc = OG_SIZED(seen, "og_observer", err);
+    if (rc < 0)
+        return rc;
+    rc = og__ranks_open(&t.ranks, err);
     if (rc < 0)
         return rc;
     const int ranks = (int)og__rounds_ranks(&t);

@@ -34,7 +34,8 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
                         w->descriptor.batch + 1, og__metrics_undefined(&part)));
     og__metrics_add(&e->metrics, &part);
     og__count_work(&e->counters, w);
-    struct og_progress told = {.stage = "eval",
+    struct og_progress told = {.size = sizeof(told),
+                               .stage = "eval",
                                .done = w->descriptor.batch + 1,
                                .total = og__schedule_batches(&e->s->facts.schedule, e->split)};
     og__observe(e->s->config.seen, &told);

@@ -60,7 +60,8 @@ static int predict_sink(void *arg, struct og_work *w, struct og_err *err)
     OG_TRY(append(p, &p->out[LOGITS], og__model_logits(m), batch->n_seeds, err));
     OG_TRY(append(p, &p->out[HIDDEN], og__model_hidden(m), batch->n_seeds, err));
     og__count_work(&p->counters, w);
-    struct og_progress told = {.stage = "predict",
+    struct og_progress told = {.size = sizeof(told),
+                               .stage = "predict",
                                .done = w->descriptor.batch + 1,
                                .total = og__schedule_batches(&p->s->facts.schedule, OG__TEST)};
     og__observe(p->s->config.seen, &told);

@@ -62,6 +62,7 @@ void *og__verify_room(const struct og_verifier *v, struct og_verify_room *room, 
 
 void og__verify_progress(const struct og_verifier *v, uint64_t done, uint64_t total)
 {
-    const struct og_progress p = {.stage = "verify", .done = done, .total = total};
+    const struct og_progress p = {
+        .size = sizeof(p), .stage = "verify", .done = done, .total = total};
     og__observe(v->seen, &p);
 }

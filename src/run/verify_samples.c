@@ -7,6 +7,7 @@
  */
 #include "base/file.h"
 #include "base/hex.h"
+#include "base/sized.h"
 #include "budget/config.h"
 #include "dataset/identity.h"
 #include "flow/offline.h"
@@ -296,11 +297,14 @@ int og_verify_samples(const char *samples, const char *dataset,
 {
     struct og_verifier v = {.dir = samples, .finding = finding, .arg = arg, .seen = seen};
     struct og_verify_room *const rooms[] = {&v.misses, &v.spare, &v.chunk, &v.rows};
+    int rc = OG_SIZED(seen, "og_observer", err);
+    if (rc < 0)
+        return rc;
     v.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}));
     if (!v.budget)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", samples);
     og__batch_init(&v.batch, v.budget);
-    int rc = verify_all(&v, dataset, err);
+    rc = verify_all(&v, dataset, err);
     close_given(&v);
     og__samples_close(v.samples);
     og__batch_release(&v.batch);

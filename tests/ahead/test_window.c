@@ -283,7 +283,8 @@ static void wherever_batches_are_put_the_bits_are_the_same(void **state)
             if (pairs[k] && strcmp(pairs[k], "SAMPLES") == 0)
                 pairs[k] = samples;
         struct watched w = {0};
-        const struct og_observer seen = {.arg = &w, .progress = look, .message = listen};
+        const struct og_observer seen = {
+            .size = sizeof(seen), .arg = &w, .progress = look, .message = listen};
         struct outcome o = train_seen(pairs, &seen);
         assert_int_equal(o.bytes, first.bytes);
         assert_memory_equal(o.checkpoint, first.checkpoint, o.bytes);
@@ -313,7 +314,8 @@ static void a_tail_keeps_to_the_disk_allowed(void **state)
             snprintf(disk, sizeof(disk), "%llu", (unsigned long long)limits[i]);
             const pairs_t pairs = {"alternate", "true", "superbatch", sizes[s],
                                    "window",    "12",   "disk",       disk};
-            const struct og_observer seen = {.arg = &w, .progress = look, .message = listen};
+            const struct og_observer seen = {
+                .size = sizeof(seen), .arg = &w, .progress = look, .message = listen};
             w = (struct watched){0};
             struct outcome o = train_seen(pairs, &seen);
             if (w.most > limits[i])

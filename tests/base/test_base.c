@@ -5,6 +5,7 @@
 #include "base/hex.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/sized.h"
 #include "base/thread.h"
 #include "support/files.h"
 #include "support/no_sync.h"
@@ -707,6 +708,35 @@ static void checksums_are_16_digits_of_lower_case(void **state)
     }
 }
 
+/* A struct of a program is read as far as both know it, and what is not known is told. */
+static void sizes_of_callers_are_looked_at(void **state)
+{
+    (void)state;
+    struct first {
+        size_t size;
+        int a, b;
+    } s = {.size = sizeof(s), .a = 1};
+    struct later {
+        struct first s;
+        int c[4];
+    } later = {.s = {.size = sizeof(later)}};
+    struct og_err err = {0};
+    assert_int_equal(OG_SIZED(&s, "first", &err), 0);
+    assert_int_equal(OG_SIZED((struct first *)NULL, "first", &err), 0);
+    assert_int_equal(OG_SIZED(&later.s, "first", &err), 0);
+    static const size_t wrong[] = {0, 1, sizeof(size_t), sizeof(s) - 1, SIZE_MAX, 4097};
+    for (size_t i = 0; i < OG_COUNT(wrong); i++) {
+        struct og_err why = {0};
+        s.size = wrong[i];
+        assert_int_equal(OG_SIZED(&s, "first", &why), -EINVAL);
+        assert_non_null(strstr(why.message, "struct first: its size is"));
+        assert_non_null(strstr(why.hint, "struct first s = {.size = sizeof(s)}"));
+    }
+    later.c[3] = 1; /* what no version here knows */
+    assert_int_equal(OG_SIZED(&later.s, "first", &err), -EINVAL);
+    assert_non_null(strstr(err.message, "does not know"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -734,6 +764,7 @@ int main(void)
         cmocka_unit_test(files_appear_whole_or_not_at_all),
         cmocka_unit_test(what_is_committed_outlives_the_machine),
         cmocka_unit_test(what_a_killed_process_left_goes),
+        cmocka_unit_test(sizes_of_callers_are_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,7 +65,7 @@ static void draw_units_after(double seconds, uint64_t done, uint64_t total, cons
     catch_it();
     struct screen *s = screen_open(false, false);
     const struct og_observer *o = screen_observer(s, 0);
-    struct og_progress p = {.stage = "step", .unit = unit, .total = total};
+    struct og_progress p = {.size = sizeof(p), .stage = "step", .unit = unit, .total = total};
     clock_shows = 1000;
     o->progress(o->arg, &p);
     clock_shows += seconds;
@@ -158,7 +158,7 @@ static void nothing_is_drawn_elsewhere(void **state)
 {
     (void)state;
     char said[256];
-    const struct og_progress p = {.stage = "step", .done = 1, .total = 2};
+    const struct og_progress p = {.size = sizeof(p), .stage = "step", .done = 1, .total = 2};
     for (int quiet = 0; quiet < 2; quiet++) {
         on_terminal = quiet;
         catch_it();
@@ -185,7 +185,7 @@ static void a_message_is_no_part_of_the_bar(void **state)
 {
     (void)state;
     char said[512];
-    struct og_progress p = {.stage = "step", .done = 1, .total = 4};
+    struct og_progress p = {.size = sizeof(p), .stage = "step", .done = 1, .total = 4};
     on_terminal = true;
     clock_shows = 1000;
     catch_it();

@@ -59,7 +59,8 @@ static int tear_down(void **state)
 /* ---- calls ---- */
 
 static struct test_said said;
-static const struct og_observer seen = {.arg = &said, .message = test_note_message};
+static const struct og_observer seen = {
+    .size = sizeof(seen), .arg = &said, .message = test_note_message};
 
 static void set_options(struct og_options *opt, pairs_t pairs)
 {

@@ -245,7 +245,7 @@ static void train(struct end *end, const char *run, const struct fate *f, bool r
 {
     struct og_options opt;
     const struct og_observer seen = {
-        .arg = (void *)f, .progress = watch, .message = note, .stop = &stop};
+        .size = sizeof(seen), .arg = (void *)f, .progress = watch, .message = note, .stop = &stop};
     options_of(&opt, run, f->way);
     opt.resume = resume;
     own_end = end;

@@ -153,8 +153,10 @@ static void a_stopped_run_goes_on_to_the_same_bits(void **state)
     for (int at = 3; at < 40; at += 12) {
         const char *layout = layouts[at / 12 % 2];
         struct test_stopper stopper = {.at = at};
-        const struct og_observer seen = {
-            .arg = &stopper, .progress = test_count_batch, .stop = &stopper.stop};
+        const struct og_observer seen = {.size = sizeof(seen),
+                                         .arg = &stopper,
+                                         .progress = test_count_batch,
+                                         .stop = &stopper.stop};
         const char *const *way = way_of(&before, layout, memory);
         const char *resumed[20];
         struct og_options opt;

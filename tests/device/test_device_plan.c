@@ -428,7 +428,7 @@ static void little_that_is_free_is_the_model_s(void **state)
     struct og_options opt;
     struct og_err err = {0};
     bool said = false;
-    const struct og_observer seen = {.arg = &said, .message = note};
+    const struct og_observer seen = {.size = sizeof(seen), .arg = &said, .message = note};
     const size_t least = least_of(given);
     struct result without = train(degree);
     v.free = least; /* of which fifteen sixteenths are less than that */

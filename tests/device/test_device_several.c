@@ -146,7 +146,7 @@ static void a_run_goes_on_with_another_number(void **state)
         const char *way[] = {"device", parts[i][0], steps, "3", "staleness", "1", NULL};
         struct og_options opt;
         struct og_err err = {0};
-        struct og_observer seen = {.progress = stop_soon, .stop = &stop};
+        struct og_observer seen = {.size = sizeof(seen), .progress = stop_soon, .stop = &stop};
         common(&opt, way);
         stop = 0;
         assert_int_equal(og_train(dataset, &opt, &seen, NULL, &err), OG_INTERRUPTED);

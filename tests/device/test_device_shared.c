@@ -81,7 +81,8 @@ static void every_number_serves_what_is_told(void **state)
         for (size_t k = i % test_ways_step_of(3); k < OG_COUNT(devices);
              k += test_ways_step_of(3)) {
             const struct pair *p = &pairs[i];
-            const struct og_tiers_asked asked = {.policies = p->device, .victim = p->victim};
+            const struct og_tiers_asked asked = {
+                .size = sizeof(asked), .policies = p->device, .victim = p->victim};
             char memory[32];
             struct words w = words_of(devices[k]);
             memory_of(w.word, i % 2 ? 400 : 150, memory);
@@ -229,7 +230,7 @@ static void die_training(const struct words *w)
     assert_true(child >= 0);
     if (child == 0) {
         struct og_options opt;
-        struct og_observer seen = {.progress = kill_soon};
+        struct og_observer seen = {.size = sizeof(seen), .progress = kill_soon};
         common(&opt, w->word);
         (void)!og_train(dataset, &opt, &seen, NULL, NULL);
         _exit(0);

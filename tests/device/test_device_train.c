@@ -46,7 +46,8 @@ static void every_pair_serves_what_is_told(void **state)
         char memory[32];
         const char *way[20] = {"policy", p->host, "cache", p->cache, "device-memory", memory};
         int n = 6;
-        const struct og_tiers_asked asked = {.policies = p->device, .victim = p->victim};
+        const struct og_tiers_asked asked = {
+            .size = sizeof(asked), .policies = p->device, .victim = p->victim};
         struct og_virtual v = og__virtual_usual;
         memory_for(i % 3 ? 400 : 150, memory);
         if (p->device) {

@@ -79,7 +79,8 @@ static void turns_change_neither_numbers_nor_rows(void **state)
     for (size_t i = 0; i < OG_COUNT(pairs); i++) {
         const struct pair *p = &pairs[i];
         const char **way = way_of(p, memory);
-        const struct og_tiers_asked asked = {.policies = p->device, .victim = p->victim};
+        const struct og_tiers_asked asked = {
+            .size = sizeof(asked), .policies = p->device, .victim = p->victim};
         const char *const simulated[] = {"superbatch", p->superbatch, NULL};
         become(i);
         struct result turns = train(way);
@@ -129,7 +130,8 @@ static void tight(const char **way, long more, char out[32])
 static void assert_told_as_lent(const struct result *r, const struct pair *p,
                                 const char **simulated, const char *by)
 {
-    const struct og_tiers_asked asked = {.policies = p->device, .victim = p->victim};
+    const struct og_tiers_asked asked = {
+        .size = sizeof(asked), .policies = p->device, .victim = p->victim};
     const json_t *plan = json_object_get(r->summary, "plan");
     const json_int_t rows = json_integer_value(json_object_get(plan, "cache_rows"));
     char cache[32];
@@ -203,7 +205,8 @@ static struct result train_without(const struct hands *h)
 static long long train_in_turns(const struct hands *h, const struct pair *p, const char *samples,
                                 const struct result *without)
 {
-    const struct og_tiers_asked asked = {.policies = p->device, .victim = p->victim};
+    const struct og_tiers_asked asked = {
+        .size = sizeof(asked), .policies = p->device, .victim = p->victim};
     const char *simulated[WORDS] = {"superbatch", p->superbatch, NULL};
     const char *sizes[WORDS] = {NULL};
     char memory[32];
@@ -355,8 +358,10 @@ static void a_stopped_run_goes_on_to_the_same_bits(void **state)
     struct result without = train(plain);
     for (int at = 5; at < 40; at += 16) {
         struct test_stopper stopper = {.at = at};
-        const struct og_observer seen = {
-            .arg = &stopper, .progress = test_count_batch, .stop = &stopper.stop};
+        const struct og_observer seen = {.size = sizeof(seen),
+                                         .arg = &stopper,
+                                         .progress = test_count_batch,
+                                         .stop = &stopper.stop};
         const char *const *way = way_of(&pairs[at % 3], memory);
         const char *const resumed[] = {"device-policy",
                                        "lru",

@@ -99,8 +99,11 @@ static void hear_message(void *arg, int level, const char *text)
 static int predict(int folders, bool resume, struct heard *h, struct og_err *err)
 {
     char list[FOLDERS * (sizeof(folder[0]) + 1)] = "";
-    const struct og_observer seen = {
-        .message = hear_message, .progress = hear_progress, .arg = h, .stop = &h->stop};
+    const struct og_observer seen = {.size = sizeof(seen),
+                                     .message = hear_message,
+                                     .progress = hear_progress,
+                                     .arg = h,
+                                     .stop = &h->stop};
     struct og_options opt;
     for (int i = 0; i < folders; i++) {
         const size_t n = strlen(list);

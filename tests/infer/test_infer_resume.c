@@ -67,8 +67,11 @@ static void hear_message(void *arg, int level, const char *text)
 static int run_broken(struct broken *b, const char *memory, bool resume, struct og_err *err)
 {
     struct og_options opt;
-    const struct og_observer seen = {
-        .message = hear_message, .progress = hear_progress, .arg = b, .stop = &b->stop};
+    const struct og_observer seen = {.size = sizeof(seen),
+                                     .message = hear_message,
+                                     .progress = hear_progress,
+                                     .arg = b,
+                                     .stop = &b->stop};
     og__options_init(&opt);
     test_set(&opt, "memory", memory);
     test_set(&opt, "threads", "2");
@@ -533,8 +536,11 @@ static void killed_runs_end_in_the_same_bytes(void **state)
 static char *evaluate(struct broken *b, bool resume, int wanted)
 {
     struct og_options opt;
-    const struct og_observer seen = {
-        .message = hear_message, .progress = hear_progress, .arg = b, .stop = &b->stop};
+    const struct og_observer seen = {.size = sizeof(seen),
+                                     .message = hear_message,
+                                     .progress = hear_progress,
+                                     .arg = b,
+                                     .stop = &b->stop};
     char *text = NULL;
     og__options_init(&opt);
     test_set(&opt, "memory", "40M");

@@ -151,7 +151,7 @@ static void a_stopped_benchmark_leaves_nothing(void **state)
     struct og_err err = {0};
     char *out = NULL;
     volatile sig_atomic_t stop = 1;
-    const struct og_observer seen = {.stop = &stop};
+    const struct og_observer seen = {.size = sizeof(seen), .stop = &stop};
     home_open(&h);
     assert_int_equal(og__bench_io(h.s.dir, &seen, &out, &err), OG_INTERRUPTED);
     assert_null(out);

@@ -227,11 +227,12 @@ static inline void assert_shape(const struct og_array *a, int element, int n_dim
 static inline void assert_same_hop(const struct og_minibatch *b, int h, const struct expected *e,
                                    int64_t i)
 {
-    const struct og_minibatch_hop *k = &b->hop[h];
+    const struct og_minibatch_hop *k = b->hop[h];
     const int64_t first = long_at(&e->hop[h].ptr, i);
     const int64_t n_edges = long_at(&e->hop[h].ptr, i + 1) - first;
+    assert_true(b->size == sizeof(*b) && k->size == sizeof(*k));
     assert_int_equal(k->n_edges, n_edges);
-    assert_int_equal(k->n_dst, h ? b->hop[h - 1].n_src : b->n_seeds);
+    assert_int_equal(k->n_dst, h ? b->hop[h - 1]->n_src : b->n_seeds);
     assert_int_equal(k->n_src, long_at(&e->hop[h].nodes, i));
     assert_shape(&k->src, OG_ELEMENT_I64, 1, n_edges, 0);
     assert_shape(&k->dst, OG_ELEMENT_I64, 1, n_edges, 0);
@@ -254,17 +255,17 @@ static inline void assert_same_hop(const struct og_minibatch *b, int h, const st
 /* Hops' edges stand in one array, one behind the other; or each is the beginning of the next. */
 static inline void assert_joined(const struct og_minibatch *b)
 {
-    const bool nested = b->n_hops > 1 && b->hop[1].first_edge == 0;
+    const bool nested = b->n_hops > 1 && b->hop[1]->first_edge == 0;
     int64_t n = 0;
     const int64_t *edges = b->edge_index.data;
     for (int h = 0; h < b->n_hops; h++) {
-        const struct og_minibatch_hop *k = &b->hop[h];
+        const struct og_minibatch_hop *k = b->hop[h];
         assert_int_equal(k->first_edge, n);
         assert_ptr_equal(k->src.data, edges + n);
         assert_ptr_equal(k->dst.data, edges + b->edge_index.shape[1] + n);
         n += nested ? 0 : k->n_edges;
     }
-    n = nested ? b->hop[b->n_hops - 1].n_edges : n;
+    n = nested ? b->hop[b->n_hops - 1]->n_edges : n;
     assert_shape(&b->edge_index, OG_ELEMENT_I64, 2, 2, n);
 }
 

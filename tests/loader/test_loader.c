@@ -73,8 +73,8 @@ static void what_is_drawn_once_is_there_once(void **state)
             struct og_loader *l = open_loader(classes, &opt, NULL);
             start_epoch(l, 1);
             const struct og_minibatch *b = next_batch(l);
-            assert_int_equal(b->edge_index.shape[1], b->hop[2].n_edges);
-            assert_int_equal(b->hop[2].first_edge, 0);
+            assert_int_equal(b->edge_index.shape[1], b->hop[2]->n_edges);
+            assert_int_equal(b->hop[2]->first_edge, 0);
             og_minibatch_release(b);
             og_loader_close(l);
             og__options_release(&opt);
@@ -213,8 +213,8 @@ static void seeds_that_repeat_are_there_as_often(void **state)
     const struct og_minibatch *b = next_batch(l);
     assert_int_equal(b->n_seeds, N);
     assert_memory_equal(b->ids.data, ids, sizeof(ids));
-    const int64_t *ptr = b->hop[0].indptr.data;
-    const int64_t *src = b->hop[0].src.data;
+    const int64_t *ptr = b->hop[0]->indptr.data;
+    const int64_t *src = b->hop[0]->src.data;
     const float *x = b->x.data;
     for (int64_t i = 0; i < N; i++) {
         const int64_t f = first[i];
@@ -223,7 +223,7 @@ static void seeds_that_repeat_are_there_as_often(void **state)
         assert_memory_equal(src + ptr[i], src + ptr[f], (size_t)(ptr[i + 1] - ptr[i]) * 8);
         assert_memory_equal(x + i * DIM, x + f * DIM, DIM * sizeof(*x));
     }
-    assert_int_equal(ptr[N], b->hop[0].n_edges);
+    assert_int_equal(ptr[N], b->hop[0]->n_edges);
     og_minibatch_release(b);
     og_loader_close(l);
     og__options_release(&opt);

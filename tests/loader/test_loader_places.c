@@ -250,7 +250,8 @@ static void a_draw_has_an_effect_on_what_is_handed_over(void **state)
     for (size_t i = 0; i < OG_COUNT(fanouts); i++) {
         const char *const pairs[] = {"draw", "once", "fanout", fanouts[i], NULL};
         struct test_said said = {0};
-        const struct og_observer seen = {.arg = &said, .message = test_note_message};
+        const struct og_observer seen = {
+            .size = sizeof(seen), .arg = &said, .message = test_note_message};
         struct og_loader *l = NULL;
         struct og_options opt;
         set_up(&opt, pairs);

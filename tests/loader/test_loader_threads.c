@@ -205,7 +205,7 @@ static void a_flag_stops_it(void **state)
 {
     (void)state;
     volatile sig_atomic_t stop = 0;
-    const struct og_observer seen = {.stop = &stop};
+    const struct og_observer seen = {.size = sizeof(seen), .stop = &stop};
     struct og_options opt;
     struct og_loader *l = NULL;
     const struct og_minibatch *b;

@@ -131,7 +131,8 @@ static json_t *summary_of(const char *run)
 static int train_here(struct one *c, const struct settings *all, int stop_at, struct og_err *err)
 {
     struct stopper s = {.at = stop_at};
-    const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
+    const struct og_observer seen = {
+        .size = sizeof(seen), .arg = &s, .progress = count_batch, .stop = &s.stop};
     struct og_options *opt;
     apply(&opt, all);
     int rc = og_train(c->dataset, opt, &seen, NULL, err);

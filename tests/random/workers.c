@@ -86,7 +86,8 @@ static int say_refusal(const char *path, const struct og_err *err)
 int rank_main(int argc, char **argv)
 {
     struct rank r = {0};
-    const struct og_observer seen = {.arg = &r, .progress = count_batch, .stop = &stop_asked};
+    const struct og_observer seen = {
+        .size = sizeof(seen), .arg = &r, .progress = count_batch, .stop = &stop_asked};
     struct og_options *opt;
     struct og_err err = {0};
     if (argc < 5)

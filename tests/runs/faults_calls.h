@@ -231,9 +231,9 @@ static int sum_batches(struct og_loader *l, uint64_t *sum, struct og_err *err)
         sum_array(&b->ids, 8, sum);
         sum_array(&b->x, 4, sum);
         for (int t = 0; t < b->n_types; t++)
-            sum_array(&b->type[t].x, 4, sum);
+            sum_array(&b->type[t]->x, 4, sum);
         for (int i = 0; i < b->n_relations; i++)
-            sum_array(&b->relation[i].edge_index, 8, sum);
+            sum_array(&b->relation[i]->edge_index, 8, sum);
         og_minibatch_release(b);
     }
     return rc;
@@ -338,7 +338,8 @@ static int call_simulate_workers(struct og_err *err)
 static int call_simulate_tiers(struct og_err *err)
 {
     char *text = NULL;
-    const struct og_tiers_asked asked = {"hybrid,belady", "4%", "pvp:depth=30"};
+    const struct og_tiers_asked asked = {
+        .size = sizeof(asked), "hybrid,belady", "4%", "pvp:depth=30"};
     int rc = og_simulate_tiers(graph, "presc,belady", "5%", &asked, &options, NULL, &text, err);
     keep(text);
     return rc;
@@ -347,7 +348,7 @@ static int call_simulate_tiers(struct og_err *err)
 static int call_simulate_executors(struct og_err *err)
 {
     char *text = NULL;
-    const struct og_executors_asked asked = {.splits = "1:1,2"};
+    const struct og_executors_asked asked = {.size = sizeof(asked), .splits = "1:1,2"};
     int rc = og_simulate_executors(graph, &asked, &options, NULL, &text, err);
     keep(text);
     return rc;

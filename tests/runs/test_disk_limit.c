@@ -94,7 +94,8 @@ static json_t *train(pairs_t pairs, uint64_t disk, struct seen *seen, struct og_
     char *text = NULL;
     *seen = (struct seen){0};
     *err = (struct og_err){0};
-    const struct og_observer observer = {.arg = seen, .epoch = note_epoch, .message = note_message};
+    const struct og_observer observer = {
+        .size = sizeof(observer), .arg = seen, .epoch = note_epoch, .message = note_message};
     set_options(&opt, pairs, disk);
     int rc = og_train("graph", &opt, &observer, &text, err);
     og__options_release(&opt);

@@ -196,7 +196,8 @@ static void on_progress(void *arg, const struct og_progress *p)
 
 static struct og_observer observer(struct watch *w)
 {
-    return (struct og_observer){.arg = w, .progress = on_progress, .stop = &w->stop};
+    return (struct og_observer){
+        .size = sizeof(struct og_observer), .arg = w, .progress = on_progress, .stop = &w->stop};
 }
 
 /* Its first batch is its last. */

@@ -531,7 +531,8 @@ static void a_run_whose_resuming_failed_ends_the_same(void **state)
     volatile sig_atomic_t stop = 0;
     if (!wanted("resumed", ""))
         skip();
-    const struct og_observer seen = {.arg = (void *)&stop, .progress = stop_at_once, .stop = &stop};
+    const struct og_observer seen = {
+        .size = sizeof(seen), .arg = (void *)&stop, .progress = stop_at_once, .stop = &stop};
     usual_options();
     test_set(&options, "checkpoint-every", "0");
     test_set(&options, "resume", "true");

@@ -207,7 +207,8 @@ static void a_checkpoint_that_does_not_fit_leaves_the_one_before(void **state)
     og__options_release(&opt);
 
     struct test_stopper s = {.at = 4};
-    const struct og_observer seen = {.arg = &s, .progress = test_count_batch, .stop = &s.stop};
+    const struct og_observer seen = {
+        .size = sizeof(seen), .arg = &s, .progress = test_count_batch, .stop = &s.stop};
     set_options(&opt, run_dir);
     assert_int_equal(og_train(graph, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
     char *before, *after;

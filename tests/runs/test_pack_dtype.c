@@ -293,7 +293,7 @@ static void note_message(void *arg, int level, const char *text)
 static struct outcome train(const char *dataset, pairs_t pairs, const char *dtype)
 {
     struct outcome o = {0};
-    const struct og_observer seen = {.arg = &o, .message = note_message};
+    const struct og_observer seen = {.size = sizeof(seen), .arg = &o, .message = note_message};
     struct og_options opt;
     struct og_err err = {0};
     char *summary = NULL;
@@ -566,7 +566,8 @@ static void what_does_not_fit_is_named(void **state)
 static void cut(pairs_t pairs, const char *dtype)
 {
     struct test_stopper s = {.at = 7};
-    const struct og_observer seen = {.arg = &s, .progress = test_count_batch, .stop = &s.stop};
+    const struct og_observer seen = {
+        .size = sizeof(seen), .arg = &s, .progress = test_count_batch, .stop = &s.stop};
     struct og_options opt;
     set_options(&opt, pairs, dtype);
     assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);

@@ -184,7 +184,7 @@ static struct seen look_at(const struct given *a, const struct given *b)
     struct seen s = {0};
     struct og_options opt;
     char *text = NULL;
-    const struct og_observer observer = {.arg = &s, .message = hear};
+    const struct og_observer observer = {.size = sizeof(observer), .arg = &s, .message = hear};
     const struct given *const both[] = {a, b};
     set_base(&opt);
     for (size_t i = 0; i < 2; i++)

@@ -233,7 +233,8 @@ static void a_file_of_options_tells_what_is_gone(void **state)
     (void)state;
     static const char file[] = "early-reads: true\n";
     struct test_said said = {{0}};
-    const struct og_observer seen = {.arg = &said, .message = test_note_message};
+    const struct og_observer seen = {
+        .size = sizeof(seen), .arg = &said, .message = test_note_message};
     struct og_options opt;
     small_run(&opt, "old");
     assert_int_equal(og__write_text("old.yaml", file, strlen(file), NULL), 0);

@@ -404,7 +404,8 @@ static void two_caches_of_a_kind_are_one(void **state)
     const struct og_made *made = *state;
     static const char *const policies[] = {"degree", "pagerank", "presc:2", "belady"};
     for (size_t p = 0; p < OG_COUNT(policies); p++) {
-        const struct og_tiers_asked tiers = {.policies = policies[p], .memory = "5%,20%"};
+        const struct og_tiers_asked tiers = {
+            .size = sizeof(tiers), .policies = policies[p], .memory = "5%,20%"};
         struct og_options opt;
         small_run(&opt);
         test_set(&opt, "epochs", "1");
@@ -426,8 +427,10 @@ static void two_caches_of_a_kind_are_one(void **state)
 static void pairs_stand_as_asked_for(void **state)
 {
     const struct og_made *made = *state;
-    struct og_tiers_asked tiers = {
-        .policies = "hybrid,rr", .memory = "3%,1%", .victim = "pvp:depth=20"};
+    struct og_tiers_asked tiers = {.size = sizeof(tiers),
+                                   .policies = "hybrid,rr",
+                                   .memory = "3%,1%",
+                                   .victim = "pvp:depth=20"};
     struct og_options opt;
     small_run(&opt);
     json_t *root = simulated(made->dataset, "lru,presc", "5%,50%", &tiers, &opt);
@@ -452,7 +455,7 @@ static void pairs_stand_as_asked_for(void **state)
     assert_true(pushed > 0);
     json_decref(root);
     /* by the rankings of the host's, one each */
-    tiers = (struct og_tiers_asked){.memory = "2%"};
+    tiers = (struct og_tiers_asked){.size = sizeof(tiers), .memory = "2%"};
     root = simulated(made->dataset, "presc:2,hybrid,lru", "5%", &tiers, &opt);
     static const char *const ranked[] = {"presc:2", "pagerank", "degree"};
     assert_int_equal(json_array_size(json_object_get(root, "results")), 3);
@@ -482,7 +485,8 @@ static void pairs_that_cannot_be_are_refused(void **state)
         {NULL, "1%", "pvp", "victim: nothing leaves", "--device-policy hybrid"},
     };
     for (size_t i = 0; i < OG_COUNT(cases); i++) {
-        const struct og_tiers_asked tiers = {cases[i].device, cases[i].memory, cases[i].victim};
+        const struct og_tiers_asked tiers = {
+            .size = sizeof(tiers), cases[i].device, cases[i].memory, cases[i].victim};
         struct og_options opt;
         struct og_err err = {0};
         char *text = NULL;
@@ -613,8 +617,10 @@ static void what_cannot_be_is_refused(void **state)
 static void the_smallest_memory_named_is_enough(void **state)
 {
     const struct og_made *made = *state;
-    static const struct og_tiers_asked pairs[] = {
-        {NULL, "5%", NULL}, {"hybrid,rr", "5%", "pvp:depth=500"}, {"belady,sweep", "5%", NULL}};
+    enum { SIZE = sizeof(struct og_tiers_asked) };
+    static const struct og_tiers_asked pairs[] = {{SIZE, NULL, "5%", NULL},
+                                                  {SIZE, "hybrid,rr", "5%", "pvp:depth=500"},
+                                                  {SIZE, "belady,sweep", "5%", NULL}};
     for (int policy = 0; policy < 7; policy += (int)test_ways_step_of(3)) {
         static const char *const policies[] = {"lru",     "belady",       "presc,hybrid", "lru,rr",
                                                "presc:1", "belady,presc", "belady,lru"};

@@ -95,7 +95,8 @@ static inline void finish(struct outcome *o, char *summary)
 static inline struct outcome train(pairs_t pairs)
 {
     struct outcome o = {0};
-    const struct og_observer seen = {.arg = &o.said, .message = test_note_message};
+    const struct og_observer seen = {
+        .size = sizeof(seen), .arg = &o.said, .message = test_note_message};
     struct og_options opt;
     struct og_err err = {0};
     char *summary = NULL;

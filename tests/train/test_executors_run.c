@@ -60,7 +60,8 @@ static void a_run_goes_on_with_others(void **state)
     train("whole", LISTS(late));
     for (int at = 2; at < 14; at += 3) {
         struct test_stopper s = {.at = at};
-        const struct og_observer seen = {.arg = &s, .progress = test_count_batch, .stop = &s.stop};
+        const struct og_observer seen = {
+            .size = sizeof(seen), .arg = &s, .progress = test_count_batch, .stop = &s.stop};
         struct og_options opt;
         set_options(&opt, "cut", LISTS(late, WORDS("executors", "2:1")));
         assert_int_equal(og_train(in_folder("graph"), &opt, &seen, NULL, NULL), OG_INTERRUPTED);

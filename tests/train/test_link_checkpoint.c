@@ -103,7 +103,8 @@ static json_t *try_eval(const char *dataset, const char *file, const char *const
 {
     struct og_options opt;
     char *text = NULL, ignored[400];
-    const struct og_observer seen = {.arg = warned ? warned : ignored, .message = on_message};
+    const struct og_observer seen = {
+        .size = sizeof(seen), .arg = warned ? warned : ignored, .message = on_message};
     options(&opt, "node", more); /* the file says that it is of links */
     int rc = og_eval(dataset, file, "test", &opt, &seen, &text, err);
     og__options_release(&opt);

@@ -232,7 +232,8 @@ static void a_moved_folder_serves_and_a_damaged_one_is_named(void **state)
 static void cut(pairs_t pairs, int at)
 {
     struct test_stopper s = {.at = at};
-    const struct og_observer seen = {.arg = &s, .progress = test_count_batch, .stop = &s.stop};
+    const struct og_observer seen = {
+        .size = sizeof(seen), .arg = &s, .progress = test_count_batch, .stop = &s.stop};
     struct og_options opt;
     set_options(&opt, pairs);
     assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
@@ -481,7 +482,8 @@ static void packing_leaves_all_or_nothing(void **state)
     assert_false(left_over("n"));
     for (int at = 1; at <= 2; at++) {
         struct test_stopper s = {.at = at};
-        const struct og_observer seen = {.arg = &s, .progress = test_count_batch, .stop = &s.stop};
+        const struct og_observer seen = {
+            .size = sizeof(seen), .arg = &s, .progress = test_count_batch, .stop = &s.stop};
         struct og_options opt;
         char *text = NULL;
         set_options(&opt, fresh);

@@ -130,7 +130,8 @@ static void what_the_disk_loses_during_a_run_ends_it(void **state)
     static const char *const files[] = {"pack", "shared"};
     for (size_t i = 0; i < OG_COUNT(ways); i++) {
         const char *file = files[i];
-        const struct og_observer seen = {.arg = &file, .epoch = on_first_epoch};
+        const struct og_observer seen = {
+            .size = sizeof(seen), .arg = &file, .epoch = on_first_epoch};
         struct og_options opt;
         struct og_err err = {0};
         set_options(&opt, ways[i]);

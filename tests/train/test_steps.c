@@ -248,7 +248,8 @@ static void no_more_trainers_than_mini_batches(void **state)
 static void interrupt(const char *run, const char *const *const *lists, int at)
 {
     struct test_stopper s = {.at = at};
-    const struct og_observer seen = {.arg = &s, .progress = test_count_batch, .stop = &s.stop};
+    const struct og_observer seen = {
+        .size = sizeof(seen), .arg = &s, .progress = test_count_batch, .stop = &s.stop};
     struct og_options opt;
     set_options(&opt, run, lists);
     if (og_train(in_folder("graph"), &opt, &seen, NULL, NULL) != OG_INTERRUPTED)

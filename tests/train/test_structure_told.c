@@ -127,7 +127,7 @@ static void a_resumed_run_tells_of_training(void **state)
         "fanout",   "10",   "batch",          "400", "resume", "true",   NULL};
     struct test_stopper stopper = {.at = 1};
     const struct og_observer seen = {
-        .arg = &stopper, .progress = test_count_batch, .stop = &stopper.stop};
+        .size = sizeof(seen), .arg = &stopper, .progress = test_count_batch, .stop = &stopper.stop};
     const int64_t few[] = {39990, 39991, 39992, 39993, 39994};
     struct og_options opt;
     test_write_npy(dataset, "valid.npy", OG__NPY_I64, 1, OG_COUNT(few), 1, few);

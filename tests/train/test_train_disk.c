@@ -232,7 +232,7 @@ static void look_at_disk(void *arg, const struct og_progress *p)
 static uint64_t most_on_disk(const char *const *pairs, struct outcome *o)
 {
     struct disk_watch w = {.most = 0};
-    const struct og_observer seen = {.arg = &w, .progress = look_at_disk};
+    const struct og_observer seen = {.size = sizeof(seen), .arg = &w, .progress = look_at_disk};
     const char *all[24] = {"scratch", w.scratch};
     size_t n = 2;
     in_root(w.scratch, "scratch");
@@ -328,7 +328,7 @@ static void folders_have_equal_shares(void **state)
 {
     (void)state;
     struct shares_watch w = {.most = {0}};
-    const struct og_observer seen = {.arg = &w, .progress = look_at_shares};
+    const struct og_observer seen = {.size = sizeof(seen), .arg = &w, .progress = look_at_shares};
     char both[300];
     in_root(w.folder[0], "one");
     in_root(w.folder[1], "two");

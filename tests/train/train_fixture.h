@@ -161,7 +161,8 @@ static inline void check_counts(const struct outcome *o)
 static inline void interrupt(const char *name, const char *const *pairs, int at)
 {
     struct test_stopper s = {.at = at};
-    const struct og_observer seen = {.arg = &s, .progress = test_count_batch, .stop = &s.stop};
+    const struct og_observer seen = {
+        .size = sizeof(seen), .arg = &s, .progress = test_count_batch, .stop = &s.stop};
     struct og_options opt;
     set_options(&opt, name, pairs);
     assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);

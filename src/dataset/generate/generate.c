@@ -7,6 +7,7 @@
  * (seed, i), so nothing is kept but what is being written, and any number of threads makes the
  * same files. */
 #include "base/file.h"
+#include "base/sized.h"
 #include "base/thread.h"
 #include "dataset/convert.h"
 #include "dataset/generate/maker.h"
@@ -31,7 +32,8 @@ enum {
 static void tell(const struct og_maker *k, const char *stage, const char *unit, uint64_t done,
                  uint64_t total)
 {
-    struct og_progress p = {.stage = stage, .unit = unit, .done = done, .total = total};
+    struct og_progress p = {
+        .size = sizeof(p), .stage = stage, .unit = unit, .done = done, .total = total};
     if (k->seen && k->seen->progress)
         k->seen->progress(k->seen->arg, &p);
 }
@@ -429,6 +431,7 @@ int og_generate(const char *out, const struct og_generate *g, const struct og_ob
 {
     struct og_maker k = {.seen = seen};
     int rc;
+    OG_TRY(OG_SIZED(seen, "og_observer", err));
     OG_TRY(og__maker_wanted(&k, g, err));
     k.checksums = json_object();
     k.budget = og__budget_new(og__memory_amount(&g->memory));

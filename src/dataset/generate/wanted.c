@@ -6,19 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void og_generate_init(struct og_generate *g)
-{
-    *g = (struct og_generate){.model = OG_PLANTED,
-                              .nodes = 100000,
-                              .degree = 15,
-                              .dim = 128,
-                              .classes = 16,
-                              .dtype = OG_F32,
-                              .train_fraction = 0.1,
-                              .homophily = 0.8,
-                              .seed = 1};
-}
-
 static int check(const struct og_generate *g, struct og_err *err)
 {
     if (g->nodes < 2 || g->nodes >= UINT32_MAX - 1)

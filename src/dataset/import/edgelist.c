@@ -390,7 +390,8 @@ out:
 
 const struct og_format og__format_edgelist = {
     .info =
-        {.name = "edgelist",
+        {.size = sizeof(struct og_import_format),
+         .name = "edgelist",
          .files =
              "SRC is a text file, gzipped or not, with an edge a line as SNAP publishes "
              "them, or CSV; ids may be sparse: nodes are numbered in the order of their ids, and "

@@ -467,7 +467,8 @@ static int import_graphbolt(struct og_importer *imp, struct og_err *err)
 }
 
 const struct og_format og__format_graphbolt = {
-    .info = {.name = "graphbolt",
+    .info = {.size = sizeof(struct og_import_format),
+             .name = "graphbolt",
              .files = "SRC holds metadata.yaml and the csv and numpy files it names.",
              .signs = (const char *const[]){"metadata.yaml", NULL}},
     .read = import_graphbolt,

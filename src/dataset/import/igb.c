@@ -130,7 +130,8 @@ out:
 }
 
 const struct og_format og__format_igb = {
-    .info = {.name = "igb",
+    .info = {.size = sizeof(struct og_import_format),
+             .name = "igb",
              .files =
                  "SRC is one size of the Illinois Graph Benchmark, with .npy or headerless files.",
              .signs = (const char *const[]){"processed/paper__cites__paper/edge_index.npy", NULL}},

@@ -1,4 +1,5 @@
 /* The command: a format by its name, a new folder, its meta.json. */
+#include "base/sized.h"
 #include "dataset/import/by_id.h"
 #include "dataset/import/formats.h"
 #include "dataset/import/means.h"
@@ -76,8 +77,10 @@ int og_import(const char *format, const char *src, const char *out, const struct
     const struct og_format *reader = find_format(format, err);
     if (!reader)
         return -EINVAL;
+    int rc = OG_SIZED(seen, "og_observer", err);
+    if (rc < 0)
+        return rc;
     imp.budget = og__budget_new(og__memory_amount(&opt->memory));
-    int rc;
     imp.files = og__source_files_new();
     OG_TRY(imp.budget && imp.files ? 0 : og__fail_errno(err, -ENOMEM, NULL, "import"));
     OG_TRY(og__schema_init(&imp.graph, err));

@@ -257,7 +257,8 @@ out:
 }
 
 const struct og_format og__format_metis = {
-    .info = {.name = "metis",
+    .info = {.size = sizeof(struct og_import_format),
+             .name = "metis",
              .files = "SRC is a graph of METIS: a line of how many nodes and edges, then a line a "
                       "node with its neighbours; or a folder with graph.metis(.gz) and node "
                       "arrays.",

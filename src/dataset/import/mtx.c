@@ -227,7 +227,8 @@ out:
 
 const struct og_format og__format_mtx = {
     .info =
-        {.name = "mtx",
+        {.size = sizeof(struct og_import_format),
+         .name = "mtx",
          .files =
              "SRC is a coordinate matrix in Matrix Market format, or a folder with graph.mtx(.gz) "
              "and node arrays.",

@@ -467,7 +467,8 @@ out:
 
 const struct og_format og__format_npy = {
     .info =
-        {.name = "npy",
+        {.size = sizeof(struct og_import_format),
+         .name = "npy",
          .files =
              "SRC is a folder with edges.npy (integers [E,2], src,dst, or [2,E] as PyTorch "
              "Geometric's edge_index; [2,2] is [E,2]), feat.npy ([N,F]) or "

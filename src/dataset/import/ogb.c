@@ -502,7 +502,8 @@ static int import_ogb(struct og_importer *imp, struct og_err *err)
 }
 
 const struct og_format og__format_ogb = {
-    .info = {.name = "ogb",
+    .info = {.size = sizeof(struct og_import_format),
+             .name = "ogb",
              .files =
                  "SRC is an unpacked node dataset of the Open Graph Benchmark, ogbn-papers100M, "
                  "ogbn-mag and MAG240M among them.",
