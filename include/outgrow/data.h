@@ -79,15 +79,12 @@ OG_EXPORT OG_MUST_CHECK int og_stripe(const char *dataset, const char *over, boo
 /* Counts, dtypes, sizes, degree distribution, what fits in which memory. */
 OG_EXPORT OG_MUST_CHECK int og_info(const char *dataset, char **out, struct og_err *err);
 
-/* Check checksums, ranges, order and NaN; `finding` is called once each, with one line of text.
- * Returns the number of findings, or a negative code when the check itself could not be made. */
-OG_EXPORT OG_MUST_CHECK int og_verify(const char *dataset,
-                                      void (*finding)(void *arg, const char *text), void *arg,
-                                      const struct og_observer *seen, struct og_err *err);
-/* The same; `hint` says what would mend it, "" where the line before says so already. */
+/* Check checksums, ranges, order and NaN; `finding` is called once each, with one line of text and
+ * what would mend it, "" where the line before says so already. Returns the number of findings, or
+ * a negative code when the check itself could not be made. */
 OG_EXPORT OG_MUST_CHECK int
-og_verify_hints(const char *dataset, void (*finding)(void *arg, const char *text, const char *hint),
-                void *arg, const struct og_observer *seen, struct og_err *err);
+og_verify(const char *dataset, void (*finding)(void *arg, const char *text, const char *hint),
+          void *arg, const struct og_observer *seen, struct og_err *err);
 
 /* The same for a folder of samples made by og_sample, and what og_pack put into it: everything
  * against its checksums; and, unless `dataset` is NULL, against that dataset, packed rows too. */

@@ -102,16 +102,12 @@ OG_EXPORT OG_MUST_CHECK int og_plan(const char *dataset, const struct og_options
                                     const struct og_observer *seen, char **out, struct og_err *err);
 
 /* Write the batches of `epochs` epochs as a trace (docs/formats.md) into new folder `out_dir`, each
- * once where epochs reuse them. The option samples takes it, on this machine or another. */
+ * once where epochs reuse them. The option samples takes it, on this machine or another.
+ *
+ * out  {"trace","batches","rows","bytes_read","bytes_written",...} */
 OG_EXPORT OG_MUST_CHECK int og_sample(const char *dataset, const char *out_dir, bool with_features,
                                       const struct og_options *opt, const struct og_observer *seen,
-                                      struct og_err *err);
-/* The same, telling what it did.
- * out  {"trace","batches","rows","bytes_read","bytes_written",...}; NULL to not want it */
-OG_EXPORT OG_MUST_CHECK int og_sample_figures(const char *dataset, const char *out_dir,
-                                              bool with_features, const struct og_options *opt,
-                                              const struct og_observer *seen, char **out,
-                                              struct og_err *err);
+                                      char **out, struct og_err *err);
 
 /* Offline packing: for each draw of the batches in the folder `samples`, the rows that a cache as
  * large as opt allows is to hold, and a copy of those that its batches read besides, in one piece a
@@ -122,27 +118,8 @@ OG_EXPORT OG_MUST_CHECK int og_sample_figures(const char *dataset, const char *o
 OG_EXPORT OG_MUST_CHECK int og_pack(const char *dataset, const struct og_options *opt,
                                     const struct og_observer *seen, char **out, struct og_err *err);
 
-/* What policies would keep and read with caches of several sizes, without training: the batches of
- * `epochs` epochs, or those of a trace, go by once a policy. The figures are those of a run.
- *
- * source    a dataset, or a trace made by og_sample
- * policies  "presc:2,lru,belady": a list of values of the option policy
- * caches    "1%,5%,64M": a list of values of the option cache
- * out       {"results":[{"policy","cache","hit_rate",...}],...}
- *
- * With `workers` above 1 the caches are of each of them: counted with their own mini-batches,
- * and under "exchanged" as if each owned nodes, by their number modulo the workers, and sent their
- * rows to the others (Park et al. 2024, §4.1). */
-OG_EXPORT OG_MUST_CHECK int og_simulate(const char *source, const char *policies,
-                                        const char *caches, const struct og_options *opt,
-                                        const struct og_observer *seen, char **out,
-                                        struct og_err *err);
-
-/* The same with a cache in a device's memory over each of the host's: what the device's policy
- * misses is what the host's plans (docs/policies.md, Two tiers).
- *
- * tiers  NULL: as og_simulate
- * out    {"results":[{"policy","cache","device_policy","device_memory","device_hits",...}],...} */
+/* A cache in a device's memory over each of the host's: what the device's policy misses is what the
+ * host's plans (docs/policies.md, Two tiers). */
 struct og_tiers_asked {
     size_t size;          /* of this struct, as the caller has it */
     const char *policies; /* of the device's cache, as `policies`; NULL: static ones, by the
@@ -150,10 +127,25 @@ struct og_tiers_asked {
     const char *memory;   /* sizes of the device's cache, as `caches`; of several all together */
     const char *victim;   /* "off", "pvp" or "pvp:depth=N", rows a ring; NULL = off */
 };
-OG_EXPORT OG_MUST_CHECK int
-og_simulate_tiers(const char *source, const char *policies, const char *caches,
-                  const struct og_tiers_asked *tiers, const struct og_options *opt,
-                  const struct og_observer *seen, char **out, struct og_err *err);
+
+/* What policies would keep and read with caches of several sizes, without training: the batches of
+ * `epochs` epochs, or those of a trace, go by once a policy. The figures are those of a run.
+ *
+ * source    a dataset, or a trace made by og_sample
+ * policies  "presc:2,lru,belady": a list of values of the option policy
+ * caches    "1%,5%,64M": a list of values of the option cache
+ * tiers     NULL: there is no device
+ * out       {"results":[{"policy","cache","hit_rate",...}],...}, of tiers with "device_policy",
+ *           "device_memory", "device_hits", ...
+ *
+ * With `workers` above 1 the caches are of each of them: counted with their own mini-batches,
+ * and under "exchanged" as if each owned nodes, by their number modulo the workers, and sent their
+ * rows to the others (Park et al. 2024, §4.1). */
+OG_EXPORT OG_MUST_CHECK int og_simulate(const char *source, const char *policies,
+                                        const char *caches, const struct og_tiers_asked *tiers,
+                                        const struct og_options *opt,
+                                        const struct og_observer *seen, char **out,
+                                        struct og_err *err);
 
 /* What an epoch would take with executors of which some sample and some train, told by a clock of
  * events (docs/executors.md).

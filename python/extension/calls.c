@@ -89,7 +89,7 @@ static PyObject *call_simulate(PyObject *module, PyObject *args)
         !watch_observer(state, watch, &seen) || !(opt = options_from(state, options)))
         return NULL;
     PyThreadState *mine = PyEval_SaveThread();
-    int rc = og_simulate(source, policies, caches, opt, &seen, &text, &err);
+    int rc = og_simulate(source, policies, caches, NULL, opt, &seen, &text, &err);
     og_options_free(opt);
     PyEval_RestoreThread(mine);
     return text_or_raise(state, rc, text, &err);

@@ -20,9 +20,8 @@ static int run(struct invocation *in, struct og_err *err)
     if (!out)
         return usage_error(err, NULL, "sample: --out DIR expected");
     char *text = NULL;
-    int rc = og_sample_figures(in->arg[0], out, own_flag(in, "with-features"), in->options,
-                               screen_observer(in->screen, (int)option_number(in, "epochs")), &text,
-                               err);
+    int rc = og_sample(in->arg[0], out, own_flag(in, "with-features"), in->options,
+                       screen_observer(in->screen, (int)option_number(in, "epochs")), &text, err);
     return rc < 0 ? rc : deliver(in, text, show_trace, err);
 }
 

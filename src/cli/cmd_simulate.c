@@ -433,9 +433,9 @@ static int simulate(const struct invocation *in, bool caches, char **text, struc
                                          .memory = own_text(in, "device-memory"),
                                          .victim = own_text(in, "victim")};
     if (caches)
-        TRY(og_simulate_tiers(
-            in->arg[0], own_text(in, "policy"), own_text(in, "cache"), tiers.memory ? &tiers : NULL,
-            in->options, screen_observer(in->screen, (int)option_number(in, "epochs")), text, err));
+        TRY(og_simulate(in->arg[0], own_text(in, "policy"), own_text(in, "cache"),
+                        tiers.memory ? &tiers : NULL, in->options,
+                        screen_observer(in->screen, (int)option_number(in, "epochs")), text, err));
     if (!caches || both)
         TRY(ask_executors(in, both ? &executors : text, err));
     if (both)

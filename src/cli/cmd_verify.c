@@ -46,7 +46,7 @@ static int verify(const struct invocation *in, struct listing *l, struct og_err 
         return og_verify_samples(folder, dataset, on_finding, l, seen, err);
     if (dataset)
         return usage_error(err, NULL, "verify: --dataset is for a folder of samples");
-    return og_verify_hints(folder, on_finding, l, seen, err);
+    return og_verify(folder, on_finding, l, seen, err);
 }
 
 static int print_findings(const struct listing *l, struct og_err *err)

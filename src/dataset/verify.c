@@ -496,9 +496,8 @@ static int with_memory(struct verifier *v, struct og_err *err)
     return rc;
 }
 
-int og_verify_hints(const char *dataset,
-                    void (*finding)(void *arg, const char *text, const char *hint), void *arg,
-                    const struct og_observer *seen, struct og_err *err)
+int og_verify(const char *dataset, void (*finding)(void *arg, const char *text, const char *hint),
+              void *arg, const struct og_observer *seen, struct og_err *err)
 {
     struct verifier v = {.finding = finding, .arg = arg, .seen = seen};
     struct og_err why = {0};
@@ -515,24 +514,4 @@ int og_verify_hints(const char *dataset,
     rc = with_memory(&v, err);
     og__graph_close(v.ds);
     return rc < 0 ? rc : v.n_findings;
-}
-
-/* For those who want the lines alone. */
-struct lines {
-    void (*finding)(void *arg, const char *text);
-    void *arg;
-};
-
-static void line_alone(void *arg, const char *text, const char *hint)
-{
-    const struct lines *lines = arg;
-    (void)hint;
-    lines->finding(lines->arg, text);
-}
-
-int og_verify(const char *dataset, void (*finding)(void *arg, const char *text), void *arg,
-              const struct og_observer *seen, struct og_err *err)
-{
-    struct lines lines = {finding, arg};
-    return og_verify_hints(dataset, line_alone, &lines, seen, err);
 }

@@ -313,12 +313,6 @@ out:
     return rc;
 }
 
-int og_sample(const char *dataset, const char *out_dir, bool with_features,
-              const struct og_options *opt, const struct og_observer *seen, struct og_err *err)
-{
-    return og_sample_figures(dataset, out_dir, with_features, opt, seen, NULL, err);
-}
-
 /* The rows of a typed graph are read by who writes them. */
 static int settle_rows(const char *dataset, struct og_options *opt, unsigned *want,
                        struct og_err *err)
@@ -385,9 +379,9 @@ out:
     return rc;
 }
 
-int og_sample_figures(const char *dataset, const char *out_dir, bool with_features,
-                      const struct og_options *opt, const struct og_observer *seen, char **out,
-                      struct og_err *err)
+int og_sample(const char *dataset, const char *out_dir, bool with_features,
+              const struct og_options *opt, const struct og_observer *seen, char **out,
+              struct og_err *err)
 {
     struct recorder r = {0};
     if (out)

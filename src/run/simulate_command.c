@@ -366,9 +366,9 @@ out:
     return rc;
 }
 
-int og_simulate_tiers(const char *source, const char *policies, const char *caches,
-                      const struct og_tiers_asked *tiers, const struct og_options *opt,
-                      const struct og_observer *seen, char **out, struct og_err *err)
+int og_simulate(const char *source, const char *policies, const char *caches,
+                const struct og_tiers_asked *tiers, const struct og_options *opt,
+                const struct og_observer *seen, char **out, struct og_err *err)
 {
     if (out)
         *out = NULL;
@@ -399,11 +399,4 @@ out:
     free(m);
     json_decref(results);
     return rc;
-}
-
-int og_simulate(const char *source, const char *policies, const char *caches,
-                const struct og_options *opt, const struct og_observer *seen, char **out,
-                struct og_err *err)
-{
-    return og_simulate_tiers(source, policies, caches, NULL, opt, seen, out, err);
 }

@@ -110,7 +110,7 @@ static json_t *simulated(const char *const *pairs)
     struct og_options opt;
     char *text = NULL;
     set_options(&opt, "unused", pairs);
-    assert_int_equal(og_simulate(dataset, "hybrid", "7%", &opt, NULL, &text, NULL), 0);
+    assert_int_equal(og_simulate(dataset, "hybrid", "7%", NULL, &opt, NULL, &text, NULL), 0);
     og__options_release(&opt);
     json_t *root = json_loads(text, 0, NULL);
     free(text);
@@ -272,7 +272,7 @@ static void wherever_batches_are_put_the_bits_are_the_same(void **state)
     struct og_options opt;
     snprintf(samples, sizeof(samples), "%s/samples", folder);
     set_options(&opt, "unused", none);
-    assert_int_equal(og_sample(dataset, samples, false, &opt, NULL, NULL), 0);
+    assert_int_equal(og_sample(dataset, samples, false, &opt, NULL, NULL, NULL), 0);
     og__options_release(&opt);
     struct outcome first = train(plain);
     for (size_t i = 0; i < OG_COUNT(ways); i++) {

@@ -185,7 +185,7 @@ static int sample_at(const char *path, const char *const *pairs, int memory, str
     char out[128];
     snprintf(out, sizeof(out), "%s/samples", root);
     set_options(&opt, pairs, memory);
-    int rc = og_sample(path, out, true, &opt, NULL, err);
+    int rc = og_sample(path, out, true, &opt, NULL, NULL, err);
     og__options_release(&opt);
     og__remove_tree(out);
     return rc;
@@ -261,7 +261,7 @@ static void a_simulation_asks_for_nothing_that_training_keeps(void **state)
         struct og_options opt;
         char *figures = NULL;
         set_options(&opt, pairs, 1);
-        assert_int_not_equal(og_simulate(graph, "lru", "5%", &opt, NULL, &figures, &err), 0);
+        assert_int_not_equal(og_simulate(graph, "lru", "5%", NULL, &opt, NULL, &figures, &err), 0);
         og__options_release(&opt);
         least[i] = named_smallest(&err);
     }

@@ -204,8 +204,9 @@ struct findings {
     char first[256];
 };
 
-static void note(void *arg, const char *text)
+static void note(void *arg, const char *text, const char *hint)
 {
+    assert_non_null(hint);
     struct findings *f = arg;
     if (f->n++ == 0)
         snprintf(f->first, sizeof(f->first), "%s", text);

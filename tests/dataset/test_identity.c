@@ -89,7 +89,7 @@ static void sample(const char *dataset, const char *dir)
     struct og_options opt;
     struct og_err err = {0};
     set_options(&opt, (pairs_t){"epochs", "1"});
-    if (og_sample(dataset, dir, false, &opt, &seen, &err) < 0)
+    if (og_sample(dataset, dir, false, &opt, &seen, NULL, &err) < 0)
         fail_msg("%s", err.message);
     og__options_release(&opt);
 }
@@ -461,7 +461,7 @@ static void a_checksum_of_a_file_elsewhere_is_a_finding(void **state)
     assert_int_equal(json_object_set_new(sums, "../graph/meta.json", json_string("x")), 0);
     assert_int_equal(json_dump_file(meta, "g/meta.json", 0), 0);
     json_decref(meta);
-    assert_int_equal(og_verify_hints("g", note_finding, &f, NULL, NULL), 1);
+    assert_int_equal(og_verify("g", note_finding, &f, NULL, NULL), 1);
     assert_non_null(strstr(f.last, "../graph/meta.json is not in the folder"));
 }
 
@@ -475,7 +475,7 @@ static void samples_of_links_are_of_the_dataset(void **state)
     test_shell("rm -rf links g; cp -a graph g; rm -rf outgrow");
     pairs_t links = {"task", "link", "epochs", "1", "batch", "8000", "edge-split", "60/20/20"};
     set_options(&opt, links);
-    if (og_sample("graph", "links", false, &opt, &seen, &err) < 0)
+    if (og_sample("graph", "links", false, &opt, &seen, NULL, &err) < 0)
         fail_msg("%s", err.message);
     og__options_release(&opt);
     assert_int_equal(og_verify_samples("links", "graph", note_finding, &f, NULL, NULL), 0);

@@ -222,7 +222,7 @@ static inline void assert_as_told(const struct result *r, const char *const *way
     snprintf(slots, sizeof(slots), "%lld", (long long)rows * ROW_BYTES);
     tiers.memory = slots;
     common(&opt, way);
-    if (og_simulate_tiers(dataset, policy, cache, &tiers, &opt, NULL, &text, &err) < 0)
+    if (og_simulate(dataset, policy, cache, &tiers, &opt, NULL, &text, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
     json_t *root = json_loads(text, 0, NULL);
     const json_t *told = json_array_get(json_object_get(root, "results"), 0);

@@ -305,7 +305,7 @@ static void samples_made_beforehand_are_trained_on(void **state)
     snprintf(samples, sizeof(samples), "%s/samples", folder);
     memory_for(100, memory);
     common(&opt, sampling);
-    if (og_sample(dataset, samples, false, &opt, NULL, &err) < 0)
+    if (og_sample(dataset, samples, false, &opt, NULL, NULL, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
     og__options_release(&opt);
     for (size_t i = 0; i < OG_COUNT(policies); i++) {

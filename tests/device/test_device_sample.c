@@ -36,7 +36,7 @@ static void sample(const char *dataset, const char *const *way, const char *plac
     set(&opt, "sample-on", place);
     for (; *way; way += 2)
         set(&opt, way[0], way[1]);
-    if (og_sample(dataset, out, false, &opt, NULL, &err) < 0)
+    if (og_sample(dataset, out, false, &opt, NULL, NULL, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
     og__options_release(&opt);
 }
@@ -230,7 +230,7 @@ static void what_does_not_go_together_is_refused(void **state)
         set(&opt, "device", tested_device());
         set(&opt, "sample-on", cases[i][0]);
         set(&opt, cases[i][1], cases[i][2]);
-        assert_int_equal(og_sample(dataset, traces[0], false, &opt, NULL, &err), -EINVAL);
+        assert_int_equal(og_sample(dataset, traces[0], false, &opt, NULL, NULL, &err), -EINVAL);
         if (!strstr(err.message, cases[i][3]))
             fail_msg("%s %s: %s", cases[i][1], cases[i][2], err.message);
         assert_true(access(traces[0], F_OK) < 0);

@@ -285,7 +285,7 @@ static void samples_made_beforehand_take_turns(void **state)
     struct og_options opt;
     snprintf(samples, sizeof(samples), "%s/samples", folder);
     common(&opt, sampling);
-    assert_int_equal(og_sample(dataset, samples, false, &opt, NULL, NULL), 0);
+    assert_int_equal(og_sample(dataset, samples, false, &opt, NULL, NULL, NULL), 0);
     og__options_release(&opt);
     for (size_t i = 0; i < OG_COUNT(hands); i += 3) {
         struct result without = train_without(&hands[i]);

@@ -167,7 +167,7 @@ static inline void expect(struct expected *e, const char *graph, const struct og
     char dir[128];
     struct og_err err = {0};
     snprintf(dir, sizeof(dir), "%s/trace%d", folder, number++);
-    if (og_sample(graph, dir, true, opt, NULL, &err) < 0)
+    if (og_sample(graph, dir, true, opt, NULL, NULL, &err) < 0)
         fail_msg("%s", err.message);
     *e = (struct expected){.n_hops = opt->n_fanout};
     e->ids = read_back(dir, "ids");

@@ -347,7 +347,7 @@ static struct og_loader *open_on_samples(char dir[128], const char *policy, cons
     struct og_err err = {0};
     set_up(opt, pairs);
     snprintf(dir, 128, "%s/samples", folder);
-    if (og_sample(graph, dir, false, opt, NULL, &err) < 0)
+    if (og_sample(graph, dir, false, opt, NULL, NULL, &err) < 0)
         fail_msg("%s", err.message);
     test_set(opt, "samples", dir);
     return open_loader(graph, opt, NULL);

@@ -47,7 +47,7 @@ void simulate(struct one *c)
     apply(&opt, &all);
     report_calling(c->number, command);
     c->report->others++;
-    int rc = og_simulate(c->dataset, policy, cache, opt, NULL, &text, &err);
+    int rc = og_simulate(c->dataset, policy, cache, NULL, opt, NULL, &text, &err);
     og_options_free(opt);
     settings_put(&way, "policy", "%s", policy);
     settings_put(&way, "cache", "%s", cache);

@@ -52,7 +52,7 @@ static void verify(struct one *c)
     report_calling(c->number, command);
     c->report->others++;
     int n = c->sampled ? og_verify_samples(samples, c->dataset, note_finding, &f, NULL, &err)
-                       : og_verify_hints(c->dataset, note_finding, &f, NULL, &err);
+                       : og_verify(c->dataset, note_finding, &f, NULL, &err);
     if (n < 0)
         report_refusal(c->report, &err, c->number, command);
 }

@@ -59,7 +59,7 @@ void make_samples(struct one *c)
     command_text(command, "sample", arguments, &all);
     report_calling(c->number, command);
     c->report->others++;
-    c->sampled = og_sample(c->dataset, path, false, opt, NULL, &err) == 0;
+    c->sampled = og_sample(c->dataset, path, false, opt, NULL, NULL, &err) == 0;
     if (!c->sampled)
         report_refusal(c->report, &err, c->number, command);
     og_options_free(opt);

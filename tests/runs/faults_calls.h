@@ -189,12 +189,12 @@ static void on_finding(void *arg, const char *text, const char *hint)
 
 static int call_verify(struct og_err *err)
 {
-    return og_verify_hints(graph, on_finding, NULL, NULL, err);
+    return og_verify(graph, on_finding, NULL, NULL, err);
 }
 
 static int call_verify_typed(struct og_err *err)
 {
-    return og_verify_hints(typed_graph(), on_finding, NULL, NULL, err);
+    return og_verify(typed_graph(), on_finding, NULL, NULL, err);
 }
 
 static int call_verify_samples(struct og_err *err)
@@ -306,13 +306,14 @@ static int call_plan(struct og_err *err)
 
 static int call_sample(struct og_err *err)
 {
-    return og_sample(graph, out_dir, true, &options, NULL, err);
+    return og_sample(graph, out_dir, true, &options, NULL, NULL, err);
 }
 
 static int call_simulate(struct og_err *err)
 {
     char *text = NULL;
-    int rc = og_simulate(graph, "presc,lru,belady,hybrid", "5%,20%", &options, NULL, &text, err);
+    int rc =
+        og_simulate(graph, "presc,lru,belady,hybrid", "5%,20%", NULL, &options, NULL, &text, err);
     keep(text);
     return rc;
 }
@@ -320,7 +321,7 @@ static int call_simulate(struct og_err *err)
 static int call_simulate_trace(struct og_err *err)
 {
     char *text = NULL;
-    int rc = og_simulate(trace, "frequency,rr", "5%", &options, NULL, &text, err);
+    int rc = og_simulate(trace, "frequency,rr", "5%", NULL, &options, NULL, &text, err);
     keep(text);
     return rc;
 }
@@ -329,7 +330,7 @@ static int call_simulate_workers(struct og_err *err)
 {
     char *text = NULL;
     options.workers = 2;
-    int rc = og_simulate(graph, "degree,lru,belady", "5%", &options, NULL, &text, err);
+    int rc = og_simulate(graph, "degree,lru,belady", "5%", NULL, &options, NULL, &text, err);
     options.workers = 1;
     keep(text);
     return rc;
@@ -340,7 +341,7 @@ static int call_simulate_tiers(struct og_err *err)
     char *text = NULL;
     const struct og_tiers_asked asked = {
         .size = sizeof(asked), "hybrid,belady", "4%", "pvp:depth=30"};
-    int rc = og_simulate_tiers(graph, "presc,belady", "5%", &asked, &options, NULL, &text, err);
+    int rc = og_simulate(graph, "presc,belady", "5%", &asked, &options, NULL, &text, err);
     keep(text);
     return rc;
 }
@@ -373,7 +374,7 @@ static int call_info_parts(struct og_err *err)
 
 static int call_verify_parts(struct og_err *err)
 {
-    return og_verify_hints(striped, on_finding, NULL, NULL, err);
+    return og_verify(striped, on_finding, NULL, NULL, err);
 }
 
 static int call_train_parts(struct og_err *err)
@@ -403,7 +404,7 @@ static int call_stripe(struct og_err *err)
     if (rc >= 0)
         return rc;
     look(out_dir, &left);
-    if (!left.temporaries && og_verify_hints(out_dir, on_finding, NULL, NULL, NULL) == 0)
+    if (!left.temporaries && og_verify(out_dir, on_finding, NULL, NULL, NULL) == 0)
         og__remove_tree(out_dir);
     return rc;
 }
@@ -461,7 +462,7 @@ static void make_typed_runs(void)
     g.memory = (struct og_amount){OG_BYTES, 64 << 20};
     assert_int_equal(og_generate(typed_runs, &g, NULL, NULL), 0);
     usual_options();
-    assert_int_equal(og_sample(typed_runs, typed_packed, false, &options, NULL, NULL), 0);
+    assert_int_equal(og_sample(typed_runs, typed_packed, false, &options, NULL, NULL, NULL), 0);
     test_set(&options, "samples", typed_packed);
     test_set(&options, "embedding", "3");
     assert_int_equal(og_pack(typed_runs, &options, NULL, &text, NULL), 0);
@@ -486,7 +487,7 @@ static int call_bench_epoch(struct og_err *err)
 
 static int call_sample_typed(struct og_err *err)
 {
-    return og_sample(typed_graph(), out_dir, true, &options, NULL, err);
+    return og_sample(typed_graph(), out_dir, true, &options, NULL, NULL, err);
 }
 
 static int call_bench_sample(struct og_err *err)

@@ -303,7 +303,7 @@ static void samples_and_packs_are_told(void **state)
     common(&opt, "epochs=2");
     put_out();
     struct bytes before = counted();
-    assert_int_equal(og_sample_figures(graph, samples, false, &opt, NULL, &text, NULL), 0);
+    assert_int_equal(og_sample(graph, samples, false, &opt, NULL, &text, NULL), 0);
     compare("sample", text, before);
     free(text);
     og__options_release(&opt);

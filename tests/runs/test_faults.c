@@ -428,8 +428,8 @@ static int prepare(void **state)
     make_source();
     make_formats();
     usual_options();
-    assert_int_equal(og_sample(graph, trace, false, &options, NULL, NULL), 0);
-    assert_int_equal(og_sample(graph, packed, false, &options, NULL, NULL), 0);
+    assert_int_equal(og_sample(graph, trace, false, &options, NULL, NULL, NULL), 0);
+    assert_int_equal(og_sample(graph, packed, false, &options, NULL, NULL, NULL), 0);
     test_set(&options, "samples", packed);
     assert_int_equal(call_pack(NULL), 0);
     make_typed_runs();

@@ -293,7 +293,7 @@ static int sample(struct og_err *err)
 {
     struct og_options opt;
     options(&opt, NULL);
-    int rc = og_sample(at("g"), at("samples"), false, &opt, NULL, err);
+    int rc = og_sample(at("g"), at("samples"), false, &opt, NULL, NULL, err);
     og__options_release(&opt);
     return rc;
 }
@@ -329,7 +329,7 @@ static int simulate(struct og_err *err)
     char *out = NULL;
     options(&opt, NULL);
     int rc = og_simulate(at("g"), "lru,degree,presc:1,frequency,belady,hybrid,rr,sweep", "1%,5%",
-                         &opt, NULL, &out, err);
+                         NULL, &opt, NULL, &out, err);
     og__options_release(&opt);
     return drop(rc, out);
 }
@@ -359,11 +359,6 @@ static int import(struct og_err *err)
     return og_import("npy", at("npy"), at("again"), &opt, NULL, err);
 }
 
-static void ignore(void *arg, const char *text)
-{
-    (void)arg, (void)text;
-}
-
 static void ignore_hint(void *arg, const char *text, const char *hint)
 {
     (void)arg, (void)text, (void)hint;
@@ -371,7 +366,7 @@ static void ignore_hint(void *arg, const char *text, const char *hint)
 
 static int verify(struct og_err *err)
 {
-    return og_verify(at("g"), ignore, NULL, NULL, err);
+    return og_verify(at("g"), ignore_hint, NULL, NULL, err);
 }
 
 static int verify_samples(struct og_err *err)

@@ -494,7 +494,7 @@ static void a_cache_holds_twice_the_rows(void **state)
         set_options(&opt, small, k ? NULL : "f16");
         opt.epochs = 1;
         assert_int_equal(
-            og_simulate(k ? "f16" : "graph", "degree", "60000", &opt, NULL, &text, NULL), 0);
+            og_simulate(k ? "f16" : "graph", "degree", "60000", NULL, &opt, NULL, &text, NULL), 0);
         json_t *result = json_loads(text, 0, NULL);
         hits[k] = number(json_array_get(json_object_get(result, "results"), 0), "hits");
         json_decref(result);
@@ -604,7 +604,7 @@ static void sample_and_pack(const char *dataset, const char *folder, const char 
     struct og_err err = {0};
     char *text = NULL;
     set_options(&opt, (pairs_t){"resample-every", "2", "epochs", "4"}, dtype);
-    if (og_sample(dataset, folder, true, &opt, NULL, &err) < 0)
+    if (og_sample(dataset, folder, true, &opt, NULL, NULL, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
     assert_int_equal(og_options_set(&opt, "samples", folder, NULL), 0);
     assert_int_equal(og_options_set(&opt, "cache", "10%", NULL), 0);

@@ -251,7 +251,7 @@ static int make_dataset(void **state)
         fail_msg("%s", err.message);
     other_scores();
     set_base(&opt);
-    if (og_sample(dataset, made_before, false, &opt, NULL, &err) < 0 ||
+    if (og_sample(dataset, made_before, false, &opt, NULL, NULL, &err) < 0 ||
         og_options_set(&opt, "seed", "77", &err) < 0 ||
         og_train(dataset, &opt, NULL, NULL, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);

@@ -345,7 +345,7 @@ static void a_simulation_tells_what_a_run_counts(void **state)
         assert_int_equal(og_simulate(made->dataset,
                                      "none,random,degree,presc,presc:2,pagerank,frequency,lru,rr,"
                                      "hybrid,hybrid:static,hybrid:dynamic,belady",
-                                     "10%,2%,100K", &opt, NULL, &text, NULL),
+                                     "10%,2%,100K", NULL, &opt, NULL, &text, NULL),
                          0);
         json_t *root = json_loads(text, 0, NULL);
         const json_t *results = json_object_get(root, "results");
@@ -366,7 +366,7 @@ static json_t *simulated(const char *source, const char *policies, const char *c
 {
     struct og_err err = {0};
     char *text = NULL;
-    if (og_simulate_tiers(source, policies, caches, tiers, opt, NULL, &text, &err) < 0)
+    if (og_simulate(source, policies, caches, tiers, opt, NULL, &text, &err) < 0)
         fail_msg("%s", err.message);
     json_t *root = json_loads(text, 0, NULL);
     free(text);
@@ -491,9 +491,8 @@ static void pairs_that_cannot_be_are_refused(void **state)
         struct og_err err = {0};
         char *text = NULL;
         small_run(&opt);
-        assert_int_equal(
-            og_simulate_tiers(made->dataset, "lru", "1%", &tiers, &opt, NULL, &text, &err),
-            -EINVAL);
+        assert_int_equal(og_simulate(made->dataset, "lru", "1%", &tiers, &opt, NULL, &text, &err),
+                         -EINVAL);
         assert_null(text);
         assert_non_null(strstr(err.message, cases[i].message));
         assert_non_null(strstr(err.hint, cases[i].hint));
@@ -507,8 +506,9 @@ static void results_stand_as_asked_for(void **state)
     struct og_options opt;
     char *text = NULL;
     small_run(&opt);
-    assert_int_equal(
-        og_simulate(made->dataset, "lru,degree,lru", "100%,0%,1%,1%", &opt, NULL, &text, NULL), 0);
+    assert_int_equal(og_simulate(made->dataset, "lru,degree,lru", "100%,0%,1%,1%", NULL, &opt, NULL,
+                                 &text, NULL),
+                     0);
     json_t *root = json_loads(text, 0, NULL);
     const json_t *results = json_object_get(root, "results");
     static const char *const policies[] = {"lru", "degree", "lru"};
@@ -543,11 +543,11 @@ static void a_trace_gives_what_its_dataset_gives(void **state)
     json_t *root[2];
     struct og_options opt;
     small_run(&opt);
-    assert_int_equal(og_sample(made->dataset, made->trace, false, &opt, NULL, NULL), 0);
+    assert_int_equal(og_sample(made->dataset, made->trace, false, &opt, NULL, NULL, NULL), 0);
     for (int i = 0; i < 2; i++) {
         char *text = NULL;
-        assert_int_equal(og_simulate(i ? made->trace : made->dataset, policies, "3%,20%,40K", &opt,
-                                     NULL, &text, NULL),
+        assert_int_equal(og_simulate(i ? made->trace : made->dataset, policies, "3%,20%,40K", NULL,
+                                     &opt, NULL, &text, NULL),
                          0);
         root[i] = json_loads(text, 0, NULL);
         free(text);
@@ -573,8 +573,9 @@ static void a_trace_gives_what_its_dataset_gives(void **state)
     for (size_t i = 0; i < OG_COUNT(of_the_graph); i++) {
         struct og_err err = {0};
         char *text = NULL;
-        assert_int_equal(og_simulate(made->trace, of_the_graph[i], "3%", &opt, NULL, &text, &err),
-                         -EINVAL);
+        assert_int_equal(
+            og_simulate(made->trace, of_the_graph[i], "3%", NULL, &opt, NULL, &text, &err),
+            -EINVAL);
         assert_non_null(strstr(err.message, "ranks nodes by the graph of d"));
         assert_non_null(strstr(err.hint, "give the dataset"));
     }
@@ -603,9 +604,9 @@ static void what_cannot_be_is_refused(void **state)
         small_run(&opt);
         if (cases[i].option)
             test_set(&opt, cases[i].option, cases[i].value);
-        assert_int_equal(
-            og_simulate(made->dataset, cases[i].policies, cases[i].caches, &opt, NULL, &text, &err),
-            cases[i].code);
+        assert_int_equal(og_simulate(made->dataset, cases[i].policies, cases[i].caches, NULL, &opt,
+                                     NULL, &text, &err),
+                         cases[i].code);
         assert_null(text);
         assert_non_null(strstr(err.message, cases[i].message));
         assert_non_null(strstr(err.hint, cases[i].hint));
@@ -633,16 +634,16 @@ static void the_smallest_memory_named_is_enough(void **state)
         small_run(&opt);
         test_set(&opt, "epochs", "2000");
         test_set(&opt, "memory", "30M");
-        assert_int_equal(og_simulate_tiers(made->dataset, policies[policy], "5%", tiers, &opt, NULL,
-                                           &text, &err),
-                         -ENOMEM);
+        assert_int_equal(
+            og_simulate(made->dataset, policies[policy], "5%", tiers, &opt, NULL, &text, &err),
+            -ENOMEM);
         assert_int_equal(strncmp(err.hint, words, strlen(words)), 0);
         char size[16];
         snprintf(size, sizeof(size), "%.*s", (int)strspn(err.hint + strlen(words), "0123456789M"),
                  err.hint + strlen(words));
         test_set(&opt, "memory", size);
         err = (struct og_err){0};
-        if (og_simulate_tiers(source, policies[policy], "5%", tiers, &opt, NULL, &text, &err) < 0)
+        if (og_simulate(source, policies[policy], "5%", tiers, &opt, NULL, &text, &err) < 0)
             fail_msg("%s: %s", size, err.message);
         free(text);
         og__options_release(&opt);

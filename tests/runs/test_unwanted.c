@@ -52,8 +52,8 @@ static void nothing_has_to_be_told(void **state)
     assert_int_equal(og_eval_full(graph, best, "test", &o, NULL, NULL, &err), 0);
     assert_int_equal(og_predict(graph, best, at("p.npy"), NULL, &o, NULL, NULL, &err), 0);
     assert_int_equal(og_plan(graph, &o, NULL, NULL, &err), 0);
-    assert_int_equal(og_simulate(graph, "lru", "5%", &o, NULL, NULL, &err), 0);
-    assert_int_equal(og_sample_figures(graph, at("samples"), false, &o, NULL, NULL, &err), 0);
+    assert_int_equal(og_simulate(graph, "lru", "5%", NULL, &o, NULL, NULL, &err), 0);
+    assert_int_equal(og_sample(graph, at("samples"), false, &o, NULL, NULL, &err), 0);
     assert_int_equal(og_info(graph, NULL, &err), 0);
     assert_int_equal(og_cache(at("g"), false, NULL, &err), 0);
     og__options_release(&o);
@@ -95,7 +95,7 @@ static void one_process_takes_no_workers(void **state)
     og__remove_tree(at("samples/pack"));
     options(&o);
     o.workers = 3;
-    refuse_workers(og_sample_figures(graph, at("s"), false, &o, NULL, NULL, &err), &err);
+    refuse_workers(og_sample(graph, at("s"), false, &o, NULL, NULL, &err), &err);
     refuse_workers(og_eval(graph, best, "test", &o, NULL, NULL, &err), &err);
     refuse_workers(og_eval_full(graph, best, "test", &o, NULL, NULL, &err), &err);
     refuse_workers(og_predict(graph, best, at("q.npy"), NULL, &o, NULL, NULL, &err), &err);

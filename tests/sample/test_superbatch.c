@@ -695,7 +695,7 @@ static void a_sampled_trace_is_read(void **state)
     og__options_init(&opt);
     opt.epochs = 2;
     opt.batch = 64;
-    assert_int_equal(og_sample(dataset, dir, false, &opt, NULL, NULL), 0);
+    assert_int_equal(og_sample(dataset, dir, false, &opt, NULL, NULL, NULL), 0);
     struct og_trace_folder t;
     assert_int_equal(og__trace_open_dir(&t, dir, NULL, NULL), 0);
     assert_string_equal(t.said.dataset, "graph");

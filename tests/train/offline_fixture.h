@@ -138,7 +138,7 @@ static inline void sample(const char *out, pairs_t pairs)
     struct og_options opt;
     struct og_err err = {0};
     set_options(&opt, pairs);
-    if (og_sample("graph", out, false, &opt, NULL, &err) < 0)
+    if (og_sample("graph", out, false, &opt, NULL, NULL, &err) < 0)
         fail_msg("%s: %s", err.message, err.hint);
     og__options_release(&opt);
 }

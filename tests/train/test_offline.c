@@ -192,7 +192,7 @@ static void no_epochs_are_no_samples(void **state)
     struct og_options opt;
     struct og_err err = {0};
     set_options(&opt, (pairs_t){"epochs", "0"});
-    assert_int_equal(og_sample("graph", "none", false, &opt, NULL, &err), -EINVAL);
+    assert_int_equal(og_sample("graph", "none", false, &opt, NULL, NULL, &err), -EINVAL);
     og__options_release(&opt);
     assert_non_null(strstr(err.message, "--epochs 0"));
     assert_true(err.hint[0]);

@@ -194,7 +194,7 @@ static void verify_finds_all_damage(void **state)
     struct findings f;
     struct og_options opt;
     set_options(&opt, none);
-    assert_int_equal(og_sample("graph", "v", true, &opt, NULL, NULL), 0);
+    assert_int_equal(og_sample("graph", "v", true, &opt, NULL, NULL, NULL), 0);
     og__options_release(&opt);
     pack(packed);
     assert_int_equal(verify("v", NULL, &f), 0);
@@ -363,7 +363,7 @@ static void a_damaged_description_is_refused_by_all(void **state)
     err = (struct og_err){0};
     assert_damaged(og_pack("graph", &opt, NULL, &out, &err), &err);
     err = (struct og_err){0};
-    assert_damaged(og_simulate("w", "degree", "10%", &opt, NULL, &out, &err), &err);
+    assert_damaged(og_simulate("w", "degree", "10%", NULL, &opt, NULL, &out, &err), &err);
     og__options_release(&opt);
     test_shell("rm -rf %s && cp -r v %s", "w", "w");
     change_digit("w/pack/pack.json", "\"cache_rows\"");
@@ -396,7 +396,7 @@ static void verify_compares_hops_of_nodes_that_draw_once(void **state)
     struct og_options opt;
     for (int i = 0; i < 2; i++) {
         set_options(&opt, i ? each : once);
-        assert_int_equal(og_sample("graph", "w", false, &opt, NULL, NULL), 0);
+        assert_int_equal(og_sample("graph", "w", false, &opt, NULL, NULL, NULL), 0);
         og__options_release(&opt);
         test_shell("rm %s/check.npy && sed -i 's/xxh3/none/;s/checksums/were/' %s/trace.json", "w",
                    "w");

@@ -82,7 +82,7 @@ static double hit_rate(const char *policy)
     struct og_options opt;
     char *text = NULL;
     small_run(&opt, run);
-    assert_int_equal(og_simulate(graph, policy, "20%", &opt, NULL, &text, NULL), 0);
+    assert_int_equal(og_simulate(graph, policy, "20%", NULL, &opt, NULL, &text, NULL), 0);
     json_t *root = json_loads(text, 0, NULL);
     const json_t *result = json_array_get(json_object_get(root, "results"), 0);
     double rate = json_number_value(json_object_get(result, "hit_rate"));
