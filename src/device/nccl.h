@@ -1,5 +1,8 @@
 /* Groups of GPUs by NCCL, which is loaded when a group is asked for, and need not be there: C++,
- * for cuda.cu alone. What fails says why in why[OG__NCCL_WHY]. */
+ * for cuda.cu alone. What fails says why in why[OG__NCCL_WHY].
+ *
+ * This has never run on two GPUs: it was compiled, the library was loaded, and of its calls the one
+ * for an id was made. All that is known of NCCL is in this header and in nccl.cu. */
 #ifndef OG_NCCL_H
 #define OG_NCCL_H
 
