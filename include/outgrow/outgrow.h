@@ -15,7 +15,8 @@
  *     og_options_free(opt);
  *
  * version.h, err.h, options.h; run.h (train, eval, predict, plan, sample, pack, simulate); loader.h
- * (mini-batches for a model of your own); data.h (make and check datasets).
+ * (mini-batches for a model of your own); data.h (make and check datasets); gone.h (what there
+ * was).
  *
  * Conventions, stated once. Functions return 0, or a negative errno with `err` filled (err.h).
  * Strings passed in are read during the call only. Results too rich for a struct are JSON text
@@ -32,6 +33,7 @@
 
 #include <outgrow/data.h>
 #include <outgrow/err.h>
+#include <outgrow/gone.h>
 #include <outgrow/loader.h>
 #include <outgrow/options.h>
 #include <outgrow/run.h>
