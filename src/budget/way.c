@@ -1,8 +1,7 @@
 #include "budget/way.h"
 
-#include "plan/policy.h"
-
 #include "options/fields.h"
+#include "plan/policy.h"
 
 bool og__samples_ahead(const struct og_way *way)
 {

@@ -1,6 +1,7 @@
 /* Results that nobody wants: NULL in place of where their text would go, with every call that has
- * one; and workers where there is nothing for them to share. */
+ * one; workers where there is nothing for them to share; structs that do not say their size. */
 #include "dataset/generate/options.h"
+#include "dataset/import/options.h"
 #include "options/fields.h"
 #include "support/own_folder.h"
 #include "support/small_graph.h"
@@ -107,6 +108,64 @@ static void one_process_takes_no_workers(void **state)
         assert_int_equal(access(at(none[i]), F_OK), -1);
 }
 
+static void refuse_size(int rc, const char *name, struct og_err *err)
+{
+    char begin[80];
+    snprintf(begin, sizeof(begin), "struct %s: its size is 0, ", name);
+    assert_int_equal(rc, -EINVAL);
+    assert_int_equal(strncmp(err->message, begin, strlen(begin)), 0);
+    assert_non_null(strstr(err->hint, ".size = sizeof(s)"));
+    *err = (struct og_err){0};
+}
+
+static void ignore(void *arg, const char *text, const char *hint)
+{
+    (void)arg, (void)text, (void)hint;
+}
+
+/* Every call that takes a struct from the program looks how large it is there, before all else. */
+static void structs_have_a_size(void **state)
+{
+    (void)state;
+    static const char observer[] = "og_observer";
+    const struct og_observer seen = {.stop = NULL};
+    const struct og_tiers_asked tiers = {.memory = "5%"};
+    const struct og_executors_asked asked = {.splits = "1:1"};
+    struct og_loader_options from;
+    struct og_generate g;
+    struct og_import i;
+    struct og_options o;
+    struct og_loader *l = NULL;
+    struct og_err err = {0};
+    options(&o);
+    og__generate_init(&g);
+    og__import_init(&i);
+    og_loader_options_init(&from);
+    refuse_size(og_train("none", &o, &seen, NULL, &err), observer, &err);
+    refuse_size(og_eval("none", "none", "test", &o, &seen, NULL, &err), observer, &err);
+    refuse_size(og_eval_full("none", "none", "test", &o, &seen, NULL, &err), observer, &err);
+    refuse_size(og_predict("none", "none", "none", NULL, &o, &seen, NULL, &err), observer, &err);
+    refuse_size(og_plan("none", &o, &seen, NULL, &err), observer, &err);
+    refuse_size(og_sample("none", "none", false, &o, &seen, NULL, &err), observer, &err);
+    refuse_size(og_pack("none", &o, &seen, NULL, &err), observer, &err);
+    refuse_size(og_simulate("none", "lru", "5%", NULL, &o, &seen, NULL, &err), observer, &err);
+    refuse_size(og_simulate("none", "lru", "5%", &tiers, &o, NULL, NULL, &err), "og_tiers_asked",
+                &err);
+    refuse_size(og_simulate_executors("none", &asked, &o, NULL, NULL, &err), "og_executors_asked",
+                &err);
+    refuse_size(og_loader_open(&l, "none", &o, &from, &seen, &err), observer, &err);
+    from.size = 0;
+    refuse_size(og_loader_open(&l, "none", &o, &from, NULL, &err), "og_loader_options", &err);
+    refuse_size(og_generate("none", &g, &seen, &err), observer, &err);
+    refuse_size(og_import("npy", "none", "none", &i, &seen, &err), observer, &err);
+    refuse_size(og_export("npy", "none", "none", &seen, &err), observer, &err);
+    refuse_size(og_stripe("none", "none", false, &seen, &err), observer, &err);
+    refuse_size(og_stripe_part("none", "none", 2, 0, &seen, &err), observer, &err);
+    refuse_size(og_verify("none", ignore, NULL, &seen, &err), observer, &err);
+    refuse_size(og_verify_samples("none", NULL, ignore, NULL, &seen, &err), observer, &err);
+    og__options_release(&o);
+}
+
 static int start(void **state)
 {
     if (make_folder(state) < 0)
@@ -116,8 +175,8 @@ static int start(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_has_to_be_told),
-                                       cmocka_unit_test(one_process_takes_no_workers),
-                                       cmocka_unit_test(refusals_need_nowhere_either)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_has_to_be_told), cmocka_unit_test(one_process_takes_no_workers),
+        cmocka_unit_test(refusals_need_nowhere_either), cmocka_unit_test(structs_have_a_size)};
     return cmocka_run_group_tests(tests, start, remove_folder);
 }
