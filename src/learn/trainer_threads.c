@@ -2,6 +2,7 @@
  */
 #include "learn/targets.h"
 #include "learn/trainer_kind.h"
+#include "nn/shape.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,18 +60,14 @@ static size_t copy_bytes(const struct extent *e)
     return sum + (e->n_types > 0 ? typed_bytes(e) : 0);
 }
 
-static uint32_t types_of(const struct og_facts *f)
-{
-    return f->types ? f->types->n_types : 0;
-}
-
 static size_t most_copied(const struct og_facts *f)
 {
     const struct extent most = {
         .caps = f->caps,
-        .rows = f->caps.rows_come ? 0 : f->bytes.input + types_of(f) * og__arena_room(1),
+        .rows =
+            f->caps.rows_come ? 0 : f->bytes.input + og__types_of(&f->shape) * og__arena_room(1),
         .labels = og__targets_bytes(f),
-        .n_types = types_of(f)};
+        .n_types = og__types_of(&f->shape)};
     return copy_bytes(&most);
 }
 
@@ -139,7 +136,7 @@ static void gather_rows(struct og_arena *arena, const struct og_rows *from, stru
 static const struct og_rows *gather_all(struct group *to, const struct og_work *w,
                                         struct og_pool *pool)
 {
-    const uint32_t n = types_of(to->facts);
+    const uint32_t n = og__types_of(&to->facts->shape);
     if (to->rows)
         return w->rows;
     struct og_rows *rows = n > 0 ? og__arena_take(&to->copy, n * sizeof(*rows)) : &to->view;
@@ -162,7 +159,7 @@ static struct extent extent_of(const struct og_facts *f, const struct og_work *w
 {
     struct extent e = {.caps = {.n_hops = w->sampled.batch.n_hops},
                        .rows = rows_bytes(f, w),
-                       .n_types = types_of(f)};
+                       .n_types = og__types_of(&f->shape)};
     og__caps_include(&e.caps, &w->sampled.batch);
     if (f->seeds.edges)
         e.caps.n_pairs = w->seeds.pairs.n;

@@ -38,6 +38,10 @@ static inline void *og__carve(struct og_arena *arena, size_t bytes)
     arena->used += og__arena_room(bytes);
     return NULL;
 }
+static inline float *og__carve_floats(struct og_arena *arena, uint64_t rows, int cols)
+{
+    return og__carve(arena, (size_t)rows * (size_t)cols * sizeof(float));
+}
 static inline void *og__carve_zeros(struct og_arena *arena, size_t bytes) /* the host's */
 {
     void *there = og__carve(arena, bytes);

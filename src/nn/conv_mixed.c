@@ -20,11 +20,6 @@ enum { AT_A_TIME = OG__MOST_MIXED };
 
 /* ==== memory ==== */
 
-static float *take_floats(struct og_arena *arena, size_t rows, size_t cols)
-{
-    return og__carve(arena, rows * cols * sizeof(float));
-}
-
 static struct og_blend_edges carve_edges(struct og_arena *arena, uint32_t rows, uint64_t n)
 {
     struct og_blend_edges e = {.n_rows = rows};
@@ -37,10 +32,10 @@ void og__carve_mixed_layer(const struct og_model_config *c, int l, const struct 
                            struct og_arena *arena, struct og_layer_work *w)
 {
     w->blends = og__blends(c, l, b);
-    w->scale = take_floats(arena, b->n_lists, 1);
+    w->scale = og__carve_floats(arena, b->n_lists, 1);
     if (og__may_blend(c, l))
         w->edges = carve_edges(arena, b->n_dst, b->n_edges);
-    w->a = take_floats(arena, b->n_lists, (size_t)og__layer_in(c, l));
+    w->a = og__carve_floats(arena, b->n_lists, og__layer_in(c, l));
 }
 
 /* Numbers of one relation's matrix in a layer. */
@@ -74,7 +69,7 @@ void og__carve_mixing(const struct og_nn_ops *ops, const struct og_model_config 
         if (training)
             made = OG_MAX(made, b->n_src * (size_t)og__layer_in(c, l));
     }
-    *out = (struct og_mixing){.t = take_floats(arena, made, 1)};
+    *out = (struct og_mixing){.t = og__carve_floats(arena, made, 1)};
     out->number = og__carve(arena, (lists + 1) * sizeof(*out->number));
     out->first = og__carve(arena, (dst + 1) * sizeof(*out->first));
     out->list = og__carve(arena, lists * sizeof(*out->list));
@@ -85,11 +80,11 @@ void og__carve_mixing(const struct og_nn_ops *ops, const struct og_model_config 
     }
     if (c->bases == 0)
         return;
-    out->matrix = take_floats(arena, AT_A_TIME, matrix);
+    out->matrix = og__carve_floats(arena, matrix, AT_A_TIME);
     if (!training)
         return;
-    out->dmatrix = take_floats(arena, AT_A_TIME, matrix);
-    out->partial = take_floats(arena, AT_A_TIME * og__mix_parts(matrix), (size_t)c->bases);
+    out->dmatrix = og__carve_floats(arena, matrix, AT_A_TIME);
+    out->partial = og__carve_floats(arena, AT_A_TIME * og__mix_parts(matrix), c->bases);
 }
 
 /* ==== the lists of a block ==== */

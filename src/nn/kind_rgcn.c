@@ -2,15 +2,10 @@
  * all relations share (section 2.2), and one for the own row. */
 #include "nn/model.h"
 
-static uint32_t n_relations(const struct og_model_config *c)
-{
-    return c->types ? c->types->n_relations : 1;
-}
-
 static void list(struct og_specs *s, const struct og_model_config *c, int l)
 {
     const int in = og__layer_in(c, l), out = og__layer_out(c, l);
-    const int relations = (int)n_relations(c);
+    const int relations = (int)og__relations_of(c);
     struct og_spec *weight = og__add_matrix(
         s, OG__NEIGHBOUR, "weight", c->bases > 0 ? c->bases : relations, in, og__glorot(in, out));
     weight->ndim = 3;

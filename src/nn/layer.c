@@ -15,6 +15,32 @@ struct og_input og__weighted(struct og_rows x, uint32_t n, const struct og_weigh
     return (struct og_input){.x = x, .n = n, .weight = w, .direction = direction};
 }
 
+int og__linear(struct og_model *m, const struct og_linear *of, struct og_rows x, uint32_t n,
+               bool relu, float *y, struct og_err *err)
+{
+    const struct og_affine op = {.rows = n,
+                                 .cols = of->weight.n_out,
+                                 .y = y,
+                                 .n_inputs = 1,
+                                 .input = {og__weighted(x, n, &of->weight, OG__FORWARD)},
+                                 .bias = of->bias->value,
+                                 .relu = relu};
+    return m->ops->affine(m->backend, &op, err);
+}
+
+int og__linear_gradients(struct og_model *m, const struct og_linear *of, struct og_rows x,
+                         uint32_t n, const float *dy, struct og_err *err)
+{
+    const struct og_weight_grad op = {.rows = n,
+                                      .n_out = of->weight.n_out,
+                                      .dy = dy,
+                                      .n_inputs = 1,
+                                      .input = {x},
+                                      .grad = {of->param->grad},
+                                      .bias_grad = of->bias->grad};
+    return m->ops->weight_grad(m->backend, &op, err);
+}
+
 void og__add_skip(struct og_model *m, int l, struct og_rows x, enum og__direction direction,
                   struct og_affine *op)
 {
@@ -50,10 +76,29 @@ int og__skip_gradient(struct og_model *m, int l, struct og_rows in, const float 
     return m->ops->weight_grad(m->backend, &op, err);
 }
 
+int og__copy_rows(struct og_model *m, struct og_rows x, uint32_t n,
+                  const struct og_dropout *dropout, float *to, struct og_err *err)
+{
+    const struct og_affine op = {.rows = n,
+                                 .cols = x.dim,
+                                 .y = to,
+                                 .n_inputs = 1,
+                                 .input = {og__weighted(x, n, NULL, OG__FORWARD)},
+                                 .dropout = dropout};
+    return m->ops->affine(m->backend, &op, err);
+}
+
+int og__row_gradients(struct og_model *m, const struct og_param *p, struct og_rows dx, uint32_t n,
+                      const uint32_t *number, struct og_err *err)
+{
+    const struct og_put put = {.x = dx, .n = n, .place = number, .to = p->grad};
+    const int rc = og__clear_grad(m, p, err);
+    return rc < 0 || n == 0 ? rc : m->ops->put(m->backend, &put, err);
+}
+
 static bool goes_back(const struct og_model *m, int l)
 {
-    (void)m;
-    return l > 0;
+    return l > 0 || og__trains_input(&m->config);
 }
 
 static int input_gradient(struct og_model *m, int l, const float *dy, struct og_affine *op,
@@ -62,8 +107,8 @@ static int input_gradient(struct og_model *m, int l, const float *dy, struct og_
     struct og_layer_work *w = &m->at.work[l];
     op->rows = w->block->n_src;
     op->cols = m->layer[l].n_in;
-    op->y = m->at.work[l - 1].h;
-    op->gated = !og__finishes(&m->config, l - 1);
+    op->y = l > 0 ? m->at.work[l - 1].h : m->at.djoined;
+    op->gated = l > 0 && !og__finishes(&m->config, l - 1);
     op->gate_scale = (float)(1 / (1 - m->config.dropout));
     og__add_skip(m, l, og__dense(dy, w->block->n_dst, m->layer[l].n_out), OG__BACKWARD, op);
     return m->ops->affine(m->backend, op, err);

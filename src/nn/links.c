@@ -13,20 +13,14 @@
 
 static int perceive(struct og_model *m, uint32_t n, float *scores, struct og_err *err)
 {
-    const struct og_decoder *d = &m->decoder;
-    int dim = m->config.n_classes, mid = m->config.hidden;
-    struct og_affine hidden = {.rows = n,
-                               .cols = mid,
-                               .y = m->at.pair_mid,
-                               .n_inputs = 1,
-                               .bias = d->bias[0]->value,
-                               .relu = true};
-    hidden.input[0] = og__weighted(og__dense(m->at.pair_in, n, dim), n, &d->weight[0], OG__FORWARD);
-    struct og_affine last = {
-        .rows = n, .cols = 1, .y = scores, .n_inputs = 1, .bias = d->bias[1]->value};
-    last.input[0] = og__weighted(og__dense(m->at.pair_mid, n, mid), n, &d->weight[1], OG__FORWARD);
-    int rc = m->ops->affine(m->backend, &hidden, err);
-    return rc < 0 ? rc : m->ops->affine(m->backend, &last, err);
+    const struct og_linear *lin = m->decoder.lin;
+    int rc;
+    OG_TRY(og__linear(m, &lin[0], og__dense(m->at.pair_in, n, m->config.n_classes), n, true,
+                      m->at.pair_mid, err));
+    rc = og__linear(m, &lin[1], og__dense(m->at.pair_mid, n, m->config.hidden), n, false, scores,
+                    err);
+out:
+    return rc;
 }
 
 static void weigh_by_relation(const struct og_model *m, const struct og_pairs *pairs,
@@ -93,35 +87,21 @@ out:
 
 /* ==== the way back ==== */
 
-static int weight_grad(struct og_model *m, int l, uint32_t n, const float *dy, const float *x,
-                       struct og_err *err)
-{
-    const struct og_decoder *d = &m->decoder;
-    struct og_weight_grad op = {.rows = n,
-                                .n_out = d->weight[l].n_out,
-                                .dy = dy,
-                                .n_inputs = 1,
-                                .input = {og__dense(x, n, d->weight[l].n_in)},
-                                .grad = {d->param[l]->grad},
-                                .bias_grad = d->bias[l]->grad};
-    return m->ops->weight_grad(m->backend, &op, err);
-}
-
 /* Gradients of the perceptron; that of its input takes the input's place. */
 static int perceive_back(struct og_model *m, uint32_t n, struct og_err *err)
 {
-    const struct og_decoder *d = &m->decoder;
+    const struct og_linear *lin = m->decoder.lin;
     struct og_workspace *at = &m->at;
     int dim = m->config.n_classes, mid = m->config.hidden;
     int rc = 0;
-    OG_TRY(weight_grad(m, 1, n, at->dscores, at->pair_mid, err));
+    OG_TRY(og__linear_gradients(m, &lin[1], og__dense(at->pair_mid, n, mid), n, at->dscores, err));
     struct og_affine to_mid = {
         .rows = n, .cols = mid, .y = at->pair_mid, .n_inputs = 1, .gated = true, .gate_scale = 1};
-    to_mid.input[0] = og__weighted(og__dense(at->dscores, n, 1), n, &d->weight[1], OG__BACKWARD);
+    to_mid.input[0] = og__weighted(og__dense(at->dscores, n, 1), n, &lin[1].weight, OG__BACKWARD);
     OG_TRY(m->ops->affine(m->backend, &to_mid, err));
-    OG_TRY(weight_grad(m, 0, n, at->pair_mid, at->pair_in, err));
+    OG_TRY(og__linear_gradients(m, &lin[0], og__dense(at->pair_in, n, dim), n, at->pair_mid, err));
     struct og_affine to_in = {.rows = n, .cols = dim, .y = at->pair_in, .n_inputs = 1};
-    to_in.input[0] = og__weighted(og__dense(at->pair_mid, n, mid), n, &d->weight[0], OG__BACKWARD);
+    to_in.input[0] = og__weighted(og__dense(at->pair_mid, n, mid), n, &lin[0].weight, OG__BACKWARD);
     OG_TRY(m->ops->affine(m->backend, &to_in, err));
 out:
     return rc;

@@ -74,8 +74,6 @@ static struct og_specs decoder_specs(const struct og_model_config *c, int l)
         return s;
     og__add_matrix(&s, OG__NEIGHBOUR, "weight", out, in, og__by_fan_in(in))->multiplies_back = true;
     og__add_vector(&s, OG__BIAS, "bias", out, og__by_fan_in(in));
-    for (size_t i = 0; i < s.n; i++)
-        s.spec[i].module = "decoder.lins";
     return s;
 }
 
@@ -100,10 +98,9 @@ static struct og_specs layer_specs(const struct og_model_config *c, int l, bool 
 static struct og_specs relation_specs(const struct og_model_config *c)
 {
     struct og_specs s = {.n = 0};
-    const int n = c->types ? (int)c->types->n_relations : 1;
+    const int n = (int)og__relations_of(c);
     if (og__of_pairs(c) && c->decoder == OG_DECODER_DISTMULT)
-        og__add_matrix(&s, OG__NEIGHBOUR, "decoder.rel_emb.weight", n, c->n_classes,
-                       og__glorot(n, c->n_classes))
+        og__add_matrix(&s, OG__NEIGHBOUR, "weight", n, c->n_classes, og__glorot(n, c->n_classes))
             ->weight = false;
     return s;
 }
@@ -215,11 +212,6 @@ static struct og_specs embedding_specs(const struct og_model_config *c, uint32_t
     return s;
 }
 
-static uint32_t n_types(const struct og_model_config *c)
-{
-    return c->types ? c->types->n_types : 0;
-}
-
 /* Adds up what `of` says of each parameter. */
 typedef uint64_t spec_figure(const struct og_nn_ops *ops, const struct og_spec *s, int optimizer);
 static uint64_t sum_specs(const struct og_nn_ops *ops, const struct og_specs *s, int optimizer,
@@ -246,7 +238,7 @@ static uint64_t sum_params(const struct og_nn_ops *ops, const struct og_model_co
     }
     s = relation_specs(c);
     sum += sum_specs(ops, &s, optimizer, of);
-    for (uint32_t t = 0; t < n_types(c); t++) {
+    for (uint32_t t = 0; t < og__types_of(c); t++) {
         s = embedding_specs(c, t);
         sum += sum_specs(ops, &s, optimizer, of);
     }
@@ -296,7 +288,7 @@ static void carve_lists(const struct og_model_config *c, struct og_arena *arena,
     const size_t params = sum_params(NULL, c, OG_OPTIMIZER_SGD, one_spec);
     m->param = og__carve_zeros(arena, params * sizeof(*m->param));
     m->head = og__carve_zeros(arena, count_heads(c) * sizeof(*m->head));
-    m->row = og__carve_zeros(arena, n_types(c) * sizeof(struct og_param *));
+    m->row = og__carve_zeros(arena, og__types_of(c) * sizeof(struct og_param *));
 }
 
 static size_t list_bytes(const struct og_model_config *c)
@@ -453,47 +445,62 @@ out:
     return rc;
 }
 
-static int add_decoder(struct og_model *m, uint64_t seed, struct og_err *err)
+/* "<module>.weight" and "<module>.bias". */
+static int add_linear(struct og_model *m, const struct og_specs *specs, const char *module,
+                      int layer, uint64_t seed, struct og_linear *to, struct og_err *err)
 {
     int rc = 0;
-    for (int l = 0; l < 2; l++) {
-        struct og_specs specs = decoder_specs(&m->config, l);
-        for (size_t i = 0; i < specs.n; i++) {
-            const struct og_spec *s = &specs.spec[i];
-            struct og_param *p = add_param(m, s);
-            snprintf(p->name, sizeof(p->name), "%s.%d.%s", s->module, l, s->name);
-            OG_TRY(draw(m, p, s, OG_MAX_HOPS + l, seed, err));
-            *(s->weight ? &m->decoder.param[l] : &m->decoder.bias[l]) = p;
-            if (s->weight)
-                bind_weight(m, &m->decoder.weight[l], p->value, (int)p->shape[0], (int)p->shape[1],
-                            true);
-        }
+    for (size_t i = 0; i < specs->n; i++) {
+        const struct og_spec *s = &specs->spec[i];
+        struct og_param *p = add_param(m, s);
+        snprintf(p->name, sizeof(p->name), "%s.%s", module, s->name);
+        OG_TRY(draw(m, p, s, layer, seed, err));
+        *(s->weight ? &to->param : &to->bias) = p;
+        if (s->weight)
+            bind_weight(m, &to->weight, p->value, (int)p->shape[0], (int)p->shape[1],
+                        s->multiplies_back);
     }
 out:
     return rc;
 }
 
-static int add_relation_vectors(struct og_model *m, uint64_t seed, struct og_err *err)
+/* What is looked up in the place of rows, if there is any. */
+static int add_rows(struct og_model *m, const struct og_specs *specs, const char *name, int layer,
+                    uint64_t seed, struct og_param **to, struct og_err *err)
 {
-    const struct og_specs specs = relation_specs(&m->config);
-    if (specs.n == 0)
+    if (specs->n == 0)
         return 0;
-    struct og_param *p = m->decoder.relations = add_param(m, &specs.spec[0]);
-    snprintf(p->name, sizeof(p->name), "%s", specs.spec[0].name);
-    return draw(m, p, &specs.spec[0], OG_MAX_HOPS, seed, err);
+    *to = add_param(m, specs->spec);
+    snprintf((*to)->name, sizeof((*to)->name), "%s", name);
+    return draw(m, *to, specs->spec, layer, seed, err);
+}
+
+static int add_decoder(struct og_model *m, uint64_t seed, struct og_err *err)
+{
+    const struct og_specs vectors = relation_specs(&m->config);
+    int rc = 0;
+    for (int l = 0; l < 2; l++) {
+        const struct og_specs specs = decoder_specs(&m->config, l);
+        char module[32];
+        snprintf(module, sizeof(module), "decoder.lins.%d", l);
+        OG_TRY(add_linear(m, &specs, module, OG_MAX_HOPS + l, seed, &m->decoder.lin[l], err));
+    }
+    rc = add_rows(m, &vectors, "decoder.rel_emb.weight", OG_MAX_HOPS, seed, &m->decoder.relations,
+                  err);
+out:
+    return rc;
 }
 
 static int add_embeddings(struct og_model *m, uint64_t seed, struct og_err *err)
 {
+    const struct og_graph_types *g = m->config.types;
+    const int layer = 2 * OG_MAX_HOPS;
+    char name[OG_PARAM_NAME];
     int rc = 0;
-    for (uint32_t t = 0; t < n_types(&m->config); t++) {
+    for (uint32_t t = 0; t < og__types_of(&m->config); t++) {
         const struct og_specs specs = embedding_specs(&m->config, t);
-        if (specs.n == 0)
-            continue;
-        struct og_param *p = add_param(m, &specs.spec[0]);
-        snprintf(p->name, sizeof(p->name), "embeddings.%s.weight", m->config.types->type[t].name);
-        OG_TRY(draw(m, p, &specs.spec[0], 2 * OG_MAX_HOPS, seed, err));
-        m->row[t] = p;
+        snprintf(name, sizeof(name), "embeddings.%s.weight", g->type[t].name);
+        OG_TRY(add_rows(m, &specs, name, layer, seed, &m->row[t], err));
     }
 out:
     return rc;
@@ -517,13 +524,12 @@ int og__model_create_on(struct og_model **out, const struct og_nn_ops *ops, int 
     m->threads = og__pool_threads(pool);
     OG_TRY(ops->open(&m->backend, number, pool, b, err));
     m->own = ops->memory(m->backend);
-    m->ends = og__conv_of(config)->joins ? &og__ends_of_joined : &og__ends_of_layers;
+    m->ends = &og__ends_of_layers;
     OG_TRY(og__in_parts(config) ? og__relational_open(&m->relational, m, b, err) : 0);
     OG_TRY(og__arena_init(&m->memory, m->own, arena_bytes(ops, config, optimizer), MODEL, err));
     OG_TRY(take_lists(m, config->types ? b : NULL, err));
     OG_TRY(add_layers(m, seed, err));
     OG_TRY(add_decoder(m, seed, err));
-    OG_TRY(add_relation_vectors(m, seed, err));
     OG_TRY(add_embeddings(m, seed, err));
     m->mean = og__arena_take(&m->memory, normed(config) * sizeof(float));
     m->var = og__arena_take(&m->memory, normed(config) * sizeof(float));

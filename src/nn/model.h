@@ -76,10 +76,15 @@ struct og_mixing {
     void *packed; /* one of them */
 };
 
+/* PyTorch's Linear. */
+struct og_linear {
+    struct og_param *param, *bias; /* NULL: there is none */
+    struct og_weight weight;
+};
+
 /* Of links: two products, the second of which makes a score. */
 struct og_decoder {
-    struct og_param *param[2], *bias[2]; /* NULL: the dot product has none */
-    struct og_weight weight[2];
+    struct og_linear lin[2];    /* the dot product has none */
     struct og_param *relations; /* DistMult: a vector of each relation */
 };
 
@@ -121,7 +126,7 @@ struct og_ends {
     /* The same of the destinations' own rows, where they are `apart`. */
     int (*own_gradient)(struct og_model *m, int l, struct og_affine *op, struct og_err *err);
 };
-extern const struct og_ends og__ends_of_layers, og__ends_of_joined;
+extern const struct og_ends og__ends_of_layers;
 
 struct og_relational;
 
@@ -157,9 +162,17 @@ struct og_model {
 OG_MUST_CHECK int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
                                       const struct og_pairs *pairs, struct og_err *err);
 
-/* Memory for a batch in the place of what there was: activations, and numbers of the host's. */
-OG_MUST_CHECK int og__workspace_take(struct og_model *m, size_t there, size_t numbers,
-                                     struct og_err *err);
+/* What memory of a batch is carved by. */
+struct og_carving {
+    const struct og_nn_ops *ops;
+    const struct og_model_config *config;
+    const struct og_batch_caps *n; /* how large it is */
+    bool training;
+    int threads;
+    struct og_arena *numbers,
+        *arena;                /* what the host makes, and all else; without memory they count */
+    struct og_relational *out; /* what relations and types have of it; NULL: only counts */
+};
 
 /* ---- what a convolution works with (workspace.c) ---- */
 
@@ -184,7 +197,10 @@ int og__widest(const struct og_model_config *c);
 struct og_pair_counts {
     uint64_t trained, scored;
 };
-struct og_pair_counts og__count_pairs(const struct og_pairs *pairs); /* NULL: none */
+static inline struct og_pair_counts og__pairs_of(const struct og_batch_caps *n)
+{
+    return (struct og_pair_counts){n->n_pairs, n->n_scores};
+}
 /* As those above, of a batch of so many seeds. */
 void og__carve_pairs(const struct og_model_config *c, uint64_t n_seeds,
                      const struct og_pair_counts *n, bool training, struct og_arena *arena,
@@ -195,6 +211,13 @@ void og__most_of_pairs(const struct og_pair_counts *n, bool training, struct og_
 
 /* ---- a layer but for its convolution ---- */
 
+/* y = x W^T + b, of n rows; and back: gradients of W and b by that of y. */
+OG_MUST_CHECK int og__linear(struct og_model *m, const struct og_linear *of, struct og_rows x,
+                             uint32_t n, bool relu, float *y, struct og_err *err);
+OG_MUST_CHECK int og__linear_gradients(struct og_model *m, const struct og_linear *of,
+                                       struct og_rows x, uint32_t n, const float *dy,
+                                       struct og_err *err);
+
 struct og_input og__weighted(struct og_rows x, uint32_t n, const struct og_weight *w,
                              enum og__direction direction);
 /* Adds the residual to op's inputs, if there is one. x: what it is of. */
@@ -203,6 +226,13 @@ void og__add_skip(struct og_model *m, int l, struct og_rows x, enum og__directio
 /* Its gradient, before the input gives way to its own. */
 OG_MUST_CHECK int og__skip_gradient(struct og_model *m, int l, struct og_rows in, const float *dy,
                                     struct og_err *err);
+/* The n rows of x densely, through dropout unless that is NULL. */
+OG_MUST_CHECK int og__copy_rows(struct og_model *m, struct og_rows x, uint32_t n,
+                                const struct og_dropout *dropout, float *to, struct og_err *err);
+/* Of rows that are parameters: that of row number[i] is row i of dx, and of others there is none.
+ */
+OG_MUST_CHECK int og__row_gradients(struct og_model *m, const struct og_param *p, struct og_rows dx,
+                                    uint32_t n, const uint32_t *number, struct og_err *err);
 /* Zeros; those of a running statistic, which has no gradient, are none. */
 OG_MUST_CHECK int og__clear(struct og_model *m, void *there, size_t bytes, struct og_err *err);
 OG_MUST_CHECK int og__clear_grad(struct og_model *m, const struct og_param *p, struct og_err *err);

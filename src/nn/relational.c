@@ -72,7 +72,7 @@ static int begin_batch(struct og_model *m, const struct og_batch *batch, const s
     int rc = 0;
     og__count_types(d->types, batch, NULL, &d->at);
     OG_TRY(check_rows(m, batch, x, err));
-    OG_TRY(og__relational_carve(m, pairs, err));
+    OG_TRY(og__workspace_carve(m, batch, pairs, err));
     d->batch = batch;
     og__count_types(d->types, batch, d->local, &d->at);
     if (d->node)
@@ -251,12 +251,7 @@ static int put_in_order(struct og_model *m, const float *from, const struct og_n
     const uint32_t n = m->relational->batch->n_seeds;
     struct og_rows rows = og__dense(from, n, m->config.n_classes);
     rows.index = og__numbers_there(order);
-    const struct og_affine op = {.rows = n,
-                                 .cols = m->config.n_classes,
-                                 .y = to,
-                                 .n_inputs = 1,
-                                 .input = {og__weighted(rows, n, NULL, OG__FORWARD)}};
-    return m->ops->affine(m->backend, &op, err);
+    return og__copy_rows(m, rows, n, NULL, to, err);
 }
 
 static int end_links(struct og_model *m, struct og_err *err)
@@ -407,20 +402,6 @@ static int through_end(struct og_model *m, int l, uint32_t type, struct og_err *
     return rc < 0 || !finishes ? rc : og__finish_layer_back(end, l, err);
 }
 
-/* Rows that no batch has have none. */
-static int row_gradients(struct og_model *m, uint32_t type, struct og_err *err)
-{
-    const struct og_relational *d = m->relational;
-    const struct og_side *s = &d->side[type];
-    const struct og_param *p = d->whole->row[type];
-    const struct og_put put = {.x = og__dense(s->grad, s->input.n, (int)p->shape[1]),
-                               .n = s->input.n,
-                               .place = og__numbers_there(&s->number),
-                               .to = p->grad};
-    int rc = og__clear_grad(m, p, err);
-    return rc < 0 || !s->begun ? rc : m->ops->put(m->backend, &put, err);
-}
-
 /* The residual's share of what layer l reads of a type, where no relation has taken it along. */
 static int rest_gradient(struct og_relational *d, int l, uint32_t type, struct og_err *err)
 {
@@ -430,6 +411,14 @@ static int rest_gradient(struct og_relational *d, int l, uint32_t type, struct o
     return op.n_inputs > 0 ? add_gradient(d, l, type, &op, err) : 0;
 }
 
+static int row_gradients(struct og_model *m, uint32_t type, struct og_err *err)
+{
+    const struct og_side *s = &m->relational->side[type];
+    const uint32_t n = s->begun ? s->input.n : 0;
+    return og__row_gradients(m, m->row[type], og__dense(s->grad, n, s->input.dim), n,
+                             og__numbers_there(&s->number), err);
+}
+
 /* Behind those of layer l's convolutions. */
 static int end_gradients(struct og_model *m, int l, struct og_err *err)
 {
@@ -437,7 +426,7 @@ static int end_gradients(struct og_model *m, int l, struct og_err *err)
     int rc = 0;
     for (uint32_t t = 0; t < d->types->n_types; t++) {
         OG_TRY(rest_gradient(d, l, t, err));
-        if (l == 0 && d->whole->row[t])
+        if (l == 0 && m->row[t])
             OG_TRY(row_gradients(m, t, err));
         if (l > 0 && og__made_at(d, l - 1, t)->begun)
             OG_TRY(through_end(m, l - 1, t, err));

@@ -57,11 +57,11 @@ void og__name_of_relation(const struct og_model *part, const char *module, int l
 void og__name_of_type(const struct og_model *part, const char *module, int layer, const char *name,
                       char *out, size_t bytes);
 
-/* Memory of a batch: as the functions of workspace.c, by the counts of types. */
-size_t og__relational_arena_bytes(const struct og_nn_ops *ops, const struct og_model_config *c,
-                                  const struct og_batch_caps *most, bool training, int threads);
-OG_MUST_CHECK int og__relational_reserve(struct og_model *m, const struct og_batch_caps *most,
-                                         bool training, struct og_err *err);
+/* Memory of a batch, by the counts of types: as carve_layers of workspace.c. */
+void og__carve_relations(const struct og_carving *k, struct og_workspace *out);
+/* Those of the batch at hand; the largest that there is memory for. */
+const struct og_type_counts *og__relational_counts(const struct og_relational *d);
+struct og_type_counts *og__relational_most(struct og_relational *d);
 
 /* x: for each type its rows. As those of step.c; pairs: of links, else NULL. */
 OG_MUST_CHECK int og__relational_forward(struct og_model *m, const struct og_batch *batch,

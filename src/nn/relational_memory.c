@@ -100,33 +100,15 @@ static float *seed_rows(const struct og_relational *d, float *rows, uint32_t typ
     return rows + og__seeds_before(&d->at, type) * (size_t)d->whole->config.n_classes;
 }
 
-static float *take_floats(struct og_arena *arena, uint64_t rows, int cols)
-{
-    return og__carve(arena, (size_t)rows * (size_t)cols * sizeof(float));
-}
-
-/* What it is carved by. out NULL: only counts. */
-struct carving {
-    const struct og_nn_ops *ops;
-    const struct og_model_config *config;
-    const struct og_live *live;
-    const struct og_type_counts *n;
-    struct og_pair_counts pairs;
-    bool training, rows_come;
-    struct og_arena *numbers; /* what the host makes */
-    struct og_arena *arena;
-    struct og_relational *out;
-};
-
 /* Whose logits are wanted: of links seeds are of all types. */
-static uint64_t count_seeds(const struct carving *k)
+static uint64_t count_seeds(const struct og_carving *k)
 {
     const struct og_graph_types *g = k->config->types;
-    return og__of_pairs(k->config) ? og__seeds_before(k->n, g->n_types)
-                                   : og__nodes_of(k->n, 0, g->target);
+    return og__of_pairs(k->config) ? og__seeds_before(k->n->types, g->n_types)
+                                   : og__nodes_of(k->n->types, 0, g->target);
 }
 
-static void carve_batch(const struct carving *k)
+static void carve_batch(const struct og_carving *k)
 {
     const struct og_model_config *c = k->config;
     size_t n_ids = 0;
@@ -136,10 +118,10 @@ static void carve_batch(const struct carving *k)
     struct og_numbers lists;
     struct og_numbers degrees = {0};
     for (uint32_t t = 0; t < c->types->n_types; t++)
-        n_ids += og__type_nodes(k->n, (uint32_t)c->layers, t);
+        n_ids += og__type_nodes(k->n->types, (uint32_t)c->layers, t);
     for (int l = 0; l < c->layers; l++)
         for (uint32_t r = 0; r < c->types->n_relations; r++) {
-            const struct og_block b = block_of(c, k->n, l, r);
+            const struct og_block b = block_of(c, k->n->types, l, r);
             most = OG_MAX(most, b.n_dst + 1 + b.n_edges);
             most_ends = OG_MAX(most_ends, (uint64_t)b.n_dst + b.n_src);
         }
@@ -157,33 +139,35 @@ static void carve_batch(const struct carving *k)
 }
 
 /* Room for features, these as dropout leaves them, and numbers of trained rows. */
-static void carve_side(const struct carving *k, uint32_t type)
+static void carve_side(const struct og_carving *k, uint32_t type)
 {
     const struct og_model_config *c = k->config;
     const struct og_graph_type *of = &c->types->type[type];
-    const uint64_t n = og__nodes_of(k->n, (uint32_t)c->layers, type);
+    const uint64_t n = og__nodes_of(k->n->types, (uint32_t)c->layers, type);
     const bool drops = k->training && c->input_dropout > 0 && !of->trained && of->dim > 0;
-    struct og_side s = {.dropped = drops ? take_floats(k->arena, n, of->dim) : NULL};
+    struct og_side s = {.dropped = drops ? og__carve_floats(k->arena, n, of->dim) : NULL};
     struct og_rooms room = {0};
     if (of->trained)
         og__carve_numbers(k->ops, n, k->numbers, k->arena, &s.number);
-    else if (!k->rows_come)
+    else if (!k->n->rows_come)
         og__carve_rooms(k->ops, &(struct og_room_sizes){.rows = n * (uint64_t)of->dim}, k->arena,
                         &room);
     s.room = room.rows;
     uint64_t most = of->trained ? n * (uint64_t)of->dim : 0;
     for (int l = 1; l < c->layers; l++)
-        most = OG_MAX(most, og__nodes_of(k->n, og__hop_of(c, l) + 1, type) * (uint64_t)c->hidden);
+        most = OG_MAX(most,
+                      og__nodes_of(k->n->types, og__hop_of(c, l) + 1, type) * (uint64_t)c->hidden);
     if (k->training)
-        s.grad = take_floats(k->arena, most, 1);
+        s.grad = og__carve_floats(k->arena, most, 1);
     if (k->out)
         k->out->side[type] = s;
 }
 
-static void carve_end(const struct carving *k, int l, uint32_t type)
+static void carve_end(const struct og_carving *k, int l, uint32_t type)
 {
     const struct og_model_config end = og__type_config(k->config, type);
-    const struct og_block nodes = {.n_dst = og__type_nodes(k->n, og__hop_of(k->config, l), type)};
+    const struct og_block nodes = {.n_dst =
+                                       og__type_nodes(k->n->types, og__hop_of(k->config, l), type)};
     struct og_layer_work w = {0};
     if (og__of_pairs(k->config) && og__is_last(k->config, l))
         w.h = k->out ? seed_rows(k->out, k->out->of_seeds.rows, type) : NULL;
@@ -197,14 +181,14 @@ static void carve_end(const struct carving *k, int l, uint32_t type)
     k->out->end[type].at.work[l] = w;
 }
 
-static void carve_layer(const struct carving *k, int l)
+static void carve_layer(const struct og_carving *k, const struct og_live *live, int l)
 {
     const struct og_model_config *c = k->config;
     for (uint32_t r = 0; r < c->types->n_relations; r++) {
         struct og_layer_work w;
-        const struct og_block b = block_of(c, k->n, l, r);
+        const struct og_block b = block_of(c, k->n->types, l, r);
         const struct og_model_config part = og__relation_config(c, r);
-        if (!k->live->of[l][r])
+        if (!live->of[l][r])
             continue;
         og__carve_conv(&part, l, &b, k->training, k->arena, &w);
         w.block = k->out ? &k->out->block[r] : NULL;
@@ -212,15 +196,15 @@ static void carve_layer(const struct carving *k, int l)
             k->out->part[r].at.work[l] = w;
     }
     for (uint32_t t = 0; t < c->types->n_types; t++)
-        if (og__has_end(k->live, c->types, l, t))
+        if (og__has_end(live, c->types, l, t))
             carve_end(k, l, t);
 }
 
 /* Of the partial sums of gradients of a type's end. */
-static size_t end_partial(const struct carving *k, int l, uint32_t type)
+static size_t end_partial(const struct og_carving *k, int l, uint32_t type)
 {
     const struct og_model_config end = og__type_config(k->config, type);
-    const uint32_t n = og__type_nodes(k->n, og__hop_of(k->config, l), type);
+    const uint32_t n = og__type_nodes(k->n->types, og__hop_of(k->config, l), type);
     const int out = og__layer_out(&end, l);
     size_t most = 0;
     if (end.residual)
@@ -231,18 +215,20 @@ static size_t end_partial(const struct carving *k, int l, uint32_t type)
 }
 
 /* What relations need one after another on the way back: the largest of each. */
-static void carve_shared(const struct carving *k, struct og_workspace *out)
+static void carve_shared(const struct og_carving *k, const struct og_live *live,
+                         struct og_workspace *out)
 {
     const struct og_model_config *c = k->config;
-    size_t partial = og__of_pairs(c) ? og__pair_partial_bytes(k->ops, c, &k->pairs) : 0;
+    const struct og_pair_counts pairs = og__pairs_of(k->n);
+    size_t partial = og__of_pairs(c) ? og__pair_partial_bytes(k->ops, c, &pairs) : 0;
     size_t n_src = 0;
     size_t n_edges = 0;
     size_t attended = 0;
     for (int l = 0; l < c->layers; l++) {
         for (uint32_t r = 0; r < c->types->n_relations; r++) {
-            const struct og_block b = block_of(c, k->n, l, r);
+            const struct og_block b = block_of(c, k->n->types, l, r);
             const struct og_model_config part = og__relation_config(c, r);
-            if (!k->live->of[l][r])
+            if (!live->of[l][r])
                 continue;
             partial = OG_MAX(partial, og__partial_bytes(k->ops, &part, l, &b));
             n_src = OG_MAX(n_src, (size_t)b.n_src + 1);
@@ -259,54 +245,57 @@ static void carve_shared(const struct carving *k, struct og_workspace *out)
     if (og__conv_of(c)->attends)
         out->back_edge = og__carve(k->arena, n_edges * sizeof(*out->back_edge));
     if (attended > 0)
-        out->dz = take_floats(k->arena, attended, 1);
-    out->dlogits = take_floats(k->arena, count_seeds(k), c->n_classes);
+        out->dz = og__carve_floats(k->arena, attended, 1);
+    out->dlogits = og__carve_floats(k->arena, count_seeds(k), c->n_classes);
 }
 
 /* Rows of seeds of all types, and where they go; before those of ends, which lie in them. */
-static void carve_links(const struct carving *k, struct og_workspace *out)
+static void carve_links(const struct og_carving *k, struct og_workspace *out)
 {
     const struct og_model_config *c = k->config;
+    const struct og_pair_counts pairs = og__pairs_of(k->n);
     const uint64_t n = count_seeds(k);
-    struct og_ends_of_seeds s = {.rows = take_floats(k->arena, n, c->n_classes),
-                                 .grad =
-                                     k->training ? take_floats(k->arena, n, c->n_classes) : NULL};
+    struct og_ends_of_seeds s = {.rows = og__carve_floats(k->arena, n, c->n_classes),
+                                 .grad = k->training ? og__carve_floats(k->arena, n, c->n_classes)
+                                                     : NULL};
     og__carve_numbers(k->ops, n, k->numbers, k->arena, &s.place);
     og__carve_numbers(k->ops, n, k->numbers, k->arena, &s.seed);
-    out->work[c->layers - 1].h = take_floats(k->arena, n, c->n_classes);
-    og__carve_pairs(c, n, &k->pairs, k->training, k->arena, out);
+    out->work[c->layers - 1].h = og__carve_floats(k->arena, n, c->n_classes);
+    og__carve_pairs(c, n, &pairs, k->training, k->arena, out);
     if (k->out)
         k->out->of_seeds = s;
 }
 
-static struct og_most largest_of(const struct carving *k)
+static struct og_most largest_of(const struct og_carving *k)
 {
     const struct og_model_config *c = k->config;
+    const struct og_pair_counts pairs = og__pairs_of(k->n);
     struct og_most most = {.width = 1};
     for (int l = 0; l < c->layers; l++)
         for (uint32_t r = 0; r < c->types->n_relations; r++) {
-            const struct og_block b = block_of(c, k->n, l, r);
+            const struct og_block b = block_of(c, k->n->types, l, r);
             const struct og_model_config part = og__relation_config(c, r);
             og__most_of_block(&part, l, &b, k->training, &most);
         }
     most.rows = OG_MAX(most.rows, count_seeds(k));
     most.counted = OG_MAX(most.counted, count_seeds(k));
     if (og__of_pairs(c))
-        og__most_of_pairs(&k->pairs, k->training, &most);
+        og__most_of_pairs(&pairs, k->training, &most);
     return most;
 }
 
-static void carve(const struct carving *k, int threads, struct og_workspace *out)
+void og__carve_relations(const struct og_carving *k, struct og_workspace *out)
 {
     const struct og_model_config *c = k->config;
+    const struct og_live live = og__live_relations(c);
     const struct og_most most = largest_of(k);
-    *out = (struct og_workspace){.scratch_bytes = k->ops->scratch_bytes(&most, threads)};
+    const struct og_room_sizes room = {.targets = og__targets_of(c, count_seeds(k)),
+                                       .pairs = k->n->n_scores,
+                                       .relations = k->n->n_scores};
+    out->scratch_bytes = k->ops->scratch_bytes(&most, k->threads);
     out->scratch = og__carve(k->arena, out->scratch_bytes);
     out->loss_blocks =
         og__carve(k->arena, og__n_blocks(count_seeds(k)) * sizeof(*out->loss_blocks));
-    const struct og_room_sizes room = {.targets = og__targets_of(c, count_seeds(k)),
-                                       .pairs = k->pairs.scored,
-                                       .relations = k->pairs.scored};
     og__carve_rooms(k->ops, &room, k->arena, &out->room);
     if (og__of_pairs(c))
         carve_links(k, out);
@@ -314,103 +303,24 @@ static void carve(const struct carving *k, int threads, struct og_workspace *out
     for (uint32_t t = 0; t < c->types->n_types; t++)
         carve_side(k, t);
     for (int l = 0; l < c->layers; l++)
-        carve_layer(k, l);
+        carve_layer(k, &live, l);
     if (k->training)
-        carve_shared(k, out);
-}
-
-/* What the arenas must hold: activations, and numbers of the host's. */
-struct sizes {
-    size_t there, host;
-};
-
-static struct sizes sizes_of(const struct og_nn_ops *ops, const struct og_model_config *c,
-                             const struct og_batch_caps *most, bool training, int threads)
-{
-    const struct og_live live = og__live_relations(c);
-    struct og_arena counter = {0};
-    struct og_arena numbers = {0};
-    struct og_workspace at;
-    const struct carving k = {.ops = ops,
-                              .config = c,
-                              .live = &live,
-                              .n = most->types,
-                              .pairs = {most->n_pairs, most->n_scores},
-                              .training = training,
-                              .rows_come = most->rows_come,
-                              .numbers = &numbers,
-                              .arena = &counter};
-    carve(&k, threads, &at);
-    return (struct sizes){counter.used, numbers.used};
-}
-
-size_t og__relational_arena_bytes(const struct og_nn_ops *ops, const struct og_model_config *c,
-                                  const struct og_batch_caps *most, bool training, int threads)
-{
-    const struct sizes bytes = sizes_of(ops, c, most, training, threads);
-    return bytes.there + bytes.host;
-}
-
-int og__relational_reserve(struct og_model *m, const struct og_batch_caps *most, bool training,
-                           struct og_err *err)
-{
-    struct og_relational *d = m->relational;
-    const struct sizes bytes = sizes_of(m->ops, &m->config, most, training, m->threads);
-    if (most->types != &d->most)
-        memcpy(d->most.nodes, most->types->nodes, most->types->bytes);
-    m->caps = *most;
-    m->caps.types = &d->most;
-    m->training = training;
-    return og__workspace_take(m, bytes.there, bytes.host, err);
-}
-
-static int grow(struct og_model *m, const struct og_batch_caps *now, struct og_err *err)
-{
-    struct og_relational *d = m->relational;
-    struct og_batch_caps most = *now;
-    og__type_counts_include(&d->most, now->types);
-    most.types = &d->most;
-    most.rows_come = m->caps.rows_come;
-    most.n_pairs = OG_MAX(now->n_pairs, m->caps.n_pairs);
-    most.n_scores = OG_MAX(now->n_scores, m->caps.n_scores);
-    return og__relational_reserve(m, &most, m->training, err);
-}
-
-int og__relational_carve(struct og_model *m, const struct og_pairs *pairs, struct og_err *err)
-{
-    struct og_relational *d = m->relational;
-    const struct og_pair_counts n = og__count_pairs(pairs);
-    const struct og_batch_caps now = {.types = &d->at,
-                                      .n_pairs = n.trained,
-                                      .n_scores = n.scored,
-                                      .rows_come = m->caps.rows_come};
-    int rc = 0;
-    const struct sizes need = sizes_of(m->ops, &m->config, &now, m->training, m->threads);
-    if (!m->workspace.base || need.there > m->workspace.cap ||
-        need.host > m->numbers.cap) /* more of one type may be less in all */
-        OG_TRY(grow(m, &now, err));
-    og__arena_rewind(&m->workspace, 0);
-    og__arena_rewind(&m->numbers, 0);
-    const struct carving k = {.ops = m->ops,
-                              .config = &m->config,
-                              .live = &d->live,
-                              .n = &d->at,
-                              .pairs = n,
-                              .training = m->training,
-                              .rows_come = m->caps.rows_come,
-                              .numbers = &m->numbers,
-                              .arena = &m->workspace,
-                              .out = d};
-    carve(&k, m->threads, &m->at);
-    if (pairs)
-        OG_TRY(og__bring_pairs(m, pairs, &m->at.room, &m->at.pairs, err));
-    m->ops->set_scratch(m->backend, m->at.scratch, m->at.scratch_bytes, m->at.partial);
-    for (uint32_t r = 0; r < d->types->n_relations; r++) {
-        d->part[r].at.back_indptr = m->at.back_indptr;
-        d->part[r].at.back_col = m->at.back_col;
-        d->part[r].at.back_edge = m->at.back_edge;
-        d->part[r].at.dz = m->at.dz;
+        carve_shared(k, &live, out);
+    for (uint32_t r = 0; k->out && r < c->types->n_relations; r++) {
+        struct og_workspace *part = &k->out->part[r].at;
+        part->back_indptr = out->back_indptr;
+        part->back_col = out->back_col;
+        part->back_edge = out->back_edge;
+        part->dz = out->dz;
     }
-out:
-    return rc;
+}
+
+const struct og_type_counts *og__relational_counts(const struct og_relational *d)
+{
+    return &d->at;
+}
+
+struct og_type_counts *og__relational_most(struct og_relational *d)
+{
+    return &d->most;
 }

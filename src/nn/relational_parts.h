@@ -73,9 +73,4 @@ static inline uint32_t og__seeds_before(const struct og_type_counts *n, uint32_t
     return sum;
 }
 
-/* Memory for the batch whose counts are at hand, of which there is more than before if it takes
- * more. */
-OG_MUST_CHECK int og__relational_carve(struct og_model *m, const struct og_pairs *pairs,
-                                       struct og_err *err);
-
 #endif

@@ -172,7 +172,7 @@ bool og__in_parts(const struct og_model_config *c)
 bool og__trains_input(const struct og_model_config *c)
 {
     bool any = c->trains_input;
-    for (uint32_t t = 0; c->types && t < c->types->n_types; t++)
+    for (uint32_t t = 0; t < og__types_of(c); t++)
         any |= c->types->type[t].trained;
     return any;
 }

@@ -5,6 +5,15 @@
 
 #include "nn/kinds.h"
 
+/* How many it knows of; without types none and one. */
+static inline uint32_t og__types_of(const struct og_model_config *c)
+{
+    return c->types ? c->types->n_types : 0;
+}
+static inline uint32_t og__relations_of(const struct og_model_config *c)
+{
+    return c->types ? c->types->n_relations : 1;
+}
 int og__layer_in(const struct og_model_config *c, int layer);
 int og__layer_own(const struct og_model_config *c, int layer); /* of destinations' own rows */
 int og__layer_out(const struct og_model_config *c, int layer);

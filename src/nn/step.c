@@ -51,6 +51,12 @@ out:
     return rc;
 }
 
+static int pack_linear(struct og_model *m, struct og_linear *lin, struct og_err *err)
+{
+    struct og_weight *w = &lin->weight;
+    return w->value ? m->ops->pack(m->backend, &w, 1, err) : 0;
+}
+
 int og__pack_weights(struct og_model *m, struct og_err *err)
 {
     int rc;
@@ -59,9 +65,8 @@ int og__pack_weights(struct og_model *m, struct og_err *err)
         OG_TRY(pack_layers(og__relation_model(m->relational, r), err));
     for (uint32_t t = 0; m->relational && t < m->config.types->n_types; t++)
         OG_TRY(pack_layers(og__type_model(m->relational, t), err));
-    struct og_weight *decoder[] = {&m->decoder.weight[0], &m->decoder.weight[1]};
-    if (decoder[0]->value)
-        OG_TRY(m->ops->pack(m->backend, decoder, OG_COUNT(decoder), err));
+    for (int l = 0; l < 2; l++)
+        OG_TRY(pack_linear(m, &m->decoder.lin[l], err));
 out:
     return rc;
 }
@@ -110,14 +115,9 @@ int og__drop_input(struct og_model *m, struct og_rows *x, uint32_t n, const stru
     if (!step || !dropped)
         return 0;
     const struct og_dropout dropout = og__dropout_of(m->config.input_dropout, step, key);
-    struct og_affine op = {.rows = n,
-                           .cols = x->dim,
-                           .y = dropped,
-                           .n_inputs = 1,
-                           .input = {og__weighted(*x, n, NULL, OG__FORWARD)},
-                           .dropout = &dropout};
+    const struct og_rows whole = *x;
     *x = og__dense(dropped, n, x->dim);
-    return m->ops->affine(m->backend, &op, err);
+    return og__copy_rows(m, whole, n, &dropout, dropped, err);
 }
 
 static int take_input(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,

@@ -30,11 +30,6 @@ struct og_whole_layer og__whole_layer(const struct og_model_config *c, int l, ui
 
 /* ---- the workspace: scratch | what one block makes on its way ---- */
 
-static float *take_floats(struct og_arena *arena, uint64_t rows, int cols)
-{
-    return og__carve(arena, rows * (size_t)cols * sizeof(float));
-}
-
 static void carve(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
                   const struct og_whole_caps *caps, int threads, struct og_arena *arena,
                   struct og_workspace *at)
@@ -60,19 +55,20 @@ static void carve(const struct og_nn_ops *ops, const struct og_model_config *c, 
     og__carve_rooms(ops, &room, arena, &at->room);
     og__carve_block_room(ops, &largest, arena, &at->room.hop[0]);
     if (og__conv_of(c)->attends) {
-        w->score_src = take_floats(arena, caps->n_src, c->heads);
-        w->score_dst = take_floats(arena, caps->n_dst, c->heads);
-        w->alpha = take_floats(arena, caps->n_edges + caps->n_dst, c->heads);
+        w->score_src = og__carve_floats(arena, caps->n_src, c->heads);
+        w->score_dst = og__carve_floats(arena, caps->n_dst, c->heads);
+        w->alpha = og__carve_floats(arena, caps->n_edges + caps->n_dst, c->heads);
     } else if (og__conv_of(c)->takes_max) {
-        w->a = take_floats(arena, caps->n_dst, mid);
+        w->a = og__carve_floats(arena, caps->n_dst, mid);
     } else {
-        w->scale = take_floats(arena, og__conv_of(c)->wants_degrees ? caps->n_src : caps->n_dst, 1);
+        w->scale =
+            og__carve_floats(arena, og__conv_of(c)->wants_degrees ? caps->n_src : caps->n_dst, 1);
     }
     if (og__conv_of(c)->perceptron)
-        w->t = take_floats(arena, caps->n_dst, mid);
+        w->t = og__carve_floats(arena, caps->n_dst, mid);
     if (c->norm == OG_NORM_BATCH) {
-        w->mean = take_floats(arena, 1, out);
-        w->rstd = take_floats(arena, 1, out);
+        w->mean = og__carve_floats(arena, 1, out);
+        w->rstd = og__carve_floats(arena, 1, out);
     }
 }
 
@@ -96,7 +92,7 @@ int og__whole_reserve(struct og_model *m, int l, const struct og_whole_caps *cap
 {
     size_t bytes = arena_bytes(m->ops, &m->config, l, caps, m->threads);
     og__arena_release(&m->workspace);
-    m->caps = (struct og_batch_caps){0}; /* no batch fits it */
+    m->caps = (struct og_batch_caps){0}; /* it is not for batches */
     int rc = og__arena_init(&m->workspace, m->own, bytes, ACTIVATIONS, err);
     if (rc < 0)
         return rc;

@@ -4,15 +4,13 @@
 #include "nn/joined.h"
 #include "nn/model.h"
 #include "nn/relational.h"
+#include "sample/batch_memory.h"
+
+#include <string.h>
 
 #define ACTIVATIONS "activations"
 
 /* ==== carving ==== */
-
-static float *take_floats(struct og_arena *arena, size_t rows, int cols)
-{
-    return og__carve(arena, rows * (size_t)cols * sizeof(float));
-}
 
 int og__widest(const struct og_model_config *c)
 {
@@ -34,19 +32,19 @@ static void carve_attention(const struct og_model_config *c, int l, const struct
     size_t coefficients = b->n_edges + b->n_dst;
     w->transform_first = !og__attend_first(c, l, b);
     for (int i = 0; og__may_attend_first(c, l) && i < 2; i++) {
-        w->fold[i] = take_floats(arena, (size_t)c->heads, og__layer_in(c, l));
-        w->dfold[i] = take_floats(arena, (size_t)c->heads, og__layer_in(c, l));
+        w->fold[i] = og__carve_floats(arena, (size_t)c->heads, og__layer_in(c, l));
+        w->dfold[i] = og__carve_floats(arena, (size_t)c->heads, og__layer_in(c, l));
     }
     if (og__folds_own(c)) {
-        w->fold[1] = take_floats(arena, (size_t)c->heads, og__layer_own(c, l));
-        w->dfold[1] = take_floats(arena, (size_t)c->heads, og__layer_own(c, l));
+        w->fold[1] = og__carve_floats(arena, (size_t)c->heads, og__layer_own(c, l));
+        w->dfold[1] = og__carve_floats(arena, (size_t)c->heads, og__layer_own(c, l));
     }
-    w->t = take_floats(arena, b->n_src, og__layer_mid(c, l));
-    w->score_src = take_floats(arena, b->n_src, c->heads);
-    w->score_dst = take_floats(arena, b->n_dst, c->heads);
-    w->alpha = take_floats(arena, coefficients, c->heads);
+    w->t = og__carve_floats(arena, b->n_src, og__layer_mid(c, l));
+    w->score_src = og__carve_floats(arena, b->n_src, c->heads);
+    w->score_dst = og__carve_floats(arena, b->n_dst, c->heads);
+    w->alpha = og__carve_floats(arena, coefficients, c->heads);
     if (training)
-        w->dscore = take_floats(arena, coefficients, c->heads);
+        w->dscore = og__carve_floats(arena, coefficients, c->heads);
 }
 
 static void carve_pool(const struct og_model_config *c, int l, const struct og_block *b,
@@ -55,11 +53,11 @@ static void carve_pool(const struct og_model_config *c, int l, const struct og_b
     int mid = og__layer_mid(c, l);
     bool max = og__conv_of(c)->takes_max;
     w->transform_first = true;
-    w->t = take_floats(arena, b->n_src, mid);
+    w->t = og__carve_floats(arena, b->n_src, mid);
     if (!max)
-        w->scale = take_floats(arena, b->n_dst, 1);
+        w->scale = og__carve_floats(arena, b->n_dst, 1);
     if (max || training)
-        w->a = take_floats(arena, b->n_dst, mid);
+        w->a = og__carve_floats(arena, b->n_dst, mid);
     if (max && training)
         w->from = og__carve(arena, b->n_dst * (size_t)mid * sizeof(*w->from));
 }
@@ -73,11 +71,11 @@ static void carve_linear(const struct og_model_config *c, int l, const struct og
     const bool adds_own = c->apart && og__conv_of(c)->perceptron; /* before the product */
     w->transform_first = !adds_own && og__transform_first(b, in, mid);
     if (og__aggregate_of(c) != OG__BETWEEN) /* whose scales the host makes */
-        w->scale = take_floats(arena, og__conv_of(c)->wants_degrees ? b->n_src : b->n_dst, 1);
+        w->scale = og__carve_floats(arena, og__conv_of(c)->wants_degrees ? b->n_src : b->n_dst, 1);
     if (training || og__may_transform_first(c, l))
-        w->a = take_floats(arena, b->n_dst, in);
+        w->a = og__carve_floats(arena, b->n_dst, in);
     if (og__conv_of(c)->perceptron)
-        w->t = take_floats(arena, b->n_dst, adds_own ? OG_MAX(in, mid) : mid);
+        w->t = og__carve_floats(arena, b->n_dst, adds_own ? OG_MAX(in, mid) : mid);
     if (adds_own)
         w->nothing = og__carve(arena, ((size_t)b->n_dst + 1) * sizeof(*w->nothing));
 }
@@ -100,14 +98,14 @@ void og__carve_end(const struct og_model_config *c, int l, const struct og_block
                    struct og_arena *arena, struct og_layer_work *w)
 {
     int out = og__layer_out(c, l);
-    w->h = take_floats(arena, b->n_dst, out);
+    w->h = og__carve_floats(arena, b->n_dst, out);
     if (!og__finishes(c, l))
         return;
-    w->y = training ? take_floats(arena, b->n_dst, out) : w->h;
+    w->y = training ? og__carve_floats(arena, b->n_dst, out) : w->h;
     if (c->norm == OG_NORM_BATCH) {
-        w->mean = take_floats(arena, 1, out);
-        w->rstd = take_floats(arena, 1, out);
-        w->var = training ? take_floats(arena, 1, out) : NULL;
+        w->mean = og__carve_floats(arena, 1, out);
+        w->rstd = og__carve_floats(arena, 1, out);
+        w->var = training ? og__carve_floats(arena, 1, out) : NULL;
     }
 }
 
@@ -155,34 +153,28 @@ bool og__transposes(const struct og_model_config *c, int l)
            og__may_transform_first(c, l);
 }
 
-/* What there is room for beside blocks and pairs. */
-struct carving {
-    bool training, rows_come; /* rows lie where the model computes */
-    int threads;
-    struct og_arena *numbers; /* what the host makes */
-};
-
 /* What the layers need one after another on the way back: the largest of each. */
-static void carve_shared(const struct og_nn_ops *ops, const struct og_model_config *c,
-                         const struct og_batch *batch, const struct og_pair_counts *pairs,
-                         struct og_arena *arena, struct og_workspace *out)
+static void carve_shared(const struct og_carving *k, const struct og_batch *batch,
+                         struct og_workspace *out)
 {
-    size_t partial = og__of_pairs(c) ? og__pair_partial_bytes(ops, c, pairs) : 0, n_src = 0,
+    const struct og_model_config *c = k->config;
+    const struct og_pair_counts pairs = og__pairs_of(k->n);
+    size_t partial = og__of_pairs(c) ? og__pair_partial_bytes(k->ops, c, &pairs) : 0, n_src = 0,
            n_edges = 0;
     for (int l = 0; l < c->layers; l++) {
         const struct og_block *b = &batch->hop[c->layers - 1 - l];
-        partial = OG_MAX(partial, og__partial_bytes(ops, c, l, b));
+        partial = OG_MAX(partial, og__partial_bytes(k->ops, c, l, b));
         if (og__transposes(c, l)) {
             n_src = OG_MAX(n_src, (size_t)b->n_src + 1);
             n_edges = OG_MAX(n_edges, (size_t)b->n_edges);
         }
     }
-    out->partial = og__carve(arena, partial);
-    out->back_indptr = og__carve(arena, n_src * sizeof(*out->back_indptr));
-    out->back_col = og__carve(arena, n_edges * sizeof(*out->back_col));
+    out->partial = og__carve(k->arena, partial);
+    out->back_indptr = og__carve(k->arena, n_src * sizeof(*out->back_indptr));
+    out->back_col = og__carve(k->arena, n_edges * sizeof(*out->back_col));
     if (og__conv_of(c)->attends || og__aggregate_of(c) == OG__WEIGHTED_MEAN)
-        out->back_edge = og__carve(arena, n_edges * sizeof(*out->back_edge));
-    out->dlogits = take_floats(arena, batch->hop[0].n_dst, c->n_classes);
+        out->back_edge = og__carve(k->arena, n_edges * sizeof(*out->back_edge));
+    out->dlogits = og__carve_floats(k->arena, batch->hop[0].n_dst, c->n_classes);
 }
 
 /* Pairs that are scored at once: all that are trained on, else up to so many. */
@@ -210,14 +202,14 @@ void og__carve_pairs(const struct og_model_config *c, uint64_t n_seeds,
     uint64_t kept = training ? n->trained : 0;
     bool mlp = c->decoder == OG_DECODER_MLP;
     out->pair_window = pair_window(kept, n->scored);
-    out->scores = take_floats(arena, n->scored, 1);
+    out->scores = og__carve_floats(arena, n->scored, 1);
     if (mlp) {
-        out->pair_in = take_floats(arena, out->pair_window, c->n_classes);
-        out->pair_mid = take_floats(arena, out->pair_window, c->hidden);
+        out->pair_in = og__carve_floats(arena, out->pair_window, c->n_classes);
+        out->pair_mid = og__carve_floats(arena, out->pair_window, c->hidden);
     }
     if (!training)
         return;
-    out->dscores = take_floats(arena, kept, 1);
+    out->dscores = og__carve_floats(arena, kept, 1);
     out->pair_first = og__carve(arena, ((size_t)n_seeds + 1) * sizeof(*out->pair_first));
     out->pair_list = og__carve(arena, 2 * kept * sizeof(*out->pair_list));
     if (c->decoder != OG_DECODER_DISTMULT)
@@ -229,18 +221,18 @@ void og__carve_pairs(const struct og_model_config *c, uint64_t n_seeds,
 }
 
 /* What the host has of a batch. */
-static void carve_rooms(const struct og_nn_ops *ops, const struct og_model_config *c,
-                        const struct og_batch *batch, const struct og_pair_counts *pairs,
-                        bool rows_come, struct og_arena *arena, struct og_rooms *out)
+static void carve_rooms(const struct og_carving *k, const struct og_batch *batch,
+                        struct og_rooms *out)
 {
-    const uint64_t rows = rows_come ? 0 : batch->hop[c->layers - 1].n_src;
+    const struct og_model_config *c = k->config;
+    const uint64_t rows = k->n->rows_come ? 0 : batch->hop[c->layers - 1].n_src;
     const struct og_room_sizes n = {.rows = rows * (uint64_t)c->in_dim,
                                     .targets = og__targets_of(c, batch->hop[0].n_dst),
-                                    .pairs = pairs->scored,
-                                    .relations = c->types ? pairs->scored : 0};
-    og__carve_rooms(ops, &n, arena, out);
+                                    .pairs = k->n->n_scores,
+                                    .relations = c->types ? k->n->n_scores : 0};
+    og__carve_rooms(k->ops, &n, k->arena, out);
     for (int h = 0; h < c->layers; h++)
-        og__carve_block_room(ops, &batch->hop[h], arena, &out->hop[h]);
+        og__carve_block_room(k->ops, &batch->hop[h], k->arena, &out->hop[h]);
 }
 
 void og__most_of_block(const struct og_model_config *c, int l, const struct og_block *b,
@@ -267,46 +259,63 @@ void og__most_of_pairs(const struct og_pair_counts *n, bool training, struct og_
 }
 
 /* Of operators on the batch. */
-static struct og_most largest_of(const struct og_model_config *c, const struct og_batch *batch,
-                                 const struct og_pair_counts *pairs, bool training)
+static struct og_most largest_of(const struct og_carving *k, const struct og_batch *batch)
 {
+    const struct og_model_config *c = k->config;
+    const struct og_pair_counts pairs = og__pairs_of(k->n);
     struct og_most most = {0};
     for (int l = 0; l < c->layers; l++)
-        og__most_of_block(c, l, &batch->hop[c->layers - 1 - l], training, &most);
+        og__most_of_block(c, l, &batch->hop[c->layers - 1 - l], k->training, &most);
     if (og__of_pairs(c))
-        og__most_of_pairs(pairs, training, &most);
+        og__most_of_pairs(&pairs, k->training, &most);
     return most;
 }
 
-/* Returns whether the arena was large enough. */
-static bool carve(const struct og_nn_ops *ops, const struct og_model_config *c,
-                  const struct og_batch *batch, const struct og_pair_counts *pairs,
-                  const struct carving *how, struct og_arena *arena, struct og_workspace *out)
+/* Of such counts, but for what they point to. */
+static struct og_batch batch_of(const struct og_batch_caps *n)
 {
-    const bool training = how->training;
-    const struct og_most most = largest_of(c, batch, pairs, training);
-    *out = (struct og_workspace){.scratch_bytes = ops->scratch_bytes(&most, how->threads)};
-    out->scratch = og__carve(arena, out->scratch_bytes);
-    out->loss_blocks =
-        og__carve(arena, og__n_blocks(batch->hop[0].n_dst) * sizeof(*out->loss_blocks));
-    carve_rooms(ops, c, batch, pairs, how->rows_come, arena, &out->room);
+    struct og_batch batch = {.n_hops = n->n_hops};
+    for (uint32_t h = 0; h < n->n_hops; h++)
+        batch.hop[h] = (struct og_block){.n_dst = (uint32_t)n->hop[h].n_dst,
+                                         .n_src = (uint32_t)n->hop[h].n_src,
+                                         .n_edges = n->hop[h].n_edges,
+                                         .n_lists = (uint32_t)n->hop[h].n_lists,
+                                         .n_relations = n->n_relations};
+    return batch;
+}
+
+static void carve_layers(const struct og_carving *k, struct og_workspace *out)
+{
+    const struct og_model_config *c = k->config;
+    const struct og_batch batch = batch_of(k->n);
+    const struct og_pair_counts pairs = og__pairs_of(k->n);
+    const uint32_t n_dst = batch.hop[0].n_dst, n_src = batch.hop[c->layers - 1].n_src;
+    const struct og_most most = largest_of(k, &batch);
+    out->scratch_bytes = k->ops->scratch_bytes(&most, k->threads);
+    out->scratch = og__carve(k->arena, out->scratch_bytes);
+    out->loss_blocks = og__carve(k->arena, og__n_blocks(n_dst) * sizeof(*out->loss_blocks));
+    carve_rooms(k, &batch, &out->room);
     for (int l = 0; l < c->layers; l++) {
-        const struct og_block *b = &batch->hop[c->layers - 1 - l];
-        og__carve_conv(c, l, b, training, arena, &out->work[l]);
-        og__carve_end(c, l, b, training, arena, &out->work[l]);
+        const struct og_block *b = &batch.hop[c->layers - 1 - l];
+        og__carve_conv(c, l, b, k->training, k->arena, &out->work[l]);
+        og__carve_end(c, l, b, k->training, k->arena, &out->work[l]);
     }
-    if (training && c->input_dropout > 0)
-        out->dropped = take_floats(arena, batch->hop[c->layers - 1].n_src, c->in_dim);
+    if (k->training && c->input_dropout > 0)
+        out->dropped = og__carve_floats(k->arena, n_src, c->in_dim);
     if (og__conv_of(c)->joins) {
-        og__carve_joined(ops, c, batch->hop[c->layers - 1].n_src, training, how->numbers, arena,
-                         out);
-        og__carve_mixing(ops, c, batch, training, arena, &out->mixing);
+        og__carve_joined(k->ops, c, n_src, k->training, k->numbers, k->arena, out);
+        og__carve_mixing(k->ops, c, &batch, k->training, k->arena, &out->mixing);
     }
     if (og__of_pairs(c))
-        og__carve_pairs(c, batch->hop[0].n_dst, pairs, training, arena, out);
-    if (training)
-        carve_shared(ops, c, batch, pairs, arena, out);
-    return training ? out->dlogits : out->work[c->layers - 1].h;
+        og__carve_pairs(c, n_dst, &pairs, k->training, k->arena, out);
+    if (k->training)
+        carve_shared(k, &batch, out);
+}
+
+static void carve(const struct og_carving *k, struct og_workspace *out)
+{
+    *out = (struct og_workspace){0};
+    (og__in_parts(k->config) ? og__carve_relations : carve_layers)(k, out);
 }
 
 /* What the arenas themselves must hold: activations, and numbers of the host's. */
@@ -315,35 +324,38 @@ struct sizes {
 };
 
 static struct sizes sizes_of(const struct og_nn_ops *ops, const struct og_model_config *c,
-                             const struct og_batch_caps *caps, bool training, int threads)
+                             const struct og_batch_caps *n, bool training, int threads)
 {
-    struct og_batch largest = {.n_hops = caps->n_hops};
-    struct og_arena counter = {0};
-    struct og_arena numbers = {0};
+    struct og_arena there = {0}, host = {0};
     struct og_workspace at;
-    for (uint32_t h = 0; h < caps->n_hops; h++)
-        largest.hop[h] = (struct og_block){.n_dst = (uint32_t)caps->hop[h].n_dst,
-                                           .n_src = (uint32_t)caps->hop[h].n_src,
-                                           .n_edges = caps->hop[h].n_edges,
-                                           .n_lists = (uint32_t)caps->hop[h].n_lists,
-                                           .n_relations = caps->n_relations};
-    const struct og_pair_counts pairs = {caps->n_pairs, caps->n_scores};
-    const struct carving how = {training, caps->rows_come, threads, &numbers};
-    carve(ops, c, &largest, &pairs, &how, &counter, &at);
-    return (struct sizes){counter.used, numbers.used};
+    const struct og_carving k = {.ops = ops,
+                                 .config = c,
+                                 .n = n,
+                                 .training = training,
+                                 .threads = threads,
+                                 .numbers = &host,
+                                 .arena = &there};
+    carve(&k, &at);
+    return (struct sizes){there.used, host.used};
 }
 
 size_t og__model_workspace_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
                                  const struct og_batch_caps *caps, bool training, int threads)
 {
-    if (og__in_parts(config))
-        return og__relational_arena_bytes(ops, config, caps, training, threads) +
-               ops->own_bytes(threads);
     const struct sizes bytes = sizes_of(ops, config, caps, training, threads);
     return bytes.there + bytes.host + ops->own_bytes(threads);
 }
 
 /* ==== the workspace at hand ==== */
+
+/* Whose they are may be gone by the time a batch is larger. */
+static const struct og_type_counts *keep_counts(struct og_type_counts *to,
+                                                const struct og_type_counts *n)
+{
+    if (n != to)
+        memcpy(to->nodes, n->nodes, to->bytes);
+    return to;
+}
 
 int og__model_reserve(struct og_model *m, const struct og_batch_caps *caps, bool training,
                       struct og_err *err)
@@ -351,67 +363,35 @@ int og__model_reserve(struct og_model *m, const struct og_batch_caps *caps, bool
     if (caps->n_hops != (uint32_t)m->config.layers)
         return og__fail(err, -EINVAL, "one fanout a layer", "model: %d layers, batches of %u hops",
                         m->config.layers, caps->n_hops);
-    if (m->relational)
-        return og__relational_reserve(m, caps, training, err);
     const struct sizes bytes = sizes_of(m->ops, &m->config, caps, training, m->threads);
     m->caps = *caps;
+    if (m->relational)
+        m->caps.types = keep_counts(og__relational_most(m->relational), caps->types);
     m->training = training;
-    return og__workspace_take(m, bytes.there, bytes.host, err);
-}
-
-int og__workspace_take(struct og_model *m, size_t there, size_t numbers, struct og_err *err)
-{
     og__arena_release(&m->workspace);
     og__arena_release(&m->numbers);
-    int rc =
-        numbers > 0 ? og__arena_init(&m->numbers, m->lists.memory, numbers, ACTIVATIONS, err) : 0;
-    return rc < 0 ? rc : og__arena_init(&m->workspace, m->own, there, ACTIVATIONS, err);
+    int rc = bytes.host > 0
+                 ? og__arena_init(&m->numbers, m->lists.memory, bytes.host, ACTIVATIONS, err)
+                 : 0;
+    return rc < 0 ? rc : og__arena_init(&m->workspace, m->own, bytes.there, ACTIVATIONS, err);
 }
 
-struct og_pair_counts og__count_pairs(const struct og_pairs *pairs)
+/* For this batch, and for those there was room for. */
+static int grow(struct og_model *m, const struct og_batch *batch, const struct og_batch_caps *now,
+                struct og_err *err)
 {
-    struct og_pair_counts n = {0};
-    if (pairs) {
-        n.scored = pairs->n;
-        n.trained = pairs->n_rivals ? 0 : pairs->n;
+    struct og_batch_caps most = m->caps;
+    og__caps_include(&most, batch);
+    most.n_pairs = OG_MAX(most.n_pairs, now->n_pairs);
+    most.n_scores = OG_MAX(most.n_scores, now->n_scores);
+    if (m->relational) {
+        og__type_counts_include(og__relational_most(m->relational), now->types);
+        most.types = og__relational_most(m->relational);
     }
-    return n;
+    return og__model_reserve(m, &most, m->training, err);
 }
 
-static bool fits(const struct og_model *m, const struct og_batch *batch,
-                 const struct og_pair_counts *pairs)
-{
-    if (pairs->trained > m->caps.n_pairs || pairs->scored > m->caps.n_scores)
-        return false;
-    for (uint32_t h = 0; h < batch->n_hops; h++)
-        if (batch->hop[h].n_dst > m->caps.hop[h].n_dst ||
-            batch->hop[h].n_src > m->caps.hop[h].n_src ||
-            batch->hop[h].n_edges > m->caps.hop[h].n_edges ||
-            batch->hop[h].n_lists > m->caps.hop[h].n_lists)
-            return false;
-    return m->workspace.base;
-}
-
-static int grow(struct og_model *m, const struct og_batch *batch,
-                const struct og_pair_counts *pairs, struct og_err *err)
-{
-    struct og_batch_caps caps = m->caps;
-    caps.n_hops = batch->n_hops;
-    caps.n_relations = OG_MAX(caps.n_relations, batch->hop[0].n_relations);
-    caps.n_pairs = OG_MAX(caps.n_pairs, pairs->trained);
-    caps.n_scores = OG_MAX(caps.n_scores, pairs->scored);
-    for (uint32_t h = 0; h < batch->n_hops; h++) {
-        const struct og_block *b = &batch->hop[h];
-        caps.hop[h].n_dst = OG_MAX(caps.hop[h].n_dst, (uint64_t)b->n_dst);
-        caps.hop[h].n_src = OG_MAX(caps.hop[h].n_src, (uint64_t)b->n_src);
-        caps.hop[h].n_edges = OG_MAX(caps.hop[h].n_edges, b->n_edges);
-        caps.hop[h].n_lists = OG_MAX(caps.hop[h].n_lists, (uint64_t)b->n_lists);
-    }
-    return og__model_reserve(m, &caps, m->training, err);
-}
-
-static int bring_batch(struct og_model *m, const struct og_batch *batch,
-                       const struct og_pairs *pairs, struct og_err *err)
+static int bring_batch(struct og_model *m, const struct og_batch *batch, struct og_err *err)
 {
     struct og_workspace *at = &m->at;
     int rc = 0;
@@ -421,8 +401,6 @@ static int bring_batch(struct og_model *m, const struct og_batch *batch,
         at->work[l].block = &at->hop[h];
         at->work[l].relation = batch->hop[h].relation;
     }
-    if (pairs)
-        OG_TRY(og__bring_pairs(m, pairs, &at->room, &at->pairs, err));
 out:
     return rc;
 }
@@ -430,19 +408,33 @@ out:
 int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
                         const struct og_pairs *pairs, struct og_err *err)
 {
-    const struct og_pair_counts n = og__count_pairs(pairs);
-    if (!fits(m, batch, &n)) {
-        int rc = grow(m, batch, &n, err);
-        if (rc < 0)
-            return rc;
-    }
+    struct og_batch_caps now = {.n_pairs = pairs && !pairs->n_rivals ? pairs->n : 0,
+                                .n_scores = pairs ? pairs->n : 0,
+                                .rows_come = m->caps.rows_come,
+                                .types =
+                                    m->relational ? og__relational_counts(m->relational) : NULL};
+    int rc = 0;
+    og__caps_include(&now, batch);
+    const struct sizes need = sizes_of(m->ops, &m->config, &now, m->training, m->threads);
+    if (!m->workspace.base || need.there > m->workspace.cap || need.host > m->numbers.cap)
+        OG_TRY(grow(m, batch, &now, err));
     og__arena_rewind(&m->workspace, 0);
     og__arena_rewind(&m->numbers, 0);
-    const struct carving how = {m->training, m->caps.rows_come, m->threads, &m->numbers};
-    if (!carve(m->ops, &m->config, batch, &n, &how, &m->workspace, &m->at))
-        return og__fail(err, -ENOMEM, NULL, ACTIVATIONS ": workspace is too small");
+    const struct og_carving k = {.ops = m->ops,
+                                 .config = &m->config,
+                                 .n = &now,
+                                 .training = m->training,
+                                 .threads = m->threads,
+                                 .numbers = &m->numbers,
+                                 .arena = &m->workspace,
+                                 .out = m->relational};
+    carve(&k, &m->at);
     m->ops->set_scratch(m->backend, m->at.scratch, m->at.scratch_bytes, m->at.partial);
-    return bring_batch(m, batch, pairs, err);
+    if (pairs)
+        OG_TRY(og__bring_pairs(m, pairs, &m->at.room, &m->at.pairs, err));
+    rc = m->relational ? 0 : bring_batch(m, batch, err);
+out:
+    return rc;
 }
 
 const float *og__model_logits(const struct og_model *m)
