@@ -185,28 +185,24 @@ static int spare_inputs(const struct og_inference *f, const char *checkpoint, co
     return og__graph_spare(f->ds, out, err);
 }
 
-static int check_outputs(const struct og_inference *f, const char *checkpoint, const char *out,
-                         const char *embeddings, struct og_err *err)
+int og__embeddings_check(const struct og_model_config *c, const char *path, struct og_err *err)
 {
-    int rc;
-    OG_TRY(spare_inputs(f, checkpoint, out, err));
-    OG_TRY(spare_inputs(f, checkpoint, embeddings, err));
-    if (embeddings && og__task_of(&f->config)->embeds)
+    if (path && og__task_of(c)->embeds)
         return og__fail(err, -EINVAL, "leave it out: --out holds them",
                         "--embeddings: they are all that a model of links makes of a node");
-    if (embeddings && f->config.layers < 2)
+    if (path && c->layers < 2)
         return og__fail(err, -EINVAL, "its only input are the features",
                         "--embeddings: a model of one layer has none");
     return 0;
-out:
-    return rc;
 }
 
 static int predict(struct og_inference *f, const char *checkpoint, const char *out,
                    const char *embeddings, char **text, struct og_err *err)
 {
     int rc = 0;
-    OG_TRY(check_outputs(f, checkpoint, out, embeddings, err));
+    OG_TRY(spare_inputs(f, checkpoint, out, err));
+    OG_TRY(spare_inputs(f, checkpoint, embeddings, err));
+    OG_TRY(og__embeddings_check(&f->config, embeddings, err));
     OG_TRY(og__infer_state_open(f, out, embeddings, NULL, err));
     OG_TRY(run_layers(f, err));
     json_t *root = og__json_with(figures(f), "out", og__json_text(out));

@@ -114,21 +114,6 @@ static int name_folders(struct og_inference *f, const char *what, struct og_err 
     return named ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
 }
 
-static int check_names(const struct og_infer_state *s, struct og_err *err)
-{
-    if (!s->embeddings.path)
-        return 0;
-    char *out = og__absolute(s->out.path), *embeddings = og__absolute(s->embeddings.path);
-    int rc;
-    OG_TRY(out && embeddings ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
-    if (strcmp(out, embeddings) == 0)
-        OG_TRY(og__fail(err, -EINVAL, "give two names", "--embeddings: the same file as --out"));
-out:
-    free(out);
-    free(embeddings);
-    return rc;
-}
-
 /* ==== opening and closing ==== */
 
 int og__infer_state_open(struct og_inference *f, const char *out, const char *embeddings,
@@ -140,7 +125,7 @@ int og__infer_state_open(struct og_inference *f, const char *out, const char *em
     OG_TRY(og__wanted_name(&s->out, out, f->opt.resume, err));
     OG_TRY(og__wanted_name(&s->embeddings, embeddings, f->opt.resume, err));
     OG_TRY(make_unders(f, out, err));
-    OG_TRY(check_names(s, err));
+    OG_TRY(og__wanted_differ(&s->out, &s->embeddings, err));
     OG_TRY(name_folders(f, what, err));
     s->numbers = og__infer_numbers(f, err);
     OG_TRY(s->numbers ? 0 : -ENOMEM);

@@ -100,6 +100,22 @@ static int lock_part(struct og_wanted *w, struct og_err *err)
                 : -EAGAIN;
 }
 
+int og__wanted_differ(const struct og_wanted *out, const struct og_wanted *embeddings,
+                      struct og_err *err)
+{
+    if (!out->path || !embeddings->path)
+        return 0;
+    char *one = og__absolute(out->path), *other = og__absolute(embeddings->path);
+    int rc;
+    OG_TRY(one && other ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", embeddings->path));
+    if (strcmp(one, other) == 0)
+        OG_TRY(og__fail(err, -EINVAL, "give two names", "--embeddings: the same file as --out"));
+out:
+    free(one);
+    free(other);
+    return rc;
+}
+
 int og__wanted_lock(struct og_wanted *w, struct og_err *err)
 {
     int rc = w->path ? -EAGAIN : 0;

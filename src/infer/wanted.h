@@ -15,6 +15,9 @@ struct og_wanted {
  * not wanted. With `resume` there may be such a file. */
 OG_MUST_CHECK int og__wanted_name(struct og_wanted *w, const char *path, bool resume,
                                   struct og_err *err);
+/* They are two files. */
+OG_MUST_CHECK int og__wanted_differ(const struct og_wanted *out, const struct og_wanted *embeddings,
+                                    struct og_err *err);
 /* FILE.part is made, and locked. -EBUSY where another process makes it. */
 OG_MUST_CHECK int og__wanted_lock(struct og_wanted *w, struct og_err *err);
 /* FILE.part is removed, if it is still what was locked. */

@@ -3,6 +3,7 @@
 #define OG_INFER_WHOLE_GRAPH_H
 
 #include "dataset/graph.h"
+#include "nn/nn.h"
 
 /* As og_predict and og_eval_full. */
 OG_MUST_CHECK int og__whole_predict(const char *dataset, const char *checkpoint, const char *out,
@@ -12,5 +13,9 @@ OG_MUST_CHECK int og__whole_predict(const char *dataset, const char *checkpoint,
 OG_MUST_CHECK int og__whole_eval(const char *dataset, const char *checkpoint, enum og__split which,
                                  const struct og_options *opt, const struct og_observer *seen,
                                  char **out, struct og_err *err);
+
+/* --embeddings FILE, NULL = not wanted: does the model make any beside its output? */
+OG_MUST_CHECK int og__embeddings_check(const struct og_model_config *c, const char *path,
+                                       struct og_err *err);
 
 #endif

@@ -1,16 +1,19 @@
-#include "run/typed_predict.h"
-#include "flow/count_work.h"
-
+/* predict: layer by layer where nodes have no types (infer.h). Else logits of every node of the
+ * type that the model is for, or embeddings of those of all types where it is of links, a batch at
+ * a time, with neighbours drawn as in training. */
 #include "ahead/ahead.h"
+#include "base/sized.h"
+#include "dataset/graph.h"
 #include "dataset/writer.h"
+#include "flow/count_work.h"
 #include "infer/wanted.h"
+#include "infer/whole_graph.h"
 #include "learn/checkpoint.h"
 #include "nn/tasks.h"
 #include "report/json.h"
 #include "session/session_of_checkpoint.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* A file with a row for each node. */
@@ -123,34 +126,6 @@ out:
     return rc;
 }
 
-static int check_embeddings(const struct prediction *p, const char *embeddings, struct og_err *err)
-{
-    const struct og_facts *f = &p->s->facts;
-    if (!embeddings)
-        return 0;
-    if (og__task(p->s->config.opt.task)->embeds)
-        return og__fail(err, -EINVAL, "leave it out: --out holds them",
-                        "--embeddings: they are all that a model of links makes of a node");
-    if (f->shape.layers < 2)
-        return og__fail(err, -EINVAL, "its only input are the features",
-                        "--embeddings: a model of one layer has none");
-    return og__graph_spare(f->graph, embeddings, err);
-}
-
-/* Their folders are there. */
-static int check_names(const char *out, const char *embeddings, struct og_err *err)
-{
-    char *one = og__absolute(out), *other = og__absolute(embeddings);
-    int rc;
-    OG_TRY(one && other ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", embeddings));
-    if (strcmp(one, other) == 0)
-        OG_TRY(og__fail(err, -EINVAL, "give two names", "--embeddings: the same file as --out"));
-out:
-    free(one);
-    free(other);
-    return rc;
-}
-
 static int name_outputs(struct prediction *p, const char *out, const char *embeddings,
                         const struct og_options *opt, struct og_err *err)
 {
@@ -160,14 +135,15 @@ static int name_outputs(struct prediction *p, const char *out, const char *embed
     if (opt->resume)
         return og__fail(err, -ENOTSUP, "leave it out", "--resume: not where nodes have types yet");
     OG_TRY(og__graph_spare(f->graph, out, err));
-    OG_TRY(check_embeddings(p, embeddings, err));
+    OG_TRY(og__embeddings_check(&f->shape, embeddings, err));
+    OG_TRY(og__graph_spare(f->graph, embeddings, err));
     p->out[LOGITS].width = f->shape.n_classes;
     p->out[LOGITS].bytes = og__logits_bytes(f);
     p->out[HIDDEN].width = f->shape.hidden;
     p->out[HIDDEN].bytes = og__hidden_bytes(f);
     for (int i = 0; i < OUTPUTS; i++)
         OG_TRY(og__wanted_name(&p->out[i].wanted, name[i], false, err));
-    OG_TRY(embeddings ? check_names(out, embeddings, err) : 0);
+    OG_TRY(og__wanted_differ(&p->out[LOGITS].wanted, &p->out[HIDDEN].wanted, err));
     for (int i = 0; i < OUTPUTS; i++)
         OG_TRY(is_wanted(&p->out[i]) ? og__wanted_lock(&p->out[i].wanted, err) : 0);
 out:
@@ -186,9 +162,9 @@ static void close_output(struct prediction *p, struct output *o)
     og__release(p->s->budget, o->rows, o->bytes, "activations");
 }
 
-int og__typed_predict(const char *dataset, const char *checkpoint, const char *out,
-                      const char *embeddings, const struct og_options *opt,
-                      const struct og_observer *seen, char **text, struct og_err *err)
+static int predict_batches(const char *dataset, const char *checkpoint, const char *out,
+                           const char *embeddings, const struct og_options *opt,
+                           const struct og_observer *seen, char **text, struct og_err *err)
 {
     struct prediction p = {0};
     int rc = og__session_of_checkpoint(&p.s, dataset, checkpoint, opt, OG__WANT_EVERY, seen, err);
@@ -206,4 +182,19 @@ out:
         close_output(&p, &p.out[i]);
     og__session_close(p.s);
     return rc;
+}
+
+int og_predict(const char *dataset, const char *checkpoint, const char *out, const char *embeddings,
+               const struct og_options *opt, const struct og_observer *seen, char **text,
+               struct og_err *err)
+{
+    bool typed;
+    if (text)
+        *text = NULL;
+    int rc = OG_SIZED(seen, "og_observer", err);
+    rc = rc < 0 ? rc : og__graph_has_types(dataset, &typed, err);
+    if (rc < 0)
+        return rc;
+    return (typed ? predict_batches : og__whole_predict)(dataset, checkpoint, out, embeddings, opt,
+                                                         seen, text, err);
 }

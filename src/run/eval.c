@@ -1,0 +1,198 @@
+/* eval: a checkpoint's model on the nodes or edges of a split, a batch at a time. */
+#include "ahead/ahead.h"
+#include "base/json.h"
+#include "base/sized.h"
+#include "flow/count_work.h"
+#include "infer/whole_graph.h"
+#include "learn/checkpoint.h"
+#include "learn/scores.h"
+#include "learn/targets.h"
+#include "nn/tasks.h"
+#include "options/options.h"
+#include "report/json.h"
+#include "session/session_of_checkpoint.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct evaluation {
+    struct og_session *s;
+    const char *checkpoint, *name; /* name: of the split */
+    enum og__split split;
+    void *labels;
+    struct og_metrics metrics;
+    struct og_scores scores;
+    struct og_epoch_counters counters;
+};
+
+static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct evaluation *e = arg;
+    struct og_metrics part = {0};
+    const void *targets = og__work_targets(&e->s->facts, w, e->labels);
+    int rc;
+    OG_TRY(og__model_forward(e->s->learner.model, &w->sampled.batch, w->rows, targets, &part, err));
+    if (og__metrics_undefined(&part))
+        OG_TRY(og__fail(err, -EDOM, og__diverged_hint,
+                        "%s: %s batch %u: the %s is not a finite number", e->checkpoint, e->name,
+                        w->descriptor.batch + 1, og__metrics_undefined(&part)));
+    og__metrics_add(&e->metrics, &part);
+    rc = og__scores_add(&e->scores, &w->sampled.batch, targets, err);
+    og__count_work(&e->counters, w);
+    struct og_progress p = {.size = sizeof(p),
+                            .stage = "eval",
+                            .done = w->descriptor.batch + 1,
+                            .total = og__schedule_batches(&e->s->facts.schedule, e->split)};
+    og__observe(e->s->config.seen, &p);
+out:
+    return rc;
+}
+
+static int find_split(struct evaluation *e, struct og_err *err)
+{
+    e->split = strcmp(e->name, "valid") == 0 ? OG__VALID : OG__TEST;
+    if (e->split == OG__VALID || strcmp(e->name, "test") == 0)
+        return 0;
+    return og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", e->name);
+}
+
+/* With the session open. */
+static int evaluate(struct evaluation *e, struct og_err *err)
+{
+    struct og_session *s = e->s;
+    int rc;
+    OG_TRY(og__scores_open(&e->scores, &s->facts, s->learner.model, s->budget, err));
+    OG_TRY(og__targets_check_split(s->facts.graph, &s->facts.shape, &s->facts.split[e->split],
+                                   e->name, err));
+    OG_TRY(og__checkpoint_load(e->checkpoint, s->learner.model, err));
+    og__session_count_prepared(s);
+    OG_TRY(og__run_batches(&s->path, e->split, 0,
+                           og__schedule_batches(&s->facts.schedule, e->split), eval_sink, e, err));
+    og__scores_rank(&e->scores);
+out:
+    return rc;
+}
+
+/* What it says; start: when batches began. */
+typedef json_t *say_result(const struct evaluation *e, double start);
+
+static json_t *eval_json(const struct evaluation *e, double start)
+{
+    const struct og_epoch_counters *c = &e->counters;
+    return json_pack(
+        "{s:s s:s s:I s:o s:o s:o s:o s:f s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "split", e->name,
+        "checkpoint", e->checkpoint, "nodes", (json_int_t)e->metrics.counted, "loss",
+        og__json_real(og__metrics_loss(&e->metrics)), "acc",
+        og__json_real(og__scores_chief(&e->scores, &e->metrics)), "metrics",
+        og__scores_json(&e->scores, &e->metrics), "prepare",
+        og__prepare_counters_json(&e->s->prepare), "seconds", og__now() - start, "rows",
+        (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses", (json_int_t)c->misses,
+        "prefill", (json_int_t)c->prefill, "reads", (json_int_t)c->reads, "bytes_read",
+        (json_int_t)c->bytes_read, "prepare_reads", (json_int_t)c->prepare_reads,
+        "prepare_bytes_read", (json_int_t)c->prepare_bytes_read, "bytes_written",
+        (json_int_t)c->bytes_written);
+}
+
+static json_t *full_json(const struct evaluation *e, double start)
+{
+    const struct og_session *s = e->s;
+    const struct og_epoch_counters *c = &e->counters;
+    const struct og_model_config *config = &s->facts.shape;
+    (void)start;
+    return json_pack("{s:I s:f s:I s:I s:I s:I s:I s:I s:I s:s s:o s:I s:o s:o s:o}", "nodes",
+                     (json_int_t)s->facts.graph->n_nodes, "seconds", og__now() - s->opened, "rows",
+                     (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses",
+                     (json_int_t)c->misses, "bytes_read", (json_int_t)c->bytes_read,
+                     "prepare_bytes_read", (json_int_t)s->prepare.bytes_read, "peak_rss_bytes",
+                     (json_int_t)og__session_peak_rss(s), "memory_budget_bytes",
+                     (json_int_t)s->memory.limit, "split", e->name, "checkpoint",
+                     og__json_text(e->checkpoint), "labelled", (json_int_t)e->metrics.counted,
+                     "loss", og__json_real(og__metrics_loss(&e->metrics)), "acc",
+                     og__json_real(og__metrics_acc(&e->metrics, config)), "metrics",
+                     og__metrics_json(config, &e->metrics));
+}
+
+static int eval_batches(struct evaluation *e, const char *dataset, const struct og_options *opt,
+                        const struct og_observer *seen, bool full, char **out, struct og_err *err)
+{
+    size_t bytes = 0;
+    double start;
+    int rc;
+    OG_TRY(og__session_of_checkpoint(&e->s, dataset, e->checkpoint, opt, 0, seen, err));
+    if (full && e->s->facts.seeds.edges)
+        OG_TRY(og__fail(err, -EINVAL,
+                        "leave out --full: edges are judged by all neighbours with --fanout -1",
+                        "%s: a model of links", e->checkpoint));
+    bytes = og__targets_bytes(&e->s->facts);
+    e->labels = og__alloc(e->s->budget, bytes, "batches", err);
+    OG_TRY(e->labels ? 0 : -ENOMEM);
+    start = og__now();
+    OG_TRY(evaluate(e, err));
+    OG_TRY(og__json_deliver((full ? full_json : eval_json)(e, start), NULL, out, err));
+out:
+    if (e->s)
+        og__release(e->s->budget, e->labels, bytes, "batches");
+    og__scores_close(&e->scores);
+    og__session_close(e->s);
+    return rc;
+}
+
+int og_eval(const char *dataset, const char *checkpoint, const char *split,
+            const struct og_options *opt, const struct og_observer *seen, char **out,
+            struct og_err *err)
+{
+    struct evaluation e = {.checkpoint = checkpoint, .name = split};
+    if (out)
+        *out = NULL;
+    int rc = find_split(&e, err);
+    rc = rc < 0 ? rc : OG_SIZED(seen, "og_observer", err);
+    return rc < 0 ? rc : eval_batches(&e, dataset, opt, seen, false, out, err);
+}
+
+/* ---- eval --full ---- */
+
+/* All neighbours, in as many layers as the checkpoint has. */
+static int take_all(struct og_options *opt, const char *checkpoint, struct og_err *err)
+{
+    struct og_model_config shape;
+    char fanout[3 * OG_MAX_HOPS + 1] = "";
+    size_t used = 0;
+    int rc;
+    OG_TRY(og__checkpoint_shape(checkpoint, &shape, err));
+    for (int l = 0; l < shape.layers; l++)
+        used += (size_t)snprintf(fanout + used, sizeof(fanout) - used, "%s-1", l ? "," : "");
+    static const char *const others[] = {"sampler", "fanout", "relation-fanout", "draw"};
+    for (size_t i = 0; i < OG_COUNT(others); i++)
+        if (og_options_given(opt, others[i]))
+            return og__fail(err, -EINVAL, "leave it out",
+                            "--%s: eval --full takes all neighbours there are", others[i]);
+    OG_TRY(og_options_set(opt, "fanout", fanout, err));
+    rc = og_options_set(opt, "sampler", "uniform", err);
+out:
+    return rc;
+}
+
+/* Where nodes have types a batch of seeds at a time, so that memory goes by --batch; else layer by
+ * layer. */
+int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
+                 const struct og_options *opt, const struct og_observer *seen, char **out,
+                 struct og_err *err)
+{
+    struct evaluation e = {.checkpoint = checkpoint, .name = split};
+    struct og_options own = {0};
+    bool by_batches;
+    int rc;
+    if (out)
+        *out = NULL;
+    OG_TRY(find_split(&e, err));
+    OG_TRY(OG_SIZED(seen, "og_observer", err));
+    OG_TRY(og__graph_has_types(dataset, &by_batches, err));
+    if (!by_batches)
+        return og__whole_eval(dataset, checkpoint, e.split, opt, seen, out, err);
+    OG_TRY(og__options_copy(&own, opt, err));
+    OG_TRY(take_all(&own, checkpoint, err));
+    rc = eval_batches(&e, dataset, &own, seen, true, out, err);
+out:
+    og__options_release(&own);
+    return rc;
+}
