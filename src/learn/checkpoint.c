@@ -224,9 +224,17 @@ static int load_count(const struct og_tensors_file *f, const struct og_tensor *t
     return 0;
 }
 
+static bool is_of_type(const char *name)
+{
+    return strncmp(name, "lins.", strlen("lins.")) == 0;
+}
+static const char widths_hint[] = "features of each type must be as wide as in training";
+
 /* Why the file has no tensor of this name. */
 static const char *why_missing(const struct og_tensors *t, const char *name)
 {
+    if (is_of_type(name))
+        return widths_hint;
     if (!strstr(name, ".convs.<"))
         return "is it a checkpoint of the same model, layers and sizes?";
     return has_types(t) ? "types and relations must be those of the graph that it was trained on"
@@ -310,6 +318,22 @@ static int check_relations(const struct og_tensors_file *f, const struct og_grap
     return 0;
 }
 
+/* And so are features that it has a layer for. */
+static int check_layers_of_types(const struct og_tensors_file *f, const struct og_param *params,
+                                 size_t n, struct og_err *err)
+{
+    for (size_t i = 0; i < f->all.n; i++) {
+        const char *name = f->all.tensor[i].name;
+        bool known = !is_of_type(name);
+        for (size_t k = 0; !known && k < n; k++)
+            known = strcmp(params[k].name, name) == 0;
+        if (!known)
+            return og__fail(err, -EINVAL, widths_hint, "%s: %s: no features here pass it", f->path,
+                            name);
+    }
+    return 0;
+}
+
 int og__checkpoint_take_params(const struct og_tensors_file *f, struct og_model *m,
                                struct og_err *err)
 {
@@ -317,6 +341,7 @@ int og__checkpoint_take_params(const struct og_tensors_file *f, struct og_model 
     int rc = 0;
     const struct og_param *params = og__model_params(m, &n);
     OG_TRY(check_relations(f, og__model_config(m)->types, err));
+    OG_TRY(check_layers_of_types(f, params, n, err));
     for (size_t i = 0; i < n; i++) { /* look first: nothing changes unless all is there */
         OG_TRY(og__checkpoint_take(f, "", &params[i], (struct og_tensor_place){0}, err));
         OG_TRY(check_finite(f, og__tensors_find(&f->all, params[i].name), err));

@@ -28,13 +28,19 @@ int og__learner_adopt(struct og_config *config, const struct og_options *asked, 
     return og__checkpoint_edges(asked->init, &config->opt, &config->log, err);
 }
 
-/* Features, of several widths the widest. */
-static int widest(const struct og_facts *f)
+/* Of rows of several widths the widest, or that to which a model that joins them brings all. */
+static int width_of_input(const struct og_config *config, const struct og_facts *f, int model)
 {
+    const struct og_options *opt = &config->opt;
     int most = f->graph->group->dim;
-    for (uint32_t t = 0; f->types && t < f->types->n_types; t++)
+    bool one = true;
+    for (uint32_t t = 0; f->types && t < f->types->n_types; t++) {
+        one &= f->types->type[t].dim == f->types->type[0].dim;
         most = OG_MAX(most, f->types->type[t].dim);
-    return most;
+    }
+    if (one || !og__model_joins(model))
+        return most;
+    return opt->embedding > 0 ? opt->embedding : opt->hidden;
 }
 
 /* Where no model is made there may be no labels either, and one class does. */
@@ -51,7 +57,7 @@ static struct og_model_config asked_shape(const struct og_config *config, const 
     const struct og_graph *ds = f->graph;
     return (struct og_model_config){.kind = opt->model,
                                     .layers = opt->layers,
-                                    .in_dim = widest(f),
+                                    .in_dim = width_of_input(config, f, opt->model),
                                     .types = f->types,
                                     .hidden = opt->hidden,
                                     .n_classes = classes_of(config, ds),
@@ -84,7 +90,7 @@ static int check_labels(const struct og_facts *f, const struct og_config *config
 static int check_given(const struct og_facts *f, const struct og_config *config,
                        const struct og_model_config *given, struct og_err *err)
 {
-    int rc = og__features_check(&f->shape, f->graph->path, widest(f), err);
+    int rc = f->types ? 0 : og__features_check(given, f->graph->path, f->graph->group->dim, err);
     if (rc < 0 || config->want & OG__WANT_EVERY || og__task(config->opt.task)->embeds)
         return rc;
     return og__targets_check(f->graph, given, err);
@@ -99,8 +105,8 @@ int og__learner_shape(struct og_facts *f, const struct og_config *config,
     OG_TRY(given ? 0 : check_labels(f, config, err));
     f->shape = given ? *given : asked_shape(config, f);
     f->shape.types = f->types;
-    if (f->types) /* files say it of the first relation alone */
-        f->shape.in_dim = widest(f);
+    if (!og__model_joins(f->shape.kind)) /* files say it of the first relation alone */
+        f->shape.in_dim = width_of_input(config, f, f->shape.kind);
     f->shape.multi_label = ds->multi_label;
     f->shape.task = opt->task;
     f->shape.loss = opt->loss;

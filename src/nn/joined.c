@@ -8,14 +8,24 @@ int og__joined_check(const struct og_model_config *c, struct og_err *err)
             return og__fail(err, -EINVAL, "give --embedding DIM: rows that are learnt",
                             "--model %s: nodes of type %s have no features",
                             og__model_words[c->kind], g->type[t].name);
-        if (g->type[t].dim != c->in_dim)
-            return og__fail(err, -EINVAL,
-                            "use --model sage, gat or gin, or an --embedding as wide as features",
-                            "--model %s: rows of all types are of one width, those of %s are %d "
-                            "wide and others %d",
+        if (g->type[t].trained && g->type[t].dim != c->in_dim)
+            return og__fail(err, -EINVAL, "is it a checkpoint of a model that trained here?",
+                            "--model %s: learnt rows of type %s are %d wide, and its first layer "
+                            "reads %d",
                             og__model_words[c->kind], g->type[t].name, g->type[t].dim, c->in_dim);
     }
     return 0;
+}
+
+size_t og__projections_partial(const struct og_nn_ops *ops, const struct og_model_config *c,
+                               uint32_t n_ids)
+{
+    size_t most = 0;
+    for (uint32_t t = 0; t < og__types_of(c); t++)
+        if (og__projects(c, t))
+            most =
+                OG_MAX(most, ops->partial_bytes(n_ids, c->in_dim, (uint64_t)c->types->type[t].dim));
+    return most;
 }
 
 void og__carve_joined(const struct og_nn_ops *ops, const struct og_model_config *c, uint32_t n_ids,
@@ -26,7 +36,7 @@ void og__carve_joined(const struct og_nn_ops *ops, const struct og_model_config 
     og__carve_numbers(ops, n_ids, numbers, arena, &out->place);
     og__carve_numbers(ops, n_ids, numbers, arena, &out->number);
     out->joined = og__carve(arena, bytes);
-    if (training && og__trains_input(c))
+    if (og__projects_some(c) || (training && og__trains_input(c)))
         out->djoined = og__carve(arena, bytes);
 }
 
@@ -53,10 +63,10 @@ int og__joined_check_rows(const struct og_model *m, const struct og_batch *batch
     const struct og_graph_types *g = m->config.types;
     const struct by_type of = count_types(g, batch);
     for (uint32_t t = 0; t < g->n_types; t++)
-        if (!m->row[t] && (x[t].n < of.n[t] || (of.n[t] > 0 && x[t].dim != m->config.in_dim)))
+        if (!m->row[t] && (x[t].n < of.n[t] || (of.n[t] > 0 && x[t].dim != g->type[t].dim)))
             return og__fail(err, -EINVAL, NULL,
                             "model: %u rows of width %d for %u of width %d of type %s", x[t].n,
-                            x[t].dim, of.n[t], m->config.in_dim, g->type[t].name);
+                            x[t].dim, of.n[t], g->type[t].dim, g->type[t].name);
     return 0;
 }
 
@@ -74,23 +84,38 @@ static int number_ids(struct og_model *m, const struct og_batch *batch, struct b
     return rc < 0 ? rc : og__bring_numbers(m, &at->number, batch->n_ids, err);
 }
 
+/* x, n features of type t, become what its layer makes of them. */
+static int project(struct og_model *m, uint32_t t, uint32_t first, uint32_t n, struct og_rows *x,
+                   struct og_err *err)
+{
+    struct og_projection *p = &m->projection[t];
+    float *made = m->at.djoined + first * (size_t)m->config.in_dim;
+    p->input = *x;
+    *x = og__dense(made, n, m->config.in_dim);
+    return og__linear(m, &p->lin, p->input, n, false, made, err);
+}
+
 /* The n rows of type t, which begin at number `first` of all: parameters, or features. */
 static int rows_of_type(struct og_model *m, uint32_t t, uint32_t first, uint32_t n,
                         const struct og_rows *x, const struct og_step *step, struct og_rows *out,
                         struct og_err *err)
 {
-    const size_t at = first * (size_t)m->config.in_dim * sizeof(float);
+    const size_t at = first * (size_t)og__widest_row(&m->config) * sizeof(float);
     char *room = m->at.room.rows;
     float *dropped = m->at.dropped;
+    int rc;
     if (m->row[t]) {
         *out = og__dense(m->row[t]->value, n, m->config.in_dim);
         out->index = og__numbers_there(&m->at.number) + first;
         return 0;
     }
-    int rc = og__bring_rows(m, x, n, room ? room + at : NULL, out, err);
-    return rc < 0 ? rc
-                  : og__drop_input(m, out, n, step, OG__INPUT_KEY + OG__KEYS * t,
-                                   dropped ? dropped + at / sizeof(float) : NULL, err);
+    OG_TRY(og__bring_rows(m, x, n, room ? room + at : NULL, out, err));
+    OG_TRY(og__drop_input(m, out, n, step, OG__INPUT_KEY + OG__KEYS * t,
+                          dropped ? dropped + at / sizeof(float) : NULL, err));
+    if (m->projection[t].lin.param)
+        OG_TRY(project(m, t, first, n, out, err));
+out:
+    return rc;
 }
 
 int og__join_rows(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
@@ -116,6 +141,24 @@ out:
 
 /* ==== and back ==== */
 
+/* Of a type's layer, by the gradient of the rows that it made. By now nobody reads the matrix,
+ * whose place these take. */
+static int projection_gradients(struct og_model *m, uint32_t t, uint32_t first, struct og_rows dz,
+                                struct og_err *err)
+{
+    const struct og_projection *p = &m->projection[t];
+    float *dense = m->at.joined + first * (size_t)m->config.in_dim;
+    int rc;
+    OG_TRY(og__clear_grad(m, p->lin.param, err));
+    OG_TRY(og__clear_grad(m, p->lin.bias, err));
+    if (dz.n == 0)
+        return 0;
+    OG_TRY(og__copy_rows(m, dz, dz.n, NULL, dense, err));
+    OG_TRY(og__linear_gradients(m, &p->lin, p->input, dz.n, dense, err));
+out:
+    return rc;
+}
+
 int og__joined_gradients(struct og_model *m, const struct og_batch *batch, struct og_err *err)
 {
     const struct og_graph_types *g = m->config.types;
@@ -127,6 +170,8 @@ int og__joined_gradients(struct og_model *m, const struct og_batch *batch, struc
         if (m->row[t])
             OG_TRY(og__row_gradients(m, m->row[t], dx, dx.n,
                                      og__numbers_there(&m->at.number) + of.first[t], err));
+        if (m->projection[t].lin.param)
+            OG_TRY(projection_gradients(m, t, of.first[t], dx, err));
     }
 out:
     return rc;

@@ -3,7 +3,8 @@
  *
  *   ids   | p7 a2 p3 | a9 ... |      rows   | x(p7) x(a2) x(p3) | x(a9) ... |
  *
- * So all types have to be of one width. Those without features have parameters for rows. */
+ * So all rows are of one width, in_dim. Those without features have parameters for rows, and
+ * features of another width pass a layer of their type first (PyTorch's Linear). */
 #ifndef OG_NN_JOINED_H
 #define OG_NN_JOINED_H
 
@@ -19,11 +20,15 @@ OG_MUST_CHECK int og__joined_check_rows(const struct og_model *m, const struct o
 void og__carve_joined(const struct og_nn_ops *ops, const struct og_model_config *c, uint32_t n_ids,
                       bool training, struct og_arena *numbers, struct og_arena *arena,
                       struct og_workspace *out);
+/* Of the partial sums of gradients of types' own layers, of batches of so many nodes. */
+size_t og__projections_partial(const struct og_nn_ops *ops, const struct og_model_config *c,
+                               uint32_t n_ids);
 /* Makes the matrix of them, which becomes the input. step: NULL without dropout. */
 OG_MUST_CHECK int og__join_rows(struct og_model *m, const struct og_batch *batch,
                                 const struct og_rows *x, const struct og_step *step,
                                 struct og_err *err);
-/* Of rows that are parameters, from that of the matrix. */
+/* Of rows that are parameters and of types' own layers, from that of the matrix, which gives way.
+ */
 OG_MUST_CHECK int og__joined_gradients(struct og_model *m, const struct og_batch *batch,
                                        struct og_err *err);
 

@@ -212,6 +212,18 @@ static struct og_specs embedding_specs(const struct og_model_config *c, uint32_t
     return s;
 }
 
+/* PyTorch's Linear, one of each type whose features have another width than layer 0 reads. */
+static struct og_specs projection_specs(const struct og_model_config *c, uint32_t type)
+{
+    struct og_specs s = {.n = 0};
+    const int in = c->types->type[type].dim;
+    if (!og__projects(c, type))
+        return s;
+    og__add_matrix(&s, OG__NEIGHBOUR, "weight", c->in_dim, in, og__by_fan_in(in));
+    og__add_vector(&s, OG__BIAS, "bias", c->in_dim, og__by_fan_in(in));
+    return s;
+}
+
 /* Adds up what `of` says of each parameter. */
 typedef uint64_t spec_figure(const struct og_nn_ops *ops, const struct og_spec *s, int optimizer);
 static uint64_t sum_specs(const struct og_nn_ops *ops, const struct og_specs *s, int optimizer,
@@ -240,6 +252,8 @@ static uint64_t sum_params(const struct og_nn_ops *ops, const struct og_model_co
     sum += sum_specs(ops, &s, optimizer, of);
     for (uint32_t t = 0; t < og__types_of(c); t++) {
         s = embedding_specs(c, t);
+        sum += sum_specs(ops, &s, optimizer, of);
+        s = projection_specs(c, t);
         sum += sum_specs(ops, &s, optimizer, of);
     }
     return sum;
@@ -289,6 +303,8 @@ static void carve_lists(const struct og_model_config *c, struct og_arena *arena,
     m->param = og__carve_zeros(arena, params * sizeof(*m->param));
     m->head = og__carve_zeros(arena, count_heads(c) * sizeof(*m->head));
     m->row = og__carve_zeros(arena, og__types_of(c) * sizeof(struct og_param *));
+    if (og__conv_of(c)->joins)
+        m->projection = og__carve_zeros(arena, og__types_of(c) * sizeof(*m->projection));
 }
 
 static size_t list_bytes(const struct og_model_config *c)
@@ -491,16 +507,23 @@ out:
     return rc;
 }
 
-static int add_embeddings(struct og_model *m, uint64_t seed, struct og_err *err)
+/* Learnt rows of all types, and then what features pass. */
+static int add_inputs(struct og_model *m, uint64_t seed, struct og_err *err)
 {
     const struct og_graph_types *g = m->config.types;
     const int layer = 2 * OG_MAX_HOPS;
-    char name[OG_PARAM_NAME];
+    char name[OG_PARAM_NAME], key[OG__TYPE_NAME_MAX + 1];
     int rc = 0;
     for (uint32_t t = 0; t < og__types_of(&m->config); t++) {
         const struct og_specs specs = embedding_specs(&m->config, t);
         snprintf(name, sizeof(name), "embeddings.%s.weight", g->type[t].name);
         OG_TRY(add_rows(m, &specs, name, layer, seed, &m->row[t], err));
+    }
+    for (uint32_t t = 0; m->projection && t < g->n_types; t++) {
+        const struct og_specs specs = projection_specs(&m->config, t);
+        og__type_key(g, t, key, sizeof(key));
+        snprintf(name, sizeof(name), "lins.%s", key);
+        OG_TRY(add_linear(m, &specs, name, layer, seed, &m->projection[t].lin, err));
     }
 out:
     return rc;
@@ -530,7 +553,7 @@ int og__model_create_on(struct og_model **out, const struct og_nn_ops *ops, int 
     OG_TRY(take_lists(m, config->types ? b : NULL, err));
     OG_TRY(add_layers(m, seed, err));
     OG_TRY(add_decoder(m, seed, err));
-    OG_TRY(add_embeddings(m, seed, err));
+    OG_TRY(add_inputs(m, seed, err));
     m->mean = og__arena_take(&m->memory, normed(config) * sizeof(float));
     m->var = og__arena_take(&m->memory, normed(config) * sizeof(float));
     *out = m;

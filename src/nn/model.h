@@ -88,15 +88,23 @@ struct og_decoder {
     struct og_param *relations; /* DistMult: a vector of each relation */
 };
 
+/* R-GCN: what features of a type pass before types are one matrix; none: they have its width. */
+struct og_projection {
+    struct og_linear lin;
+    struct og_rows input; /* of the batch at hand: features, or what dropout leaves of them */
+};
+
 struct og_workspace {
     struct og_rooms room;             /* of what the host has: */
     struct og_block hop[OG_MAX_HOPS]; /* the batch's, for operators */
     struct og_pairs pairs;
     struct og_layer_work work[OG_MAX_HOPS];
     struct og_rows input; /* what layer 0 reads: the features, or what dropout leaves of them: */
-    float *dropped;       /* [n_ids, in_dim], NULL: none */
-    float *joined;  /* [n_ids, in_dim] rows of all types, in the order of ids; NULL: no types */
-    float *djoined; /* their gradient, where some are parameters */
+    float *dropped;       /* [n_ids, widest row], NULL: none */
+    float *joined; /* [n_ids, in_dim] rows of all types, in the order of ids; NULL: no types */
+    /* Their gradient, where some are parameters or products with them; and these products, by
+     * types, on their way there. */
+    float *djoined;
     /* [n_ids] of ids by types: whose rows these are in that order, and among all of the type */
     struct og_numbers place, number;
     struct og_mixing mixing;
@@ -147,6 +155,7 @@ struct og_model {
     const struct og_ends *ends;
     struct og_relational *relational; /* relations' convolutions; NULL: has none of theirs */
     struct og_param **row;            /* [n_types] that are a type's rows; NULL: it has others */
+    struct og_projection *projection; /* [n_types] */
     struct og_model *whole;           /* of a relation's, a type's: what it is a part of, */
     uint32_t number;                  /* and which one */
     float *mean, *var;                /* of another model's batch, for a layer at a time */

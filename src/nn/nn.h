@@ -43,7 +43,8 @@ struct og_model_config {
     bool trains_input; /* some of what layer 0 reads are parameters */
     /* NULL: nodes are of one type. Else a layer is the sum, in each type, of the convolutions of
      * the relations that end there (relational.h), or one convolution of all relations (joined.h),
-     * and in_dim is the widest of layer 0; borrowed. */
+     * and in_dim is the widest of layer 0, or the width to which the rows of all types are brought;
+     * borrowed. */
     const struct og_graph_types *types;
 };
 /* Whether there is such a model, and whether the graph has what it is of; og__model_create asks as
@@ -62,6 +63,7 @@ struct og_conv_names {
 };
 /* NULL: there is no such model. Kinds and aggregators count from 0. */
 const struct og_conv_names *og__model_names(const struct og_model_config *config);
+bool og__model_joins(int kind); /* rows of all types are of one width to it (joined.h) */
 bool og__model_wants_degrees(const struct og_model_config *config); /* og_block.degree */
 /* Of a typed graph: has it a convolution of the relation that looks at degrees in the graph
  * (og_graph_relation)? */

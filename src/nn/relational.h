@@ -69,7 +69,8 @@ OG_MUST_CHECK int og__relational_forward(struct og_model *m, const struct og_bat
                                          const struct og_step *step, struct og_err *err);
 OG_MUST_CHECK int og__relational_backward(struct og_model *m, struct og_err *err);
 
-/* What a relation is called in the names of parameters: "<author___writes___paper>". */
+/* What a relation is called in the names of parameters: "<author___writes___paper>"; and a type. */
 void og__relation_key(const struct og_graph_types *g, uint32_t number, char *out, size_t bytes);
+void og__type_key(const struct og_graph_types *g, uint32_t number, char *out, size_t bytes);
 
 #endif

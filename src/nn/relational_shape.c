@@ -146,6 +146,12 @@ void og__relation_key(const struct og_graph_types *g, uint32_t number, char *out
     put_signs(out);
 }
 
+void og__type_key(const struct og_graph_types *g, uint32_t number, char *out, size_t bytes)
+{
+    snprintf(out, bytes, "%s", g->type[number].name);
+    put_signs(out);
+}
+
 void og__name_of_relation(const struct og_model *part, const char *module, int layer,
                           const char *name, char *out, size_t bytes)
 {
@@ -159,9 +165,7 @@ void og__name_of_type(const struct og_model *part, const char *module, int layer
                       char *out, size_t bytes)
 {
     const int head = snprintf(out, bytes, "%s.%d.", module, layer);
-    snprintf(out + head, bytes - (size_t)head, "%s",
-             part->whole->config.types->type[part->number].name);
-    put_signs(out + head);
+    og__type_key(part->whole->config.types, part->number, out + head, bytes - (size_t)head);
     const size_t used = strlen(out);
     snprintf(out + used, bytes - used, ".%s", name);
 }

@@ -24,6 +24,11 @@ const struct og_conv_names *og__model_names(const struct og_model_config *c)
     return there ? &og__conv_of(c)->names : NULL;
 }
 
+bool og__model_joins(int kind)
+{
+    return kinds[kind]->joins;
+}
+
 bool og__model_wants_degrees(const struct og_model_config *c)
 {
     return og__conv_of(c)->wants_degrees && !c->types;
@@ -169,9 +174,31 @@ bool og__in_parts(const struct og_model_config *c)
     return c->types && !og__conv_of(c)->joins;
 }
 
+bool og__projects(const struct og_model_config *c, uint32_t type)
+{
+    const struct og_graph_type *of = &c->types->type[type];
+    return og__conv_of(c)->joins && og__has_features(of) && of->dim != c->in_dim;
+}
+
+bool og__projects_some(const struct og_model_config *c)
+{
+    bool some = false;
+    for (uint32_t t = 0; t < og__types_of(c); t++)
+        some |= og__projects(c, t);
+    return some;
+}
+
+int og__widest_row(const struct og_model_config *c)
+{
+    int most = c->in_dim;
+    for (uint32_t t = 0; t < og__types_of(c); t++)
+        most = OG_MAX(most, c->types->type[t].dim);
+    return most;
+}
+
 bool og__trains_input(const struct og_model_config *c)
 {
-    bool any = c->trains_input;
+    bool any = c->trains_input || og__projects_some(c);
     for (uint32_t t = 0; t < og__types_of(c); t++)
         any |= c->types->type[t].trained;
     return any;

@@ -26,6 +26,11 @@ bool og__pools(const struct og_model_config *c); /* sources pass a layer before 
 bool og__has_self(const struct og_model_config *c); /* own rows have a matrix of their own */
 /* Relations have convolutions of their own (relational.h). */
 bool og__in_parts(const struct og_model_config *c);
+/* Features of the type pass a layer of their own, to the width that all types' rows have
+ * (joined.h). */
+bool og__projects(const struct og_model_config *c, uint32_t type);
+bool og__projects_some(const struct og_model_config *c); /* those of some type */
+int og__widest_row(const struct og_model_config *c); /* of what layer 0 reads, also before that */
 bool og__trains_input(const struct og_model_config *c); /* some of what layer 0 reads is learnt */
 bool og__is_last(const struct og_model_config *c, int layer);
 bool og__finishes(const struct og_model_config *c, int layer); /* the layer's end is `finish` */

@@ -65,6 +65,8 @@ int og__pack_weights(struct og_model *m, struct og_err *err)
         OG_TRY(pack_layers(og__relation_model(m->relational, r), err));
     for (uint32_t t = 0; m->relational && t < m->config.types->n_types; t++)
         OG_TRY(pack_layers(og__type_model(m->relational, t), err));
+    for (uint32_t t = 0; m->projection && t < og__types_of(&m->config); t++)
+        OG_TRY(pack_linear(m, &m->projection[t].lin, err));
     for (int l = 0; l < 2; l++)
         OG_TRY(pack_linear(m, &m->decoder.lin[l], err));
 out:

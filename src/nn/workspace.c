@@ -14,7 +14,7 @@
 
 int og__widest(const struct og_model_config *c)
 {
-    int most = og__of_pairs(c) ? c->hidden : 1; /* the decoder's */
+    int most = og__of_pairs(c) ? OG_MAX(c->hidden, og__widest_row(c)) : og__widest_row(c);
     for (int l = 0; l < c->layers; l++) {
         most = OG_MAX(OG_MAX(most, OG_MAX(og__layer_in(c, l), og__layer_own(c, l))),
                       OG_MAX(og__layer_mid(c, l), og__layer_out(c, l)));
@@ -169,6 +169,7 @@ static void carve_shared(const struct og_carving *k, const struct og_batch *batc
             n_edges = OG_MAX(n_edges, (size_t)b->n_edges);
         }
     }
+    partial = OG_MAX(partial, og__projections_partial(k->ops, c, batch->hop[c->layers - 1].n_src));
     out->partial = og__carve(k->arena, partial);
     out->back_indptr = og__carve(k->arena, n_src * sizeof(*out->back_indptr));
     out->back_col = og__carve(k->arena, n_edges * sizeof(*out->back_col));
@@ -226,7 +227,7 @@ static void carve_rooms(const struct og_carving *k, const struct og_batch *batch
 {
     const struct og_model_config *c = k->config;
     const uint64_t rows = k->n->rows_come ? 0 : batch->hop[c->layers - 1].n_src;
-    const struct og_room_sizes n = {.rows = rows * (uint64_t)c->in_dim,
+    const struct og_room_sizes n = {.rows = rows * (uint64_t)og__widest_row(c),
                                     .targets = og__targets_of(c, batch->hop[0].n_dst),
                                     .pairs = k->n->n_scores,
                                     .relations = c->types ? k->n->n_scores : 0};
@@ -301,7 +302,7 @@ static void carve_layers(const struct og_carving *k, struct og_workspace *out)
         og__carve_end(c, l, b, k->training, k->arena, &out->work[l]);
     }
     if (k->training && c->input_dropout > 0)
-        out->dropped = og__carve_floats(k->arena, n_src, c->in_dim);
+        out->dropped = og__carve_floats(k->arena, n_src, og__widest_row(c));
     if (og__conv_of(c)->joins) {
         og__carve_joined(k->ops, c, n_src, k->training, k->numbers, k->arena, out);
         og__carve_mixing(k->ops, c, &batch, k->training, k->arena, &out->mixing);

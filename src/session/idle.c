@@ -3,6 +3,7 @@
  * refused where its second option is looked at. */
 #include "session/idle.h"
 
+#include "nn/shape.h"
 #include "nn/tasks.h"
 #include "options/options.h"
 
@@ -18,7 +19,9 @@ static bool hides(const struct og_premises *p)
 
 static bool has_width(const struct og_premises *p)
 {
-    return p->config->opt.layers > 1 || og__task(p->config->opt.task)->embeds;
+    const struct og_options *opt = &p->config->opt;
+    return hides(p) || og__task(opt->task)->embeds ||
+           (og__projects_some(&p->facts->shape) && opt->embedding == 0);
 }
 
 static bool steps_again(const struct og_premises *p)
@@ -71,10 +74,10 @@ static bool has_relations(const struct og_premises *p)
     return p->facts->graph->has_types;
 }
 
-static bool has_trained_rows(const struct og_premises *p)
+static bool has_embedding(const struct og_premises *p)
 {
-    bool some = false;
-    for (uint32_t t = 0; p->facts->types && t < p->facts->types->n_types; t++)
+    bool some = og__projects_some(&p->facts->shape);
+    for (uint32_t t = 0; t < og__types_of(&p->facts->shape); t++)
         some |= p->facts->types->type[t].trained;
     return some;
 }
@@ -150,7 +153,7 @@ static const struct need needs[] = {
     {MODEL, "hidden", "layers", NULL, has_width, NULL, "there is no hidden layer"},
     {MODEL, "norm", "layers", NULL, hides, NULL, "there is no hidden layer"},
     {MODEL, "dropout", "layers", NULL, hides, NULL, "there is no hidden layer"},
-    {MODEL, "embedding", "model", NULL, has_trained_rows, NULL, "all nodes have features"},
+    {MODEL, "embedding", "model", NULL, has_embedding, NULL, "all nodes have features"},
     {MODEL, "eval-every", "epochs", NULL, chooses_epochs, NULL, "the last epoch is always validated"},
 
     {MODEL, "best-by", NULL, NULL, validates, NULL, "there are no validation nodes or edges"},

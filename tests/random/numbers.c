@@ -14,9 +14,9 @@ static const struct {
     bool plain, typed;
     bool alike; /* of graphs with types, those whose features have one width */
 } models[] = {
-    {"gcn", true, true, false},  {"sage", true, true, false}, {"sage", true, true, false},
-    {"gat", true, true, false},  {"gin", true, true, true},   {"pinsage", true, false, false},
-    {"rgcn", false, true, true}, {"rgcn", false, true, true},
+    {"gcn", true, true, false},   {"sage", true, true, false},  {"sage", true, true, false},
+    {"gat", true, true, false},   {"gin", true, true, true},    {"pinsage", true, false, false},
+    {"rgcn", false, true, false}, {"rgcn", false, true, false},
 };
 
 static const char *draw_model_word(struct draw *d, const struct graph *g)

@@ -57,7 +57,7 @@ def convolutions_of_relations():
 
 
 def matrices_of_bases():
-    same_bytes("alike", "rgcn", 1, "--model", "rgcn", "--bases", 2, "--norm", "batch", "--staleness", 1)
+    same_bytes("widths", "rgcn", 1, "--model", "rgcn", "--bases", 2, "--norm", "batch", "--staleness", 1)
 
 
 def links():

@@ -107,7 +107,9 @@ def rgcn(graph, p, layers, residual):
     """All types as one matrix."""
     hidden = None
     first = dict(zip(graph.types, np.cumsum([0] + [graph.count[name] for name in graph.types])))
-    x = np.concatenate([p[f"embeddings.{name}.weight"] if f"embeddings.{name}.weight" in p else graph.x[name] for name in graph.types])
+    rows = [p[f"embeddings.{name}.weight"] if f"embeddings.{name}.weight" in p else graph.x[name] for name in graph.types]
+    lins = [[p.get(f"lins.{name}.{what}") for what in ("weight", "bias")] for name in graph.types]
+    x = np.concatenate([x if weight is None else x @ weight.T + bias for x, (weight, bias) in zip(rows, lins)])
     for l in range(layers):
         weight = p[f"convs.{l}.weight"]
         if f"convs.{l}.comp" in p:
@@ -396,29 +398,35 @@ def a_run_goes_on_where_it_stopped():
 
 
 def relations_share_bases():
-    """R-GCN: the same bits however rows come, evaluations and predictions of NumPy, a run that goes on; a matrix each relation, and mixed ones."""
-    for turn, (name, more) in enumerate((("each", []), ("bases", ["--bases", 2, "--residual", "--norm", "batch"]))):
-        options = ["--model", "rgcn", *more, "--embedding", 20, "--dropout", 0.3, "--input-dropout", 0.1, "--relation-fanout", "cites=5,2"]
-        base = train("relations", f"rgcn-{name}", "--policy", "degree", *options)
+    """R-GCN: the same bits however rows come, evaluations and predictions of NumPy, a run that goes on; a matrix each relation, and mixed ones; features
+    of one width, and of several, which are brought to that of learnt rows or of hidden layers."""
+    for turn, (name, graph, width, more) in enumerate((("each", "relations", 20, ["--embedding", 20]), ("bases", "full", 12, ["--bases", 2, "--residual", "--norm", "batch"]),
+                                                       ("learnt", "bare", 7, ["--bases", 1, "--embedding", 7]))):
+        options = ["--model", "rgcn", *more, "--dropout", 0.3, "--input-dropout", 0.1, "--relation-fanout", "cites=5,2"]
+        base = train(graph, f"rgcn-{name}", "--policy", "degree", *options)
         whole = pathlib.Path(f"rgcn-{name}/checkpoint.safetensors").read_bytes()
-        for i, way in some(enumerate(WAYS.values()), turn, 2):
-            got = train("relations", f"rgcn-{name}{i}", *way, *options)
+        for i, way in some(enumerate(WAYS.values()), turn, 3):
+            got = train(graph, f"rgcn-{name}{i}", *way, *options)
             assert pathlib.Path(f"rgcn-{name}{i}/checkpoint.safetensors").read_bytes() == whole, way
             assert SANITIZED or got["peak_rss_bytes"] <= 120 << 20, (name, got["peak_rss_bytes"])
-        run("train", "relations", *RUN, "--policy", "degree", *options, "--epochs", 2, "--run", f"rgcn-part-{name}")
-        run("train", "relations", *RUN, "--policy", "none", *options, "--run", f"rgcn-part-{name}", "--resume")
+        run("train", graph, *RUN, "--policy", "degree", *options, "--epochs", 2, "--run", f"rgcn-part-{name}")
+        run("train", graph, *RUN, "--policy", "none", *options, "--run", f"rgcn-part-{name}", "--resume")
         assert pathlib.Path(f"rgcn-part-{name}/checkpoint.safetensors").read_bytes() == whole
         p = tensors(f"rgcn-{name}/best.safetensors")
-        assert p["convs.0.weight"].shape == ((2 if name == "bases" else len(RELATIONS)), 20, 12)
-        assert base["parameters"] == sum(t.size for name, t in p.items() if "running" not in name and "tracked" not in name)
-        check_evaluation("relations", f"rgcn-{name}/best.safetensors", 2, residual=name == "bases")
-        check_predictions("relations", f"rgcn-{name}/best.safetensors", 2, f"rgcn-{name}.npy", residual=name == "bases")
-        run("train", "relations", *RUN, "--model", "rgcn", *more, "--embedding", 20, "--init", f"rgcn-{name}/best.safetensors", "--run", f"rgcn-further-{name}")
+        assert p["convs.0.weight"].shape == ({"each": len(RELATIONS), "bases": 2, "learnt": 1}[name], width, 12)
+        brought = {key.split(".")[1]: tensor.shape for key, tensor in p.items() if key.startswith("lins.") and key.endswith("weight")}
+        assert brought == {t: (width, n) for t, n in (("paper", 20), ("author", 8), ("venue", 5)) if graph != "relations" and (graph, t) != ("bare", "author")}
+        assert base["parameters"] == sum(t.size for key, t in p.items() if "running" not in key and "tracked" not in key)
+        check_evaluation(graph, f"rgcn-{name}/best.safetensors", 2, residual=name == "bases")
+        check_predictions(graph, f"rgcn-{name}/best.safetensors", 2, f"rgcn-{name}.npy", residual=name == "bases")
+        run("train", graph, *RUN, "--model", "rgcn", *more, "--init", f"rgcn-{name}/best.safetensors", "--run", f"rgcn-further-{name}")
+    run("generate", "twelve", "--types", "paper:90:12,author:70:8,venue:9:5", "--relations", ",".join(RELATIONS), "--classes", 5, "--train-fraction", 0.3)
+    for checkpoint, graph, said in ("each", "bare", "no tensor lins.venue.weight"), ("learnt", "relations", "lins.venue.weight has another shape"), ("bases", "twelve", "lins.paper.weight: no features here"):
+        assert said in refused("eval", graph, "--checkpoint", f"rgcn-{checkpoint}/best.safetensors"), said
     # so many seeds that threads share the gradients of a matrix that is higher than wide
     run("generate", "wide", "--types", "paper:18000:40,venue:30:40", "--relations", "paper:cites:paper:2,paper:at:venue:5", "--train-fraction", 0.3, "--classes", 3)
     of = [train("wide", f"wide{n}", "--model", "rgcn", "--fanout", "3", "--batch", 5000, "--epochs", 1, "--threads", n)["epochs"][0]["loss"] for n in (1, 3)]
     assert of[0] == of[1], of
-    assert "width" in refused("train", "full", *RUN, "--model", "rgcn", "--run", "no")
     assert "relations" in refused("train", "plain", *RUN, "--model", "rgcn", "--run", "no")
     assert not os.path.exists("no")
 

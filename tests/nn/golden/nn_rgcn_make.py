@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 """Reference runs for tests/nn/test_nn_typed.c: R-GCN on the graphs of nn_typed_make.py, in plain PyTorch.
 
-Rows of all types are one matrix, in the order of a batch's ids; the convolution is written out from its definition (Schlichtkrull et al. 2018,
+Rows of all types are one matrix, in the order of a batch's ids, features of another width after a linear layer of their type; the convolution is written out from its definition (Schlichtkrull et al. 2018,
 equations 2 and 3), an edge at a time, with parameters named and shaped as those of PyTorch Geometric's RGCNConv.
 
-    cd tests/nn/golden && ./nn_rgcn_make.py
+    cd tests/nn/golden && ./nn_rgcn_make.py [WORD of the names of cases]
 """
+import sys
+
 import numpy as np
 import torch
 
@@ -46,6 +48,15 @@ def forward(layers, p, x, hops, norm="none", residual=False, stats=None, trainin
     return x
 
 
+def input_row(v, p, features):
+    """What the first layer reads of a node."""
+    name = type_of(v)
+    if f"embeddings.{name}.weight" in p:
+        return p[f"embeddings.{name}.weight"][v - FIRST[name]]
+    x = torch.from_numpy(features[name])[v - FIRST[name]]
+    return p[f"lins.{name}.weight"] @ x + p[f"lins.{name}.bias"] if f"lins.{name}.weight" in p else x
+
+
 def link_loss(h, p, a, b, r, edges, kind):
     """DistMult (Yang et al. 2015), and the losses that nn_make.py has."""
     score = (h[a] * p["decoder.rel_emb.weight"][r] * h[b]).sum(1)
@@ -54,7 +65,12 @@ def link_loss(h, p, a, b, r, edges, kind):
     return (torch.nn.functional.softplus(-score[:edges]).mean() + torch.nn.functional.softplus(score[edges:]).mean()) / 2
 
 
-def make(case, fanout, dim, hidden, classes, bases=0, trained=(), n_batches=4, seeds=12, norm="none", residual=False, loss_kind=None, edges=9, each=2):
+def make(case, fanout, dim, hidden, classes, bases=0, trained=(), n_batches=4, seeds=12, norm="none", residual=False, loss_kind=None, edges=9, each=2,
+         widths=None):
+    """widths: of features that are brought to dim."""
+    if not all(word in case for word in sys.argv[1:]):
+        return
+    widths = widths or {}
     rng, gen = np.random.default_rng(len(case) * 100 + hidden), torch.Generator().manual_seed(hidden)
     graph, layers = make_graph(rng), len(fanout)
     draw = lambda shape, bound: ((torch.rand(*shape, generator=gen) * 2 - 1) * bound).requires_grad_()
@@ -82,8 +98,10 @@ def make(case, fanout, dim, hidden, classes, bases=0, trained=(), n_batches=4, s
         if name in trained:
             p[f"embeddings.{name}.weight"] = draw((COUNT[name], dim), 0.5)
         else:
-            features[name] = rng.standard_normal((COUNT[name], dim)).astype(np.float32)
+            features[name] = rng.standard_normal((COUNT[name], widths.get(name, dim))).astype(np.float32)
             out["features." + name] = features[name]
+    for name, width in widths.items():
+        p[f"lins.{name}.weight"], p[f"lins.{name}.bias"] = draw((dim, width), width**-0.5), draw((dim,), 0.3)
     batches = []
     for b in range(n_batches):
         every = sum(n for _, n in TYPES)  # ends of edges are of any type
@@ -103,11 +121,12 @@ def make(case, fanout, dim, hidden, classes, bases=0, trained=(), n_batches=4, s
             out[f"{b}.{h}.sizes"] = np.array([n_dst, n_src], np.int64)
     init = {k: v.detach().numpy().copy() for k, v in p.items()}
     optimizer, losses = torch.optim.Adam(p.values(), lr=LR, weight_decay=WEIGHT_DECAY), []
+    for v in p.values():  # of a type that no node of a batch has
+        v.grad = torch.zeros_like(v)
     for step in range(STEPS):
         ids, hops, pairs = batches[step % n_batches]
-        optimizer.zero_grad()
-        x = torch.stack([p[f"embeddings.{t}.weight"][v - FIRST[t]] if t in trained else torch.from_numpy(features[t])[v - FIRST[t]]
-                         for v, t in ((v, type_of(v)) for v in ids)])
+        optimizer.zero_grad(set_to_none=False)
+        x = torch.stack([input_row(v, p, features) for v in ids])
         if step == 0 and norm == "batch":
             out["forward"] = forward(layers, p, x, hops, norm, residual, stats, False).detach().numpy().copy()
         logits = forward(layers, p, x, hops, norm, residual, stats)
@@ -128,7 +147,7 @@ def make(case, fanout, dim, hidden, classes, bases=0, trained=(), n_batches=4, s
     out.update({"final." + k: v.numpy().copy() for k, v in stats.items()})
     metadata = dict(kind="rgcn", layers=layers, hidden=hidden, classes=classes, batches=n_batches, lr=LR, weight_decay=WEIGHT_DECAY, dim=dim,
                     bases=bases, target=[name for name, _ in TYPES].index(TARGET),
-                    types=" ".join(f"{name} {n} {dim} {int(name in trained)}" for name, n in TYPES),
+                    types=" ".join(f"{name} {n} {widths.get(name, dim)} {int(name in trained)}" for name, n in TYPES),
                     relations=" ".join(" ".join(r) for r in RELATIONS))
     metadata |= {"norm": norm} if norm != "none" else {}
     metadata |= {"residual": "true"} if residual else {}
@@ -148,3 +167,8 @@ if __name__ == "__main__":
     make("rgcn1", [-1], 9, 9, 5, bases=1)
     make("rgcn2_few", [1, 1], 6, 26, 30, bases=1, trained=("author",), norm="layer")  # coefficients go along the edges first, in both layers;
     make("rgcn2_blended", [1, 1], 7, 8, 240, bases=2, trained=("author",), residual=True)  # in the last one
+    make("rgcn1_widths", [1], 7, 9, 5, seeds=5, widths={"paper": 12, "author": 4, "venue": 3})
+    make("rgcn2_widths", [3, 3], 9, 8, 5, bases=2, norm="batch", residual=True, widths={"paper": 14, "author": 5})
+    make("rgcn3_widths", [2, 2, 2], 6, 8, 4, trained=("venue",), norm="layer", widths={"paper": 11, "author": 3}, seeds=20)
+    make("rgcn2_widths_link", [3, 3], 8, 9, 9, trained=("author",), norm="layer", loss_kind="bce", widths={"paper": 13, "venue": 2})
+    make("rgcn2_widths_few", [1, 1], 6, 26, 30, bases=1, widths={"paper": 40, "author": 17, "venue": 5})
