@@ -3,6 +3,7 @@
 #include "nn/tasks.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ==== the batch at hand ==== */
 
@@ -186,6 +187,19 @@ static int bring_degrees(struct og_relational *d, int l, uint32_t relation, stru
     return og__bring_numbers(d->whole, &d->degrees, n, err);
 }
 
+/* The block's lists, whose weights count where the model has a use for them. */
+static int bring_lists(struct og_relational *d, struct og_block *b, struct og_err *err)
+{
+    const size_t n = b->n_dst + (size_t)1 + b->n_edges;
+    const bool weighed = b->weight && og__model_weighs(&d->whole->config);
+    if (weighed)
+        memcpy(d->lists.host + n, b->weight, b->n_edges * sizeof(*b->weight));
+    b->indptr = og__numbers_there(&d->lists);
+    b->src = b->indptr + b->n_dst + 1;
+    b->weight = weighed ? (const float *)(const void *)(b->src + b->n_edges) : NULL;
+    return og__bring_numbers(d->whole, &d->lists, (uint32_t)(n + (weighed ? b->n_edges : 0)), err);
+}
+
 /* The relation's block, and its convolution's rows; 0: none of its destinations are there. */
 struct turn {
     struct og_rows in, own;
@@ -206,10 +220,8 @@ static int begin_turn(struct og_relational *d, int l, uint32_t relation, struct 
         if (rc < 0)
             return rc;
     }
-    b->indptr = og__numbers_there(&d->lists);
-    b->src = b->indptr + n_dst + 1;
     *turn = (struct turn){input_of(d, l, of->source), input_of(d, l, of->destination)};
-    int rc = og__bring_numbers(d->whole, &d->lists, n_dst + 1 + (uint32_t)b->n_edges, err);
+    const int rc = bring_lists(d, b, err);
     return rc < 0 ? rc : 1;
 }
 

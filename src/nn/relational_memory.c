@@ -115,6 +115,7 @@ static void carve_batch(const struct og_carving *k)
     uint64_t most = 0;
     uint64_t most_ends = 0;
     const bool counts = og__conv_of(c)->wants_degrees;
+    const uint64_t of_edge = og__model_weighs(c) ? 2 : 1;
     struct og_numbers lists;
     struct og_numbers degrees = {0};
     for (uint32_t t = 0; t < c->types->n_types; t++)
@@ -122,7 +123,7 @@ static void carve_batch(const struct og_carving *k)
     for (int l = 0; l < c->layers; l++)
         for (uint32_t r = 0; r < c->types->n_relations; r++) {
             const struct og_block b = block_of(c, k->n->types, l, r);
-            most = OG_MAX(most, b.n_dst + 1 + b.n_edges);
+            most = OG_MAX(most, b.n_dst + 1 + of_edge * b.n_edges);
             most_ends = OG_MAX(most_ends, (uint64_t)b.n_dst + b.n_src);
         }
     uint32_t *local = og__carve(k->numbers, n_ids * sizeof(*local));
@@ -242,7 +243,7 @@ static void carve_shared(const struct og_carving *k, const struct og_live *live,
     out->partial = og__carve(k->arena, partial);
     out->back_indptr = og__carve(k->arena, n_src * sizeof(*out->back_indptr));
     out->back_col = og__carve(k->arena, n_edges * sizeof(*out->back_col));
-    if (og__conv_of(c)->attends)
+    if (og__conv_of(c)->attends || og__model_weighs(c))
         out->back_edge = og__carve(k->arena, n_edges * sizeof(*out->back_edge));
     if (attended > 0)
         out->dz = og__carve_floats(k->arena, attended, 1);

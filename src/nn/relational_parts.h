@@ -27,7 +27,7 @@ struct og_relational {
     uint32_t *local; /* [n_ids] the host's, see by_type.h; and where degrees are looked at */
     uint32_t *node;  /* [n_ids] type by type: which of its type each is. NULL: they are not */
     struct og_numbers degrees; /* of the block at hand: of its sources, or scales of both ends */
-    struct og_numbers lists;   /* of the block at hand: its indptr, and behind it its src */
+    struct og_numbers lists;   /* of the block at hand: its indptr, its src, weights of its edges */
     struct og_block *block;    /* [n_relations] */
     struct og_made *made;      /* [layers][n_types] */
     struct og_side {

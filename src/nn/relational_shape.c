@@ -110,10 +110,9 @@ int og__relational_check(const struct og_model_config *c, struct og_err *err)
     const struct og_graph_types *g = c->types;
     const struct og_live live = og__live_relations(c);
     if (!og__conv_of(c)->by_relation)
-        return og__fail(
-            err, -ENOTSUP, "use --model sage, with --aggregator mean or max, gcn, gat, gin or rgcn",
-            "--model %s%s: it has no convolution of a relation yet", og__model_words[c->kind],
-            c->kind == OG_MODEL_SAGE ? " --aggregator gcn" : "");
+        return og__fail(err, -ENOTSUP, "use --aggregator mean or max",
+                        "--model %s --aggregator gcn: it has no convolution of a relation yet",
+                        og__model_words[c->kind]);
     for (uint32_t r = 0; r < g->n_relations; r++)
         if (og__conv_of(c)->perceptron && live.of[0][r] && !same_width(g, r))
             return og__fail(err, -EINVAL, "use --model sage, or features of one width",

@@ -173,7 +173,7 @@ static void carve_shared(const struct og_carving *k, const struct og_batch *batc
     out->partial = og__carve(k->arena, partial);
     out->back_indptr = og__carve(k->arena, n_src * sizeof(*out->back_indptr));
     out->back_col = og__carve(k->arena, n_edges * sizeof(*out->back_col));
-    if (og__conv_of(c)->attends || og__aggregate_of(c) == OG__WEIGHTED_MEAN)
+    if (og__conv_of(c)->attends || og__model_weighs(c))
         out->back_edge = og__carve(k->arena, n_edges * sizeof(*out->back_edge));
     out->dlogits = og__carve_floats(k->arena, batch->hop[0].n_dst, c->n_classes);
 }

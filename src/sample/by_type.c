@@ -125,5 +125,7 @@ void og__relation_block(const struct og_graph_types *g, const struct og_batch *b
                              .n_src = (uint32_t)og__nodes_of(counts, hop + 1, of->source),
                              .n_edges = n,
                              .indptr = indptr,
-                             .src = src};
+                             .src = src,
+                             .weight =
+                                 b->weight ? b->weight + b->indptr[b->relation[relation]] : NULL};
 }

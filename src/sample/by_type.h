@@ -78,7 +78,8 @@ void og__count_types(const struct og_graph_types *g, const struct og_batch *batc
 void og__type_counts_include(struct og_type_counts *most, const struct og_type_counts *c);
 
 /* One relation of hop h as a block of its own: sources and destinations by their numbers. `local`
- * and `counts` are of og__count_types; indptr[destinations + 1] and src[edges] are filled. */
+ * and `counts` are of og__count_types; indptr[destinations + 1] and src[edges] are filled, weights
+ * stay where the batch has them. */
 void og__relation_block(const struct og_graph_types *g, const struct og_batch *batch, uint32_t hop,
                         uint32_t relation, const uint32_t *local,
                         const struct og_type_counts *counts, uint32_t *indptr, uint32_t *src,

@@ -25,12 +25,8 @@ static const char *const typed_cases[] = {
     "typed_link_sage3",   "typed_link_gin2_mlp", "typed_rgcn2",           "typed_rgcn3_bases",
     "typed_rgcn2_batch",  "typed_rgcn2_few",     "typed_rgcn2_blended",   "typed_rgcn2_distmult",
     "typed_rgcn2_margin", "typed_rgcn2_widths",  "typed_rgcn3_widths",    "typed_rgcn2_widths_link",
-<<<<<<< HEAD
     "typed_pinsage2",     "typed_pinsage3",      "typed_gcn3_layer",      "typed_gcn2_trained",
     "typed_link_gcn2"};
-=======
-    "typed_gcn3_layer",   "typed_gcn2_trained",  "typed_link_gcn2"};
->>>>>>> parent of 3151aefd (WIP pinsage types)
 
 enum { STEPS = 3 };
 

@@ -62,7 +62,10 @@ static const char *const cases[] = {"typed_sage2",
                                     "typed_rgcn2_widths",
                                     "typed_rgcn3_widths",
                                     "typed_rgcn2_widths_link",
-                                    "typed_rgcn2_widths_few"};
+                                    "typed_rgcn2_widths_few",
+                                    "typed_pinsage2",
+                                    "typed_pinsage3",
+                                    "typed_link_pinsage2"};
 
 /* ---- a run ---- */
 
@@ -221,11 +224,7 @@ static void gradients_are_slopes_of_the_loss(void **state)
 {
     (void)state;
     static const char *const of[] = {"typed_rgcn2_widths", "typed_rgcn2_widths_link",
-<<<<<<< HEAD
                                      "typed_rgcn2_widths_few", "typed_pinsage2", "typed_pinsage3"};
-=======
-                                     "typed_rgcn2_widths_few"};
->>>>>>> parent of 3151aefd (WIP pinsage types)
     for (size_t c = 0; c < OG_COUNT(of); c++) {
         struct run r;
         size_t n;
@@ -466,7 +465,6 @@ static uint64_t bits_of_untyped(const char *name, const struct og_graph_types *t
 static void one_type_and_one_relation_is_the_untyped_model(void **state)
 {
     (void)state;
-<<<<<<< HEAD
     static const char *const untyped[] = {"sage2",
                                           "sage3",
                                           "sage2_wide",
@@ -488,13 +486,6 @@ static void one_type_and_one_relation_is_the_untyped_model(void **state)
                                           "link_mlp_margin",
                                           "pinsage2",
                                           "pinsage3"};
-=======
-    static const char *const untyped[] = {
-        "sage2",       "sage3",       "sage2_wide",         "sage2_multi",    "sage_max2",
-        "gin2_wide",   "sage3_layer", "sage_wide_residual", "gin3_batch",     "gat2",
-        "gat2_narrow", "gat3",        "gat3_single",        "gcn2",           "gcn3",
-        "gcn2_wide",   "gcn3_batch",  "link_dot",           "link_mlp_margin"};
->>>>>>> parent of 3151aefd (WIP pinsage types)
     for (size_t c = 0; c < OG_COUNT(untyped); c++) {
         struct fixture f;
         fixture_open(&f, untyped[c]);

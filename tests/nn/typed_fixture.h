@@ -122,6 +122,9 @@ static inline void typed_read_batch(struct typed *t, uint32_t b)
                                .src = typed_numbers(&t->f, b, h, "src")};
         k->n_lists = k->relation[k->n_relations];
         k->n_edges = k->indptr[k->n_lists];
+        snprintf(name, sizeof(name), "%u.%u.weight", b, h);
+        const struct og_tensor *weight = og__tensors_find(&t->f.t, name);
+        k->weight = weight ? weight->data : NULL;
         free(sizes);
     }
     out->n_seeds = out->hop[0].n_dst;

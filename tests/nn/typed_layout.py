@@ -73,15 +73,33 @@ def gcn(of, own, out, last, within):
     return GCNConv(of, out) if within else Between(of, out)
 
 
+class Pooled(nn.Module):
+    """PinSAGE of all neighbours, which count alike."""
+
+    def __init__(self, of, own, out, last):
+        super().__init__()
+        self.lin_q, self.lin_l, self.lin_r = nn.Linear(of, HIDDEN), nn.Linear(HIDDEN, out), nn.Linear(own, out, bias=False)
+
+    def forward(self, x, edges):
+        (of, own), (src, dst) = x if isinstance(x, tuple) else (x, x), edges
+        total = torch.zeros(len(own), HIDDEN).index_add(0, dst, self.lin_q(of).relu()[src])
+        return self.lin_l(total / torch.bincount(dst, minlength=len(own)).clamp(min=1)[:, None]) + self.lin_r(own)
+
+
+def unit(x):
+    x = x.relu()
+    return x / x.norm(dim=1, keepdim=True).clamp(min=1e-30)
+
+
 KINDS = {"sage": (sage, ["--model", "sage"]), "sage max": (sage_max, ["--model", "sage", "--aggregator", "max"]),
          "rgcn": (0, ["--model", "rgcn"]), "rgcn of bases": (3, ["--model", "rgcn", "--bases", 3]),
-         "gat": (gat, ["--model", "gat", "--heads", HEADS]), "gcn": (gcn, ["--model", "gcn"]), "gin": (gin, ["--model", "gin"])}
+         "gat": (gat, ["--model", "gat", "--heads", HEADS]), "gcn": (gcn, ["--model", "gcn"]), "pinsage": (Pooled, ["--model", "pinsage"]), "gin": (gin, ["--model", "gin"])}
 
 
 class Model(nn.Module):
     def __init__(self, conv, widths, layers):
         super().__init__()
-        self.act = nn.functional.elu if conv is gat else nn.functional.relu
+        self.act = {gat: nn.functional.elu, Pooled: unit}.get(conv, nn.functional.relu)
         self.convs = nn.ModuleList()
         for l in range(layers):
             last = l == layers - 1

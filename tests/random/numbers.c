@@ -15,7 +15,7 @@ static const struct {
     bool alike; /* of graphs with types, those whose features have one width */
 } models[] = {
     {"gcn", true, true, false},   {"sage", true, true, false},  {"sage", true, true, false},
-    {"gat", true, true, false},   {"gin", true, true, true},    {"pinsage", true, false, false},
+    {"gat", true, true, false},   {"gin", true, true, true},    {"pinsage", true, true, false},
     {"rgcn", false, true, false}, {"rgcn", false, true, false},
 };
 

@@ -408,7 +408,7 @@ def embeddings_of_all_nodes():
 def what_there_is_not_says_so():
     assert "binds" in refused("train", "graph", *RUN, "--relation", "cures", "--run", "no")
     assert "type user: no relation" in refused("train", "oneway", *RUN[:3], "sage", *RUN[4:], "--run", "no")
-    assert "--model pinsage" in refused("train", "graph", *RUN[:3], "pinsage", *RUN[4:], "--run", "no")
+    assert "--aggregator gcn" in refused("train", "graph", *RUN[:3], "sage", "--aggregator", "gcn", *RUN[4:], "--run", "no")
     assert "percentages" in refused("train", "graph", *RUN, "--edge-split", "dataset", "--run", "no")
     bare = refused("train", "graph", *[a for a in RUN if a not in ("--embedding", 8)], "--run", "no")
     assert "graph: nodes of type drug have no features" in bare  # what is left when edges are held out has no name of its own

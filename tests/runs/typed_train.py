@@ -488,8 +488,7 @@ def what_there_is_not_says_so():
     assert "--embedding" in refused("train", "bare", *RUN, "--run", "no")
     assert "width" in refused("train", "full", *RUN, "--model", "gin", "--run", "no")
     assert "--aggregator gcn" in refused("train", "full", *RUN, "--model", "sage", "--aggregator", "gcn", "--run", "no")
-    for option in (["--model", "pinsage"],
-                   ["--policy", "file:few.npy"],
+    for option in (["--policy", "file:few.npy"],
                    ["--workers", 2, "--exchange", "--alternate"], ["--memory", "20M"]):
         refused("train", "full", *RUN, *option, "--run", "no")
         assert not os.path.exists("no"), option

@@ -298,7 +298,7 @@ def runs_have_the_same_bits(graph, sampler):
     options = training(sampler)
     drawn = f"drawn-{sampler}"
     run("sample", "graph", "--out", drawn, *options[:8], *MEMORY)
-    for model_name, model in ("sage", ["--model", "sage", "--dropout", 0.2]), ("rgcn", ["--model", "rgcn", "--bases", 2]), ("gcn", ["--model", "gcn"]):
+    for model_name, model in ("pinsage", ["--model", "pinsage", "--dropout", 0.2]), ("rgcn", ["--model", "rgcn", "--bases", 2]), ("gcn", ["--model", "gcn"]):
         name, whole = f"{sampler}-{model_name}", None
         for i, way in enumerate(([], ["--topology", "disk", "--policy", "none"], ["--samples", drawn, "--policy", "lru", "--cache", "4K"],
                                  ["--policy", "belady", "--cache", "4K", "--superbatch", 2], ["--preset", "ginex", "--cache", "4K"],

@@ -92,6 +92,15 @@ def sage_max_conv(x, own, src, dst, p, name):
     return a @ p[name + "lin_l.weight"].T + p[name + "lin_l.bias"] + own @ p[name + "lin_r.weight"].T
 
 
+def pinsage_conv(x, own, src, dst, p, name, weight):
+    """DGL's example, with W split into what multiplies the pooled and the own row."""
+    t = (x @ p[name + "lin_q.weight"].T + p[name + "lin_q.bias"]).relu()
+    total = torch.zeros(len(own), t.shape[1]).index_add(0, dst, weight[:, None] * t[src])
+    sums = torch.zeros(len(own)).index_add(0, dst, weight)
+    a = total / torch.where(sums > 0, sums, torch.ones(len(own)))[:, None]
+    return a @ p[name + "lin_l.weight"].T + p[name + "lin_l.bias"] + own @ p[name + "lin_r.weight"].T
+
+
 def gin_conv(x, own, src, dst, p, name):
     z = torch.zeros(len(own), x.shape[1]).index_add(0, dst, x[src]) + (1 + p[name + "eps"]) * own
     z = (z @ p[name + "nn.0.weight"].T + p[name + "nn.0.bias"]).relu()
@@ -157,6 +166,8 @@ def shapes(kind, i, own, o, hidden, heads, apart, last):
         "sage": {"lin_l.weight": ((o, i), i), "lin_l.bias": ((o,), i), "lin_r.weight": ((o, own), own)},
         "sage-max": {"lin.weight": ((i, i), i), "lin.bias": ((i,), i), "lin_l.weight": ((o, i), i),
                      "lin_l.bias": ((o,), i), "lin_r.weight": ((o, own), own)},
+        "pinsage": {"lin_q.weight": ((hidden, i), i), "lin_q.bias": ((hidden,), i), "lin_l.weight": ((o, hidden), hidden),
+                    "lin_l.bias": ((o,), i), "lin_r.weight": ((o, own), own)},
         "gcn": {"bias": ((o,), 9), "lin.weight": ((o, i), i)},
         "gin": {"eps": ((1,), 4), "nn.0.weight": ((hidden, i), i), "nn.0.bias": ((hidden,), i),
                 "nn.2.weight": ((o, hidden), hidden), "nn.2.bias": ((o,), hidden)},
@@ -178,6 +189,12 @@ def link_loss(h, p, a, b, r, edges, decoder, kind):
     return nn_make.link_loss(h, p, a, b, edges, decoder, kind)[1]
 
 
+def unit(y):
+    y = y.relu()
+    length = y.norm(dim=1, keepdim=True)
+    return y / torch.where(length > 0, length, torch.ones_like(length))
+
+
 def end(p, stats, norm, act, l, name, y, training):
     w, b = (p.get(of_type("norms", l, name, what)) for what in ("weight", "bias"))
     if norm == "layer":
@@ -190,9 +207,10 @@ def end(p, stats, norm, act, l, name, y, training):
     return act(y)
 
 
-def forward(kind, layers, p, x, ids, hops, norm="none", residual=False, stats=None, training=True, graph=None, fanout=None):
-    """x: rows of each type in the order of ids; a type that nothing ends in has none behind a layer. graph, fanout: where degrees count."""
-    act = F.elu if kind == "gat" else F.relu
+def forward(kind, layers, p, x, ids, hops, norm="none", residual=False, stats=None, training=True, graph=None, fanout=None, weights=None):
+    """x: rows of each type in the order of ids; a type that nothing ends in has none behind a layer. graph, fanout: where degrees count; weights: of the
+    edges of each hop, where they do."""
+    act = {"gat": F.elu, "pinsage": unit}.get(kind, F.relu)
     number = numbers(ids)
     for l in range(layers):
         lists, n_dst, n_src = hops[layers - 1 - l]
@@ -205,7 +223,10 @@ def forward(kind, layers, p, x, ids, hops, norm="none", residual=False, stats=No
             dst = torch.tensor([number[v] for q, v, near in lists if q == r for _ in near], dtype=torch.long)
             own = x[destination][:count(ids, n_dst, destination)]
             name = parameter(l, relation, "")
-            if kind == "gcn":
+            if kind == "pinsage":
+                of = np.array([q for q, _, near in lists for _ in near])
+                made = pinsage_conv(x[source], own, src, dst, p, name, torch.from_numpy(weights[layers - 1 - l][of == r]))
+            elif kind == "gcn":
                 made = gcn_conv(x[source][:count(ids, n_src, source)], own, src, dst, p, name,
                                 degrees_of(graph, r, ids[:n_src], n_dst, fanout[layers - 1 - l]))
             else:
@@ -284,7 +305,9 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
         ids, hops = sample(graph, drawn, fanout, rng)
         pairs = draw_pairs(rng, seeds, edges, each) if loss_kind else ()
         out.update({f"{b}.pair_{what}": ends.astype(np.int64) for what, ends in zip(("a", "b", "relation"), pairs)})
-        batches.append((ids, hops, [torch.from_numpy(ends) for ends in pairs]))
+        weights = [rng.integers(0, 9, sum(len(near) for _, _, near in lists)).astype(np.float32) / 16 for lists, _, _ in hops] if kind == "pinsage" else []
+        out.update({f"{b}.{h}.weight": of_hop for h, of_hop in enumerate(weights)})
+        batches.append((ids, hops, weights, [torch.from_numpy(ends) for ends in pairs]))
         out[f"{b}.ids"] = ids
         for h, (lists, n_dst, n_src) in enumerate(hops):
             of = np.array([r for r, _, _ in lists], np.int64)
@@ -304,7 +327,7 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
     for v in p.values() if loss_kind else ():  # of a type without seeds in the first batch too
         v.grad = torch.zeros_like(v)
     for step in range(STEPS):
-        ids, hops, pairs = batches[step % n_batches]
+        ids, hops, weights, pairs = batches[step % n_batches]
         optimizer.zero_grad(set_to_none=False)
         x = {}
         for name in dims:
@@ -314,9 +337,9 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
             elif dims[name]:
                 x[name] = torch.from_numpy(features[name])[own]
         if step == 0 and norm == "batch":
-            of_types = forward(kind, layers, p, x, ids, hops, norm, residual, stats, False, graph, fanout)
+            of_types = forward(kind, layers, p, x, ids, hops, norm, residual, stats, False, graph, fanout, weights)
             out["forward"] = rows_of_seeds(of_types, ids, seeds).detach().numpy().copy()
-        logits = rows_of_seeds(forward(kind, layers, p, x, ids, hops, norm, residual, stats, True, graph, fanout), ids, seeds)
+        logits = rows_of_seeds(forward(kind, layers, p, x, ids, hops, norm, residual, stats, True, graph, fanout, weights), ids, seeds)
         if loss_kind:
             loss = link_loss(logits, p, *pairs, edges, decoder, loss_kind)
         else:
@@ -385,3 +408,6 @@ if __name__ == "__main__":
     make("link_gat3", "gat", [2, 2, 2], WIDTHS, 8, 8, heads=2, residual=True, loss_kind="bce", decoder="distmult")
     make("link_gin2", "gin", [3, 3], SAME, 8, 8, trained=("author", "venue"), loss_kind="bce")
     make("link_gin2_mlp", "gin", [-1, -1], SAME, 6, 6, residual=True, loss_kind="margin", decoder="mlp", each=1)
+    make("pinsage2", "pinsage", [3, 3], WIDTHS, 9, 5)
+    make("pinsage3", "pinsage", [2, 2, 2], WIDTHS, 8, 4, trained=("venue",), norm="layer", residual=True)
+    make("link_pinsage2", "pinsage", [3, 3], WIDTHS, 7, 7, trained=("author",), norm="batch", loss_kind="bce", decoder="distmult")
