@@ -1,9 +1,11 @@
 /* Attention on processors.
  *
- *   forward    rows of z ──────> score_src, score_dst
+ *   forward    rows of z ──────> score_src, score_dst (by ends)
  *              destinations ───> scores of their edges, softmax ──> alpha ──> sum of alpha z
  *   back       destinations ───> slopes of their scores (z of every source times dy), their sum
  *              sources ────────> sum of alpha dy over the transposed block, and the scores' share
+ *
+ * How scores are made, and where their slopes go, is told by rows of two tables (enum og__scoring).
  *
  * Both walks over edges take whole rows from anywhere in memory, so rows are asked for well ahead,
  * and four are added a pass. Coefficients of a destination lie side by side: softmax runs over them
@@ -56,6 +58,14 @@ OG_INLINE bool source_of(const struct og_attend *op, uint32_t v, uint32_t i, uin
     return loop || *u != v || op->apart;
 }
 
+/* Ask for the row of the edge `ahead` places on. */
+OG_INLINE void look_ahead(const struct og_rows *x, const uint32_t *col, uint32_t e, uint32_t ahead,
+                          uint32_t last)
+{
+    if (last - e > ahead)
+        og__fetch_row(x, col[e + ahead]);
+}
+
 /* ==== scores ==== */
 
 /* out[h] = z[h] . y[h] */
@@ -93,6 +103,63 @@ static void score_block(void *arg, size_t block, int thread)
     }
 }
 
+/* p: scores of the coefficients of v, -inf of those that do not count. */
+static void scores_by_ends(const struct attend_run *run, uint32_t v, float *p, int thread)
+{
+    (void)thread;
+    const struct og_attend *op = run->op;
+    size_t heads = (size_t)op->heads;
+    uint32_t n = n_coefficients(op, v);
+    const float *to = op->score_dst + v * heads;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t u;
+        bool counts = source_of(op, v, i, &u);
+        const float *from = op->score_src + u * heads;
+        for (size_t h = 0; h < heads; h++) {
+            float score = from[h] + to[h];
+            p[i * heads + h] = !counts ? -INFINITY : score > 0 ? score : OG__LEAK * score;
+        }
+    }
+}
+
+/* sum = leaky_relu(x + y) */
+OG_CLONES static void leaky_sum(const float *restrict x, const float *restrict y,
+                                float *restrict sum, size_t n)
+{
+    for (size_t j = 0; j < n; j++) {
+        float both = x[j] + y[j];
+        sum[j] = both > 0 ? both : OG__LEAK * both;
+    }
+}
+
+static void scores_by_sums(const struct attend_run *run, uint32_t v, float *p, int thread)
+{
+    const struct og_attend *op = run->op;
+    const struct og_block *b = op->block;
+    struct og__scratch scratch = og__scratch_of(run->be, thread);
+    size_t heads = (size_t)op->heads, width = (size_t)op->width, f = features(op);
+    uint32_t n = n_coefficients(op, v), last = b->indptr[b->n_dst];
+    uint32_t ahead = og__rows_ahead(&op->z);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t u;
+        if (i + 1 < n)
+            look_ahead(&op->z, b->src, b->indptr[v] + i, ahead, last);
+        if (source_of(op, v, i, &u)) {
+            leaky_sum(row_of(&op->z, u, scratch.in), op->z_dst + v * f, scratch.out, f);
+            head_dots(scratch.out, width, op->att_src, heads, width, p + i * heads);
+            continue;
+        }
+        for (size_t h = 0; h < heads; h++)
+            p[i * heads + h] = -INFINITY;
+    }
+}
+
+static const struct scoring {
+    void (*of_sources)(void *run, size_t block, int thread); /* before; NULL: there is none */
+    void (*of_edges)(const struct attend_run *run, uint32_t v, float *p, int thread);
+} scorings[] = {
+    [OG__BY_ENDS] = {score_block, scores_by_ends}, [OG__BY_SUMS] = {NULL, scores_by_sums}};
+
 /* ==== softmax ==== */
 
 /* In place, over n coefficients of each head. Scores of -inf become zeros. */
@@ -119,24 +186,6 @@ OG_CLONES static void softmax(float *p, size_t n, size_t heads)
     for (size_t i = 0; i < n; i++)
         for (size_t h = 0; h < heads; h++)
             p[i * heads + h] *= sum[h];
-}
-
-static void coefficients(const struct og_attend *op, uint32_t v, float *p)
-{
-    size_t heads = (size_t)op->heads;
-    uint32_t n = n_coefficients(op, v);
-    const float *to = op->score_dst + v * heads;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t u;
-        bool counts = source_of(op, v, i, &u);
-        const float *from = op->score_src + u * heads;
-        for (size_t h = 0; h < heads; h++) {
-            float score = from[h] + to[h];
-            p[i * heads + h] = !counts ? -INFINITY : score > 0 ? score : OG__LEAK * score;
-        }
-    }
-    if (n > 0)
-        softmax(p, n, heads);
 }
 
 /* ==== weighted sums of rows ==== */
@@ -188,14 +237,6 @@ OG_INLINE void push(struct sum *s, const float *row, const float *weight)
         flush(s);
 }
 
-/* Ask for the row of the edge `ahead` places on. */
-OG_INLINE void look_ahead(const struct og_rows *x, const uint32_t *col, uint32_t e, uint32_t ahead,
-                          uint32_t last)
-{
-    if (last - e > ahead)
-        og__fetch_row(x, col[e + ahead]);
-}
-
 /* ==== forward ==== */
 
 OG_CLONES static void finish_row(const struct og_attend *op, const float *restrict sum,
@@ -222,13 +263,17 @@ static const float *drop(const struct og_attend *op, uint32_t v, uint32_t n)
 }
 
 /* Rows of a bunch are widened side by side. */
-static void attend_row(const struct og_attend *op, uint32_t v, struct sum *s, float *room,
-                       uint32_t ahead)
+static void attend_row(const struct attend_run *run, uint32_t v, struct sum *s, int thread)
 {
+    const struct og_attend *op = run->op;
     const struct og_block *b = op->block;
     float *alpha = op->alpha + first_coefficient(op, v);
+    float *room = og__scratch_of(run->be, thread).in;
     uint32_t n = n_coefficients(op, v), last = b->indptr[b->n_dst];
-    coefficients(op, v, alpha);
+    uint32_t ahead = og__rows_ahead(&op->z);
+    scorings[op->scoring].of_edges(run, v, alpha, thread);
+    if (n > 0)
+        softmax(alpha, n, s->heads);
     const float *p = op->dropout ? drop(op, v, n) : alpha;
     memset(s->y, 0, features(op) * sizeof(float));
     for (uint32_t i = 0; i < n; i++) {
@@ -254,9 +299,8 @@ static void attend_block(void *arg, size_t block, int thread)
                     .step = head_step(op)};
     uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
     uint32_t end = r0 + og__rows_in_block(op->block->n_dst, block);
-    uint32_t ahead = og__rows_ahead(&op->z);
     for (uint32_t v = r0; v < end; v++) {
-        attend_row(op, v, &s, scratch.in, ahead);
+        attend_row(run, v, &s, thread);
         finish_row(op, s.y, op->y + v * cols);
     }
 }
@@ -264,7 +308,9 @@ static void attend_block(void *arg, size_t block, int thread)
 void og__cpu_attend(struct og_nn_backend *be, const struct og_attend *op)
 {
     struct attend_run run = {op, be};
-    og__pool_run(be->pool, og__n_blocks(op->block->n_src), score_block, &run);
+    const struct scoring *scoring = &scorings[op->scoring];
+    if (scoring->of_sources)
+        og__pool_run(be->pool, og__n_blocks(op->block->n_src), scoring->of_sources, &run);
     og__pool_run(be->pool, og__n_blocks(op->block->n_dst), attend_block, &run);
 }
 
@@ -275,17 +321,26 @@ struct back_run {
     const struct og_nn_backend *be;
 };
 
+/* mean[h] += sum of p d over the n coefficients of head h */
+OG_INLINE void add_means(const float *p, const float *d, uint32_t n, size_t heads, float *mean)
+{
+    for (uint32_t i = 0; i < n; i++)
+        for (size_t h = 0; h < heads; h++)
+            mean[h] += p[i * heads + h] * d[i * heads + h];
+}
+
 /* d: in, slopes of the coefficients; out, of the scores before the leaky ReLU. Their sum takes the
  * place of the destination's score. */
-OG_CLONES static void score_slopes(const struct og_attend *op, uint32_t v, float *d)
+OG_CLONES static void slopes_by_ends(const struct og_attend_back *back, uint32_t v, float *d,
+                                     float *room)
 {
+    (void)room;
+    const struct og_attend *op = back->forward;
     size_t heads = (size_t)op->heads;
     uint32_t n = n_coefficients(op, v);
     const float *p = op->alpha + first_coefficient(op, v);
     float mean[OG__MAX_HEADS] = {0}, sum[OG__MAX_HEADS] = {0}, *to = op->score_dst + v * heads;
-    for (uint32_t i = 0; i < n; i++)
-        for (size_t h = 0; h < heads; h++)
-            mean[h] += p[i * heads + h] * d[i * heads + h];
+    add_means(p, d, n, heads, mean);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t u;
         source_of(op, v, i, &u);
@@ -299,6 +354,44 @@ OG_CLONES static void score_slopes(const struct og_attend *op, uint32_t v, float
     for (size_t h = 0; h < heads; h++)
         to[h] = sum[h];
 }
+
+/* y[h] += by[h] times the slope of the leaky ReLU of x + to */
+OG_CLONES static void add_leaks(const struct og_attend *op, const float *by, const float *x,
+                                const float *to, float *y)
+{
+    size_t width = (size_t)op->width;
+    for (size_t h = 0; h < (size_t)op->heads; h++) {
+        const float *restrict a = x + h * width, *restrict b = to + h * width;
+        float *restrict sum = y + h * width;
+        for (size_t j = 0; j < width; j++)
+            sum[j] += a[j] + b[j] > 0 ? by[h] : OG__LEAK * by[h];
+    }
+}
+
+/* d: in, slopes of the coefficients; out, of the scores. What they hand on to the destination. */
+static void slopes_by_sums(const struct og_attend_back *back, uint32_t v, float *d, float *room)
+{
+    const struct og_attend *op = back->forward;
+    size_t heads = (size_t)op->heads, f = features(op);
+    uint32_t n = n_coefficients(op, v);
+    const float *p = op->alpha + first_coefficient(op, v), *to = op->z_dst + v * f;
+    float mean[OG__MAX_HEADS] = {0}, *dz_dst = back->dz_dst + v * f;
+    add_means(p, d, n, heads, mean);
+    memset(dz_dst, 0, f * sizeof(float));
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t u;
+        for (size_t h = 0; h < heads; h++)
+            d[i * heads + h] = p[i * heads + h] * (d[i * heads + h] - mean[h]);
+        if (source_of(op, v, i, &u))
+            add_leaks(op, d + i * heads, row_of(&op->z, u, room), to, dz_dst);
+    }
+    for (size_t j = 0; j < f; j++)
+        dz_dst[j] *= op->att_src[j];
+}
+
+static void (*const slopes[])(const struct og_attend_back *back, uint32_t v, float *d,
+                              float *room) = {
+    [OG__BY_ENDS] = slopes_by_ends, [OG__BY_SUMS] = slopes_by_sums};
 
 OG_CLONES static void spread_heads(const float *dy, float *out, size_t heads, size_t width)
 {
@@ -338,7 +431,7 @@ static void destination_block(void *arg, size_t block, int thread)
         }
         if (op->dropout)
             og__dropout_attention(op, v, d);
-        score_slopes(op, v, d);
+        slopes[op->scoring](run->op, v, d, scratch.in);
         if (op->dropout) /* what the walk by source takes */
             og__dropout_attention(op, v, op->alpha + first_coefficient(op, v));
     }
@@ -383,6 +476,20 @@ OG_CLONES static void source_slopes(const struct og_attend *op, const float *fro
     }
 }
 
+/* The destination that edge e of the transposed block leads to from source u, behind its last edge
+ * that of its loop, and where their coefficients lie; false: it has no loop. */
+OG_INLINE bool destination_of(const struct og_attend_back *op, uint32_t u, uint32_t e, uint32_t *v,
+                              size_t *at)
+{
+    const struct og_attend *fwd = op->forward;
+    bool loop = e == op->indptr[u + 1];
+    if (loop && (u >= fwd->block->n_dst || fwd->apart))
+        return false;
+    *v = loop ? u : op->col[e];
+    *at = ((size_t)(loop ? fwd->block->indptr[u + 1] : op->edge[e]) + *v) * (size_t)fwd->heads;
+    return true;
+}
+
 /* Sum of the scores' slopes and, where dz is wanted, of alpha dy over the destinations of u. */
 static void gather_source(const struct og_attend_back *op, uint32_t u, const struct og_rows *dy,
                           struct sum *s, float *dscore)
@@ -393,24 +500,21 @@ static void gather_source(const struct og_attend_back *op, uint32_t u, const str
     uint32_t last = op->indptr[fwd->block->n_src];
     memset(s->y, 0, heads * s->width * sizeof(float));
     memset(dscore, 0, heads * sizeof(float));
-    for (uint32_t e = op->indptr[u]; e <= end; e++) {
-        bool loop = e == end;
-        uint32_t v = loop ? u : op->col[e];
-        if (loop && (u >= fwd->block->n_dst || fwd->apart))
-            break;
-        size_t at = ((size_t)(loop ? fwd->block->indptr[u + 1] : op->edge[e]) + v) * heads;
+    uint32_t v;
+    size_t at;
+    for (uint32_t e = op->indptr[u]; e <= end && destination_of(op, u, e, &v, &at); e++) {
         for (size_t h = 0; h < heads; h++)
             dscore[h] += op->dscore[at + h];
         if (!op->dz)
             continue;
-        if (!loop)
+        if (e < end)
             look_ahead(dy, op->col, e, ahead, last);
         push(s, op->dy + v * cols, fwd->alpha + at);
     }
     flush(s);
 }
 
-static void source_part(void *arg, size_t number, int thread)
+static void sources_by_ends(void *arg, size_t number, int thread)
 {
     const struct back_run *run = arg;
     const struct og_attend *op = run->op->forward;
@@ -434,16 +538,86 @@ static void source_part(void *arg, size_t number, int thread)
     }
 }
 
+/* datt += by[h] times the leaky ReLU of z + to, for each head */
+OG_CLONES static void add_scored(const struct og_attend *op, const float *by, const float *z,
+                                 const float *to, float *datt)
+{
+    size_t width = (size_t)op->width;
+    for (size_t h = 0; h < (size_t)op->heads; h++) {
+        const float *restrict a = z + h * width, *restrict b = to + h * width;
+        float *restrict sum = datt + h * width;
+        for (size_t j = 0; j < width; j++) {
+            float both = a[j] + b[j];
+            sum[j] += by[h] * (both > 0 ? both : OG__LEAK * both);
+        }
+    }
+}
+
+/* dz = share * spread, which came through the coefficients, and att * leaks, which came through the
+ * scores. */
+OG_CLONES static void add_sides(float share, const float *restrict spread,
+                                const float *restrict att, const float *restrict leaks,
+                                float *restrict dz, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        dz[j] = share * spread[j] + att[j] * leaks[j];
+}
+
+static void sources_by_sums(void *arg, size_t number, int thread)
+{
+    const struct back_run *run = arg;
+    const struct og_attend_back *back = run->op;
+    const struct og_attend *op = back->forward;
+    const struct og_block *b = op->block;
+    struct og__scratch scratch = og__scratch_of(run->be, thread);
+    size_t heads = (size_t)op->heads, width = (size_t)op->width, f = heads * width;
+    struct og__part part = og__part_of(run->be, b->n_src, f, number);
+    struct og_rows dy = og__dense(back->dy, b->n_dst, (int)(op->average ? width : f));
+    struct og_rows to = og__dense(op->z_dst, b->n_dst, (int)f);
+    struct sum s = {
+        .y = scratch.row, .heads = heads, .width = width, .step = op->average ? 0 : width};
+    float share = op->average ? 1.0f / (float)op->heads : 1;
+    uint32_t ahead = og__rows_ahead(&dy), last = back->indptr[b->n_src];
+    for (uint32_t u = part.first; u < part.last; u++) {
+        const float *z = row_of(&op->z, u, scratch.in);
+        const uint32_t end = back->indptr[u + 1];
+        uint32_t v;
+        size_t at;
+        memset(s.y, 0, f * sizeof(float));
+        memset(scratch.out, 0, f * sizeof(float));
+        for (uint32_t e = back->indptr[u]; e <= end && destination_of(back, u, e, &v, &at); e++) {
+            const float *by = back->dscore + at;
+            if (e < end)
+                look_ahead(&dy, back->col, e, ahead, last);
+            if (e < end)
+                look_ahead(&to, back->col, e, ahead, last);
+            add_scored(op, by, z, op->z_dst + v * f, part.sum);
+            add_leaks(op, by, z, op->z_dst + v * f, scratch.out);
+            push(&s, back->dy + v * (size_t)dy.dim, op->alpha + at);
+        }
+        flush(&s);
+        if (back->dz)
+            add_sides(share, s.y, op->att_src, scratch.out, back->dz + u * f, f);
+    }
+}
+
+/* vectors: of F each, whose gradients are sums over the sources: att_src's, then att_dst's. */
+static const struct by_source {
+    void (*part)(void *run, size_t number, int thread);
+    size_t vectors;
+} by_source[] = {[OG__BY_ENDS] = {sources_by_ends, 2}, [OG__BY_SUMS] = {sources_by_sums, 1}};
+
 void og__cpu_attend_back(struct og_nn_backend *be, const struct og_attend_back *op)
 {
     struct back_run run = {op, be};
     const struct og_block *b = op->forward->block;
-    size_t f = features(op->forward);
+    const struct by_source *walk = &by_source[op->forward->scoring];
+    size_t f = features(op->forward), cols = walk->vectors * f;
     og__pool_run(be->pool, og__n_blocks(b->n_dst), destination_block, &run);
-    og__pool_run(be->pool, og__n_parts(b->n_src), source_part, &run);
-    og__add_parts(be, b->n_src, 2 * f, 0, f, op->datt_src);
-    if (!op->forward->apart)
-        og__add_parts(be, b->n_src, 2 * f, f, f, op->datt_dst);
+    og__pool_run(be->pool, og__n_parts(b->n_src), walk->part, &run);
+    og__add_parts(be, b->n_src, cols, 0, f, op->datt_src);
+    if (cols > f && !op->forward->apart)
+        og__add_parts(be, b->n_src, cols, f, f, op->datt_dst);
 }
 
 /* ==== vectors through a matrix ==== */

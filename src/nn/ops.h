@@ -172,15 +172,19 @@ struct og_dot {
 
 /* ---- attention over a destination's sources, itself among them ----
  *
- *   score(v, u, h) = leaky_relu(z[u, h] . att_src[h] + z[v, h] . att_dst[h], slope 0.2)
- *   alpha(v, ., h) = softmax of the scores over the sources u of v
+ *   alpha(v, ., h) = softmax of score(v, u, h) over the sources u of v
  *   y[v, h]        = sum over u of alpha(v, u, h) z[u, h]
+ *
+ *   scoring        score(v, u, h), slope 0.2
+ *   OG__BY_ENDS    leaky_relu(z[u, h] . att_src[h] + z[v, h] . att_dst[h])     GAT
+ *   OG__BY_SUMS    att_src[h] . leaky_relu(z[u, h] + z_dst[v, h])              GATv2
  *
  * h counts heads. A row of z has a part for each head, or, with `shared`, is the same for all. What
  * heads make lies side by side, or is averaged; then come bias and, with `add`, what y held. Every
  * destination is a source of its own by a loop that stands for its edges on the diagonal; not where
- * they are `apart` from the sources: there score_dst, z[v, h] . att_dst[h], is given, att_dst is
- * not looked at, and what no edge leads to attends to nothing.
+ * they are `apart` from the sources: there what no edge leads to attends to nothing, and by ends
+ * score_dst, z[v, h] . att_dst[h], is given, and att_dst is not looked at. By sums scores have no
+ * arrays of their own, and rows are not shared.
  * Coefficients lie by destination, each one's edges and then its loop: those of edge e of v at
  * (e + v) * heads, those of the loop at (indptr[v + 1] + v) * heads. With dropout some of them
  * count for nothing and the rest for more: y is of those, `alpha` still of all. Tolerance: 1e-5 of
@@ -188,22 +192,25 @@ struct og_dot {
 #define OG__TOLERANCE_ATTEND 1e-5
 #define OG__LEAK             0.2f
 enum { OG__MAX_HEADS = 64 };
+enum og__scoring { OG__BY_ENDS, OG__BY_SUMS };
 struct og_attend {
     const struct og_block *block;
+    enum og__scoring scoring;
     int heads, width; /* F = heads * width */
     bool shared, average, add, apart;
     struct og_rows z;                 /* [n_src, shared ? width : F] */
-    const float *att_src, *att_dst;   /* [F] */
+    const float *z_dst;               /* [n_dst, F]; by sums */
+    const float *att_src, *att_dst;   /* [F]; att_dst: by ends */
     const float *bias;                /* of a row of y, or NULL */
-    float *score_src, *score_dst;     /* out [n_src, heads], [n_dst, heads] */
+    float *score_src, *score_dst;     /* out [n_src, heads], [n_dst, heads]; by ends */
     float *alpha;                     /* out [n_edges + n_dst, heads] */
     const struct og_dropout *dropout; /* of alpha, or NULL */
     float *dropped;                   /* out, as alpha: what dropout leaves of it */
     float *y;                         /* out [n_dst, average ? width : F] */
 };
 
-/* The way back. dz may be where z is, and dscore where `dropped` is. score_dst becomes the gradient
- * of itself; with dropout, alpha is overwritten.
+/* The way back. dz may be where z is, and dscore where `dropped` is. By ends score_dst becomes the
+ * gradient of itself; with dropout, alpha is overwritten.
  * Tolerance: 1e-5 of the largest magnitude in each gradient. */
 #define OG__TOLERANCE_ATTEND_BACK 1e-5
 struct og_attend_back {
@@ -212,7 +219,8 @@ struct og_attend_back {
     const uint32_t *indptr, *col, *edge; /* the transposed block */
     float *dscore;                       /* scratch, as alpha */
     float *dz;                           /* out, as z; NULL: not wanted */
-    float *datt_src, *datt_dst;          /* out [F]; apart: datt_dst is not looked at */
+    float *dz_dst;                       /* out, as z_dst; by sums */
+    float *datt_src, *datt_dst;          /* out [F]; datt_dst: by ends, not where apart */
 };
 
 /* Vectors through the rows of a matrix that belong to their heads:

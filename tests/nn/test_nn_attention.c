@@ -12,8 +12,9 @@ struct attention {
     uint32_t *indptr, *col, *edge, *index;
     struct og_attend op;
     size_t f, cols, n_z, n_y, n_alpha;
-    size_t n_own; /* scores of destinations */
-    float *z, *att[2], *bias, *before, *y, *c, *dscore, *datt[2], *own;
+    size_t n_own;   /* scores of destinations */
+    size_t n_z_dst; /* by sums, else 0 */
+    float *z, *att[2], *bias, *before, *y, *c, *dscore, *datt[2], *own, *z_dst, *dz_dst;
     struct og_dropout dropout;
 };
 
@@ -21,6 +22,7 @@ struct attention_case {
     uint32_t n_dst, n_src;
     int heads, width;
     bool average, add, shared, apart, scattered; /* rows of z in halves, through an index */
+    bool sums;
     double dropout;
 };
 
@@ -45,6 +47,9 @@ static void attention_open(struct attention *a, const struct attention_case *c, 
     a->z = random_floats(a->n_z);
     a->n_own = n_dst * (size_t)heads;
     a->own = random_floats(a->n_own);
+    a->n_z_dst = c->sums ? n_dst * a->f : 0;
+    a->z_dst = random_floats(a->n_z_dst);
+    a->dz_dst = random_floats(a->n_z_dst);
     a->bias = random_floats(a->cols);
     a->before = random_floats(a->n_y);
     a->y = random_floats(a->n_y);
@@ -60,6 +65,8 @@ static void attention_open(struct attention *a, const struct attention_case *c, 
                                .average = average,
                                .add = c->add,
                                .shared = c->shared,
+                               .scoring = c->sums ? OG__BY_SUMS : OG__BY_ENDS,
+                               .z_dst = a->z_dst,
                                .apart = c->apart,
                                .z = og__dense(a->z, n_src, z_dim),
                                .att_src = a->att[0],
@@ -92,7 +99,7 @@ static void attention_close(struct attention *a)
     float *const floats[] = {a->z,        a->bias,    a->before,       a->y,
                              a->c,        a->dscore,  a->att[0],       a->att[1],
                              a->datt[0],  a->datt[1], a->op.score_src, a->op.score_dst,
-                             a->op.alpha, a->own};
+                             a->op.alpha, a->own,     a->z_dst,        a->dz_dst};
     for (size_t i = 0; i < OG_COUNT(floats); i++)
         free(floats[i]);
     free(a->indptr);
@@ -118,6 +125,7 @@ static float *attend_back_with(struct attention *a, const struct og_nn_ops *ops)
                                   .col = a->col,
                                   .edge = a->edge,
                                   .dz = dz,
+                                  .dz_dst = a->dz_dst,
                                   .dscore = a->dscore,
                                   .datt_src = a->datt[0],
                                   .datt_dst = a->datt[1]};
@@ -144,6 +152,15 @@ static const struct attention_case attentions[] = {
     {300, 60, 3, 7, .average = true, .add = true,
      .apart = true}, /* more destinations than sources */
     {150, 600, 3, 20, .shared = true, .apart = true, .dropout = 0.4},
+    {200, 700, 4, 16, .sums = true},
+    {130, 300, 3, 7, .sums = true, .average = true},
+    {1, 1, 1, 1, .sums = true},
+    {65, 80, 2, 33, .sums = true, .add = true},
+    {90, 300, 2, 16, .sums = true, .scattered = true},
+    {70, 300, 4, 128, .sums = true, .dropout = 0.6},
+    {100, 500, 8, 5, .sums = true, .average = true, .add = true, .dropout = 0.5},
+    {200, 700, 4, 16, .sums = true, .apart = true},
+    {300, 60, 3, 7, .sums = true, .average = true, .apart = true, .dropout = 0.4},
 };
 
 static void attention_equals_reference(void **state)
@@ -161,8 +178,9 @@ static void attention_equals_reference(void **state)
         for (int k = 0; k < BACKENDS; k++)
             dz[k] = attend_back_with(&a[k], backends[k]);
         assert_close("dz", dz[0], dz[1], a->n_z, OG__TOLERANCE_ATTEND_BACK);
-        for (int side = 0; side < 2; side++)
+        for (int side = 0; side < (attentions[i].sums ? 1 : 2); side++)
             assert_close("datt", a[0].datt[side], a[1].datt[side], a->f, OG__TOLERANCE_ATTEND_BACK);
+        assert_close("dz_dst", a[0].dz_dst, a[1].dz_dst, a->n_z_dst, OG__TOLERANCE_ATTEND_BACK);
         assert_close("dscore", a[0].op.score_dst, a[1].op.score_dst, a->n_own,
                      OG__TOLERANCE_ATTEND_BACK);
         for (int k = 0; k < BACKENDS; k++) {
@@ -245,7 +263,7 @@ static double attention_value(void *arg)
 static void slopes_of_attention(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < 12; kind++) {
+    for (int kind = 0; kind < 24; kind++) {
         struct attention a;
         struct attention_case c = {40,
                                    70,
@@ -253,8 +271,9 @@ static void slopes_of_attention(void **state)
                                    5,
                                    .average = kind % 3 == 1,
                                    .add = true,
-                                   .shared = kind % 3 == 2,
-                                   .apart = kind >= 6,
+                                   .shared = kind % 3 == 2 && kind < 12,
+                                   .sums = kind >= 12,
+                                   .apart = kind % 12 >= 6,
                                    .dropout = kind / 3 % 2 ? 0.4 : 0};
         attention_open(&a, &c, 2);
         attend_with(&a, &og__ops_cpu);
@@ -262,7 +281,9 @@ static void slopes_of_attention(void **state)
         float *dscore = copy_floats(a.op.score_dst, a.n_own);
         struct slopes s = {attention_value, &a, 1e-3f, 5e-3, 0, 0};
         check_slopes(&s, "att_src", a.att[0], a.datt[0], a.f, 1);
-        if (c.apart)
+        if (c.sums)
+            check_slopes(&s, "z_dst", a.z_dst, a.dz_dst, a.n_z_dst, 1);
+        else if (c.apart)
             check_slopes(&s, "scores", a.own, dscore, a.n_own, 1);
         else
             check_slopes(&s, "att_dst", a.att[1], a.datt[1], a.f, 1);
@@ -334,21 +355,26 @@ static void folding_equals_reference_and_slopes(void **state)
 static void same_bits_for_any_number_of_threads(void **state)
 {
     (void)state;
-    static const struct attention_case c = {900, 2500, 4, 16, .shared = true, .dropout = 0.4};
-    struct attention a[2];
-    float *back[2];
-    for (int k = 0; k < 2; k++) {
-        attention_open(&a[k], &c, k ? 3 : 1);
-        attend_with(&a[k], &og__ops_cpu);
-        back[k] = attend_back_with(&a[k], &og__ops_cpu);
-    }
-    assert_memory_equal(a[0].y, a[1].y, a->n_y * sizeof(float));
-    assert_memory_equal(a[0].datt[0], a[1].datt[0], a->f * sizeof(float));
-    assert_memory_equal(a[0].datt[1], a[1].datt[1], a->f * sizeof(float));
-    assert_memory_equal(back[0], back[1], a->n_z * sizeof(float));
-    for (int k = 0; k < 2; k++) {
-        attention_close(&a[k]);
-        free(back[k]);
+    static const struct attention_case cases[] = {
+        {900, 2500, 4, 16, .shared = true, .dropout = 0.4},
+        {900, 2500, 4, 16, .sums = true, .dropout = 0.4}};
+    for (size_t i = 0; i < OG_COUNT(cases); i++) {
+        struct attention a[2];
+        float *back[2];
+        for (int k = 0; k < 2; k++) {
+            attention_open(&a[k], &cases[i], k ? 3 : 1);
+            attend_with(&a[k], &og__ops_cpu);
+            back[k] = attend_back_with(&a[k], &og__ops_cpu);
+        }
+        assert_memory_equal(a[0].y, a[1].y, a->n_y * sizeof(float));
+        assert_memory_equal(a[0].datt[0], a[1].datt[0], a->f * sizeof(float));
+        assert_memory_equal(a[0].datt[1], a[1].datt[1], a->f * sizeof(float));
+        assert_memory_equal(a[0].dz_dst, a[1].dz_dst, a->n_z_dst * sizeof(float));
+        assert_memory_equal(back[0], back[1], a->n_z * sizeof(float));
+        for (int k = 0; k < 2; k++) {
+            attention_close(&a[k]);
+            free(back[k]);
+        }
     }
 }
 

@@ -335,11 +335,15 @@ static void check_attend(const struct og_attend *op)
     own_block(op->block);
     own_rows(&op->z);
     OWN(op->att_src, heads_width(op));
-    if (!op->apart)
+    if (op->scoring == OG__BY_SUMS)
+        OWN(op->z_dst, op->block->n_dst * heads_width(op));
+    if (op->scoring == OG__BY_ENDS && !op->apart)
         OWN(op->att_dst, heads_width(op));
     OWN_IF(op->bias, y_width(op));
-    OWN(op->score_src, op->block->n_src * heads);
-    OWN(op->score_dst, op->block->n_dst * heads);
+    if (op->scoring == OG__BY_ENDS) {
+        OWN(op->score_src, op->block->n_src * heads);
+        OWN(op->score_dst, op->block->n_dst * heads);
+    }
     OWN(op->alpha, coefficients(op));
     if (op->dropout)
         OWN(op->dropped, coefficients(op));
@@ -355,7 +359,9 @@ static void check_attend_back(const struct og_attend_back *op)
     OWN(op->dscore, coefficients(f));
     OWN_IF(op->dz, f->block->n_src * (size_t)f->z.dim);
     OWN(op->datt_src, heads_width(f));
-    if (!f->apart)
+    if (f->scoring == OG__BY_SUMS)
+        OWN(op->dz_dst, f->block->n_dst * heads_width(f));
+    if (f->scoring == OG__BY_ENDS && !f->apart)
         OWN(op->datt_dst, heads_width(f));
 }
 

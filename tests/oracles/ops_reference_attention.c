@@ -44,6 +44,29 @@ static double own_part(const struct og_attend *op, uint32_t v, int h)
                      : score_part(op, op->att_dst, v, h);
 }
 
+static double leaky(double x)
+{
+    return x > 0 ? x : (double)OG__LEAK * x;
+}
+
+/* z[u, h, j] + z_dst[v, h, j] */
+static double sum_at(const struct og_attend *op, uint32_t v, uint32_t u, int h, size_t j)
+{
+    size_t width = (size_t)op->width, f = (size_t)op->heads * width;
+    return source_at_head(op, u, h, j) + (double)op->z_dst[v * f + (size_t)h * width + j];
+}
+
+static double score_of(const struct og_attend *op, uint32_t v, uint32_t u, int h)
+{
+    size_t width = (size_t)op->width;
+    double sum = 0;
+    if (op->scoring == OG__BY_ENDS)
+        return leaky(score_part(op, op->att_src, u, h) + own_part(op, v, h));
+    for (size_t j = 0; j < width; j++)
+        sum += (double)op->att_src[(size_t)h * width + j] * leaky(sum_at(op, v, u, h, j));
+    return sum;
+}
+
 static size_t coefficient_at(const struct og_attend *op, uint32_t v, uint32_t i, int h)
 {
     return ((size_t)op->block->indptr[v] + v + i) * (size_t)op->heads + (size_t)h;
@@ -60,11 +83,7 @@ static void ref_softmax(const struct og_attend *op, uint32_t v, int h)
     double sum = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < n; i++) {
-            double score = 0;
-            if (source_at(op, v, i, &u)) {
-                score = score_part(op, op->att_src, u, h) + own_part(op, v, h);
-                score = exp(score > 0 ? score : (double)OG__LEAK * score);
-            }
+            double score = source_at(op, v, i, &u) ? exp(score_of(op, v, u, h)) : 0;
             sum += pass == 0 ? score : 0;
             if (pass == 1)
                 op->alpha[coefficient_at(op, v, i, h)] = (float)(score / sum);
@@ -119,7 +138,8 @@ void og__ref_attend(struct og_nn_backend *be, const struct og_attend *op)
 {
     (void)be;
     uint32_t n_dst = op->block->n_dst;
-    ref_scores(op);
+    if (op->scoring == OG__BY_ENDS)
+        ref_scores(op);
     for (uint32_t v = 0; v < n_dst; v++)
         for (int h = 0; h < op->heads; h++)
             ref_softmax(op, v, h);
@@ -154,12 +174,21 @@ static double alpha_slope(const struct og_attend_back *op, uint32_t v, uint32_t 
     return fwd->average ? sum / fwd->heads : sum;
 }
 
+/* By ends: the slope of the leaky ReLU that the score of u and v ends in. */
+static double leak_of(const struct og_attend *op, uint32_t v, uint32_t u, int h)
+{
+    size_t heads = (size_t)op->heads, head = (size_t)h;
+    if (op->scoring != OG__BY_ENDS)
+        return 1;
+    double score = (double)op->score_src[u * heads + head];
+    return score + (double)op->score_dst[v * heads + head] > 0 ? 1 : (double)OG__LEAK;
+}
+
 static void ref_score_slopes(const struct og_attend_back *op, const float *kept, uint32_t v, int h)
 {
     const struct og_attend *fwd = op->forward;
     uint32_t n = coefficients_of(fwd, v), u;
     double mean = 0, sum = 0;
-    float *to = &fwd->score_dst[(size_t)v * (size_t)fwd->heads + (size_t)h];
     for (uint32_t i = 0; i < n; i++) {
         size_t at = coefficient_at(fwd, v, i, h);
         if (source_at(fwd, v, i, &u))
@@ -168,14 +197,46 @@ static void ref_score_slopes(const struct og_attend_back *op, const float *kept,
     for (uint32_t i = 0; i < n; i++) {
         size_t at = coefficient_at(fwd, v, i, h);
         source_at(fwd, v, i, &u);
-        double score = (double)fwd->score_src[(size_t)u * (size_t)fwd->heads + (size_t)h];
-        double leak = score + (double)*to > 0 ? 1 : (double)OG__LEAK;
         double of_alpha = (double)kept[at] * alpha_slope(op, v, u, h);
-        double slope = leak * (double)fwd->alpha[at] * (of_alpha - mean);
+        double slope = leak_of(fwd, v, u, h) * (double)fwd->alpha[at] * (of_alpha - mean);
         op->dscore[at] = (float)slope;
         sum += slope;
     }
-    *to = (float)sum;
+    if (fwd->scoring == OG__BY_ENDS)
+        fwd->score_dst[(size_t)v * (size_t)fwd->heads + (size_t)h] = (float)sum;
+}
+
+/* By sums: what the score of coefficient `at`, of u and v, hands on to both rows and to att. */
+static void hand_on(const struct og_attend_back *op, uint32_t v, uint32_t u, size_t at, int h,
+                    double *dz, double *dz_dst, double *datt)
+{
+    const struct og_attend *fwd = op->forward;
+    size_t width = (size_t)fwd->width;
+    double slope = (double)op->dscore[at];
+    for (size_t j = 0; j < width; j++) {
+        size_t k = (size_t)h * width + j;
+        double sum = sum_at(fwd, v, u, h, j);
+        double of_sum = slope * (double)fwd->att_src[k] * (sum > 0 ? 1 : (double)OG__LEAK);
+        if (dz)
+            dz[j] += of_sum;
+        if (dz_dst)
+            dz_dst[j] += of_sum;
+        if (datt)
+            datt[k] += slope * leaky(sum);
+    }
+}
+
+static void ref_destination(const struct og_attend_back *op, uint32_t v, int h, double *dz_dst)
+{
+    const struct og_attend *fwd = op->forward;
+    size_t width = (size_t)fwd->width, f = (size_t)fwd->heads * width;
+    uint32_t n = coefficients_of(fwd, v), u;
+    memset(dz_dst, 0, width * sizeof(*dz_dst));
+    for (uint32_t i = 0; i < n; i++)
+        if (source_at(fwd, v, i, &u))
+            hand_on(op, v, u, coefficient_at(fwd, v, i, h), h, NULL, dz_dst, NULL);
+    for (size_t j = 0; j < width; j++)
+        op->dz_dst[v * f + (size_t)h * width + j] = (float)dz_dst[j];
 }
 
 /* Everything that flows into z[u, h] along coefficient `at` of destination v. */
@@ -201,15 +262,22 @@ static void ref_source(const struct og_attend_back *op, const float *kept, uint3
     size_t width = (size_t)fwd->width, heads = (size_t)fwd->heads;
     double from = 0, to = 0;
     memset(dz, 0, width * sizeof(*dz));
+    const bool by_ends = fwd->scoring == OG__BY_ENDS;
     for (uint32_t e = op->indptr[u]; e < op->indptr[u + 1]; e++) {
         size_t at = ((size_t)op->edge[e] + op->col[e]) * heads + (size_t)h;
         add_flow(op, kept, op->col[e], at, h, dz, &from);
+        if (!by_ends)
+            hand_on(op, op->col[e], u, at, h, dz, NULL, datt);
     }
     if (u < b->n_dst && !fwd->apart) {
         size_t at = coefficient_at(fwd, u, b->indptr[u + 1] - b->indptr[u], h);
         add_flow(op, kept, u, at, h, dz, &from);
-        to = (double)fwd->score_dst[u * heads + (size_t)h];
+        to = by_ends ? (double)fwd->score_dst[u * heads + (size_t)h] : 0;
+        if (!by_ends)
+            hand_on(op, u, u, at, h, dz, NULL, datt);
     }
+    if (!by_ends)
+        return;
     for (size_t j = 0; j < width; j++) {
         size_t k = (size_t)h * width + j;
         double z = source_at_head(fwd, u, h, j);
@@ -231,6 +299,9 @@ void og__ref_attend_back(struct og_nn_backend *be, const struct og_attend_back *
     for (uint32_t v = 0; v < b->n_dst; v++)
         for (int h = 0; h < fwd->heads; h++)
             ref_score_slopes(op, kept, v, h);
+    for (uint32_t v = 0; fwd->scoring == OG__BY_SUMS && v < b->n_dst; v++)
+        for (int h = 0; h < fwd->heads; h++)
+            ref_destination(op, v, h, dz);
     for (uint32_t u = 0; u < b->n_src; u++) {
         for (int h = 0; h < fwd->heads; h++)
             ref_source(op, kept, u, h, dz + (size_t)h * width, datt);
@@ -243,7 +314,7 @@ void og__ref_attend_back(struct og_nn_backend *be, const struct og_attend_back *
     }
     for (size_t k = 0; k < f; k++) {
         op->datt_src[k] = (float)datt[k];
-        if (!fwd->apart)
+        if (fwd->scoring == OG__BY_ENDS && !fwd->apart)
             op->datt_dst[k] = (float)datt[f + k];
     }
     free(kept);

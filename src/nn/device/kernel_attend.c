@@ -1,7 +1,7 @@
 /* Attention (nn/ops.h), folding, and the largest of the neighbours. */
 #include "nn/device/common.h"
 
-/* ==== scores ==== */
+/* ==== scores by ends ==== */
 
 /* A warp a row and head. */
 OG_KERNEL(og__k_scores, og_k_scores)
@@ -64,22 +64,12 @@ OG_ON_DEVICE float drop_coefficient(const struct og_k_attend *a, uint32_t v, uin
     return og_drop(&a->dropout, a->block.indptr[v] + v + start, (i - start) * heads + h, x);
 }
 
-/* A thread a destination and head. */
-OG_KERNEL(og__k_coefficients, og_k_attend)
+/* What p, the scores of head h of v, of which `top` is the largest, become. */
+OG_ON_DEVICE void normalize(const struct og_k_attend *op, uint32_t v, uint32_t h, float top)
 {
-    const uint32_t heads = (uint32_t)op->op.heads, v = og_item() / heads, h = og_item() % heads;
-    if (v >= op->block.n_dst)
-        return;
+    const uint32_t heads = (uint32_t)op->op.heads, n = n_of(op, v);
     float *p = op->op.alpha + first_of(op, v) + h;
-    const float to = op->op.score_dst[v * heads + h];
-    const uint32_t n = n_of(op, v);
-    float top = -INFINITY, sum = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const float score = op->op.score_src[source_of(op, v, i) * heads + h] + to;
-        const float leaky = score > 0 ? score : OG__LEAK * score;
-        p[(size_t)i * heads] = counts(op, v, i) ? leaky : -INFINITY;
-        top = p[(size_t)i * heads] > top ? p[(size_t)i * heads] : top;
-    }
+    float sum = 0;
     for (uint32_t i = 0; i < n; i++) {
         p[(size_t)i * heads] = expf(p[(size_t)i * heads] - top);
         sum += p[(size_t)i * heads];
@@ -90,6 +80,70 @@ OG_KERNEL(og__k_coefficients, og_k_attend)
             op->op.dropped[first_of(op, v) + (size_t)i * heads + h] =
                 drop_coefficient(op, v, i, h, p[(size_t)i * heads]);
     }
+}
+
+/* A thread a destination and head. */
+OG_KERNEL(og__k_coefficients, og_k_attend)
+{
+    const uint32_t heads = (uint32_t)op->op.heads, v = og_item() / heads, h = og_item() % heads;
+    if (v >= op->block.n_dst)
+        return;
+    float *p = op->op.alpha + first_of(op, v) + h;
+    const float to = op->op.score_dst[v * heads + h];
+    const uint32_t n = n_of(op, v);
+    float top = -INFINITY;
+    for (uint32_t i = 0; i < n; i++) {
+        const float score = op->op.score_src[source_of(op, v, i) * heads + h] + to;
+        const float leaky = score > 0 ? score : OG__LEAK * score;
+        p[(size_t)i * heads] = counts(op, v, i) ? leaky : -INFINITY;
+        top = p[(size_t)i * heads] > top ? p[(size_t)i * heads] : top;
+    }
+    normalize(op, v, h, top);
+}
+
+/* ==== scores by sums ==== */
+
+/* Element j of all heads of z[u] + z_dst[v]. */
+OG_ON_DEVICE float sum_at(const struct og_k_attend *a, uint32_t v, uint32_t u, uint32_t j)
+{
+    return og_element(og_row_of(&a->op.z, u), j, a->op.z.dtype) +
+           a->op.z_dst[(size_t)v * (uint32_t)a->op.z.dim + j];
+}
+
+OG_ON_DEVICE float leaky(float x)
+{
+    return x > 0 ? x : OG__LEAK * x;
+}
+
+/* A warp a destination. */
+OG_KERNEL(og__k_sum_scores, og_k_attend)
+{
+    const uint32_t v = og_warp(), heads = (uint32_t)op->op.heads, width = (uint32_t)op->op.width;
+    if (v >= op->block.n_dst)
+        return; /* all lanes of the warp */
+    for (uint32_t i = 0; i < n_of(op, v); i++)
+        for (uint32_t h = 0; h < heads; h++) {
+            float score = 0;
+            for (uint32_t j = h * width + og_lane(); j < (h + 1) * width; j += OG_LANES)
+                score += op->op.att_src[j] * leaky(sum_at(op, v, source_of(op, v, i), j));
+            score = og_warp_sum(score);
+            if (og_lane() == 0)
+                op->op.alpha[first_of(op, v) + (size_t)i * heads + h] =
+                    counts(op, v, i) ? score : -INFINITY;
+        }
+}
+
+/* A thread a destination and head. */
+OG_KERNEL(og__k_sum_coefficients, og_k_attend)
+{
+    const uint32_t heads = (uint32_t)op->op.heads, v = og_item() / heads, h = og_item() % heads;
+    if (v >= op->block.n_dst)
+        return;
+    const float *p = op->op.alpha + first_of(op, v) + h;
+    float top = -INFINITY;
+    for (uint32_t i = 0; i < n_of(op, v); i++)
+        top = p[(size_t)i * heads] > top ? p[(size_t)i * heads] : top;
+    normalize(op, v, h, top);
 }
 
 /* ==== weighted sums of rows ==== */
@@ -153,6 +207,18 @@ OG_KERNEL(og__k_attend_slopes, og_k_attend_back)
     }
 }
 
+/* The sum of alpha times its slope, over the coefficients of head h of v. */
+OG_ON_DEVICE float mean_slope(const struct og_k_attend_back *op, uint32_t v, uint32_t h)
+{
+    const struct og_k_attend *a = &op->forward;
+    const float *d = op->dscore + first_of(a, v) + h, *p = a->op.alpha + first_of(a, v) + h;
+    const uint32_t heads = (uint32_t)a->op.heads;
+    float mean = 0;
+    for (uint32_t i = 0; i < n_of(a, v); i++)
+        mean += p[(size_t)i * heads] * d[(size_t)i * heads];
+    return mean;
+}
+
 /* A thread a destination and head: slopes of its scores before the leaky ReLU; their sum takes the
  * place of the destination's score, what dropout leaves of alpha that of alpha. */
 OG_KERNEL(og__k_score_slopes, og_k_attend_back)
@@ -163,9 +229,8 @@ OG_KERNEL(og__k_score_slopes, og_k_attend_back)
         return;
     float *d = op->dscore + first_of(a, v) + h, *p = a->op.alpha + first_of(a, v) + h;
     const float to = a->op.score_dst[v * heads + h];
-    float mean = 0, sum = 0;
-    for (uint32_t i = 0; i < n_of(a, v); i++)
-        mean += p[(size_t)i * heads] * d[(size_t)i * heads];
+    const float mean = mean_slope(op, v, h);
+    float sum = 0;
     for (uint32_t i = 0; i < n_of(a, v); i++) {
         const float score = a->op.score_src[source_of(a, v, i) * heads + h] + to;
         const float leak = score > 0 ? 1 : OG__LEAK, alpha = p[(size_t)i * heads];
@@ -176,6 +241,41 @@ OG_KERNEL(og__k_score_slopes, og_k_attend_back)
             p[(size_t)i * heads] = drop_coefficient(a, v, i, h, alpha);
     }
     a->op.score_dst[v * heads + h] = sum;
+}
+
+/* The same by sums, whose leaky ReLU comes before the score. */
+OG_KERNEL(og__k_sum_slopes, og_k_attend_back)
+{
+    const struct og_k_attend *a = &op->forward;
+    const uint32_t heads = (uint32_t)a->op.heads, v = og_item() / heads, h = og_item() % heads;
+    if (v >= a->block.n_dst)
+        return;
+    float *d = op->dscore + first_of(a, v) + h, *p = a->op.alpha + first_of(a, v) + h;
+    const float mean = mean_slope(op, v, h);
+    for (uint32_t i = 0; i < n_of(a, v); i++) {
+        const float alpha = p[(size_t)i * heads];
+        d[(size_t)i * heads] = alpha * (d[(size_t)i * heads] - mean);
+        if (a->drops)
+            p[(size_t)i * heads] = drop_coefficient(a, v, i, h, alpha);
+    }
+}
+
+/* A warp a destination: what its scores hand on to z_dst. */
+OG_KERNEL(og__k_sum_destinations, og_k_attend_back)
+{
+    const struct og_k_attend *a = &op->forward;
+    const uint32_t v = og_warp(), heads = (uint32_t)a->op.heads, dim = (uint32_t)a->op.z.dim;
+    if (v >= a->block.n_dst)
+        return;
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES) {
+        const float *d = op->dscore + first_of(a, v) + j / (uint32_t)a->op.width;
+        float sum = 0;
+        for (uint32_t i = 0; i < n_of(a, v); i++)
+            if (counts(a, v, i))
+                sum +=
+                    d[(size_t)i * heads] * (sum_at(a, v, source_of(a, v, i), j) > 0 ? 1 : OG__LEAK);
+        op->dz_dst[(size_t)v * dim + j] = a->op.att_src[j] * sum;
+    }
 }
 
 /* ==== back, by source ==== */
@@ -229,20 +329,33 @@ OG_KERNEL(og__k_vector_parts, og_k_attend_back)
     op->part[(size_t)part * 2 * f + j] = sum;
 }
 
-/* What comes to column c of head h of source u, through coefficients and through scores. */
-OG_ON_DEVICE float come_back(const struct og_k_attend_back *op, uint32_t u, uint32_t h, uint32_t c)
+/* The destination that edge e leads to from source u. */
+OG_ON_DEVICE uint32_t destination_of(const struct og_k_attend_back *op, uint32_t u, uint32_t e)
+{
+    return e == op->indptr[u + 1] ? u : op->col[e];
+}
+
+/* What comes to column c of head h of source u through coefficients. */
+OG_ON_DEVICE float sum_of_dy(const struct og_k_attend_back *op, uint32_t u, uint32_t h, uint32_t c)
 {
     const struct og_k_attend *a = &op->forward;
     const uint32_t heads = (uint32_t)a->op.heads, width = (uint32_t)a->op.width;
     const uint32_t cols = a->op.average ? width : heads * width;
     const uint32_t at = a->op.average ? c : h * width + c;
     float sum = 0;
-    for (uint32_t e = op->indptr[u]; e < last_edge(op, u); e++) {
-        const uint32_t v = e == op->indptr[u + 1] ? u : op->col[e];
-        sum += a->op.alpha[coefficient_of(op, u, e) + h] * op->dy[(size_t)v * cols + at];
-    }
-    sum = (a->op.average ? sum / (float)heads : sum) +
-          op->from[u * heads + h] * a->op.att_src[h * width + c];
+    for (uint32_t e = op->indptr[u]; e < last_edge(op, u); e++)
+        sum += a->op.alpha[coefficient_of(op, u, e) + h] *
+               op->dy[(size_t)destination_of(op, u, e) * cols + at];
+    return a->op.average ? sum / (float)heads : sum;
+}
+
+/* Through coefficients and through scores. */
+OG_ON_DEVICE float come_back(const struct og_k_attend_back *op, uint32_t u, uint32_t h, uint32_t c)
+{
+    const struct og_k_attend *a = &op->forward;
+    const uint32_t heads = (uint32_t)a->op.heads, width = (uint32_t)a->op.width;
+    const float sum =
+        sum_of_dy(op, u, h, c) + op->from[u * heads + h] * a->op.att_src[h * width + c];
     return is_both(a, u) ? sum + a->op.score_dst[u * heads + h] * a->op.att_dst[h * width + c]
                          : sum;
 }
@@ -260,6 +373,40 @@ OG_KERNEL(og__k_source_back, og_k_attend_back)
         for (uint32_t h = 0; a->op.shared && h < heads; h++)
             sum += come_back(op, u, h, j);
         op->dz[(size_t)u * dim + j] = a->op.shared ? sum : come_back(op, u, j / width, j % width);
+    }
+}
+
+/* A thread a column of a part of the sources. */
+OG_KERNEL(og__k_sum_vector_parts, og_k_attend_back)
+{
+    const struct og_k_attend *a = &op->forward;
+    const uint32_t f = (uint32_t)a->op.z.dim, n = a->block.n_src;
+    const uint32_t j = og_item() % f, part = og_item() / f, h = j / (uint32_t)a->op.width;
+    if (part >= op->n_parts)
+        return;
+    double sum = 0;
+    for (uint32_t u = og_part_start(n, op->n_parts, part);
+         u < og_part_start(n, op->n_parts, part + 1); u++)
+        for (uint32_t e = op->indptr[u]; e < last_edge(op, u); e++)
+            sum += (double)(op->dscore[coefficient_of(op, u, e) + h] *
+                            leaky(sum_at(a, destination_of(op, u, e), u, j)));
+    op->part[(size_t)part * f + j] = sum;
+}
+
+/* A warp a source. */
+OG_KERNEL(og__k_sum_source_back, og_k_attend_back)
+{
+    const struct og_k_attend *a = &op->forward;
+    const uint32_t u = og_warp(), width = (uint32_t)a->op.width, dim = (uint32_t)a->op.z.dim;
+    if (u >= a->block.n_src)
+        return;
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES) {
+        const uint32_t h = j / width;
+        float sum = 0;
+        for (uint32_t e = op->indptr[u]; e < last_edge(op, u); e++)
+            sum += op->dscore[coefficient_of(op, u, e) + h] *
+                   (sum_at(a, destination_of(op, u, e), u, j) > 0 ? 1 : OG__LEAK);
+        op->dz[(size_t)u * dim + j] = sum_of_dy(op, u, h, j % width) + a->op.att_src[j] * sum;
     }
 }
 

@@ -40,11 +40,17 @@
     row(og__k_scores, og_k_scores, true) \
     row(og__k_coefficients, og_k_attend, false) \
     row(og__k_attend, og_k_attend, false) \
+    row(og__k_sum_scores, og_k_attend, true) \
+    row(og__k_sum_coefficients, og_k_attend, false) \
     row(og__k_attend_slopes, og_k_attend_back, true) \
     row(og__k_score_slopes, og_k_attend_back, false) \
     row(og__k_source_slopes, og_k_attend_back, false) \
     row(og__k_vector_parts, og_k_attend_back, false) \
     row(og__k_source_back, og_k_attend_back, false) \
+    row(og__k_sum_slopes, og_k_attend_back, false) \
+    row(og__k_sum_destinations, og_k_attend_back, false) \
+    row(og__k_sum_vector_parts, og_k_attend_back, false) \
+    row(og__k_sum_source_back, og_k_attend_back, false) \
     row(og__k_fold, og_k_fold, false) \
     row(og__k_fold_back, og_k_fold, true) \
     row(og__k_mix, og_k_mix, false) \
@@ -224,9 +230,10 @@ struct og_k_attend_back {
     const float *dy;
     const uint32_t *indptr, *col, *edge;
     float *dscore, *dz;
-    float *from; /* [n_src, heads]: slopes of scores of sources */
+    float *dz_dst; /* by sums */
+    float *from;   /* by ends, [n_src, heads]: slopes of scores of sources */
     uint32_t n_parts;
-    double *part; /* [n_parts, 2 F] */
+    double *part; /* [n_parts, 2 F]; by sums [n_parts, F] */
 };
 struct og_k_fold {
     uint32_t heads, width, n_in;

@@ -67,12 +67,13 @@ static struct og_k_attend attention(const struct og_attend *op)
     return a;
 }
 
-int og__device_attend(struct og_nn_backend *be, const struct og_attend *op, struct og_err *err)
+static int attend_by_ends(struct og_nn_backend *be, const struct og_k_attend *args,
+                          struct og_err *err)
 {
-    const struct og_k_attend args = attention(op);
+    const struct og_attend *op = &args->op;
     const uint32_t heads = (uint32_t)op->heads;
     struct og_k_scores scores = {.z = op->z,
-                                 .n = op->block->n_src,
+                                 .n = args->block.n_src,
                                  .heads = heads,
                                  .width = (uint32_t)op->width,
                                  .shared = op->shared,
@@ -80,38 +81,100 @@ int og__device_attend(struct og_nn_backend *be, const struct og_attend *op, stru
                                  .score = op->score_src};
     int rc;
     OG_TRY(OG__EACH_WARP(be, og__k_scores, (uint64_t)scores.n * heads, &scores, err));
-    scores.n = op->block->n_dst;
+    scores.n = args->block.n_dst;
     scores.att = op->att_dst;
     scores.score = op->score_dst;
     if (!op->apart)
         OG_TRY(OG__EACH_WARP(be, og__k_scores, (uint64_t)scores.n * heads, &scores, err));
-    OG_TRY(OG__EACH_ITEM(be, og__k_coefficients, (uint64_t)op->block->n_dst * heads, &args, err));
-    OG_TRY(OG__EACH_WARP(be, og__k_attend, op->block->n_dst, &args, err));
+    OG_TRY(OG__EACH_ITEM(be, og__k_coefficients, (uint64_t)args->block.n_dst * heads, args, err));
 out:
     return rc;
 }
 
-/* The gradients of att_src and att_dst, from parts of both side by side. */
-static int sum_vectors(struct og_nn_backend *be, const struct og_attend_back *op,
-                       const struct og_k_attend_back *args, size_t f, struct og_err *err)
+static int attend_by_sums(struct og_nn_backend *be, const struct og_k_attend *args,
+                          struct og_err *err)
 {
-    struct og_k_columns sums = {.cols = (uint32_t)f,
-                                .n_parts = args->n_parts,
-                                .part = args->part,
-                                .step = 2 * f,
-                                .sum = op->datt_src,
-                                .times = 1};
-    int rc = og__device_add_parts(be, &sums, err);
-    sums.part += f;
-    sums.sum = op->datt_dst;
-    return rc < 0 || op->forward->apart ? rc : og__device_add_parts(be, &sums, err);
+    const uint64_t n = args->block.n_dst;
+    int rc;
+    OG_TRY(OG__EACH_WARP(be, og__k_sum_scores, n, args, err));
+    OG_TRY(OG__EACH_ITEM(be, og__k_sum_coefficients, n * (uint64_t)args->op.heads, args, err));
+out:
+    return rc;
+}
+
+/* The gradient of a vector, from parts of F columns of each of n; that of the k-th. */
+static int sum_vector(struct og_nn_backend *be, const struct og_k_attend_back *args, int k, int n,
+                      float *out, struct og_err *err)
+{
+    const size_t f = (size_t)args->forward.op.heads * (size_t)args->forward.op.width;
+    const struct og_k_columns sums = {.cols = (uint32_t)f,
+                                      .n_parts = args->n_parts,
+                                      .part = args->part + (size_t)k * f,
+                                      .step = (size_t)n * f,
+                                      .sum = out,
+                                      .times = 1};
+    return og__device_add_parts(be, &sums, err);
+}
+
+static int back_by_ends(struct og_nn_backend *be, const struct og_attend_back *op,
+                        const struct og_k_attend_back *args, struct og_err *err)
+{
+    const struct og_attend *fwd = op->forward;
+    const uint32_t n_src = fwd->block->n_src, n_dst = fwd->block->n_dst;
+    const uint64_t heads = (uint64_t)fwd->heads, f = heads * (uint64_t)fwd->width;
+    int rc;
+    OG_TRY(OG__EACH_ITEM(be, og__k_score_slopes, n_dst * heads, args, err));
+    OG_TRY(OG__EACH_ITEM(be, og__k_source_slopes, n_src * heads, args, err));
+    OG_TRY(OG__EACH_ITEM(be, og__k_vector_parts, args->n_parts * 2 * f, args, err));
+    OG_TRY(sum_vector(be, args, 0, 2, op->datt_src, err));
+    if (!fwd->apart)
+        OG_TRY(sum_vector(be, args, 1, 2, op->datt_dst, err));
+    if (op->dz)
+        OG_TRY(OG__EACH_WARP(be, og__k_source_back, n_src, args, err));
+out:
+    return rc;
+}
+
+static int back_by_sums(struct og_nn_backend *be, const struct og_attend_back *op,
+                        const struct og_k_attend_back *args, struct og_err *err)
+{
+    const struct og_attend *fwd = op->forward;
+    const uint32_t n_src = fwd->block->n_src, n_dst = fwd->block->n_dst;
+    const uint64_t heads = (uint64_t)fwd->heads, f = heads * (uint64_t)fwd->width;
+    int rc;
+    OG_TRY(OG__EACH_ITEM(be, og__k_sum_slopes, n_dst * heads, args, err));
+    OG_TRY(OG__EACH_WARP(be, og__k_sum_destinations, n_dst, args, err));
+    OG_TRY(OG__EACH_ITEM(be, og__k_sum_vector_parts, args->n_parts * f, args, err));
+    OG_TRY(sum_vector(be, args, 0, 1, op->datt_src, err));
+    if (op->dz)
+        OG_TRY(OG__EACH_WARP(be, og__k_sum_source_back, n_src, args, err));
+out:
+    return rc;
+}
+
+/* How scores are made, and where their slopes go. */
+static const struct {
+    int (*forward)(struct og_nn_backend *be, const struct og_k_attend *args, struct og_err *err);
+    int (*back)(struct og_nn_backend *be, const struct og_attend_back *op,
+                const struct og_k_attend_back *args, struct og_err *err);
+} scorings[] = {
+    [OG__BY_ENDS] = {attend_by_ends, back_by_ends}, [OG__BY_SUMS] = {attend_by_sums, back_by_sums}};
+
+int og__device_attend(struct og_nn_backend *be, const struct og_attend *op, struct og_err *err)
+{
+    const struct og_k_attend args = attention(op);
+    int rc;
+    OG_TRY(scorings[op->scoring].forward(be, &args, err));
+    OG_TRY(OG__EACH_WARP(be, og__k_attend, op->block->n_dst, &args, err));
+out:
+    return rc;
 }
 
 int og__device_attend_back(struct og_nn_backend *be, const struct og_attend_back *op,
                            struct og_err *err)
 {
     const struct og_attend *fwd = op->forward;
-    const uint32_t n_src = fwd->block->n_src, n_dst = fwd->block->n_dst;
+    const uint32_t n_src = fwd->block->n_src;
     const uint64_t heads = (uint64_t)fwd->heads, f = heads * (uint64_t)fwd->width;
     struct og_k_attend_back args = {.forward = attention(fwd),
                                     .dy = op->dy,
@@ -120,19 +183,15 @@ int og__device_attend_back(struct og_nn_backend *be, const struct og_attend_back
                                     .edge = op->edge,
                                     .dscore = op->dscore,
                                     .dz = op->dz,
+                                    .dz_dst = op->dz_dst,
                                     .n_parts = og__parts_of(n_src)};
     const size_t from_bytes = og__device_room_of(n_src * heads * sizeof(float));
     int rc;
     OG_TRY(og__device_room(be, from_bytes + og__device_parts_bytes(n_src, 2 * f), err));
     args.from = (float *)(void *)be->room;
     args.part = (double *)(void *)(be->room + from_bytes);
-    OG_TRY(OG__EACH_WARP(be, og__k_attend_slopes, n_dst, &args, err));
-    OG_TRY(OG__EACH_ITEM(be, og__k_score_slopes, n_dst * heads, &args, err));
-    OG_TRY(OG__EACH_ITEM(be, og__k_source_slopes, n_src * heads, &args, err));
-    OG_TRY(OG__EACH_ITEM(be, og__k_vector_parts, args.n_parts * 2 * f, &args, err));
-    OG_TRY(sum_vectors(be, op, &args, f, err));
-    if (op->dz)
-        OG_TRY(OG__EACH_WARP(be, og__k_source_back, n_src, &args, err));
+    OG_TRY(OG__EACH_WARP(be, og__k_attend_slopes, fwd->block->n_dst, &args, err));
+    OG_TRY(scorings[fwd->scoring].back(be, op, &args, err));
 out:
     return rc;
 }
