@@ -81,7 +81,7 @@ static bool find_layer(const struct og_tensors *t, struct og_model_config *confi
     const struct og_conv_names *names = og__model_names(config);
     const struct og_tensor *w = first_matrix(t, layer, names);
     const struct og_tensor *last = names->last ? layer_tensor(t, "convs", layer, names->last) : w;
-    const struct og_tensor *att = layer_tensor(t, "convs", layer, "att_src");
+    const struct og_tensor *att = names->att ? layer_tensor(t, "convs", layer, names->att) : NULL;
     if (!w || !last || w->ndim != 2 || last->ndim != 2 || (att && att->ndim != 3))
         return false;
     for (int d = 0; d < 2; d++) /* a tensor without elements may be as wide as it likes */

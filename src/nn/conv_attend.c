@@ -1,5 +1,5 @@
-/* GAT: heads' weighted means of x W^T along the edges (ops.h). Hidden layers lay the heads side by
- * side, the output layer averages them.
+/* Heads' weighted means of x W^T along the edges (ops.h). Hidden layers lay the heads side by side,
+ * the output layer averages them. What is common to all, and GAT:
  *
  *   transform first   t = x W^T for every source;  y = attend(t) + b
  *   attend first      t = attend(x), a row of x for each head;  y[h] = t[h] W[h]^T + b[h]
@@ -8,27 +8,118 @@
  * parentheses, att folded through W, is the same for every row. So are those of a relation's
  * destinations which are apart from its sources: their rows have a matrix of their own, of which
  * nothing else is wanted. */
-#include "nn/model.h"
+#include "nn/conv_attend.h"
+
+/* ==== what all have ==== */
+
+int og__check_heads(const struct og_model_config *c, struct og_err *err)
+{
+    if (c->heads < 1 || c->heads > OG__MAX_HEADS)
+        return og__fail(err, -EINVAL, NULL, "model: %d heads, 1 to %d are possible", c->heads,
+                        OG__MAX_HEADS);
+    if (c->hidden % c->heads)
+        return og__fail(err, -EINVAL, "--hidden is the width of all heads together",
+                        "model: %d heads cannot share a width of %d evenly", c->heads, c->hidden);
+    return 0;
+}
+
+void og__add_attention(struct og_specs *s, const struct og_model_config *c, int l,
+                       enum og__role role, const char *name)
+{
+    const int width = og__head_width(c, l);
+    struct og_spec *att = og__add_vector(s, role, name, 1, og__glorot(c->heads, width));
+    att->ndim = 3;
+    att->shape[1] = c->heads;
+    att->shape[2] = width;
+}
+
+struct og_attend og__attention(const struct og_model *m, int l, struct og_rows sources)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    return (struct og_attend){.block = w->block,
+                              .heads = m->config.heads,
+                              .width = og__head_width(&m->config, l),
+                              .average = og__is_last(&m->config, l),
+                              .apart = m->config.apart,
+                              .z = sources,
+                              .att_src = layer->param[OG__ATT_SRC]->value,
+                              .bias = layer->param[OG__BIAS]->value,
+                              .alpha = w->alpha,
+                              .dropout = w->attention.p > 0 ? &w->attention : NULL,
+                              .dropped = w->dscore}; /* until the way back needs it */
+}
+
+struct og_attend_back og__attention_back(const struct og_model *m, int l,
+                                         const struct og_attend *forward, const float *dy)
+{
+    const struct og_layer_work *w = &m->at.work[l];
+    return (struct og_attend_back){.forward = forward,
+                                   .dy = dy,
+                                   .indptr = m->at.back_indptr,
+                                   .col = m->at.back_col,
+                                   .edge = m->at.back_edge,
+                                   .dscore = w->dscore,
+                                   .dz = w->t,
+                                   .datt_src = m->layer[l].param[OG__ATT_SRC]->grad};
+}
+
+int og__multiply_sources(struct og_model *m, int l, struct og_rows in, float *out,
+                         struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    const struct og_param *bias = layer->param[OG__POOL_BIAS];
+    struct og_affine op = {.rows = w->block->n_src,
+                           .cols = layer->n_mid,
+                           .y = out,
+                           .bias = bias ? bias->value : NULL,
+                           .n_inputs = 1};
+    op.input[0] = og__weighted(in, w->block->n_src, &layer->weight[OG__NEIGHBOUR], OG__FORWARD);
+    return m->ops->affine(m->backend, &op, err);
+}
+
+int og__source_gradients(struct og_model *m, int l, struct og_rows in, const float *dy,
+                         struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    const struct og_param *source_bias = layer->param[OG__POOL_BIAS];
+    struct og_weight_grad bias = {.rows = w->block->n_dst,
+                                  .n_out = layer->n_out,
+                                  .dy = dy,
+                                  .bias_grad = layer->param[OG__BIAS]->grad};
+    struct og_weight_grad grad = {.rows = w->block->n_src,
+                                  .n_out = layer->n_mid,
+                                  .dy = w->t,
+                                  .n_inputs = 1,
+                                  .input = {in},
+                                  .grad = {layer->param[OG__NEIGHBOUR]->grad},
+                                  .bias_grad = source_bias ? source_bias->grad : NULL};
+    int rc = m->ops->weight_grad(m->backend, &bias, err);
+    return rc < 0 ? rc : m->ops->weight_grad(m->backend, &grad, err);
+}
+
+int og__start_from_input(struct og_model *m, struct og_affine *end, struct og_err *err)
+{
+    if (end->n_inputs == 0)
+        return 0;
+    int rc = m->ops->affine(m->backend, end, err);
+    end->add = true;
+    return rc;
+}
+
+/* ==== GAT ==== */
 
 /* But for its end. */
 static struct og_attend attention(const struct og_model *m, int l, struct og_rows sources)
 {
     const struct og_layer *layer = &m->layer[l];
     const struct og_layer_work *w = &m->at.work[l];
-    struct og_attend op = {.block = w->block,
-                           .heads = m->config.heads,
-                           .width = og__head_width(&m->config, l),
-                           .average = og__is_last(&m->config, l),
-                           .apart = m->config.apart,
-                           .z = sources,
-                           .att_src = layer->param[OG__ATT_SRC]->value,
-                           .att_dst = layer->param[OG__ATT_DST]->value,
-                           .bias = layer->param[OG__BIAS]->value,
-                           .score_src = w->score_src,
-                           .score_dst = w->score_dst,
-                           .alpha = w->alpha,
-                           .dropout = w->attention.p > 0 ? &w->attention : NULL,
-                           .dropped = w->dscore}; /* until the way back needs it */
+    struct og_attend op = og__attention(m, l, sources);
+    op.att_dst = layer->param[OG__ATT_DST]->value;
+    op.score_src = w->score_src;
+    op.score_dst = w->score_dst;
     if (w->transform_first)
         return op;
     op.shared = true;
@@ -102,25 +193,6 @@ out:
     return rc;
 }
 
-static int multiply(struct og_model *m, int l, struct og_rows in, float *out, struct og_err *err)
-{
-    const struct og_layer *layer = &m->layer[l];
-    const struct og_layer_work *w = &m->at.work[l];
-    struct og_affine op = {.rows = w->block->n_src, .cols = layer->n_mid, .y = out, .n_inputs = 1};
-    op.input[0] = og__weighted(in, w->block->n_src, &layer->weight[OG__NEIGHBOUR], OG__FORWARD);
-    return m->ops->affine(m->backend, &op, err);
-}
-
-/* The residual, in the place of the end, which then has something to add to. */
-static int start_from_input(struct og_model *m, struct og_affine *end, struct og_err *err)
-{
-    if (end->n_inputs == 0)
-        return 0;
-    int rc = m->ops->affine(m->backend, end, err);
-    end->add = true;
-    return rc;
-}
-
 /* Scores of destinations that are apart. */
 static int score_destinations(struct og_model *m, int l, struct og_rows own, struct og_err *err)
 {
@@ -147,7 +219,7 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
     struct og_attend attend = attention(m, l, sources);
     struct og_affine end = {0};
     og__end_layer(m, l, own, &end);
-    OG_TRY(start_from_input(m, &end, err));
+    OG_TRY(og__start_from_input(m, &end, err));
     for (enum side side = SOURCES; side <= DESTINATIONS; side++) {
         struct og_fold fold;
         if (!folds(m, l, side))
@@ -199,26 +271,6 @@ static int head_gradients(struct og_model *m, int l, const float *dy, struct og_
     }
 out:
     return rc;
-}
-
-/* Gradients of what multiplied the sources. */
-static int source_gradients(struct og_model *m, int l, struct og_rows in, const float *dy,
-                            struct og_err *err)
-{
-    const struct og_layer *layer = &m->layer[l];
-    const struct og_layer_work *w = &m->at.work[l];
-    struct og_weight_grad bias = {.rows = w->block->n_dst,
-                                  .n_out = layer->n_out,
-                                  .dy = dy,
-                                  .bias_grad = layer->param[OG__BIAS]->grad};
-    struct og_weight_grad grad = {.rows = w->block->n_src,
-                                  .n_out = layer->n_mid,
-                                  .dy = w->t,
-                                  .n_inputs = 1,
-                                  .input = {in},
-                                  .grad = {layer->param[OG__NEIGHBOUR]->grad}};
-    int rc = m->ops->weight_grad(m->backend, &bias, err);
-    return rc < 0 ? rc : m->ops->weight_grad(m->backend, &grad, err);
 }
 
 /* The gradient of the input, where sources were multiplied. */
@@ -317,33 +369,28 @@ static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
     bool first = w->transform_first;
-    float *const datt[] = {layer->param[OG__ATT_SRC]->grad, layer->param[OG__ATT_DST]->grad};
     struct og_rows sources = first ? og__dense(w->t, w->block->n_src, layer->n_mid) : in;
     struct og_attend attend = attention(m, l, sources);
-    struct og_attend_back back = {.forward = &attend,
-                                  .dy = first ? dy : w->t,
-                                  .indptr = m->at.back_indptr,
-                                  .col = m->at.back_col,
-                                  .edge = m->at.back_edge,
-                                  .dscore = w->dscore,
-                                  .dz = first       ? w->t
-                                        : goes_back ? attended_gradient(m, l)
-                                                    : NULL,
-                                  .datt_src = first ? datt[0] : w->dfold[0],
-                                  .datt_dst = first ? datt[1] : w->dfold[1]};
-    if (!first)
+    struct og_attend_back back = og__attention_back(m, l, &attend, dy);
+    back.datt_dst = layer->param[OG__ATT_DST]->grad;
+    if (!first) {
+        back.dy = w->t;
+        back.dz = goes_back ? attended_gradient(m, l) : NULL;
+        back.datt_src = w->dfold[0];
+        back.datt_dst = w->dfold[1];
         OG_TRY(head_gradients(m, l, dy, err));
+    }
     OG_TRY(og__transpose(m, l, err));
     OG_TRY(m->ops->attend_back(m->backend, &back, err));
     if (m->config.apart)
         OG_TRY(destination_gradients(m, l, own, err));
     OG_TRY(fold_gradients(m, l, err));
     if (first)
-        OG_TRY(source_gradients(m, l, in, dy, err));
+        OG_TRY(og__source_gradients(m, l, in, dy, err));
     if (goes_back)
         OG_TRY(first ? multiply_back(m, l, dy, err) : attended_back(m, l, dy, err));
 out:
     return rc;
 }
 
-const struct og_conv_steps og__steps_attend = {multiply, combine, backward};
+const struct og_conv_steps og__steps_attend = {og__multiply_sources, combine, backward};

@@ -16,7 +16,9 @@
     row(RGCN, rgcn)
 /* clang-format on */
 
+struct og_arena;
 struct og_conv_steps;
+struct og_layer_work;
 extern const struct og_conv_steps og__steps_linear, og__steps_pool, og__steps_attend,
     og__steps_mixed;
 struct og_specs;
@@ -24,7 +26,8 @@ struct og_specs;
 struct og_conv {
     const struct og_conv_steps *steps; /* model.h */
     enum og__aggregate aggregate;      /* what comes along the edges is summed so */
-    bool attends;                      /* with coefficients of attention */
+    bool attends;                      /* with coefficients of attention, */
+    bool folds;                        /* whose vectors may be folded through the matrices */
     bool pools;                        /* sources pass a layer before they are pooled */
     bool takes_max;                    /* of those; else their weighted mean */
     bool has_self;                     /* own rows have a matrix of their own */
@@ -39,6 +42,9 @@ struct og_conv {
     /* Width of what the layer makes on the way; NULL: that of its output, of one that pools its
      * input's. */
     int (*mid)(const struct og_model_config *c, int layer);
+    /* Of one that attends: what scores are made of, for layer l on block b (workspace.c). */
+    void (*carve_scores)(const struct og_model_config *c, int layer, const struct og_block *b,
+                         bool training, struct og_arena *arena, struct og_layer_work *w);
     /* NULL: any configuration will do. */
     int (*check)(const struct og_model_config *c, struct og_err *err);
     /* Parameters of a layer, in the order of PyTorch Geometric's state_dict. */
@@ -61,11 +67,11 @@ const struct og_conv *og__conv_of(const struct og_model_config *c);
 enum og__role {
     OG__NEIGHBOUR, /* multiplies what comes along the edges */
     OG__BIAS,
-    OG__SELF, /* multiplies the destination's own row */
-    OG__COMP, /* R-GCN: how relations' matrices are mixed of OG__NEIGHBOUR */
-    OG__POOL, /* multiplies every source before it is pooled */
-    OG__POOL_BIAS,
-    OG__OUT, /* GIN: second product of the perceptron */
+    OG__SELF,      /* multiplies the destination's own row */
+    OG__COMP,      /* R-GCN: how relations' matrices are mixed of OG__NEIGHBOUR */
+    OG__POOL,      /* multiplies every source before it is pooled */
+    OG__POOL_BIAS, /* of that product, or of OG__NEIGHBOUR's where it comes first */
+    OG__OUT,       /* GIN: second product of the perceptron */
     OG__OUT_BIAS,
     OG__EPS, /* GIN */
     OG__ATT_SRC,

@@ -54,13 +54,14 @@ struct og_layer_work {
     bool transform_first;
     bool blends; /* R-GCN: see og__blends; a is what was added up, [D, bases F_in], */
     struct og_blend_edges edges;          /* and along which edges */
-    struct og_dropout dropout, attention; /* of the layer's end, of GAT's alpha; p = 0: none */
+    struct og_dropout dropout, attention; /* of the layer's end, of alpha; p = 0: none */
     float *scale, *a, *t, *y, *h;
-    uint32_t *nothing;                             /* [D + 1] lists without edges; or NULL */
-    uint32_t *from;                                /* SAGE max: [D, F_mid] */
-    float *score_src, *score_dst, *alpha, *dscore; /* GAT, see og_attend */
-    float *fold[2], *dfold[2]; /* GAT: att_src and att_dst folded, and their gradients */
-    float *mean, *rstd, *var;  /* batch norm: [F_out]; var: in training */
+    uint32_t *nothing;            /* [D + 1] lists without edges; or NULL */
+    uint32_t *from;               /* SAGE max: [D, F_mid] */
+    float *alpha, *dscore;        /* of attention, see og_attend */
+    float *score_src, *score_dst; /* GAT */
+    float *fold[2], *dfold[2];    /* GAT: att_src and att_dst folded, and their gradients */
+    float *mean, *rstd, *var;     /* batch norm: [F_out]; var: in training */
 };
 
 /* R-GCN: relations have their turns, a few at a time (conv_mixed.c). */

@@ -27,12 +27,12 @@ struct og_model_config {
     int layers, in_dim, hidden, n_classes; /* n_classes: width of the output, whatever the task */
     double dropout;                        /* of the outputs of hidden layers */
     double input_dropout;                  /* of the features */
-    double attention_dropout;              /* of GAT's coefficients */
+    double attention_dropout;              /* of coefficients of attention */
     int task;                              /* enum og_task_kind */
     int decoder;                           /* enum og_decoder_kind, of links */
     int loss;                              /* enum og_loss_kind, where the task has a choice */
     bool multi_label;
-    int heads;         /* of GAT */
+    int heads;         /* of attention */
     int aggregator;    /* enum og_aggregator_kind, of SAGE */
     int bases;         /* of R-GCN: what relations' matrices are mixed of; 0: each has its own */
     int norm;          /* enum og_norm_kind, after each hidden layer */
@@ -60,6 +60,7 @@ struct og_conv_names {
                                  F_mid is the hidden width */
     const char *apart;        /* NULL, or what a relation between two types has for `first` */
     bool turned;              /* `first` is [F_in, F_out] */
+    const char *att; /* [1, H, C] of H heads, in the last layer F_out = C; NULL: has none */
 };
 /* NULL: there is no such model. Kinds and aggregators count from 0. */
 const struct og_conv_names *og__model_names(const struct og_model_config *config);

@@ -8,6 +8,7 @@
 
 #define POINTER(NAME, name) [OG_MODEL_##NAME] = &og__conv_##name,
 #define WORD(NAME, name)    #name,
+#define LISTED(NAME, name)  ", " #name
 static const struct og_conv *const kinds[] = {OG__MODELS(POINTER)};
 const char *const og__model_words[] = {OG__MODELS(WORD) NULL};
 
@@ -55,8 +56,7 @@ bool og__model_weighs(const struct og_model_config *c)
 static int check_choices(const struct og_model_config *c, struct og_err *err)
 {
     if (c->kind < 0 || c->kind >= (int)OG_COUNT(kinds))
-        return og__fail(err, -EINVAL, "gcn, sage, gat, gin, pinsage or rgcn",
-                        "model: kind %d is unknown", c->kind);
+        return og__fail(err, -EINVAL, &OG__MODELS(LISTED)[2], "model: kind %d is unknown", c->kind);
     if (c->norm < OG_NORM_NONE || c->norm > OG_NORM_LAYER)
         return og__fail(err, -EINVAL, "none, batch or layer", "model: norm %d is unknown", c->norm);
     if (c->aggregator < OG_AGGREGATOR_MEAN || c->aggregator > OG_AGGREGATOR_GCN)
@@ -151,6 +151,11 @@ int og__layer_mid(const struct og_model_config *c, int layer)
 int og__head_width(const struct og_model_config *c, int layer)
 {
     return og__is_last(c, layer) ? c->n_classes : c->hidden / c->heads;
+}
+
+int og__all_heads(const struct og_model_config *c, int layer)
+{
+    return c->heads * og__head_width(c, layer);
 }
 
 enum og__aggregate og__aggregate_of(const struct og_model_config *c)
@@ -251,13 +256,13 @@ enum { WIDEST_ATTENDED = 4096 };
 
 bool og__may_attend_first(const struct og_model_config *c, int layer)
 {
-    return og__conv_of(c)->attends && !og__is_last(c, layer) &&
+    return og__conv_of(c)->folds && !og__is_last(c, layer) &&
            (int64_t)c->heads * og__layer_in(c, layer) <= WIDEST_ATTENDED;
 }
 
 bool og__folds_own(const struct og_model_config *c)
 {
-    return og__conv_of(c)->attends && c->apart;
+    return og__conv_of(c)->folds && c->apart;
 }
 
 /* By multiplications: products of three passes, two of which concern the way back (the last not for

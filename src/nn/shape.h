@@ -20,6 +20,7 @@ int og__layer_out(const struct og_model_config *c, int layer);
 /* Width of what a layer makes on the way; that of its output where it makes nothing. */
 int og__layer_mid(const struct og_model_config *c, int layer);
 int og__head_width(const struct og_model_config *c, int layer);
+int og__all_heads(const struct og_model_config *c, int layer); /* heads times that */
 
 enum og__aggregate og__aggregate_of(const struct og_model_config *c);
 bool og__pools(const struct og_model_config *c); /* sources pass a layer before they are pooled */

@@ -55,8 +55,7 @@ static void carve(const struct og_nn_ops *ops, const struct og_model_config *c, 
     og__carve_rooms(ops, &room, arena, &at->room);
     og__carve_block_room(ops, &largest, arena, &at->room.hop[0]);
     if (og__conv_of(c)->attends) {
-        w->score_src = og__carve_floats(arena, caps->n_src, c->heads);
-        w->score_dst = og__carve_floats(arena, caps->n_dst, c->heads);
+        og__conv_of(c)->carve_scores(c, l, &largest, false, arena, w);
         w->alpha = og__carve_floats(arena, caps->n_edges + caps->n_dst, c->heads);
     } else if (og__conv_of(c)->takes_max) {
         w->a = og__carve_floats(arena, caps->n_dst, mid);

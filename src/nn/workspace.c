@@ -40,8 +40,7 @@ static void carve_attention(const struct og_model_config *c, int l, const struct
         w->dfold[1] = og__carve_floats(arena, (size_t)c->heads, og__layer_own(c, l));
     }
     w->t = og__carve_floats(arena, b->n_src, og__layer_mid(c, l));
-    w->score_src = og__carve_floats(arena, b->n_src, c->heads);
-    w->score_dst = og__carve_floats(arena, b->n_dst, c->heads);
+    og__conv_of(c)->carve_scores(c, l, b, training, arena, w);
     w->alpha = og__carve_floats(arena, coefficients, c->heads);
     if (training)
         w->dscore = og__carve_floats(arena, coefficients, c->heads);
