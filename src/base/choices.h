@@ -11,6 +11,7 @@ enum og_model_kind {
     OG_MODEL_GIN,
     OG_MODEL_PINSAGE,
     OG_MODEL_RGCN,
+    OG_MODEL_GATV2,
 };
 enum og_aggregator_kind { OG_AGGREGATOR_MEAN, OG_AGGREGATOR_MAX, OG_AGGREGATOR_GCN };
 enum og_norm_kind { OG_NORM_NONE, OG_NORM_BATCH, OG_NORM_LAYER };

@@ -145,7 +145,7 @@ static int layer_products(struct floor *f, const struct og_model_config *c, int 
     if (second)
         OG_TRY(add_matrix(f, b->n_dst, mid, out, true, err));
     if (og__has_self(c))
-        OG_TRY(add_matrix(f, b->n_dst, in, out, l > 0, err));
+        OG_TRY(add_matrix(f, b->n_dst, in, og__conv_of(c)->attends ? mid : out, l > 0, err));
     if (c->residual && in != out)
         OG_TRY(add_matrix(f, b->n_dst, in, out, l > 0, err));
 out:

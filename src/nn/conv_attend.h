@@ -1,5 +1,5 @@
 /* What convolutions of attention share (conv_attend.c). What their scores are made of is their own:
- * conv_attend.c has GAT's. */
+ * conv_attend.c has GAT's, kind_gatv2.c GATv2's. */
 #ifndef OG_NN_CONV_ATTEND_H
 #define OG_NN_CONV_ATTEND_H
 

@@ -13,7 +13,8 @@
     row(GAT, gat) \
     row(GIN, gin) \
     row(PINSAGE, pinsage) \
-    row(RGCN, rgcn)
+    row(RGCN, rgcn) \
+    row(GATV2, gatv2)
 /* clang-format on */
 
 struct og_arena;
@@ -76,6 +77,7 @@ enum og__role {
     OG__EPS, /* GIN */
     OG__ATT_SRC,
     OG__ATT_DST,
+    OG__SELF_BIAS,
     OG__SKIP, /* residual where widths differ */
     OG__NORM_WEIGHT,
     OG__NORM_BIAS,

@@ -7,7 +7,8 @@
  *   bring.c      what the host has, where the backend computes
  *   workspace.c  memory of a batch
  *   layer.c      what convolutions are made with, and the end of a layer
- *   conv_*.c     how convolutions are computed: what a layer does before its end
+ *   conv_*.c     how convolutions are computed: what a layer does before its end (kind_gatv2.c has
+ *                its own)
  *   links.c      what comes behind the last layer in link prediction
  *   step.c       a batch through the layers and back, the optimiser
  *   relational*.c   the same where nodes have types, a convolution a relation (relational.h)
@@ -60,6 +61,7 @@ struct og_layer_work {
     uint32_t *from;               /* SAGE max: [D, F_mid] */
     float *alpha, *dscore;        /* of attention, see og_attend */
     float *score_src, *score_dst; /* GAT */
+    float *z_dst, *dz_dst;        /* GATv2: [D, F_mid] */
     float *fold[2], *dfold[2];    /* GAT: att_src and att_dst folded, and their gradients */
     float *mean, *rstd, *var;     /* batch norm: [F_out]; var: in training */
 };

@@ -24,14 +24,14 @@ struct og_options {
     int model;  /* enum og_model_kind */
     int layers; /* 0 = length of fanout */
     int hidden;
-    int heads;      /* of gat */
+    int heads;      /* of gat and gatv2 */
     int aggregator; /* enum og_aggregator_kind, of sage */
     int bases;      /* of rgcn; 0 = a matrix for each relation */
     int norm;       /* enum og_norm_kind */
     int embedding;  /* width of rows that are learnt for types without features; 0 = none */
     bool residual;
     double dropout, input_dropout;
-    double attention_dropout; /* of gat */
+    double attention_dropout; /* of gat and gatv2 */
     int optimizer;            /* enum og_optimizer_kind */
     double lr, weight_decay;
     int device;    /* enum og_device_kind: what computes */

@@ -56,7 +56,7 @@ static const struct og_row table[] = {
      "width of the hidden layers",
      NULL, OG_OPTION_INT, FIELD(hidden), 1, 65536, ALL),
     ROW("heads", "N", "4", numbers, NUMBERS,
-     "attention heads of the model gat, which share --hidden",
+     "attention heads of the models gat and gatv2, which share --hidden",
      NULL, OG_OPTION_INT, FIELD(heads), 1, 64, OF("model")),
     ROW("aggregator", "KIND", "mean", numbers, NUMBERS,
      "what the model sage makes of the neighbours: their mean, the largest after a layer of their "
@@ -84,7 +84,7 @@ static const struct og_row table[] = {
      "share of the features dropped in training, for each batch anew",
      NULL, OG_OPTION_REAL, FIELD(input_dropout), 0, MAX_DROPOUT, ALL),
     ROW("attention-dropout", "P", "0", numbers, NUMBERS,
-     "share of the attention coefficients of the model gat dropped in training",
+     "share of the attention coefficients of the models gat and gatv2 dropped in training",
      NULL, OG_OPTION_REAL, FIELD(attention_dropout), 0, MAX_DROPOUT, OF("model")),
     ROW("task", "KIND", "node", numbers, BATCHES,
      "what is learnt: the labels of nodes (classes or, where they are values, regression), or which "

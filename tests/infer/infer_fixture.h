@@ -216,6 +216,9 @@ static const struct {
     {"gin, residual, batch norm", {.kind = OG_MODEL_GIN, .residual = true, .norm = OG_NORM_BATCH}},
     {"pinsage", {.kind = OG_MODEL_PINSAGE}},
     {"pinsage, residual", {.kind = OG_MODEL_PINSAGE, .residual = true}},
+    {"gatv2", {.kind = OG_MODEL_GATV2, .heads = 4}},
+    {"gatv2, residual, batch norm",
+     {.kind = OG_MODEL_GATV2, .heads = 2, .residual = true, .norm = OG_NORM_BATCH}},
 };
 
 static inline struct og_model_config shaped(size_t model, int layers, int hidden)

@@ -92,20 +92,41 @@ static double root_degree(const struct dense *d, int64_t v)
     return sqrt((double)n);
 }
 
-static void attend(const struct dense *d, int l, const uint32_t *from, int64_t n, int64_t v,
+static bool attends(const struct dense *d)
+{
+    return d->c.kind == OG_MODEL_GAT || d->c.kind == OG_MODEL_GATV2;
+}
+
+static double leaky(double x)
+{
+    return x > 0 ? x : 0.2 * x;
+}
+
+/* z_u . a_src + z_v . a_dst through a leaky ReLU; of GATv2 own, what v was multiplied to, is added
+ * to z_u before it, and what comes of that is multiplied by a. Elements [first, end). */
+static double score_of(const struct dense *d, int l, const double *z, const double *own, int first,
+                       int end)
+{
+    const bool pairs = d->c.kind == OG_MODEL_GATV2;
+    const float *src = param(d, "convs", l, pairs ? "att" : "att_src");
+    const float *dst = param(d, "convs", l, "att_dst");
+    double score = 0;
+    for (int j = first; j < end; j++)
+        score += pairs ? (double)src[j] * leaky(z[j] + own[j])
+                       : (double)src[j] * z[j] + (double)dst[j] * own[j];
+    return pairs ? score : leaky(score);
+}
+
+static void attend(const struct dense *d, int l, const uint32_t *from, int64_t n, const double *own,
                    const double *z, double *y, int out, bool last)
 {
     int heads = d->c.heads, width = last ? out : out / heads, all = heads * width;
-    const float *src = param(d, "convs", l, "att_src"), *dst = param(d, "convs", l, "att_dst");
     double *alpha = calloc((size_t)n, sizeof(*alpha));
     for (int h = 0; h < heads; h++) {
         double sum = 0;
-        for (int64_t i = 0; i < n; i++) {
-            double score = 0;
-            for (int j = h * width; j < (h + 1) * width; j++)
-                score += (double)src[j] * z[from[i] * all + j] + (double)dst[j] * z[v * all + j];
-            sum += alpha[i] = exp(score > 0 ? score : 0.2 * score);
-        }
+        for (int64_t i = 0; i < n; i++)
+            sum += alpha[i] =
+                exp(score_of(d, l, z + (int64_t)from[i] * all, own, h * width, (h + 1) * width));
         for (int64_t i = 0; i < n; i++)
             for (int j = 0; j < width; j++)
                 y[last ? j : h * width + j] +=
@@ -128,13 +149,31 @@ static double *passed_first(const struct dense *d, int l, const double *x, int i
         return all_relu(d, param(d, "convs", l, "lin_q.weight"), param(d, "convs", l, "lin_q.bias"),
                         x, *mid, in);
     }
-    if (c->kind != OG_MODEL_GAT)
+    if (!attends(d))
         return NULL;
     *mid = l == c->layers - 1 ? c->heads * out : out;
+    const bool pairs = c->kind == OG_MODEL_GATV2;
     double *t = calloc((size_t)d->n * (size_t)*mid, sizeof(*t));
-    for (int64_t v = 0; v < d->n; v++)
-        add_product(t + v * *mid, param(d, "convs", l, "lin.weight"), x + v * in, *mid, in, 1);
+    for (int64_t v = 0; v < d->n; v++) {
+        add_product(t + v * *mid, param(d, "convs", l, pairs ? "lin_l.weight" : "lin.weight"),
+                    x + v * in, *mid, in, 1);
+        if (pairs)
+            add_bias(t + v * *mid, param(d, "convs", l, "lin_l.bias"), *mid);
+    }
     return t;
+}
+
+/* What the row of a destination is multiplied to, for its scores. */
+static void score_own(const struct dense *d, int l, const double *x, const double *t, double *own,
+                      int in, int mid)
+{
+    if (d->c.kind != OG_MODEL_GATV2) {
+        memcpy(own, t, (size_t)mid * sizeof(*own));
+        return;
+    }
+    memset(own, 0, (size_t)mid * sizeof(*own));
+    add_product(own, param(d, "convs", l, "lin_r.weight"), x, mid, in, 1);
+    add_bias(own, param(d, "convs", l, "lin_r.bias"), mid);
 }
 
 /* Sum, mean or maximum over the sources of v, into a[mid]. */
@@ -175,7 +214,7 @@ static void perceptron(const struct dense *d, int l, double *a, const double *x,
     free(s);
 }
 
-/* y of a node from what was aggregated, for all models but GAT. x: its own row */
+/* y of a node from what was aggregated, of models that do not attend. x: its own row */
 static void multiply(const struct dense *d, int l, double *a, int mid, const double *x, double *y,
                      int in, int out)
 {
@@ -202,7 +241,7 @@ static void add_residual(const struct dense *d, int l, const double *x, double *
 static void convolve(const struct dense *d, int l, const double *x, double *rows, int in, int out)
 {
     int mid;
-    bool gat = d->c.kind == OG_MODEL_GAT;
+    bool gat = attends(d);
     bool loop = gat || d->c.kind == OG_MODEL_GCN ||
                 (d->c.kind == OG_MODEL_SAGE && d->c.aggregator == OG_AGGREGATOR_GCN);
     double *t = passed_first(d, l, x, in, out, &mid);
@@ -212,7 +251,8 @@ static void convolve(const struct dense *d, int l, const double *x, double *rows
         int64_t n = sources(d, v, loop, from);
         double *y = rows + v * out;
         if (gat) {
-            attend(d, l, from, n, v, t, y, out, l == d->c.layers - 1);
+            score_own(d, l, x + v * in, t + v * mid, a, in, mid);
+            attend(d, l, from, n, a, t, y, out, l == d->c.layers - 1);
             add_bias(y, param(d, "convs", l, "bias"), out);
         } else {
             aggregate(d, v, from, n, t ? t : x, mid, a);
@@ -248,7 +288,7 @@ static void end_row(const struct dense *d, int l, double *y, int n)
     if (d->c.norm != OG_NORM_NONE)
         normalize(d, l, y, n);
     for (int j = 0; j < n; j++) {
-        y[j] = y[j] > 0 ? y[j] : d->c.kind == OG_MODEL_GAT ? exp(y[j]) - 1 : 0;
+        y[j] = y[j] > 0 ? y[j] : attends(d) ? exp(y[j]) - 1 : 0;
         length += y[j] * y[j];
     }
     for (int j = 0; d->c.kind == OG_MODEL_PINSAGE && length > 0 && j < n; j++)

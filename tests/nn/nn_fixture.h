@@ -198,6 +198,7 @@ static inline void fixture_model(struct fixture *f)
                  {"sage-max", OG_MODEL_SAGE, OG_AGGREGATOR_MAX},
                  {"sage-gcn", OG_MODEL_SAGE, OG_AGGREGATOR_GCN},
                  {"gat", OG_MODEL_GAT, OG_AGGREGATOR_MEAN},
+                 {"gatv2", OG_MODEL_GATV2, OG_AGGREGATOR_MEAN},
                  {"gin", OG_MODEL_GIN, OG_AGGREGATOR_MEAN},
                  {"pinsage", OG_MODEL_PINSAGE, OG_AGGREGATOR_MEAN},
                  {"rgcn", OG_MODEL_RGCN, OG_AGGREGATOR_MEAN}};

@@ -76,6 +76,15 @@ class SAGEConv(nn.Module):
         return self.lin_l(a) + (self.lin_r(own) if self.aggr == "mean" else 0)
 
 
+def attended(z, score, src, dst, concat):
+    index, n = dst[:, None].expand_as(score), len(z)
+    top = torch.zeros(n, score.shape[1]).scatter_reduce(0, index, score, "amax", include_self=False)
+    e = (score - top.detach()[dst]).exp()
+    alpha = e / total(n, dst, e)[dst]
+    y = total(n, dst, alpha[:, :, None] * z[src])
+    return y.flatten(1) if concat else y.mean(1)
+
+
 class GATConv(nn.Module):
     def __init__(self, i, o, heads, concat):
         super().__init__()
@@ -85,17 +94,25 @@ class GATConv(nn.Module):
         self.concat = concat
 
     def forward(self, x, src, dst):
-        n = len(x)
-        src, dst = with_loops(src, dst, n)
-        z = self.lin(x).view(n, *self.att_src.shape[1:])
+        src, dst = with_loops(src, dst, len(x))
+        z = self.lin(x).view(len(x), *self.att_src.shape[1:])
         score = (z * self.att_src).sum(-1)[src] + (z * self.att_dst).sum(-1)[dst]
-        score = nn.functional.leaky_relu(score, 0.2)
-        index = dst[:, None].expand_as(score)
-        top = torch.zeros(n, score.shape[1]).scatter_reduce(0, index, score, "amax", include_self=False)
-        e = (score - top.detach()[dst]).exp()
-        alpha = e / total(n, dst, e)[dst]
-        y = total(n, dst, alpha[:, :, None] * z[src])
-        return (y.flatten(1) if self.concat else y.mean(1)) + self.bias
+        return attended(z, nn.functional.leaky_relu(score, 0.2), src, dst, self.concat) + self.bias
+
+
+class GATv2Conv(nn.Module):
+    def __init__(self, i, o, heads, concat):
+        super().__init__()
+        self.att = nn.Parameter(torch.randn(1, heads, o) / 2)
+        self.bias = nn.Parameter(torch.randn(heads * o if concat else o) / 4)
+        self.lin_l, self.lin_r = nn.Linear(i, heads * o), nn.Linear(i, heads * o)
+        self.concat = concat
+
+    def forward(self, x, src, dst):
+        src, dst = with_loops(src, dst, len(x))
+        z, own = (lin(x).view(len(x), *self.att.shape[1:]) for lin in (self.lin_l, self.lin_r))
+        score = (nn.functional.leaky_relu(z[src] + own[dst], 0.2) * self.att).sum(-1)
+        return attended(z, score, src, dst, self.concat) + self.bias
 
 
 class GINConv(nn.Module):
@@ -127,6 +144,7 @@ CONVS = {
     "sage --aggregator max": lambda i, o, last: SAGEConv(i, o, "max"),
     "sage --aggregator gcn": lambda i, o, last: SAGEConv(i, o, "gcn"),
     f"gat --heads {HEADS}": lambda i, o, last: GATConv(i, o if last else o // HEADS, HEADS, not last),
+    f"gatv2 --heads {HEADS}": lambda i, o, last: GATv2Conv(i, o if last else o // HEADS, HEADS, not last),
     "gin": lambda i, o, last: GINConv(i, o),
     "pinsage": lambda i, o, last: WeightedSAGEConv(i, o),
 }

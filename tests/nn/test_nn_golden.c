@@ -35,7 +35,12 @@ static const char *const cases[] = {"sage2",
                                     "link_mlp_margin",
                                     "value_mse",
                                     "value_mae",
-                                    "value_huber"};
+                                    "value_huber",
+                                    "gatv2_2",
+                                    "gatv2_3",
+                                    "gatv2_2_narrow",
+                                    "gatv2_3_single",
+                                    "link_gatv2"};
 
 struct run {
     struct fixture f;
@@ -158,7 +163,7 @@ static void losses_equal_pytorch_over_28_adam_steps(void **state)
 
 static bool transforms_first(const struct og_model_config *c, int l, const struct og_block *b)
 {
-    if (c->kind == OG_MODEL_GAT)
+    if (og__conv_of(c)->attends)
         return !og__attend_first(c, l, b);
     return og__transform_first(b, og__layer_in(c, l), og__layer_mid(c, l));
 }
@@ -168,7 +173,7 @@ static void both_orders_are_covered(void **state)
 {
     (void)state;
     static const int kinds[] = {OG_MODEL_GCN, OG_MODEL_SAGE, OG_MODEL_GAT, OG_MODEL_GIN};
-    int seen[5][2][2] = {{{0}}}; /* kind, later layer, transform first */
+    int seen[OG_MODEL_GATV2 + 1][2][2] = {{{0}}}; /* kind, later layer, transform first */
     for (size_t c = 0; c < OG_COUNT(cases); c++) {
         struct run r;
         run_open(&r, cases[c], 1);

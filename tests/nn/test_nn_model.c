@@ -72,6 +72,10 @@ static void gradients_are_slopes_of_the_loss(void **state)
     slopes_under_dropout("gat3", 0.25);
     slopes_under_dropout("gat2_narrow", 0.5);
     slopes_under_dropout("gat3_single", 0.5);
+    slopes_under_dropout("gatv2_2", 0.5);
+    slopes_under_dropout("gatv2_3", 0.25);
+    slopes_under_dropout("gatv2_2_narrow", 0.5);
+    slopes_under_dropout("link_gatv2", 0.3);
     slopes_under_dropout("sage_max3", 0.5);
     slopes_under_dropout("sage_gcn2", 0.5);
     slopes_under_dropout("gin2_wide", 0.5);
@@ -95,6 +99,9 @@ static void gradients_are_slopes_of_the_loss(void **state)
     slopes_under_all("gat3", 0.3, 0.2, 0.5);
     slopes_under_all("gat2_narrow", 0, 0, 0.4);
     slopes_under_all("gat3_single", 0, 0.3, 0.3);
+    slopes_under_all("gatv2_2", 0.6, 0.6, 0.6);
+    slopes_under_all("gatv2_3", 0.3, 0.2, 0.5);
+    slopes_under_all("gatv2_3_single", 0, 0.3, 0.3);
 }
 
 static void widen(struct og_batch_caps *caps, const struct og_batch *b)
@@ -111,24 +118,12 @@ static void widen(struct og_batch_caps *caps, const struct og_batch *b)
 static void steps_stay_within_the_plan(void **state)
 {
     (void)state;
-    const char *const names[] = {"sage3",
-                                 "gcn2_wide",
-                                 "sage2_wide",
-                                 "gcn1",
-                                 "gat3",
-                                 "gat2_narrow",
-                                 "gat3_single",
-                                 "sage_max2",
-                                 "sage_gcn2",
-                                 "gin3_batch",
-                                 "gin2_wide",
-                                 "pinsage3",
-                                 "gcn3_batch",
-                                 "sage_wide_residual",
-                                 "link_dot",
-                                 "link_mlp",
-                                 "link_mlp_margin",
-                                 "value_mse"};
+    const char *const names[] = {
+        "sage3",       "gcn2_wide",          "sage2_wide", "gcn1",      "gat3",
+        "gat2_narrow", "gat3_single",        "gatv2_2",    "gatv2_3",   "gatv2_3_single",
+        "sage_max2",   "sage_gcn2",          "gin3_batch", "gin2_wide", "pinsage3",
+        "gcn3_batch",  "sage_wide_residual", "link_dot",   "link_mlp",  "link_mlp_margin",
+        "value_mse"};
     for (size_t i = 0; i < OG_COUNT(names); i++) {
         struct fixture f;
         struct og_model *m;
@@ -226,8 +221,8 @@ static void forward_alone_equals_training(const char *name)
 static void forward_alone_gives_the_same_logits(void **state)
 {
     (void)state;
-    const char *const names[] = {"sage2_wide", "gat3",      "sage_max3",  "gin2_wide",
-                                 "pinsage3",   "sage_gcn2", "sage3_layer"};
+    const char *const names[] = {"sage2_wide", "gat3",      "sage_max3",   "gin2_wide",
+                                 "pinsage3",   "sage_gcn2", "sage3_layer", "gatv2_3"};
     for (size_t i = 0; i < OG_COUNT(names); i++)
         forward_alone_equals_training(names[i]);
 }
@@ -236,7 +231,7 @@ static void forward_alone_gives_the_same_logits(void **state)
 static void evaluation_drops_nothing(void **state)
 {
     (void)state;
-    const char *const names[] = {"sage2", "gat2", "gat2_narrow", "gin2_wide"};
+    const char *const names[] = {"sage2", "gat2", "gat2_narrow", "gatv2_2", "gin2_wide"};
     for (size_t i = 0; i < OG_COUNT(names); i++) {
         struct fixture f;
         struct og_model *m;

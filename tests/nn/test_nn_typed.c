@@ -48,6 +48,11 @@ static const char *const cases[] = {"typed_sage2",
                                     "typed_link_gat3",
                                     "typed_link_gin2",
                                     "typed_link_gin2_mlp",
+                                    "typed_gatv2_2",
+                                    "typed_gatv2_3_layer",
+                                    "typed_gatv2_2_bare",
+                                    "typed_gatv2_2_batch",
+                                    "typed_link_gatv2",
                                     "typed_rgcn2",
                                     "typed_rgcn2_bases",
                                     "typed_rgcn3",
@@ -485,7 +490,11 @@ static void one_type_and_one_relation_is_the_untyped_model(void **state)
                                           "link_dot",
                                           "link_mlp_margin",
                                           "pinsage2",
-                                          "pinsage3"};
+                                          "pinsage3",
+                                          "gatv2_2",
+                                          "gatv2_3",
+                                          "gatv2_3_single",
+                                          "link_gatv2"};
     for (size_t c = 0; c < OG_COUNT(untyped); c++) {
         struct fixture f;
         fixture_open(&f, untyped[c]);

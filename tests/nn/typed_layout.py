@@ -14,7 +14,7 @@ import warnings
 try:
     import numpy as np
     import torch
-    from torch_geometric.nn import GATConv, GCNConv, GINConv, HeteroConv, RGCNConv, SAGEConv
+    from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, HeteroConv, RGCNConv, SAGEConv
     from torch_geometric.nn.module_dict import ModuleDict
 except ImportError as error:
     print(f"skipped: {error}")
@@ -55,6 +55,11 @@ def gat(of, own, out, last, within):
     return GATConv(of, **width) if within else GATConv((of, own), **width, add_self_loops=False)
 
 
+def gatv2(of, own, out, last, within):
+    width = {"out_channels": out if last else out // HEADS, "heads": HEADS, "concat": not last}
+    return GATv2Conv(of, **width) if within else GATv2Conv((of, own), **width, add_self_loops=False)
+
+
 class Between(nn.Module):
     """GCN from one type to another, under GCNConv's names: what DGL's GraphConv(norm="both") computes."""
 
@@ -93,20 +98,20 @@ def unit(x):
 
 KINDS = {"sage": (sage, ["--model", "sage"]), "sage max": (sage_max, ["--model", "sage", "--aggregator", "max"]),
          "rgcn": (0, ["--model", "rgcn"]), "rgcn of bases": (3, ["--model", "rgcn", "--bases", 3]),
-         "gat": (gat, ["--model", "gat", "--heads", HEADS]), "gcn": (gcn, ["--model", "gcn"]), "pinsage": (Pooled, ["--model", "pinsage"]), "gin": (gin, ["--model", "gin"])}
+         "gat": (gat, ["--model", "gat", "--heads", HEADS]), "gatv2": (gatv2, ["--model", "gatv2", "--heads", HEADS]), "gcn": (gcn, ["--model", "gcn"]), "pinsage": (Pooled, ["--model", "pinsage"]), "gin": (gin, ["--model", "gin"])}
 
 
 class Model(nn.Module):
     def __init__(self, conv, widths, layers):
         super().__init__()
-        self.act = {gat: nn.functional.elu, Pooled: unit}.get(conv, nn.functional.relu)
+        self.act = {gat: nn.functional.elu, gatv2: nn.functional.elu, Pooled: unit}.get(conv, nn.functional.relu)
         self.convs = nn.ModuleList()
         for l in range(layers):
             last = l == layers - 1
             made = {}
             for source, name, destination in RELATIONS:
                 of, own = (widths[source], widths[destination]) if l == 0 else (HIDDEN, HIDDEN)
-                within = {"within": source == destination} if conv in (gat, gcn) else {}
+                within = {"within": source == destination} if conv in (gat, gatv2, gcn) else {}
                 made[source, name, destination] = conv(of, own, CLASSES if last else HIDDEN, last, **within)
             self.convs.append(HeteroConv(made, aggr="sum"))
 

@@ -16,7 +16,7 @@ static const struct {
 } models[] = {
     {"gcn", true, true, false},   {"sage", true, true, false},  {"sage", true, true, false},
     {"gat", true, true, false},   {"gin", true, true, true},    {"pinsage", true, true, false},
-    {"rgcn", false, true, false}, {"rgcn", false, true, false},
+    {"rgcn", false, true, false}, {"rgcn", false, true, false}, {"gatv2", true, true, false},
 };
 
 static const char *draw_model_word(struct draw *d, const struct graph *g)
@@ -45,9 +45,10 @@ static void draw_model(struct settings *s, struct draw *d, const struct graph *g
     if (strcmp(model, "sage") == 0)
         settings_put(s, "aggregator", "%s",
                      DRAW_WORD(d, "mean", "max", g->n_types > 0 ? "mean" : "gcn"));
-    if (strcmp(model, "gat") == 0)
+    const bool attends = strcmp(model, "gat") == 0 || strcmp(model, "gatv2") == 0;
+    if (attends)
         settings_put(s, "heads", "%d", heads);
-    if (strcmp(model, "gat") == 0 && draw_chance(d, 40))
+    if (attends && draw_chance(d, 40))
         settings_put(s, "attention-dropout", "0.3");
     settings_put(s, "hidden", "%d", heads * draw_from(d, 1, 9));
     if (draw_chance(d, 40))

@@ -50,7 +50,7 @@ cmp "$top/out" "$machine/tmp/report/report.txt" || fail "the report is not what 
 for what in device test_device_ops test_device_rows test_device_models samples bytes rates epochs-64M timeline; do
     grep -q "^ok  *$what" "$top/out" || fail "nothing of $what: $(cat "$top/out")"
 done
-for model in gcn sage gat gin pinsage; do
+for model in gcn sage gat gatv2 gin pinsage; do
     grep -q "^ok  *$model: loss of the first epoch [0-9.]* on cpu, [0-9.]* on virtual" "$top/out" || fail "nothing of $model"
 done
 grep -q '^figure  *rows over the link: [0-9.]*e*[+0-9]* bytes/s, .* rows there: [0-9.]* bytes/s' "$top/out" || fail "no rates"

@@ -53,6 +53,7 @@ def same_bytes(graph, kind, turn, *model, hands=HANDS):
 def convolutions_of_relations():
     same_bytes("widths", "sage", 0, "--model", "sage", "--norm", "batch", "--residual", "--input-dropout", 0.1)
     same_bytes("widths", "gat", 0, "--model", "gat", "--heads", 2, "--relation-fanout", "cites=5,2", hands={"trainers": HANDS["trainers"], "workers": HANDS["workers"]})
+    same_bytes("widths", "gatv2", 1, "--model", "gatv2", "--heads", 2, "--residual", hands={"trainers": HANDS["trainers"], "workers": HANDS["workers"]})
     same_bytes("widths", "gcn", 0, "--model", "gcn", "--relation-fanout", "cites=5,2", hands={"workers": HANDS["workers"]})
 
 

@@ -109,9 +109,26 @@ def gat(p, x, own, src, dst, last):
     z = (x @ p.get("lin.weight", p.get("lin_src.weight")).T).reshape(-1, heads, width)
     of_own = (own @ p.get("lin.weight", p.get("lin_dst.weight")).T).reshape(-1, heads, width)
     score = (z * p["att_src"]).sum(2)[src] + (of_own * p["att_dst"]).sum(2)[dst]
-    e = np.exp(np.where(score > 0, score, 0.2 * score))
-    y = total(len(own), dst, (e / total(len(own), dst, e)[dst])[:, :, None] * z[src])
-    return (y.mean(1) if last else y.reshape(len(own), -1)) + p["bias"]
+    return attended(z, leaky(score), src, dst, len(own), last) + p["bias"]
+
+
+def leaky(x):
+    return np.where(x > 0, x, 0.2 * x)
+
+
+def attended(z, score, src, dst, n, last):
+    e = np.exp(score)
+    y = total(n, dst, (e / total(n, dst, e)[dst])[:, :, None] * z[src])
+    return y.mean(1) if last else y.reshape(n, -1)
+
+
+def gatv2(p, x, own, src, dst, last):
+    """A matrix each of sources and destinations; loops as GAT has them."""
+    if x is own:
+        other, loops = src != dst, np.arange(len(own))
+        src, dst = np.concatenate([src[other], loops]), np.concatenate([dst[other], loops])
+    z, of_own = ((rows @ p[f"lin_{side}.weight"].T + p[f"lin_{side}.bias"]).reshape(-1, *p["att"].shape[1:]) for rows, side in ((x, "l"), (own, "r")))
+    return attended(z, (leaky(z[src] + of_own[dst]) * p["att"]).sum(2), src, dst, len(own), last) + p["bias"]
 
 
 def gcn(own, x, of_own, src, dst, last):
@@ -129,8 +146,8 @@ def gcn(own, x, of_own, src, dst, last):
 
 def embed_by_relation(p, left, layers):
     """A convolution a relation, of which those that end in a type are added up."""
-    attends = any(name.endswith("att_src") for name in p)
-    conv = gat if attends else gin if any(name.endswith("eps") for name in p) else sage if any(name.endswith("lin_l.weight") for name in p) else gcn
+    dynamic, attends = (any(name.endswith(end) for name in p) for end in (".att", (".att", ".att_src")))
+    conv = gatv2 if dynamic else gat if attends else gin if any(name.endswith("eps") for name in p) else sage if any(name.endswith("lin_l.weight") for name in p) else gcn
     x = {name: p[f"embeddings.{name}.weight"] for name in TYPES}
     for l in range(layers):
         y = {name: np.zeros((n, 1)) for name, (n, _) in TYPES.items()}
@@ -369,9 +386,9 @@ def samples_of_links():
 
 
 def a_convolution_a_relation():
-    """GraphSAGE, GAT, GIN and GCN: ends of edges are of every type, and the last layer has rows of each."""
+    """GraphSAGE, GAT, GATv2, GIN and GCN: ends of edges are of every type, and the last layer has rows of each."""
     ways = {"sage": ["--decoder", "distmult"], "gat": ["--heads", 2, "--decoder", "dot", "--loss", "margin"], "gin": ["--decoder", "mlp"],
-            "gcn": ["--decoder", "dot"]}
+            "gcn": ["--decoder", "dot"], "gatv2": ["--heads", 2, "--decoder", "distmult"]}
     for model, options in ways.items():
         asked = [*RUN[:3], model, *RUN[4:], *options, "--hidden", 20, "--lr", 0.01, "--seed", 2]
         run("train", "graph", *asked, "--run", model)

@@ -88,9 +88,26 @@ def gat_conv(p, src, dst, n, x, own, last):
                  for rows, name in ((x, "lin_src.weight"), (own, "lin_dst.weight")))
     z, of_own = z.reshape(-1, heads, width), of_own.reshape(-1, heads, width)
     score = (z * p("att_src")).sum(2)[src] + (of_own * p("att_dst")).sum(2)[dst]
-    e = np.exp(np.where(score > 0, score, 0.2 * score))
+    return attended(z, leaky(score), src, dst, n, last) + p("bias")
+
+
+def leaky(x):
+    return np.where(x > 0, x, 0.2 * x)
+
+
+def attended(z, score, src, dst, n, last):
+    e = np.exp(score)
     y = total(n, dst, (e / total(n, dst, e)[dst])[:, :, None] * z[src])
-    return (y.mean(1) if last else y.reshape(n, -1)) + p("bias")
+    return y.mean(1) if last else y.reshape(n, -1)
+
+
+def gatv2_conv(p, src, dst, n, x, own, last):
+    """A matrix each of sources and destinations; loops as GAT has them."""
+    if x is own:
+        other, loops = src != dst, np.arange(n)
+        src, dst = np.concatenate([src[other], loops]), np.concatenate([dst[other], loops])
+    z, of_own = ((rows @ p(f"lin_{side}.weight").T + p(f"lin_{side}.bias")).reshape(-1, *p("att").shape[1:]) for rows, side in ((x, "l"), (own, "r")))
+    return attended(z, (leaky(z[src] + of_own[dst]) * p("att")).sum(2), src, dst, n, last) + p("bias")
 
 
 def gcn_conv(p, src, dst, n, x, own, last):
@@ -142,8 +159,8 @@ def model(graph, p, layers, residual=False):
     hidden = None
     if "convs.0.root" in p:
         return rgcn(graph, p, layers, residual)
-    elu = any(name.endswith(".att_src") for name in p)
-    conv = gat_conv if elu else sage_conv if any(name.endswith(".lin_l.weight") for name in p) else gcn_conv
+    gatv2, elu = (any(name.endswith(end) for name in p) for end in (".att", (".att", ".att_src")))
+    conv = gatv2_conv if gatv2 else gat_conv if elu else sage_conv if any(name.endswith(".lin_l.weight") for name in p) else gcn_conv
     x = dict(graph.x)
     x.update({name: p[f"embeddings.{name}.weight"] for name in graph.types if f"embeddings.{name}.weight" in p})
     for l in range(layers):
@@ -280,7 +297,8 @@ def one_type_and_one_relation_has_the_bits_of_none():
     for i, kind in enumerate((["sage"], ["sage", "--aggregator", "max"], ["gin"], gat, [*gat, "--residual", "--norm", "batch"],
                               ["sage", "--residual", "--norm", "layer"],
                               ["gat", "--heads", 1, "--fanout", "3,3,3", "--residual"],  # which attends to inputs of the second layer
-                              ["gcn", "--fanout", "3,2,4", "--sampler", "labor"], ["gcn", "--norm", "batch", "--fanout", "3,-1"])):
+                              ["gcn", "--fanout", "3,2,4", "--sampler", "labor"], ["gcn", "--norm", "batch", "--fanout", "3,-1"],
+                              ["gatv2", "--heads", 3, "--attention-dropout", 0.2, "--residual", "--norm", "batch"])):
         options = ["--policy", "degree", "--dropout", 0.3, "--input-dropout", 0.2, "--draw", ["each", "once"][i % 2], "--model", *kind]
         plain, typed = train("plain", f"plain{i}", *options), train("single", f"single{i}", *options)
         assert numbers(f"plain{i}") == numbers(f"single{i}") and plain["test_metrics"] == typed["test_metrics"]
@@ -384,10 +402,11 @@ def samples_made_beforehand():
 
 
 ATTENTION = ["--model", "gat", "--heads", 3, "--residual", "--norm", "batch"]
+DYNAMIC = ["--model", "gatv2", *ATTENTION[2:]]
 
 
 def a_run_goes_on_where_it_stopped():
-    for name, more in (("", []), ("-gat", [*ATTENTION, "--attention-dropout", 0.2])):
+    for name, more in (("", []), ("-gat", [*ATTENTION, "--attention-dropout", 0.2]), ("-gatv2", [*DYNAMIC, "--attention-dropout", 0.2])):
         options = [*more, "--dropout", 0.2]
         whole = train("full", f"whole{name}", "--policy", "degree", *options)
         run("train", "full", *RUN, "--policy", "degree", *options, "--epochs", 2, "--run", f"part{name}")
@@ -466,6 +485,10 @@ def evaluations_equal_numpy():
     check_evaluation("full", "gat/best.safetensors", 2)
     run("train", "bare", *RUN, "--fanout", "3,3,3", "--embedding", 6, *ATTENTION, "--run", "gat-learnt")
     check_evaluation("bare", "gat-learnt/best.safetensors", 3, residual=True)
+    run("train", "bare", *RUN, "--fanout", "3,3,3", "--embedding", 6, *DYNAMIC, "--run", "gatv2-learnt")
+    check_evaluation("bare", "gatv2-learnt/best.safetensors", 3, residual=True)
+    train("full", "gatv2", "--model", "gatv2", "--heads", 2)
+    check_evaluation("full", "gatv2/best.safetensors", 2)
     train("apart", "gat-apart", "--model", "gat", "--heads", 2, "--norm", "batch")  # each relation is between two types, and one has a name of PyTorch's
     check_evaluation("apart", "gat-apart/best.safetensors", 2)
 
@@ -477,6 +500,7 @@ def predictions_equal_numpy():
     assert np.array_equal(np.load("two.npy").argmax(1), np.load("again.npy").argmax(1))
     check_predictions("bare", "learnt/best.safetensors", 2, "learnt.npy")
     check_predictions("bare", "gat-learnt/best.safetensors", 3, "gat.npy", "--policy", "none", "--topology", "disk", residual=True)
+    check_predictions("bare", "gatv2-learnt/best.safetensors", 3, "gatv2.npy", "--policy", "none", "--topology", "disk", residual=True)
     assert "two.npy" in refused("predict", "full", "--checkpoint", "two/best.safetensors", "--out", "two.npy")
     assert "two names" in refused("predict", "full", "--checkpoint", "two/best.safetensors", "--out", "e.npy", "--embeddings", "./e.npy")
     assert "hidden-two.npy" in refused("predict", "full", "--checkpoint", "two/best.safetensors", "--out", "e.npy", "--embeddings", "hidden-two.npy")

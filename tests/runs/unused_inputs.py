@@ -54,7 +54,7 @@ def check_weights():
     classes = np.arange(N) % 4
     write("plain", label=classes)
     write("weighted", label=classes, edge_weight=rng.random(5 * N).astype(np.float32))
-    for model in "gcn", "sage", "gat", "gin":
+    for model in "gcn", "sage", "gat", "gin", "gatv2":
         assert "weight" not in train("plain", "--model", model)
         assert train("weighted", "--model", model).count("edge weights have no effect") == 1, model
     for sampler in "labor", "ladies", "walk":

@@ -26,6 +26,7 @@ KINDS = {
     "sage with batch norm": ["--model", "sage", "--norm", "batch", "--accumulate", "4"],
     "gcn, late": ["--model", "gcn", "--accumulate", "4", "--staleness", "3", "--batch", "72"],  # the last step has one
     "gat with dropout": ["--model", "gat", "--heads", "2", "--attention-dropout", "0.3", "--accumulate", "8", "--optimizer", "sgd"],
+    "gatv2 with residuals": ["--model", "gatv2", "--heads", "2", "--residual", "--norm", "batch", "--accumulate", "4"],
     "links": ["--task", "link", "--accumulate", "4", "--batch", "400", "--epochs", "1"],
     "links with a perceptron, late": ["--task", "link", "--decoder", "mlp", "--accumulate", "4", "--staleness", "1", "--batch", "300",
                                       "--epochs", "1"],

@@ -112,6 +112,8 @@ static void choices_follow_the_enums(void **state)
         {"model", "gat", offsetof(struct og_options, model), OG_MODEL_GAT},
         {"model", "gin", offsetof(struct og_options, model), OG_MODEL_GIN},
         {"model", "pinsage", offsetof(struct og_options, model), OG_MODEL_PINSAGE},
+        {"model", "rgcn", offsetof(struct og_options, model), OG_MODEL_RGCN},
+        {"model", "gatv2", offsetof(struct og_options, model), OG_MODEL_GATV2},
         {"aggregator", "mean", offsetof(struct og_options, aggregator), OG_AGGREGATOR_MEAN},
         {"aggregator", "max", offsetof(struct og_options, aggregator), OG_AGGREGATOR_MAX},
         {"aggregator", "gcn", offsetof(struct og_options, aggregator), OG_AGGREGATOR_GCN},

@@ -16,13 +16,16 @@ static const char *const plain[] = {NULL};
 static const char *const sage_batch[] = {"model", "sage", "norm", "batch", NULL};
 static const char *const gcn[] = {"model", "gcn", "dropout", "0.2", "optimizer", "sgd", NULL};
 static const char *const gat[] = {"model", "gat", "heads", "2", "attention-dropout", "0.3", NULL};
+static const char *const gatv2[] = {"model", "gatv2", "heads", "2", "attention-dropout",
+                                    "0.3",   NULL};
 static const char *const gin[] = {"model", "gin",          "norm", "layer", "residual",
                                   "true",  "weight-decay", "0.01", NULL};
 static const char *const link_dot[] = {"task", "link", "batch", "30", "epochs", "1", NULL};
 static const char *const link_mlp[] = {"task",      "link",  "decoder", "mlp",    "loss",
                                        "margin",    "batch", "30",      "epochs", "1",
                                        "optimizer", "sgd",   "norm",    "batch",  NULL};
-static const char *const *const kinds[] = {plain, sage_batch, gcn, gat, gin, link_dot, link_mlp};
+static const char *const *const kinds[] = {plain, sage_batch, gcn,      gat,
+                                           gatv2, gin,        link_dot, link_mlp};
 
 static const char *const *const steps[] = {
     WORDS("accumulate", "4"),

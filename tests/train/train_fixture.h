@@ -70,6 +70,7 @@ static const char *const model_kinds[][7] = {
     {"model", "gat"},
     {"model", "gat", "norm", "batch", "residual", "true"},
     {"model", "gat", "input-dropout", "0.2", "attention-dropout", "0.4"},
+    {"model", "gatv2", "residual", "true", "attention-dropout", "0.4"},
     {"model", "gin", "norm", "batch"},
     {"model", "gin"},
     {"model", "pinsage"},

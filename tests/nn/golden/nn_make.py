@@ -6,10 +6,11 @@ DGL are not needed. Each case is one safetensors file: graph, batches, initial p
 and gradients of the first step, the loss of every step, the parameters at the end, and with batch
 norm the logits of an evaluation then.
 
-    cd tests/nn/golden && ./nn_make.py
+    cd tests/nn/golden && ./nn_make.py [WORD of the names of cases]
 """
 import json
 import struct
+import sys
 
 import numpy as np
 import torch
@@ -125,12 +126,30 @@ def gat_conv(x, hop, p, name, last):
     z = (x @ p[name + "lin.weight"].T).view(-1, heads, width)
     score = (z * att_src).sum(-1)[src] + (z[:n_dst] * att_dst).sum(-1)[dst]
     score = torch.nn.functional.leaky_relu(score, 0.2)
+    return attended(z, score, src, dst, n_dst, last) + p[name + "bias"]
+
+
+def attended(z, score, src, dst, n_dst, last):
+    heads, width = z.shape[1:]
     index = dst[:, None].expand(-1, heads)
     top = torch.zeros(n_dst, heads).scatter_reduce(0, index, score, "amax", include_self=False)
     e = (score - top.detach()[dst]).exp()
     alpha = e / torch.zeros(n_dst, heads).index_add(0, dst, e)[dst]
     y = torch.zeros(n_dst, heads, width).index_add(0, dst, alpha[:, :, None] * z[src])
-    return (y.mean(1) if last else y.reshape(n_dst, -1)) + p[name + "bias"]
+    return y.mean(1) if last else y.reshape(n_dst, -1)
+
+
+def gatv2_conv(x, hop, p, name, last):
+    """GATv2Conv: scores are of sums of both ends, which have a matrix each; loops as of GAT."""
+    src, dst, _, n_dst = edges(hop)
+    other = src != dst
+    loops = torch.arange(n_dst)
+    src, dst = torch.cat([src[other], loops]), torch.cat([dst[other], loops])
+    heads, width = p[name + "att"].shape[1:]
+    z = (x @ p[name + "lin_l.weight"].T + p[name + "lin_l.bias"]).view(-1, heads, width)
+    own = (x[:n_dst] @ p[name + "lin_r.weight"].T + p[name + "lin_r.bias"]).view(-1, heads, width)
+    score = (torch.nn.functional.leaky_relu(z[src] + own[dst], 0.2) * p[name + "att"]).sum(-1)
+    return attended(z, score, src, dst, n_dst, last) + p[name + "bias"]
 
 
 def pinsage_conv(x, hop, p, name, weight):
@@ -157,6 +176,8 @@ def shapes(kind, i, o, hidden, heads, last):
                 "nn.2.weight": ((o, hidden), fan), "nn.2.bias": ((o,), fan)},
         "gat": {"att_src": ((1, heads, width), 0.7), "att_dst": ((1, heads, width), 0.7), "bias": ((o,), 0.3),
                 "lin.weight": ((heads * width, i), glorot)},
+        "gatv2": {"att": ((1, heads, width), 0.7), "bias": ((o,), 0.3), "lin_l.weight": ((heads * width, i), glorot),
+                  "lin_l.bias": ((heads * width,), 0.3), "lin_r.weight": ((heads * width, i), glorot), "lin_r.bias": ((heads * width,), 0.3)},
         "pinsage": {"lin_q.weight": ((hidden, i), fan), "lin_q.bias": ((hidden,), fan),
                     "lin_l.weight": ((o, hidden), glorot), "lin_l.bias": ((o,), glorot), "lin_r.weight": ((o, i), glorot)},
     }[kind]
@@ -184,8 +205,8 @@ def forward(kind, layers, p, x, hops, norm="none", residual=False, stats=None, w
     """stats: running statistics by name, of batch norm; they change in training."""
     for l in range(layers):
         name, hop, last = f"convs.{l}.", hops[layers - 1 - l], l == layers - 1
-        if kind == "gat":
-            y = gat_conv(x, hop, p, name, last)
+        if kind.startswith("gat"):
+            y = (gat_conv if kind == "gat" else gatv2_conv)(x, hop, p, name, last)
         elif kind == "pinsage":
             y = pinsage_conv(x, hop, p, name, weights[layers - 1 - l])
         else:
@@ -199,7 +220,7 @@ def forward(kind, layers, p, x, hops, norm="none", residual=False, stats=None, w
                 y = torch.nn.functional.batch_norm(y, stats[f"norms.{l}.running_mean"], stats[f"norms.{l}.running_var"], w, b, training)
             elif norm == "layer":
                 y = torch.nn.functional.layer_norm(y, y.shape[1:], w, b)
-            y = torch.nn.functional.elu(y) if kind == "gat" else y.relu()
+            y = torch.nn.functional.elu(y) if kind.startswith("gat") else y.relu()
         if not last and kind == "pinsage":
             length = y.norm(dim=1, keepdim=True)
             y = y / torch.where(length > 0, length, torch.ones_like(length))
@@ -229,6 +250,8 @@ def value_loss(y, want, kind):
 
 def make(case, kind, fanout, dim, hidden, classes, dtype="f32", multi=False, heads=0, norm="none", residual=False,
          nodes=150, n_batches=4, seeds=36, task="node", decoder="dot", loss_kind="auto", edges=8, each=1):
+    if not all(word in case for word in sys.argv[1:]):
+        return
     rng, gen = np.random.default_rng(len(case) * 1000 + dim), torch.Generator().manual_seed(dim)
     graph, layers = make_graph(rng, nodes), len(fanout)
     x = {"f32": rng.standard_normal((nodes, dim)), "f16": rng.standard_normal((nodes, dim)).astype(np.float16),
@@ -341,3 +364,8 @@ if __name__ == "__main__":
     make("value_mse", "sage", [4, 4], 12, 14, 3, task="regression", loss_kind="mse", **SMALL)
     make("value_mae", "gcn", [4, 4], 12, 14, 1, task="regression", loss_kind="mae", **SMALL)
     make("value_huber", "sage", [4, 4], 12, 14, 2, task="regression", loss_kind="huber", **SMALL)
+    make("gatv2_2", "gatv2", [5, 4], 12, 16, 5, heads=4, **SMALL)
+    make("gatv2_3", "gatv2", [3, 3, 3], 9, 10, 4, heads=2, norm="layer", residual=True, dtype="f16", **SMALL)
+    make("gatv2_2_narrow", "gatv2", [4, 4], 6, 16, 4, heads=2, dtype="u8", **SMALL)
+    make("gatv2_3_single", "gatv2", [3, 3, 3], 8, 10, 4, heads=1, norm="batch", residual=True, **SMALL)
+    make("link_gatv2", "gatv2", [4, 4], 12, 16, 16, heads=4, task="link", decoder="mlp", loss_kind="margin", each=2, edges=10, **SMALL)

@@ -120,11 +120,20 @@ def gat_conv(x, own, src, dst, p, name, last):
         z = (x @ p[name + "lin_src.weight"].T).view(-1, heads, width)
         of_own = (own @ p[name + "lin_dst.weight"].T).view(-1, heads, width)
     score = F.leaky_relu((z * att_src).sum(-1)[src] + (of_own * att_dst).sum(-1)[dst], 0.2)
-    top = torch.zeros(len(own), heads).scatter_reduce(0, dst[:, None].expand(-1, heads), score, "amax", include_self=False)
-    e = (score - top.detach()[dst]).exp()
-    alpha = e / torch.zeros(len(own), heads).index_add(0, dst, e)[dst]
-    y = torch.zeros(len(own), heads, width).index_add(0, dst, alpha[:, :, None] * z[src])
-    return (y.mean(1) if last else y.reshape(len(own), -1)) + p[name + "bias"]
+    return nn_make.attended(z, score, src, dst, len(own), last) + p[name + "bias"]
+
+
+def gatv2_conv(x, own, src, dst, p, name, last):
+    """GATv2Conv: a matrix each of sources and destinations, everywhere; loops as of GAT. `own` is where x begins within a type."""
+    heads, width = p[name + "att"].shape[1:]
+    source, _, destination = name.partition("<")[2].partition(">")[0].split("___")
+    if source == destination:
+        other, loops = src != dst, torch.arange(len(own))
+        src, dst = torch.cat([src[other], loops]), torch.cat([dst[other], loops])
+    z = (x @ p[name + "lin_l.weight"].T + p[name + "lin_l.bias"]).view(-1, heads, width)
+    of_own = (own @ p[name + "lin_r.weight"].T + p[name + "lin_r.bias"]).view(-1, heads, width)
+    score = (F.leaky_relu(z[src] + of_own[dst], 0.2) * p[name + "att"]).sum(-1)
+    return nn_make.attended(z, score, src, dst, len(own), last) + p[name + "bias"]
 
 
 def gcn_conv(x, own, src, dst, p, name, degrees):
@@ -154,6 +163,7 @@ def degrees_of(graph, r, ids, n_dst, fanout):
 
 
 CONVS = {"sage": sage_conv, "sage-max": sage_max_conv, "gin": gin_conv}
+ATTEND = {"gat": gat_conv, "gatv2": gatv2_conv}
 
 
 def shapes(kind, i, own, o, hidden, heads, apart, last):
@@ -163,6 +173,8 @@ def shapes(kind, i, own, o, hidden, heads, apart, last):
         "gat": {"att_src": ((1, heads, width), 2), "att_dst": ((1, heads, width), 2), "bias": ((o,), 9)}
         | ({"lin_src.weight": ((heads * width, i), i), "lin_dst.weight": ((heads * width, own), own)} if apart
            else {"lin.weight": ((heads * width, i), i)}),
+        "gatv2": {"att": ((1, heads, width), 2), "bias": ((o,), 9), "lin_l.weight": ((heads * width, i), i), "lin_l.bias": ((heads * width,), i),
+                  "lin_r.weight": ((heads * width, own), own), "lin_r.bias": ((heads * width,), own)},
         "sage": {"lin_l.weight": ((o, i), i), "lin_l.bias": ((o,), i), "lin_r.weight": ((o, own), own)},
         "sage-max": {"lin.weight": ((i, i), i), "lin.bias": ((i,), i), "lin_l.weight": ((o, i), i),
                      "lin_l.bias": ((o,), i), "lin_r.weight": ((o, own), own)},
@@ -210,7 +222,7 @@ def end(p, stats, norm, act, l, name, y, training):
 def forward(kind, layers, p, x, ids, hops, norm="none", residual=False, stats=None, training=True, graph=None, fanout=None, weights=None):
     """x: rows of each type in the order of ids; a type that nothing ends in has none behind a layer. graph, fanout: where degrees count; weights: of the
     edges of each hop, where they do."""
-    act = {"gat": F.elu, "pinsage": unit}.get(kind, F.relu)
+    act = {"pinsage": unit, **dict.fromkeys(ATTEND, F.elu)}.get(kind, F.relu)
     number = numbers(ids)
     for l in range(layers):
         lists, n_dst, n_src = hops[layers - 1 - l]
@@ -230,7 +242,7 @@ def forward(kind, layers, p, x, ids, hops, norm="none", residual=False, stats=No
                 made = gcn_conv(x[source][:count(ids, n_src, source)], own, src, dst, p, name,
                                 degrees_of(graph, r, ids[:n_src], n_dst, fanout[layers - 1 - l]))
             else:
-                made = gat_conv(x[source], own, src, dst, p, name, l == layers - 1) if kind == "gat" \
+                made = ATTEND[kind](x[source], own, src, dst, p, name, l == layers - 1) if kind in ATTEND \
                     else CONVS[kind](x[source], own, src, dst, p, name)
             if residual and destination not in y:
                 skip = p.get(of_type("skips", l, destination, "weight"))
@@ -359,7 +371,7 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
                     weight_decay=WEIGHT_DECAY, target=[name for name, _ in TYPES].index(TARGET),
                     types=" ".join(f"{name} {n} {dims[name]} {int(name in trained)}" for name, n in TYPES),
                     relations=" ".join(" ".join(r) for r in RELATIONS))
-    metadata |= {"heads": heads} if kind == "gat" else {}
+    metadata |= {"heads": heads} if kind in ATTEND else {}
     metadata |= {"norm": norm} if norm != "none" else {}
     metadata |= {"residual": "true"} if residual else {}
     metadata |= dict(task="link", decoder=decoder, loss=loss_kind, edges=edges) if loss_kind else {}
@@ -411,3 +423,8 @@ if __name__ == "__main__":
     make("pinsage2", "pinsage", [3, 3], WIDTHS, 9, 5)
     make("pinsage3", "pinsage", [2, 2, 2], WIDTHS, 8, 4, trained=("venue",), norm="layer", residual=True)
     make("link_pinsage2", "pinsage", [3, 3], WIDTHS, 7, 7, trained=("author",), norm="batch", loss_kind="bce", decoder="distmult")
+    make("gatv2_2", "gatv2", [3, 3], WIDTHS, 12, 5, heads=3)
+    make("gatv2_3_layer", "gatv2", [2, 2, 2], WIDTHS, 12, 4, heads=2, norm="layer", residual=True)
+    make("gatv2_2_bare", "gatv2", [-1, -1], {"paper": 10, "author": 6, "venue": 0}, 12, 5, heads=2)
+    make("gatv2_2_batch", "gatv2", [3, 3], WIDTHS | {"venue": 12}, 12, 4, trained=("author", "venue"), heads=1, norm="batch", residual=True)
+    make("link_gatv2", "gatv2", [3, 3], WIDTHS, 12, 12, trained=("venue",), heads=3, loss_kind="bce", decoder="distmult")

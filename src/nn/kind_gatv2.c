@@ -1,0 +1,146 @@
+/* GATv2 (Brody et al. 2022): as GAT, but every pair of ends is scored by itself. Sources and
+ * destinations have a matrix each (PyTorch Geometric's share_weights=False), within a type too.
+ *
+ *   t = x Wl^T + bl,  z_dst = x_v Wr^T + br        scores: att . leaky_relu(t_u + z_dst_v)
+ *   y = attend(t) + b                              along the edges, heads as conv_attend.c has them
+ *
+ * A score is of a sum that is made for each edge: nothing can be folded, so products come first. */
+#include "nn/conv_attend.h"
+
+/* ==== what a layer has ==== */
+
+static void carve_scores(const struct og_model_config *c, int l, const struct og_block *b,
+                         bool training, struct og_arena *arena, struct og_layer_work *w)
+{
+    const size_t bytes = b->n_dst * (size_t)og__layer_mid(c, l) * sizeof(float);
+    w->z_dst = og__carve(arena, bytes);
+    if (training)
+        w->dz_dst = og__carve(arena, bytes);
+}
+
+static void list(struct og_specs *s, const struct og_model_config *c, int l)
+{
+    const int in = og__layer_in(c, l), own = og__layer_own(c, l), mid = og__layer_mid(c, l);
+    og__add_attention(s, c, l, OG__ATT_SRC, "att");
+    og__add_vector(s, OG__BIAS, "bias", og__layer_out(c, l), 0);
+    og__add_matrix(s, OG__NEIGHBOUR, "lin_l.weight", mid, in, og__glorot(in, mid));
+    og__add_vector(s, OG__POOL_BIAS, "lin_l.bias", mid, og__by_fan_in(in));
+    og__add_matrix(s, OG__SELF, "lin_r.weight", mid, own, og__glorot(own, mid));
+    og__add_vector(s, OG__SELF_BIAS, "lin_r.bias", mid, og__by_fan_in(own));
+}
+
+static struct og_attend attention(const struct og_model *m, int l, struct og_rows sources)
+{
+    struct og_attend op = og__attention(m, l, sources);
+    op.scoring = OG__BY_SUMS;
+    op.z_dst = m->at.work[l].z_dst;
+    return op;
+}
+
+/* ==== forward ==== */
+
+static int multiply_destinations(struct og_model *m, int l, struct og_rows own, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    const uint32_t n = w->block->n_dst;
+    const struct og_affine op = {
+        .rows = n,
+        .cols = layer->n_mid,
+        .y = w->z_dst,
+        .bias = layer->param[OG__SELF_BIAS]->value,
+        .n_inputs = 1,
+        .input = {og__weighted(own, n, &layer->weight[OG__SELF], OG__FORWARD)}};
+    return m->ops->affine(m->backend, &op, err);
+}
+
+static int combine(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
+                   struct og_err *err)
+{
+    (void)keep;
+    struct og_attend attend = attention(m, l, sources);
+    struct og_affine end = {0};
+    int rc;
+    og__end_layer(m, l, own, &end);
+    OG_TRY(og__start_from_input(m, &end, err));
+    OG_TRY(multiply_destinations(m, l, own, err));
+    attend.y = end.y;
+    attend.add = end.add;
+    OG_TRY(m->ops->attend(m->backend, &attend, err));
+out:
+    return rc;
+}
+
+/* ==== backward ==== */
+
+static int destination_gradients(struct og_model *m, int l, struct og_rows own, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    const struct og_weight_grad op = {.rows = w->block->n_dst,
+                                      .n_out = layer->n_mid,
+                                      .dy = w->dz_dst,
+                                      .n_inputs = 1,
+                                      .input = {own},
+                                      .grad = {layer->param[OG__SELF]->grad},
+                                      .bias_grad = layer->param[OG__SELF_BIAS]->grad};
+    return m->ops->weight_grad(m->backend, &op, err);
+}
+
+/* Of sources and of destinations, whose rows may be apart. */
+static int input_gradients(struct og_model *m, int l, const float *dy, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    const uint32_t n_src = w->block->n_src, n_dst = w->block->n_dst;
+    struct og_affine op = {.n_inputs = 1};
+    struct og_affine apart = {0};
+    struct og_affine *own = m->config.apart ? &apart : &op;
+    op.input[0] = og__weighted(og__dense(w->t, n_src, layer->n_mid), n_src,
+                               &layer->weight[OG__NEIGHBOUR], OG__BACKWARD);
+    own->input[own->n_inputs++] = og__weighted(og__dense(w->dz_dst, n_dst, layer->n_mid), n_dst,
+                                               &layer->weight[OG__SELF], OG__BACKWARD);
+    int rc = og__input_gradient(m, l, dy, &op, err);
+    return rc < 0 || !m->config.apart ? rc : m->ends->own_gradient(m, l, &apart, err);
+}
+
+static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,
+                    const float *dy, struct og_err *err)
+{
+    struct og_layer_work *w = &m->at.work[l];
+    const struct og_attend attend =
+        attention(m, l, og__dense(w->t, w->block->n_src, m->layer[l].n_mid));
+    struct og_attend_back back = og__attention_back(m, l, &attend, dy);
+    int rc;
+    back.dz_dst = w->dz_dst;
+    OG_TRY(og__transpose(m, l, err));
+    OG_TRY(m->ops->attend_back(m->backend, &back, err));
+    OG_TRY(og__source_gradients(m, l, in, dy, err));
+    OG_TRY(destination_gradients(m, l, own, err));
+    if (m->ends->goes_back(m, l))
+        OG_TRY(input_gradients(m, l, dy, err));
+out:
+    return rc;
+}
+
+/* ==== the convolution ==== */
+
+static const struct og_conv_steps steps = {og__multiply_sources, combine, backward};
+static const char *const marks[] = {"att", "lin_l.weight", "lin_r.weight", NULL};
+static const char *const parameters[] = {"heads", "attention-dropout", NULL};
+
+const struct og_conv og__conv_gatv2 = {
+    .steps = &steps,
+    .aggregate = OG__MEAN, /* is not looked at */
+    .attends = true,
+    .has_self = true,
+    .has_loops = true,
+    .by_relation = true,
+    .elu = true,
+    .mid = og__all_heads,
+    .carve_scores = carve_scores,
+    .check = og__check_heads,
+    .list = list,
+    .names = {.marks = marks, .first = "lin_l.weight", .att = "att"},
+    .parameters = parameters,
+};
