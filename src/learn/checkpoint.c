@@ -167,8 +167,10 @@ static int rename_tensors(struct og_tensors_file *f, struct og_err *err)
             shared = same_for_both(f, &t->tensor[i], err);
     for (size_t i = 0; shared >= 0 && i < t->n; i++) {
         struct og_tensor *tensor = &t->tensor[i];
-        if (shared && !is_apart(tensor->name))
+        if (shared && !is_apart(tensor->name)) {
             rename_part(tensor, ".lin_src.weight", ".lin.weight");
+            rename_part(tensor, ".lin_dst.weight", ".lin.weight"); /* the same once more */
+        }
         if (!typed && strncmp(tensor->name, "norms.", strlen("norms.")) == 0)
             rename_part(tensor, ".module.", ".");
     }
@@ -334,6 +336,43 @@ static int check_layers_of_types(const struct og_tensors_file *f, const struct o
     return 0;
 }
 
+/* How much of a tensor's name says which convolution it is of: "convs.<layer>.", and where that is
+ * of types "convs.<relation>."; 0: of none. */
+static size_t convolution_in(const char *name)
+{
+    size_t length = 0;
+    const char *relation = relation_in(name, &length);
+    if (strncmp(name, "convs.", strlen("convs.")) != 0)
+        return 0;
+    if (relation)
+        return (size_t)(relation - name) + length + 1;
+    return strlen("convs.") + strcspn(name + strlen("convs."), ".") + 1;
+}
+
+/* What a convolution of the model has in the file and not here makes it another: features of edges,
+ * a residual of its own. Relations that nothing depends on are in files of PyTorch's alone. */
+static int check_convolutions(const struct og_tensors_file *f, const struct og_param *params,
+                              size_t n, struct og_err *err)
+{
+    for (size_t i = 0; i < f->all.n; i++) {
+        const char *name = f->all.tensor[i].name;
+        const size_t head = convolution_in(name);
+        bool there = false;
+        bool known = false;
+        for (size_t k = 0; head > 0 && !known && k < n; k++) {
+            there |= strncmp(params[k].name, name, head) == 0;
+            known = strcmp(params[k].name, name) == 0;
+        }
+        if (there && !known)
+            return og__fail(err, -EINVAL,
+                            "docs/models.md (Parameters) lists what convolutions have here",
+                            "%s: %s: this convolution has no such tensor here, and would compute "
+                            "something else without it",
+                            f->path, name);
+    }
+    return 0;
+}
+
 int og__checkpoint_take_params(const struct og_tensors_file *f, struct og_model *m,
                                struct og_err *err)
 {
@@ -346,6 +385,7 @@ int og__checkpoint_take_params(const struct og_tensors_file *f, struct og_model 
         OG_TRY(og__checkpoint_take(f, "", &params[i], (struct og_tensor_place){0}, err));
         OG_TRY(check_finite(f, og__tensors_find(&f->all, params[i].name), err));
     }
+    OG_TRY(check_convolutions(f, params, n, err));
     for (size_t i = 0; i < n; i++)
         OG_TRY(og__checkpoint_take(f, "", &params[i], (struct og_tensor_place){m, params[i].value},
                                    err));

@@ -316,6 +316,16 @@ def two_matrices_are_refused():
     assert "no tensor convs.0.lin.weight" in said, said
 
 
+def tensors_of_another_convolution_are_refused():
+    """Of GATv2Conv with edge_dim, and with a residual of its own; GATConv has lin_edge too."""
+    for kind in "gatv2", "gat":
+        for extra in "lin_edge.weight", "res.weight":
+            state = Model(f"{kind} --heads {HEADS}", 2).state_dict() | {f"convs.1.{extra}": torch.zeros(HEADS * CLASSES, 3)}
+            write_safetensors("more.safetensors", state)
+            said = run("predict", "graph", "--checkpoint", "more.safetensors", "--out", "logits.npy", status=1)
+            assert f"convs.1.{extra}: this convolution has no such tensor here" in said, said
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     torch.set_num_threads(1)
@@ -328,5 +338,6 @@ with tempfile.TemporaryDirectory() as folder:
     there_and_back(f"gat --heads {HEADS}", 2, graph, rename=earlier_gat)
     there_and_back("sage", 3, graph, norm="batch", rename=wrapped_norms)
     two_matrices_are_refused()
+    tensors_of_another_convolution_are_refused()
     numbers_are_refused_that_are_none()
     os.chdir("/")
