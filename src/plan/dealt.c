@@ -53,9 +53,20 @@ struct party {
     uint32_t *row, *hotness; /* [sim.n_nodes] of an owner's nodes; hotness may be NULL */
 };
 
+/* Of one worker all batches are its own, as they lie. */
+static bool copies(const struct og_dealt *d)
+{
+    return d->exchange || d->workers > 1;
+}
+
 static size_t ptr_bytes(uint32_t batches)
 {
     return ((size_t)batches + 1) * sizeof(uint64_t);
+}
+
+static size_t batches_bytes(const struct og_dealt *d, uint32_t batches, uint64_t rows)
+{
+    return copies(d) ? ptr_bytes(batches) + rows * sizeof(uint32_t) : 0;
 }
 
 static void close_party(struct party *p, const struct og_simulation *all)
@@ -152,6 +163,8 @@ static int open_party(struct party *p, const struct og_simulation *all, const ui
     p->sim.size = p->size;
     if (all->n_ends == 0)
         p->sim.superbatch = og__superbatch_of(d->superbatch, own_epoch(d, p->worker));
+    if (!copies(d))
+        return 0;
     p->room = count_rows(p, &all->trace);
     p->ptr = og__alloc(all->budget, ptr_bytes(all->trace.n_batches), part, err);
     p->ids = p->ptr ? og__alloc(all->budget, p->room * sizeof(*p->ids), part, err) : NULL;
@@ -261,7 +274,7 @@ size_t og__simulate_tiers_dealt_bytes(const struct og_simulation *sim,
 {
     struct og_simulation own = *sim;
     own.superbatch = og__superbatch_of(dealt->superbatch, own_epoch(dealt, 0));
-    return ptr_bytes(batches) + rows * sizeof(uint32_t) +
+    return batches_bytes(dealt, batches, rows) +
            og__simulate_tiers_bytes(&own, setup, rows, longest);
 }
 
@@ -320,6 +333,6 @@ size_t og__simulate_dealt_bytes(const struct og_simulation *sim,
         tables = 3 * og__owner_bytes(dealt->workers, sim->n_nodes);
     }
     policy.n_nodes = own.n_nodes;
-    return ptr_bytes(batches) + rows * sizeof(uint32_t) + tables +
+    return batches_bytes(dealt, batches, rows) + tables +
            og__simulate_bytes(&own, &policy, rows, longest);
 }

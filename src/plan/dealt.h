@@ -1,5 +1,5 @@
 /* dealt: what policies do in workers that train together, counted over the batches of all as
- * plan/simulate.h counts it of one process.
+ * plan/simulate.h counts it of one process, which is one worker.
  *
  *   batches of an epoch     0 1 | 2 3 | 4        a round has one of each worker
  *

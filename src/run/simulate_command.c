@@ -50,7 +50,7 @@ static void settle_sizes(struct simulator *m)
 
 uint32_t og__simulator_superbatch(const struct simulator *m)
 {
-    const uint32_t workers = (uint32_t)OG_MAX(m->workers, 1);
+    const uint32_t workers = (uint32_t)m->workers;
     return og__superbatch_of(m->opt.superbatch, (m->epoch + workers - 1) / workers);
 }
 
@@ -110,22 +110,25 @@ out:
 
 /* ---- workers ---- */
 
-struct og_dealt og__simulator_dealt(const struct simulator *m, bool exchange)
+struct og_dealt og__simulator_dealt(const struct simulator *m, bool keeps, bool exchange)
 {
     return (struct og_dealt){.workers = (uint32_t)m->workers,
                              .epoch = m->epoch,
-                             .superbatch = m->opt.superbatch,
+                             .superbatch = keeps ? (int)m->epoch : m->opt.superbatch,
                              .exchange = exchange};
+}
+
+static struct og_dealt dealt_of(const struct simulator *m, int policy, bool exchange)
+{
+    return og__simulator_dealt(m, og__simulator_keeps(m, policy), exchange);
 }
 
 static int check_workers(const struct simulator *m, struct og_err *err)
 {
     const int n = m->workers;
-    if (n <= 1)
-        return 0;
     if (n > MOST_WORKERS)
         return og__fail(err, -EINVAL, NULL, "--workers %d: at most %d", n, MOST_WORKERS);
-    if ((uint32_t)n > m->epoch)
+    if ((uint32_t)n > OG_MAX(m->epoch, 1u))
         return og__fail(err, -EINVAL, "give a smaller --batch, or fewer workers",
                         "--workers %d: an epoch has %u mini-batches", n, m->epoch);
     if ((uint64_t)n > m->sim.n_nodes)
@@ -193,13 +196,13 @@ static void settle_device(struct simulator *m)
 static size_t running_bytes(const struct simulator *m, const struct og_simulation *sim,
                             const struct og_policy_setup *setup)
 {
-    const struct og_dealt own = og__simulator_dealt(m, false);
-    const struct og_dealt owners = og__simulator_dealt(m, true);
-    if (m->workers <= 1)
-        return og__simulate_bytes(sim, setup, m->most_rows, m->longest);
-    return OG_MAX(
-        og__simulate_dealt_bytes(sim, setup, &own, m->most_batches, m->most_rows, m->longest),
-        og__simulate_dealt_bytes(sim, setup, &owners, m->most_batches, m->most_rows, m->longest));
+    size_t most = 0;
+    for (int exchange = 0; exchange <= og__simulates_exchange(m); exchange++) {
+        const struct og_dealt dealt = dealt_of(m, setup->kind, exchange);
+        most = OG_MAX(most, og__simulate_dealt_bytes(sim, setup, &dealt, m->most_batches,
+                                                     m->most_rows, m->longest));
+    }
+    return most;
 }
 
 /* Of the policy that takes most; they run one after another. */
@@ -316,12 +319,14 @@ static int count_policy(const struct simulator *m, const struct asked_policy *p,
                         struct og_err *err)
 {
     const struct og_simulation sim = og__simulation_of(m, p);
-    const struct og_dealt own = og__simulator_dealt(m, false);
-    const struct og_dealt owners = og__simulator_dealt(m, true);
-    if (m->workers <= 1)
-        return og__simulate(&sim, setup, counted->own, err);
-    int rc = og__simulate_dealt(&sim, setup, &own, counted->own, err);
-    return rc < 0 ? rc : og__simulate_dealt(&sim, setup, &owners, counted->exchanged, err);
+    const struct og_dealt own = dealt_of(m, p->kind, false);
+    const struct og_dealt owners = dealt_of(m, p->kind, true);
+    int rc;
+    OG_TRY(og__simulate_dealt(&sim, setup, &own, counted->own, err));
+    if (og__simulates_exchange(m))
+        OG_TRY(og__simulate_dealt(&sim, setup, &owners, counted->exchanged, err));
+out:
+    return rc;
 }
 
 static int simulate_policy(struct simulator *m, const struct asked_policy *p, json_t *results,

@@ -41,33 +41,11 @@ struct og_simulation og__simulation_of_pair(const struct simulator *m,
     return sim;
 }
 
-/* Each worker prepares its own batches, as many as one process would. */
 struct og_dealt og__dealt_of_pair(const struct simulator *m, const struct asked_policy *host,
                                   const struct asked_policy *device)
 {
-    struct og_dealt dealt = og__simulator_dealt(m, false);
-    if (og__simulator_keeps(m, host->kind) && og__simulator_keeps(m, device->kind))
-        dealt.superbatch = 0;
-    return dealt;
-}
-
-/* ---- counting it ---- */
-
-int og__count_pair(const struct simulator *m, const struct og_simulation *sim,
-                   const struct og_tiers_setup *setup, const struct og_dealt *dealt,
-                   struct og_simulated_tiers *out, struct og_err *err)
-{
-    return m->workers > 1 ? og__simulate_tiers_dealt(sim, setup, dealt, out, err)
-                          : og__simulate_tiers(sim, setup, NULL, NULL, out, err);
-}
-
-size_t og__count_pair_bytes(const struct simulator *m, const struct og_simulation *sim,
-                            const struct og_tiers_setup *setup, const struct og_dealt *dealt,
-                            uint64_t longest)
-{
-    return m->workers <= 1 ? og__simulate_tiers_bytes(sim, setup, m->most_rows, longest)
-                           : og__simulate_tiers_dealt_bytes(sim, setup, dealt, m->most_batches,
-                                                            m->most_rows, longest);
+    const bool keeps = og__simulator_keeps(m, host->kind) && og__simulator_keeps(m, device->kind);
+    return og__simulator_dealt(m, keeps, false);
 }
 
 /* ---- all rows of one width ---- */
@@ -87,7 +65,8 @@ static size_t pair_bytes(const struct simulator *m, const struct asked_policy *h
         ranking = OG_MAX(og__hotness_bytes(&m->s->facts, host->kind),
                          og__hotness_bytes(&m->s->facts, device->kind));
     return og__simulator_hotness_bytes(m, host) + og__simulator_hotness_bytes(m, device) +
-           OG_MAX(ranking, og__count_pair_bytes(m, &sim, &s, &dealt, m->longest));
+           OG_MAX(ranking, og__simulate_tiers_dealt_bytes(&sim, &s, &dealt, m->most_batches,
+                                                          m->most_rows, m->longest));
 }
 
 /* Both rankings, which may be the same one: *hotness of the host's, *above of the device's. */
@@ -131,7 +110,7 @@ static int simulate_pair(struct simulator *m, const struct asked_policy *host,
             struct og_simulated_tiers of;
             setup.device.n_slots = m->device->size[k];
             setup.host.n_slots = m->size[m->cache[i].place];
-            OG_TRY(og__count_pair(m, &sim, &setup, &dealt, &of, err));
+            OG_TRY(og__simulate_tiers_dealt(&sim, &setup, &dealt, &of, err));
             const struct og_counted_pair counted =
                 og__counted_pair(&setup, og__simulator_row_bytes(m), &of);
             if (json_array_append_new(results, og__counted_pair_json(&names, &counted)) < 0)

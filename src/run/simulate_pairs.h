@@ -14,12 +14,6 @@ struct og_dealt og__dealt_of_pair(const struct simulator *m, const struct asked_
 /* Both policies over so many nodes, and the rings; no slots, and nobody is ranked. */
 struct og_tiers_setup og__simulated_pair(const struct simulator *m, const struct asked_policy *host,
                                          const struct asked_policy *device, uint64_t n_nodes);
-OG_MUST_CHECK int og__count_pair(const struct simulator *m, const struct og_simulation *sim,
-                                 const struct og_tiers_setup *setup, const struct og_dealt *dealt,
-                                 struct og_simulated_tiers *out, struct og_err *err);
-size_t og__count_pair_bytes(const struct simulator *m, const struct og_simulation *sim,
-                            const struct og_tiers_setup *setup, const struct og_dealt *dealt,
-                            uint64_t longest);
 /* Of device policies that are paired with host policy number i all sizes, behind the results. */
 OG_MUST_CHECK int og__simulate_pairs(struct simulator *m, int i, json_t *results,
                                      struct og_err *err);

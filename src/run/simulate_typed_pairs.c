@@ -118,7 +118,7 @@ static int count_type(const struct pair *p, uint32_t t, uint64_t slots, uint64_t
     setup.host.hotness = p->worth + first;
     setup.device.hotness = p->worth_there + first;
     (void)og__trace_of_range(&m->sim.trace, first, m->types->type[t].end, p->ptr, p->ids);
-    const int rc = og__count_pair(m, &sim, &setup, &p->dealt, &of, err);
+    const int rc = og__simulate_tiers_dealt(&sim, &setup, &p->dealt, &of, err);
     if (rc == 0)
         *out = og__counted_pair(&setup, m->width[t].row_bytes, &of);
     return rc;
@@ -196,7 +196,8 @@ static size_t running_bytes(const struct simulator *m, const struct asked_policy
     sim.n_nodes = n_nodes;
     setup.host.n_slots = og__simulated_slots(m, m, t);
     setup.device.n_slots = og__simulated_slots(m, m->device, t);
-    return og__count_pair_bytes(m, &sim, &setup, &dealt, OG_MIN(m->longest, n_nodes));
+    return og__simulate_tiers_dealt_bytes(&sim, &setup, &dealt, m->most_batches, m->most_rows,
+                                          OG_MIN(m->longest, n_nodes));
 }
 
 size_t og__simulate_typed_pair_bytes(const struct simulator *m, const struct asked_policy *host,

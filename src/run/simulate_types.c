@@ -252,14 +252,13 @@ static int count_type(const struct simulator *m, const struct asked_policy *p, u
     uint32_t size[OG__MOST_SIZES] = {0};
     struct og_policy_setup setup = og__policy_setup(&p->opt, p->kind, og__simulated_nodes(m, t));
     struct og_simulation sim = simulation_of_type(m, p, t, size);
-    const struct og_dealt own = og__simulator_dealt(m, false);
+    const struct og_dealt own = og__simulator_dealt(m, og__simulator_keeps(m, p->kind), false);
     struct og_simulated *out = o->of + (size_t)t * (size_t)m->n_caches;
     for (int i = 0; i < m->n_caches; i++)
         size[i] = (uint32_t)o->slots[i][t];
     sim.trace = *trace;
     setup.hotness = worth + og__first_id(types_of(m), t);
-    return m->workers > 1 ? og__simulate_dealt(&sim, &setup, &own, out, err)
-                          : og__simulate(&sim, &setup, out, err);
+    return og__simulate_dealt(&sim, &setup, &own, out, err);
 }
 
 static int count_types(const struct simulator *m, const struct asked_policy *p,
@@ -355,13 +354,11 @@ static size_t running_bytes(const struct simulator *m, const struct asked_policy
     uint32_t size[OG__MOST_SIZES] = {0};
     const struct og_simulation sim = simulation_of_type(m, p, t, size);
     const struct og_policy_setup setup = og__policy_setup(&p->opt, p->kind, sim.n_nodes);
-    const struct og_dealt own = og__simulator_dealt(m, false);
+    const struct og_dealt own = og__simulator_dealt(m, og__simulator_keeps(m, p->kind), false);
     const uint64_t longest = OG_MIN(m->longest, sim.n_nodes);
     for (int i = 0; i < m->n_caches; i++)
         size[i] = og__simulated_slots(m, m, t);
-    return m->workers > 1 ? og__simulate_dealt_bytes(&sim, &setup, &own, m->most_batches,
-                                                     m->most_rows, longest)
-                          : og__simulate_bytes(&sim, &setup, m->most_rows, longest);
+    return og__simulate_dealt_bytes(&sim, &setup, &own, m->most_batches, m->most_rows, longest);
 }
 
 size_t og__simulated_ranking_bytes(const struct simulator *m, const struct asked_policy *p)

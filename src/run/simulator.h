@@ -91,7 +91,8 @@ static inline bool og__simulates_exchange(const struct simulator *m)
 }
 /* Devices of a process that keep rows; of several workers each has one. */
 int og__simulator_keepers(const struct simulator *m);
-struct og_dealt og__simulator_dealt(const struct simulator *m, bool exchange);
+/* keeps: they prepare batches that epochs reuse, as a whole. */
+struct og_dealt og__simulator_dealt(const struct simulator *m, bool keeps, bool exchange);
 
 /* ---- its batches ---- */
 

@@ -41,7 +41,7 @@ static json_t *names_json(const struct simulator *m, bool policies)
 
 int og__simulation_add_exchange(const struct simulator *m, json_t *root, struct og_err *err)
 {
-    const struct og_dealt dealt = og__simulator_dealt(m, true);
+    const struct og_dealt dealt = og__simulator_dealt(m, false, true);
     uint64_t asked[MOST_WORKERS];
     if (root && m->workers > 1 && !og__simulates_exchange(m))
         json_object_set_new(root, "workers", json_integer(m->workers));
