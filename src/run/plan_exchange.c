@@ -3,8 +3,8 @@
  *   items of all workers   | training of epoch 1 | ... until its last superbatch ends | tail |
  *                            what is told          what a policy that looks ahead sees besides
  *
- * Where nodes have types an owner has slots of each, and each type's rows are counted by
- * themselves, over its own part of the batches. */
+ * An owner has slots of each group of rows, which are counted by themselves, over the group's part
+ * of the batches. */
 #include "run/plan_exchange.h"
 
 #include "ahead/ahead.h"
@@ -22,18 +22,16 @@
 
 static const char part[] = "counting";
 
-/* Rows of one width: all, or those of a type. */
+/* A group's rows. */
 struct width {
-    uint32_t first; /* node */
-    uint64_t n_nodes;
-    size_t row_bytes;
+    const struct og_group *group;
     struct og_read_rule rule;
     struct og_plan_cost did; /* by the first worker, as an owner */
 };
 
 struct counting {
     struct og_session *s;
-    struct width *width; /* [n_widths] nodes ascend */
+    struct width *width; /* [n_widths] of groups with features; nodes ascend */
     uint32_t n_widths;
     uint64_t *slots; /* [workers][n_widths] of owners */
     struct og_schedule whole;
@@ -49,8 +47,9 @@ struct counting {
     uint32_t *ids;
     uint64_t room;
     uint32_t n;
-    uint64_t *ptr_of; /* the same of a type, by its numbers */
+    uint64_t *ptr_of; /* the same of a group, by its numbers; NULL: it has all, */
     uint32_t *ids_of;
+    bool apart;                  /* unless there are several */
     struct og_sample_reads from; /* what sampling the first worker's batches of the epoch read */
 };
 
@@ -132,44 +131,25 @@ static int sample(struct counting *c, struct og_err *err)
 
 /* ---- widths ---- */
 
-static bool has_types(const struct counting *c)
-{
-    return c->s->facts.types;
-}
-
-static int know_types(struct counting *c, struct og_err *err)
-{
-    const struct og_session *s = c->s;
-    const struct og_graph_types *g = s->facts.types;
-    int rc = 0;
-    for (uint32_t t = 0; t < g->n_types; t++) {
-        const uint32_t first = og__first_id(g, t);
-        struct width *w = &c->width[c->n_widths];
-        if (!og__has_features(&g->type[t]))
-            continue;
-        *w = (struct width){first, g->type[t].end - first, s->size[t].row_bytes, {0}, {0}};
-        OG_TRY(og__gather_read_rule(&s->facts.graph->group[t], s->config.opt.io, s->budget,
-                                    &w->rule, err));
-        c->n_widths++;
-    }
-out:
-    return rc;
-}
-
 static int open_widths(struct counting *c, struct og_err *err)
 {
-    const struct og_facts *f = &c->s->facts;
-    const size_t most = has_types(c) ? f->types->n_types : 1;
-    c->width = calloc(most, sizeof(*c->width));
-    c->slots = calloc(c->workers * most, sizeof(*c->slots));
+    const struct og_session *s = c->s;
+    const struct og_graph *g = s->facts.graph;
+    c->apart = g->n_groups > 1;
+    c->width = calloc(g->n_groups, sizeof(*c->width));
+    c->slots = calloc((size_t)c->workers * g->n_groups, sizeof(*c->slots));
     if (!c->width || !c->slots)
         return og__fail_errno(err, -ENOMEM, NULL, part);
-    if (has_types(c))
-        return know_types(c, err);
-    c->n_widths = 1;
-    c->width[0] = (struct width){0, f->n_nodes, f->row_bytes, c->s->size[0].rule, {0}};
-    for (uint32_t w = 0; w < c->workers; w++)
-        c->slots[w] = c->s->memory.n_slots;
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        struct width *w = &c->width[c->n_widths];
+        w->group = &g->group[k];
+        if (w->group->dim == 0)
+            continue;
+        w->rule = s->size[k].rule;
+        c->n_widths++;
+    }
+    for (uint32_t i = 0; i < c->workers * c->n_widths; i++)
+        c->slots[i] = s->memory.n_slots;
     return 0;
 }
 
@@ -177,10 +157,10 @@ static int open_widths(struct counting *c, struct og_err *err)
 static struct width *width_of(const struct counting *c, uint32_t node)
 {
     uint32_t k = c->n_widths;
-    while (k > 0 && c->width[k - 1].first > node)
+    while (k > 0 && c->width[k - 1].group->first > node)
         k--;
-    const bool in = k > 0 && node - c->width[k - 1].first < c->width[k - 1].n_nodes;
-    return in ? &c->width[k - 1] : NULL;
+    const struct og_group *of = k > 0 ? c->width[k - 1].group : NULL;
+    return of && node < of->first + of->n_nodes ? &c->width[k - 1] : NULL;
 }
 
 /* ---- memory ---- */
@@ -188,8 +168,9 @@ static struct width *width_of(const struct counting *c, uint32_t node)
 static struct og_policy_setup policy_of(const struct counting *c, const struct width *w)
 {
     const struct og_session *s = c->s;
-    struct og_policy_setup setup = og__policy_setup(&s->config.opt, s->way.policy, w->n_nodes);
-    setup.n_slots = (uint32_t)OG_MIN((uint64_t)s->memory.n_slots, w->n_nodes);
+    const uint64_t n_nodes = (uint64_t)w->group->n_nodes;
+    struct og_policy_setup setup = og__policy_setup(&s->config.opt, s->way.policy, n_nodes);
+    setup.n_slots = (uint32_t)OG_MIN((uint64_t)s->memory.n_slots, n_nodes);
     return setup;
 }
 
@@ -200,8 +181,8 @@ static struct og_simulation simulation_of(const struct counting *c, const struct
     const uint32_t wanted = og__policy_tail(&policy);
     const struct og_trace all = {c->n, c->ptr, c->ids};
     const struct og_trace own = {c->n, c->ptr_of, c->ids_of};
-    return (struct og_simulation){.trace = has_types(c) ? own : all,
-                                  .n_nodes = w->n_nodes,
+    return (struct og_simulation){.trace = c->apart ? own : all,
+                                  .n_nodes = (uint64_t)w->group->n_nodes,
                                   .superbatch = OG_MAX(c->n_rounds, 1u),
                                   .end = c->end,
                                   .n_ends = c->n_ends,
@@ -210,7 +191,7 @@ static struct og_simulation simulation_of(const struct counting *c, const struct
                                   .size = &s->memory.n_slots,
                                   .n_sizes = 1,
                                   .rule = w->rule,
-                                  .packed_row = og__packs(&s->way) ? w->row_bytes : 0,
+                                  .packed_row = og__packs(&s->way) ? og__row_bytes(w->group) : 0,
                                   .pool = s->pool,
                                   .budget = s->budget,
                                   .stop = og__stop_flag(&s->config)};
@@ -226,18 +207,18 @@ static struct og_dealt dealt_of(const struct counting *c)
                              .dense = c->s->config.own_rows};
 }
 
-/* Of types it says what slots are shared out by as well. */
+/* Of several groups it says what slots are shared out by as well. */
 static size_t hotness_bytes(const struct counting *c)
 {
-    const bool wanted = has_types(c) || og__policy_wants_hotness(c->s->way.policy);
+    const bool wanted = c->s->told || og__policy_wants_hotness(c->s->way.policy);
     return wanted ? c->s->facts.n_nodes * sizeof(uint32_t) : 0;
 }
 
 static size_t ranking_bytes(const struct counting *c)
 {
     const int policy = c->s->way.policy;
-    const size_t owned = has_types(c) ? og__typed_owned_bytes(c->s) : 0;
-    const int by = has_types(c) ? og__policy_ranked_like(policy) : policy;
+    const size_t owned = c->s->told ? og__typed_owned_bytes(c->s) : 0;
+    const int by = c->s->told ? og__policy_ranked_like(policy) : policy;
     return hotness_bytes(c) ? OG_MAX(og__hotness_bytes(&c->s->facts, by), owned) : 0;
 }
 
@@ -260,7 +241,7 @@ static size_t counting_bytes(const struct counting *c)
             og__simulate_dealt_bytes(&sim, &setup, &dealt, c->n_items, most * c->n_items, most);
         running = OG_MAX(running, bytes);
     }
-    if (has_types(c))
+    if (c->apart)
         running += batches_bytes(c);
     return batches_bytes(c) + hotness_bytes(c) + OG_MAX(ranking_bytes(c), running);
 }
@@ -307,7 +288,7 @@ static int open_counting(struct counting *c, struct og_err *err)
     c->room = og__input_rows(&c->s->facts) * c->n_items;
     int rc;
     OG_TRY(open_batches(c, &c->ptr, &c->ids, err));
-    OG_TRY(has_types(c) ? open_batches(c, &c->ptr_of, &c->ids_of, err) : 0);
+    OG_TRY(c->apart ? open_batches(c, &c->ptr_of, &c->ids_of, err) : 0);
 out:
     return rc;
 }
@@ -346,26 +327,27 @@ static void count_rows(const struct counting *c, struct owner_told *told)
             told[owner].asked++;
             told[owner].sent += owner != by;
             told[by].received += owner != by;
-            told[by].bytes += owner != by ? of->row_bytes + sizeof(uint32_t) : 0;
+            told[by].bytes += owner != by ? og__row_bytes(of->group) + sizeof(uint32_t) : 0;
         }
 }
 
-/* By what nodes are worth; and, of types, each owner's slots. */
+/* By what nodes are worth; and, of several groups, each owner's slots. */
 static int rank_nodes(struct counting *c, uint32_t *hotness, struct og_err *err)
 {
     struct og_session *s = c->s;
     const int policy = s->way.policy;
     uint64_t slots[OG_MOST_TYPES];
     int rc = 0;
-    if (!has_types(c))
+    if (!s->told)
         return og__hotness_of(&s->structure, s->pool, policy, &s->config.opt, hotness, err);
     OG_TRY(og__typed_cache_weigh(s, policy, &s->config.opt, hotness, err));
-    for (uint32_t w = 0; w < c->workers && og__policy_caches(policy); w++) {
+    if (!og__policy_caches(policy))
+        return 0;
+    for (uint32_t w = 0; w < c->workers; w++) {
         uint64_t *out = c->slots + (size_t)w * c->n_widths;
         OG_TRY(og__typed_owned_slots(s, hotness, w, slots, err));
-        for (uint32_t t = 0; t < s->facts.types->n_types; t++)
-            if (og__has_features(&s->facts.types->type[t]))
-                *out++ = slots[t];
+        for (uint32_t k = 0; k < c->n_widths; k++)
+            out[k] = slots[c->width[k].group - s->facts.graph->group];
     }
 out:
     return rc;
@@ -375,7 +357,7 @@ out:
  * w among its numbers. */
 static uint32_t owner_among(const struct counting *c, const struct width *of, uint32_t w)
 {
-    return (w + c->workers - of->first % c->workers) % c->workers;
+    return (w + c->workers - (uint32_t)of->group->first % c->workers) % c->workers;
 }
 
 static int count_width(struct counting *c, uint32_t k, const uint32_t *hotness,
@@ -387,9 +369,10 @@ static int count_width(struct counting *c, uint32_t k, const uint32_t *hotness,
     const struct og_simulation sim = simulation_of(c, of);
     struct og_policy_setup setup = policy_of(c, of);
     int rc = 0;
-    if (has_types(c))
-        (void)og__trace_of_range(&all, of->first, of->first + of->n_nodes, c->ptr_of, c->ids_of);
-    setup.hotness = hotness ? hotness + of->first : NULL;
+    const uint64_t first = (uint64_t)of->group->first;
+    if (c->apart)
+        (void)og__trace_of_range(&all, first, first + sim.n_nodes, c->ptr_of, c->ids_of);
+    setup.hotness = hotness ? hotness + first : NULL;
     for (uint32_t w = 0; w < c->workers; w++) {
         struct og_simulated did;
         setup.n_slots = (uint32_t)c->slots[(size_t)w * c->n_widths + k];
@@ -445,12 +428,9 @@ static uint64_t hits_of(const struct owner_told *t)
 /* What the first worker does with rows of each type. */
 static void tell_types(const struct counting *c)
 {
-    const struct width *of = c->width;
-    for (uint32_t t = 0; has_types(c) && t < c->s->facts.types->n_types; t++) {
-        if (!og__has_features(&c->s->facts.types->type[t]))
-            continue;
-        const struct og_plan_cost *did = &of++->did;
-        c->s->size[t].epoch = (struct og_plan_cost){
+    for (uint32_t k = 0; k < c->n_widths; k++) {
+        const struct og_plan_cost *did = &c->width[k].did;
+        c->s->size[c->width[k].group - c->s->facts.graph->group].epoch = (struct og_plan_cost){
             scaled(c, did->rows), scaled(c, did->rows - did->misses), scaled(c, did->misses),
             scaled(c, did->reads), scaled(c, did->bytes)};
     }
