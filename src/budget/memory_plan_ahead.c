@@ -102,13 +102,6 @@ static uint64_t asked_of(const struct og_facts *f, uint64_t rows)
                : rows;
 }
 
-/* Of a plan that is put away, at most. */
-static size_t stored_plan_bytes(const struct og_premises *p, uint64_t rows)
-{
-    const struct og_tiers_setup tiers = og__premised_tiers(p, 0);
-    return p->way->tiers ? og__tiers_spilled_bytes(&tiers, rows) : rows * sizeof(uint32_t);
-}
-
 /* In turns batches are on disk, and once they are planned their ids are of no use in memory: what
  * they miss is written over them. Not where other lists are planned, of others or for two caches,
  * and not where widths are packed side by side. */
@@ -134,8 +127,8 @@ static void size_ahead(struct og_memory_plan *m, const struct og_premises *p,
                        const struct growth *g, uint64_t rows, uint64_t batches, uint64_t tail)
 {
     const struct og_trace_options form = p->facts->trace;
-    const int kept = og__policy_keeps_hotness(p->way->policy) +
-                     (p->way->tiers && og__policy_keeps_hotness(p->way->device_policy));
+    const int kept =
+        og__policy_keeps_hotness(p->way->policy) + og__policy_keeps_hotness(p->way->device_policy);
     const size_t held = (size_t)kept * (size_t)p->facts->n_nodes * 4;
     m->superbatch = batches;
     m->tail = tail;
@@ -203,7 +196,7 @@ static double disk_bytes(const struct og_premises *p, const struct growth *g, ui
     const double all = n * (double)asked * og__mean_row(f) + ends; /* of chunks, on blocks */
     const double distinct = (double)distinct_nodes(g, asked, batches);
     const double once = OG_MIN(distinct * (double)f->bytes.widest, (double)f->bytes.files);
-    const double codes = (double)stored_plan_bytes(p, asked);
+    const double codes = (double)og__premised_spilled(p, asked);
     const double entering = og__policy_fills_beside(p->way->policy) ? n * (double)asked : distinct;
     double away = sampled_bytes(p, rows, batches, tail) + n * codes + entering * 8;
     if (p->way->layout == OG_LAYOUT_PACKED)
@@ -373,7 +366,7 @@ static void take_superbatch(struct room *r, uint64_t batches)
 static void keep_blocks(struct og_memory_plan *m, const struct og_premises *p, size_t free)
 {
     m->trace_blocks = (m->superbatch + m->tail + m->lot) * block_bytes(p->facts);
-    m->code_bytes = m->superbatch * stored_plan_bytes(p, og__read_rows(p->facts));
+    m->code_bytes = m->superbatch * og__premised_spilled(p, og__read_rows(p->facts));
     if (m->alternates || m->trace_blocks + m->code_bytes > free / 32)
         m->trace_blocks = m->code_bytes = 0;
     m->trace += m->trace_blocks + m->code_bytes;

@@ -22,8 +22,7 @@ static size_t victim_bytes(const struct og_premises *p, const struct og_victim_s
 static bool ranks_there(const struct og_premises *p)
 {
     const int policy = p->way->device_policy;
-    return p->way->tiers &&
-           (og__policy_wants_hotness(policy) || (p->facts->types && og__policy_caches(policy)));
+    return og__policy_wants_hotness(policy) || (p->facts->types && og__policy_caches(policy));
 }
 
 /* Tables of the policy for an empty superbatch, without slots yet. */
@@ -42,14 +41,10 @@ static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
         m->hotness = ranks;
     if (ranks_there(p))
         m->hotness += ranks;
-    if (p->way->tiers && og__policy_keeps_hotness(p->way->device_policy)) {
-        m->policy += ranks;
-        m->policy_training += ranks;
-    }
-    if (og__policy_keeps_hotness(policy)) { /* as long as the run */
-        m->policy += ranks;
-        m->policy_training += ranks;
-    }
+    const int keep = og__policy_keeps_hotness(policy) + /* as long as the run */
+                     og__policy_keeps_hotness(p->way->device_policy);
+    m->policy += (size_t)keep * ranks;
+    m->policy_training += (size_t)keep * ranks;
 }
 
 static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
@@ -110,7 +105,7 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
 {
     const struct og_facts *f = p->facts;
     const uint64_t rows = og__read_rows(f);
-    const uint64_t changes = og__policy_admits(p->way->policy) ? rows : 0;
+    const struct og_tiers_setup tiers = og__premised_tiers(p, 1);
     const struct og_reader_options opt = {.io = p->config->opt.io, .profile = f->profile};
     const size_t reader = f->bytes.reader;
     const struct og_reader_options own = {.io = p->config->opt.io,
@@ -120,14 +115,9 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     const size_t of_types = f->scratch_disks > 1 ? f->n_widths * og__reader_bytes(&own) : reader;
     const size_t of_packs = OG_MAX(of_types, f->n_widths * of_made);
     const int plans = og__exchanges(p->config) ? 0 : og__works(p->way);
-    m->plans = (size_t)plans * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
+    m->plans = og__premised_plans(p, plans, rows) + og__planner_bytes(rows);
+    m->victims = victim_bytes(p, &tiers.victim);
     plan_exchange(m, p);
-    if (p->way->tiers) {
-        const struct og_tiers_setup tiers = og__premised_tiers(p, 1);
-        m->plans = (size_t)og__works(p->way) * og__tiers_plan_bytes(&tiers, rows) +
-                   og__planner_bytes(rows) + rows * OG__ENTERING_BYTES;
-        m->victims = victim_bytes(p, &tiers.victim);
-    }
     if (f->types) /* plans are of ids with rows */
         m->plans += (size_t)og__works(p->way) * og__input_rows(f) * sizeof(uint32_t) +
                     og__policy_ids_bytes(rows) + OG__MOST_STAGING * f->bytes.typed_staging;
@@ -152,9 +142,9 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
  * arrays of its size. */
 static size_t while_deciding(const struct og_memory_plan *m, const struct og_premises *p)
 {
-    const bool ranks = og__policy_hotness(p->way->policy) == OG__HOTNESS_PAGERANK;
+    const bool walks = og__policy_hotness(p->way->policy) == OG__HOTNESS_PAGERANK;
     return m->process + m->topology + m->seeds + m->labels + m->degrees + m->policy + m->hotness +
-           (ranks && m->hotness ? og__pagerank_bytes(p->facts->n_nodes) : 0);
+           (walks && m->hotness ? og__pagerank_bytes(p->facts->n_nodes) : 0);
 }
 
 /* A share of the limit, as far as that leaves as much to the others. */

@@ -66,6 +66,9 @@ size_t og__premised_tables(const struct og_premises *p, uint64_t n_slots,
 size_t og__trimmed_tables(const struct og_premises *p, uint64_t n_slots);
 /* Batches that it wants to see behind a superbatch. */
 uint32_t og__premised_tail(const struct og_premises *p);
+/* Plans of n batches, while they are carried out; and of one, while it is put away, at most. */
+size_t og__premised_plans(const struct og_premises *p, int n, uint64_t rows);
+size_t og__premised_spilled(const struct og_premises *p, uint64_t rows);
 
 /* What takes the most, largest parts by name: "topology 3.2 GiB, model 12 MiB"; and which option
  * makes the largest of them smaller. */

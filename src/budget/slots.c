@@ -145,7 +145,7 @@ int og__upper_tier_plan(struct og_upper_tier *out, const struct og_premises *p,
 {
     const struct og_graph *g = p->facts->graph;
     *out = (struct og_upper_tier){0};
-    if (!p->way->tiers || !og__policy_caches(p->way->device_policy))
+    if (!og__policy_caches(p->way->device_policy))
         return 0;
     const struct og_device_plan device = og__device_plan(p);
     const struct og_capacity room = {device.slots, UINT64_MAX};
@@ -422,7 +422,7 @@ static void fill_at_once(const struct sizing *z, struct settled *s)
     struct og_memory_plan *m = &s->memory;
     const size_t taken = m->cache + tables_of(m) + s->bytes * (size_t)m->n_staging;
     const size_t left = (z->room - OG_MIN(z->room, taken)) / (size_t)m->n_staging;
-    if (!p->way->tiers || p->way->alternate || !og__policy_prefills(p->way->device_policy))
+    if (p->way->alternate || !og__policy_prefills(p->way->device_policy))
         return;
     for (uint32_t g = 0, k = 0; k < f->n_widths; g++) {
         if (z->width[g].row_bytes == 0)

@@ -40,34 +40,94 @@ static struct og_tiers_setup most_tiers(const struct og_premises *p, uint64_t n_
     return tiers;
 }
 
+/* ---- of the host's cache alone, or of a device's over it ---- */
+
+static size_t host_tables(const struct og_tiers_setup *s, const struct og_planned_size *of,
+                          uint64_t longest)
+{
+    (void)longest;
+    return og__policy_bytes(&s->host, of->rows, of->batches, of->distinct);
+}
+
+static size_t host_trimmed(const struct og_tiers_setup *s)
+{
+    return og__policy_trimmed_bytes(&s->host);
+}
+
+static uint32_t host_tail(const struct og_tiers_setup *s)
+{
+    return og__policy_tail(&s->host);
+}
+
+static size_t host_plan(const struct og_tiers_setup *s, uint64_t rows)
+{
+    return og__plan_bytes(rows, og__policy_admits(s->host.kind) ? rows : 0);
+}
+
+static size_t host_spilled(const struct og_tiers_setup *s, uint64_t rows)
+{
+    (void)s;
+    return (size_t)rows * sizeof(uint32_t);
+}
+
+static size_t both_tables(const struct og_tiers_setup *s, const struct og_planned_size *of,
+                          uint64_t longest)
+{
+    return og__tiers_bytes(s, of->rows, longest, of->batches, of->distinct);
+}
+
+struct stack_sizes {
+    size_t (*tables)(const struct og_tiers_setup *s, const struct og_planned_size *of,
+                     uint64_t longest); /* rows of a batch */
+    size_t (*trimmed)(const struct og_tiers_setup *s);
+    uint32_t (*tail)(const struct og_tiers_setup *s);
+    size_t (*plan)(const struct og_tiers_setup *s, uint64_t rows);
+    size_t (*spilled)(const struct og_tiers_setup *s, uint64_t rows);
+    size_t entering; /* of a row that enters the host's slots */
+};
+
+static const struct stack_sizes *sizes_of(const struct og_premises *p)
+{
+    static const struct stack_sizes host = {host_tables, host_trimmed, host_tail,
+                                            host_plan,   host_spilled, 0};
+    static const struct stack_sizes both = {
+        both_tables,          og__tiers_trimmed_bytes, og__tiers_tail,
+        og__tiers_plan_bytes, og__tiers_spilled_bytes, OG__ENTERING_BYTES};
+    return p->way->tiers ? &both : &host;
+}
+
 size_t og__premised_tables(const struct og_premises *p, uint64_t n_slots,
                            const struct og_planned_size *of)
 {
-    if (p->way->tiers) {
-        struct og_slot_range room[OG_MOST_TYPES];
-        const struct og_tiers_setup tiers = most_tiers(p, n_slots, room);
-        const uint64_t longest = OG_MIN(of->rows, og__input_rows(p->facts));
-        return og__tiers_bytes(&tiers, of->rows, longest, of->batches, of->distinct);
-    }
-    struct og_policy_setup setup = og__premised_policy(p);
-    setup.n_slots = (uint32_t)n_slots;
-    return og__policy_bytes(&setup, of->rows, of->batches, of->distinct);
+    struct og_slot_range room[OG_MOST_TYPES];
+    const struct og_tiers_setup most = most_tiers(p, n_slots, room);
+    return sizes_of(p)->tables(&most, of, OG_MIN(of->rows, og__input_rows(p->facts)));
 }
 
 size_t og__trimmed_tables(const struct og_premises *p, uint64_t n_slots)
 {
     struct og_slot_range room[OG_MOST_TYPES];
-    const struct og_tiers_setup tiers = most_tiers(p, n_slots, room);
-    struct og_policy_setup setup = og__premised_policy(p);
-    setup.n_slots = (uint32_t)n_slots;
-    return p->way->tiers ? og__tiers_trimmed_bytes(&tiers) : og__policy_trimmed_bytes(&setup);
+    const struct og_tiers_setup most = most_tiers(p, n_slots, room);
+    return sizes_of(p)->trimmed(&most);
 }
 
 uint32_t og__premised_tail(const struct og_premises *p)
 {
-    const struct og_policy_setup setup = og__premised_policy(p);
-    const struct og_tiers_setup tiers = og__premised_tiers(p, 0);
-    return p->way->tiers ? og__tiers_tail(&tiers) : og__policy_tail(&setup);
+    const struct og_tiers_setup none = og__premised_tiers(p, 0);
+    return sizes_of(p)->tail(&none);
+}
+
+size_t og__premised_plans(const struct og_premises *p, int n, uint64_t rows)
+{
+    const struct stack_sizes *of = sizes_of(p);
+    const struct og_tiers_setup some = og__premised_tiers(p, 1);
+    return (size_t)n * of->plan(&some, rows) + rows * of->entering;
+}
+
+size_t og__premised_spilled(const struct og_premises *p, uint64_t rows)
+{
+    const struct og_tiers_setup none = og__premised_tiers(p, 0);
+    return sizes_of(p)->spilled(&none, rows);
 }
 
 void og__memory_plan_slots(struct og_memory_plan *m, const struct og_premises *p, uint64_t n)
@@ -78,29 +138,16 @@ void og__memory_plan_slots(struct og_memory_plan *m, const struct og_premises *p
     m->policy_training_slots = og__trimmed_tables(p, n) - og__trimmed_tables(p, 0);
 }
 
-/* Of a device's cache over the host's. */
-static void plan_ranges_beneath(struct og_memory_plan *m, const struct og_premises *p,
-                                const struct og_slot_range *ranges)
-{
-    const struct og_tiers_setup none = og__premised_tiers(p, 0);
-    struct og_tiers_setup tiers = none;
-    tiers.host.ranges = ranges;
-    m->policy_slots = og__tiers_bytes(&tiers, 0, 0, 0, 0) - og__tiers_bytes(&none, 0, 0, 0, 0);
-    m->policy_training_slots = og__tiers_trimmed_bytes(&tiers) - og__tiers_trimmed_bytes(&none);
-}
-
 void og__memory_plan_ranges(struct og_memory_plan *m, const struct og_premises *p,
                             const struct og_slot_range *ranges)
 {
-    const struct og_policy_setup none = og__premised_policy(p);
-    struct og_policy_setup setup = none;
-    if (p->way->tiers) {
-        plan_ranges_beneath(m, p, ranges);
-        return;
-    }
-    setup.ranges = ranges;
-    m->policy_slots = og__policy_bytes(&setup, 0, 0, 0) - og__policy_bytes(&none, 0, 0, 0);
-    m->policy_training_slots = og__policy_trimmed_bytes(&setup) - og__policy_trimmed_bytes(&none);
+    const struct stack_sizes *of = sizes_of(p);
+    const struct og_planned_size nothing = {0};
+    const struct og_tiers_setup none = og__premised_tiers(p, 0);
+    struct og_tiers_setup some = none;
+    some.host.ranges = ranges;
+    m->policy_slots = of->tables(&some, &nothing, 0) - of->tables(&none, &nothing, 0);
+    m->policy_training_slots = of->trimmed(&some) - of->trimmed(&none);
 }
 
 void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_premises *p,

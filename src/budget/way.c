@@ -6,7 +6,7 @@
 bool og__samples_ahead(const struct og_way *way)
 {
     return og__policy_looks_ahead(way->policy) || og__packs(way) || way->alternate ||
-           (way->tiers && og__policy_looks_ahead(way->device_policy));
+           og__policy_looks_ahead(way->device_policy);
 }
 
 bool og__packs(const struct og_way *way)

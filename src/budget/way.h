@@ -9,7 +9,7 @@
 struct og_way {
     int policy;        /* enum og_policy_kind; AUTO until it is chosen */
     bool tiers;        /* a device has a cache over the host's, */
-    int device_policy; /* by this policy; AUTO until it is chosen */
+    int device_policy; /* by this policy, NONE where it has not; AUTO until it is chosen */
     bool has_rings;    /* which rows that leave it go to */
     int layout;        /* enum og_layout_kind; the same */
     int topology;      /* enum og_topology_kind; AUTO until it is tried */

@@ -252,11 +252,6 @@ static double epoch_of(const struct og_data_path *d, const struct og_pilot *pilo
 int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot, struct og_err *err)
 {
     struct og_plan_cost sum = {0};
-    /* what is sampled ahead is told exactly by its first superbatch, and so is what is written anew
-     */
-    if (!og__policy_is_static(d->way->policy) || og__samples_ahead(d->way) ||
-        og__exchanges(d->config))
-        return 0;
     int rc = count_pilot(d, pilot, &sum, err);
     return rc < 0 ? rc : og__predict_from(d, pilot, &sum, NULL, err);
 }

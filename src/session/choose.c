@@ -89,7 +89,7 @@ static const struct og_tiers_setup *tiers_of(const struct og_session *s, struct 
 static uint64_t spilled_reads(const struct og_session *s, const struct trial *t)
 {
     const struct og_facts *f = &s->facts;
-    const bool above = t->way.tiers && og__policy_admits(t->way.device_policy);
+    const bool above = og__policy_admits(t->way.device_policy);
     const bool admits = above || og__policy_admits(t->way.policy);
     const bool moves = above && (t->way.has_rings || og__policy_admits(t->way.policy));
     struct og_batch b = {.n_hops = f->caps.n_hops, .n_ids = (uint32_t)og__input_rows(f)};
@@ -565,8 +565,7 @@ static int compare(struct chooser *c, struct og_err *err)
     if (s->config.handover.n > 0)
         c->model = s->config.handover.step_seconds;
     c->copy = og__copy_rate(s->budget);
-    if (s->way.tiers)
-        OG_TRY(og__know_link(s, err));
+    OG_TRY(og__know_link(s, err));
     OG_TRY(og__probe_open(&c->probe, &s->facts, &s->config, s->budget, err));
     OG_TRY(compare_all(c, err));
     s->estimate = c->out[0];

@@ -336,7 +336,7 @@ int og__know_link(struct og_session *s, struct og_err *err)
 {
     struct og_facts *f = &s->facts;
     const size_t limit = (size_t)s->config.opt.device_memory.value;
-    return f->links.n > 0 ? 0
-                          : og__time_links(&s->learner, f->keepers, f->bytes.widest, limit,
-                                           s->budget, &f->links, err);
+    return f->links.n == f->keepers ? 0
+                                    : og__time_links(&s->learner, f->keepers, f->bytes.widest,
+                                                     limit, s->budget, &f->links, err);
 }

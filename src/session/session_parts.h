@@ -67,7 +67,7 @@ OG_MUST_CHECK int og__know_graph(struct og_facts *f, const struct og_options *op
 void og__know_splits(struct og_facts *f, unsigned want);
 /* The same facts, were the structure on disk that is in memory. Of one type. */
 struct og_facts og__facts_on_disk(const struct og_session *s);
-/* Of the link to a device that is to keep rows; measured once. */
+/* Of the links to devices that are to keep rows; measured once. */
 OG_MUST_CHECK int og__know_link(struct og_session *s, struct og_err *err);
 OG_MUST_CHECK int og__know_batches(struct og_session *s, const struct og_pilot *pilot,
                                    struct og_err *err);

@@ -122,10 +122,20 @@ void og__session_own_hotness(struct og_session *s)
         s->hotness[i] = s->hotness[og__owned_node(own->ranks, own->rank, (uint32_t)i)];
 }
 
+static void drop_spent_hotness(struct og_session *s, int rc)
+{
+    if (rc < 0 || !og__policy_keeps_hotness(s->way.policy)) {
+        og__release(s->budget, s->hotness, hotness_bytes(s), "hotness");
+        s->hotness = NULL;
+    }
+    if (rc < 0 || !og__policy_keeps_hotness(s->way.device_policy))
+        drop_device_hotness(s);
+}
+
+/* ---- of the host's cache alone, or of a device's over it ---- */
+
 static int open_policy(struct og_session *s, struct og_err *err)
 {
-    if (s->way.tiers)
-        return og__session_open_tiers(s, err);
     struct og_slot_range ranges[OG_MOST_TYPES];
     struct og_policy_setup setup = og__policy_setup(&s->config.opt, s->way.policy,
                                                     og__nodes_known(&s->config, s->facts.n_nodes));
@@ -136,23 +146,34 @@ static int open_policy(struct og_session *s, struct og_err *err)
     return og__policy_open(&s->path.policy, &setup, s->budget, err);
 }
 
-static void drop_spent_hotness(struct og_session *s, int rc)
+/* What the pilot's batches tell; others would go on from where it left them, and a superbatch tells
+ * for itself. */
+static int tell_policy(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
-    if (rc < 0 || !og__policy_keeps_hotness(s->way.policy)) {
-        og__release(s->budget, s->hotness, hotness_bytes(s), "hotness");
-        s->hotness = NULL;
-    }
-    if (rc < 0 || !s->way.tiers || !og__policy_keeps_hotness(s->way.device_policy))
-        drop_device_hotness(s);
+    if (!og__policy_is_static(s->way.policy) || og__samples_ahead(&s->way) ||
+        og__exchanges(&s->config))
+        return 0;
+    drop_spent_hotness(s, 0); /* the policy has seen it */
+    return og__predict_pilot(&s->path, pilot, err);
+}
+
+static const struct caches {
+    int (*open)(struct og_session *s, struct og_err *err);
+    int (*tell)(struct og_session *s, const struct og_pilot *pilot, struct og_err *err);
+} of_host = {open_policy, tell_policy},
+  of_device = {og__session_open_tiers, og__session_tell_tiers};
+
+static const struct caches *caches_of(const struct og_session *s)
+{
+    return s->way.tiers ? &of_device : &of_host;
 }
 
 static int decide_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
     int rc;
     OG_TRY(size_cache(s, pilot, err));
-    OG_TRY(open_policy(s, err));
-    OG_TRY(s->way.tiers ? og__session_tell_tiers(s, pilot, err)
-                        : og__predict_pilot(&s->path, pilot, err));
+    OG_TRY(caches_of(s)->open(s, err));
+    OG_TRY(caches_of(s)->tell(s, pilot, err));
 out:
     drop_spent_hotness(s, rc);
     return rc;
@@ -166,7 +187,7 @@ static void settle_rings(struct og_session *s)
 {
     struct og_victim_asked *v = &s->config.victim;
     const struct og_way way = s->way;
-    if (!v->fitted || !s->way.tiers)
+    if (!v->fitted)
         return;
     og__plainest_way(&s->way);
     v->depth = og__memory_plan_rings(&s->given);

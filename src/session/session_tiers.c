@@ -155,7 +155,7 @@ int og__session_rank_device(struct og_session *s, struct og_err *err)
     const int kind = s->way.device_policy;
     const size_t bytes = s->facts.n_nodes * sizeof(*s->device_hotness);
     const bool shares = s->facts.graph->has_types && og__policy_caches(kind);
-    if (!s->way.tiers || og__ranks_alike(&s->given) || !(shares || og__policy_wants_hotness(kind)))
+    if (og__ranks_alike(&s->given) || !(shares || og__policy_wants_hotness(kind)))
         return 0;
     s->device_hotness = og__alloc(s->budget, bytes, "hotness", err);
     if (!s->device_hotness)
