@@ -130,11 +130,8 @@ static int begin_sampling(struct og_data_path *d, struct og_ahead_counts *done, 
     const double start = og__now();
     const uint32_t kept = d->memory->n_slots - d->memory->n_yielded;
     int rc;
-    OG_TRY(og__data_path_yield(d, d->memory->n_yielded, err));
-    if (d->tiers)
-        og__tiers_invalidate(d->tiers, kept);
-    else
-        og__policy_invalidate(d->policy, kept);
+    OG_TRY(d->rows.ops->yield(d->rows.self, d->memory->n_yielded, err));
+    d->stack->invalidate(d, kept);
     OG_TRY(og__structure_fetch(d->structure, &done->read, &done->bytes_written, err));
 out:
     og__timeline_add(d->timeline, "fetch structure", 0, start, og__now());
@@ -147,7 +144,7 @@ static int end_sampling(struct og_data_path *d, struct og_err *err)
     if (!d->memory->alternates)
         return 0;
     const double start = og__now();
-    const int rc = og__data_path_reclaim(d, SIZE_MAX, err);
+    const int rc = d->rows.ops->reclaim(d->rows.self, SIZE_MAX, err);
     og__timeline_add(d->timeline, "take memory back", 0, start, og__now());
     return rc;
 }
@@ -157,7 +154,7 @@ static int end_sampling(struct og_data_path *d, struct og_err *err)
 static int fill_tiers(struct og_data_path *d, struct og_ahead_counts *done, struct og_err *err)
 {
     const double start = og__now();
-    const int rc = og__data_path_fill_tiers(d, &done->prefill, &done->read, err);
+    const int rc = og__data_path_fill(d, &done->prefill, &done->read, err);
     done->gather_seconds = og__now() - start;
     og__timeline_add(d->timeline, "fill caches", 0, start, og__now());
     return rc;
@@ -166,6 +163,8 @@ static int fill_tiers(struct og_data_path *d, struct og_ahead_counts *done, stru
 static int fill_spilled(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
     const double start = og__now();
+    if (a->n_fills == 0)
+        return 0;
     const int rc = og__ahead_fill_spilled(a, done, err);
     done->gather_seconds = og__now() - start;
     og__timeline_add(a->path->timeline, "fill caches", 0, start, og__now());
@@ -200,6 +199,7 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
     og__ahead_drop_pack(a); /* what is on the disk at the same time is one superbatch's */
     a->written_before = og__ahead_written(d);
     a->code_before = og__spill_written(d->stores.codes);
+    a->n_fills = 0;
     int rc;
     OG_TRY(begin_sampling(d, done, err));
     OG_TRY(og__ahead_sample(a, pass, first, last, end, record, err));
@@ -215,8 +215,7 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
     if (og__packs(d->way))
         OG_TRY(og__ahead_pack(a, done, err));
     OG_TRY(end_sampling(d, err));
-    if (d->tiers && d->memory->alternates)
-        OG_TRY(fill_spilled(a, done, err));
+    OG_TRY(fill_spilled(a, done, err));
 out:
     done->bytes_written += og__ahead_written(d) - a->written_before;
     return rc;
@@ -250,14 +249,14 @@ static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t firs
                                             .prepared = done};
     const struct og_filling_options fill = {.windows = &a->windows,
                                             .from = d->stores.codes,
-                                            .to = og__fills_gathered(d->gather),
+                                            .to = d->rows,
                                             .config = d->config,
                                             .stop = og__stop_flag(d->config),
                                             .timeline = d->timeline,
                                             .on_demand = d->way->one_by_one};
     struct og_filling *filling = NULL;
     struct og_pipeline p;
-    rc = d->tiers ? 0 : og__filling_start(&filling, &fill, err);
+    rc = og__filling_start(&filling, &fill, err);
     if (rc < 0)
         return rc;
     og__pipeline_replay(&p, d, &from, filling);
@@ -333,10 +332,10 @@ int og__run_batches(struct og_data_path *d, enum og__split pass, uint64_t first,
                     og_consumer *consumer, void *arg, struct og_err *err)
 {
     const struct og_items items = {&d->facts->schedule, pass, first, last};
-    if ((d->gather || d->tiers) && og__samples_ahead(d->way))
+    if (d->rows.ops && og__samples_ahead(d->way))
         return run_superbatches(d, &items, consumer, arg, err);
     struct og_pipeline p;
-    if (d->rows.begin && !d->exchange)
+    if (d->rows.ops && !d->exchange)
         og__pipeline_train(&p, d, items);
     else
         og__pipeline_sample(&p, d, items, false);

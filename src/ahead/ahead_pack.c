@@ -452,7 +452,7 @@ void og__ahead_drop_pack(struct og_ahead *a)
 {
     struct og_stores *s = &a->path->stores;
     if (s->n_packs > 0)
-        og__data_path_from_packs(a->path, NULL);
+        a->path->rows.ops->from_packs(a->path->rows.self, NULL);
     og__stores_drop_packs(s);
     if (s->pack_dir)
         og__scratch_clear(s->pack_dir);
@@ -466,7 +466,7 @@ int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_e
     OG_TRY(use_made_packs(a, &done->read) ? 0 : write_own_packs(a, done, err));
     OG_TRY(end_packing(a, err));
     if (d->stores.n_packs > 0)
-        og__data_path_from_packs(d, d->stores.pack);
+        d->rows.ops->from_packs(d->rows.self, d->stores.pack);
 out:
     og__ahead_drop_packing(a);
     done->gather_seconds += og__now() - start;

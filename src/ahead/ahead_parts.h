@@ -40,7 +40,8 @@ struct og_ahead {
     uint64_t first, last;           /* its items, the last excluded */
     uint64_t n, own, next;          /* batches: the most there can be, with a tail; those it has
                                        itself; those sampled, with a tail */
-    uint64_t fills_at;              /* in turns, with a device's cache: in the spill of plans */
+    uint64_t fills_at;              /* in turns, with a device's cache: in the spill of plans, */
+    uint32_t n_fills;               /* so many pieces */
     uint64_t piece;                 /* item that began what is spilled apart from what was before */
     bool by_draw;                   /* an epoch's batches, for all epochs that train on them */
     struct og_fill_windows windows; /* what enters the cache, and when */

@@ -49,7 +49,7 @@ static int take_slots_back(const struct og_ahead *a, struct og_err *err)
     const size_t left = og__ahead_left(d);
     const size_t sweep =
         OG_MAX(d->memory->sweep, (size_t)og__ahead_packed(a) * A_BATCH + PARTITIONS);
-    return og__data_path_reclaim(d, left - OG_MIN(left, sweep), err);
+    return d->rows.ops->reclaim(d->rows.self, left - OG_MIN(left, sweep), err);
 }
 
 static uint32_t highest(const struct og_fill_piece *p)

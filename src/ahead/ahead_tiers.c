@@ -173,7 +173,7 @@ int og__ahead_put_fills(struct og_ahead *a, struct og_err *err)
     int rc;
     OG_TRY(list ? 0 : -ENOMEM);
     a->fills_at = og__spill_size(d->stores.codes);
-    while (head.n > 0) {
+    for (; head.n > 0; a->n_fills++) {
         head.n = og__tiers_prefill(d->tiers, list, list + OG__FILL_ROWS, OG__FILL_ROWS);
         OG_TRY(og__filling_put_piece(head, list, d->stores.codes, err));
     }
@@ -189,8 +189,8 @@ static int fill_piece(struct og_ahead *a, uint64_t *at, struct og_fill_piece *pi
     int rc;
     OG_TRY(og__filling_get(d->stores.codes, at, piece, &done->read.bytes, err));
     done->prefill += piece->head.n;
-    OG_TRY(og__device_rows_fill(d->device_rows, piece->nodes, piece->slots, piece->head.n,
-                                &done->read, err));
+    OG_TRY(d->rows.ops->fill(d->rows.self, piece->nodes, piece->slots, piece->head.n, &done->read,
+                             err));
     OG_TRY(og__stopped(d->config, "stopped while filling caches", err));
 out:
     return rc;
@@ -202,12 +202,11 @@ int og__ahead_fill_spilled(struct og_ahead *a, struct og_ahead_counts *done, str
     uint64_t at = a->fills_at;
     int rc;
     OG_TRY(piece ? 0 : og__fail_errno(err, -ENOMEM, NULL, "filling caches"));
-    do
+    for (; a->n_fills > 0; a->n_fills--)
         OG_TRY(fill_piece(a, &at, piece, done, err));
-    while (piece->head.n > 0);
 out:
     free(piece);
-    const int ended =
-        og__device_rows_fill_end(a->path->device_rows, &done->read, rc < 0 ? NULL : err);
+    const struct og_row_store *to = &a->path->rows;
+    const int ended = to->ops->fill_end(to->self, &done->read, rc < 0 ? NULL : err);
     return rc < 0 ? rc : ended;
 }

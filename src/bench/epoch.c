@@ -54,7 +54,7 @@ int og__bench_epoch(const char *dataset, const struct og_options *opt,
                            deliver_sink, &d, err));
     json_t *root = json_pack("{s:o s:o s:O s:s s:I s:I}", "plan", og__session_plan_json(s),
                              "prepare", og__prepare_counters_json(&s->prepare), "epochs", d.epochs,
-                             "io", og__data_path_engine(&s->path), "peak_rss_bytes",
+                             "io", s->path.rows.ops->engine(s->path.rows.self), "peak_rss_bytes",
                              (json_int_t)og__session_peak_rss(s), "memory_budget_bytes",
                              (json_int_t)s->memory.limit);
     OG_TRY(og__json_deliver(root, NULL, out, err));

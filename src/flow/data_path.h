@@ -58,6 +58,26 @@ struct og_predicted {
     struct og_io_counts trace; /* samples, and what was spilled */
 };
 
+/* What a data path does with its caches, and who plans them: the host's alone, or a device's over
+ * it. */
+struct og_stack_ops {
+    /* A work has room for a plan of so many rows; and none. */
+    int (*reserve)(const struct og_data_path *d, struct og_work *w, uint32_t rows,
+                   struct og_err *err);
+    void (*release)(struct og_work *w);
+    /* The store, and what is in it before the first batch: *prefill rows. */
+    int (*open)(struct og_data_path *d, uint64_t *prefill, struct og_err *err);
+    /* Before the first batch, where batches are not sampled ahead; then the next rows that are to
+     * be in slots, by the policy's numbers of nodes, 0: that was all. */
+    int (*begin)(struct og_data_path *d, struct og_err *err);
+    uint32_t (*prefill)(struct og_data_path *d, uint32_t *nodes, uint32_t *places, uint32_t most);
+    /* The host's slots from `first` on have lost their rows. */
+    void (*invalidate)(struct og_data_path *d, uint32_t first);
+    /* Of an og_plans: each batch by itself; made with its superbatch. */
+    int (*plan)(void *plans, struct og_work *w, struct og_err *err);
+    int (*read_back)(void *plans, struct og_work *w, struct og_err *err);
+};
+
 struct og_data_path {
     /* not its own: what was decided, and where batches come from */
     const struct og_config *config;
@@ -73,15 +93,16 @@ struct og_data_path {
     const struct og_shift *shift;     /* of who samples; NULL: they do nothing else */
     struct og_rows_to to;             /* where rows go, to a device's cache; else not looked at */
     /* its own */
+    const struct og_stack_ops *stack;
     struct og_sampler **samplers;       /* og__samplers(way) of them */
     struct og_device_sampling sampling; /* who draws their hops, where that is a device */
     struct og_work *works;              /* og__works(way) */
     struct og_policy *policy;           /* NULL: */
     struct og_tiers *tiers;             /* a device's cache, and the host's */
     struct og_planner planner;
-    struct og_gather *gather;           /* NULL: no features, or */
-    struct og_device_rows *device_rows; /* they come to a device */
-    struct og_row_source rows;          /* of whichever it is */
+    struct og_row_store rows;           /* without ops: no features; else of either of */
+    struct og_gather *gather;           /* the host's cache; NULL: they come to a device */
+    struct og_device_rows *device_rows; /* from one of its own; NULL: they do not */
     struct og_stores stores;
     struct og_exchange *exchange; /* with whom rows come from other ranks; NULL: they do not */
 };
@@ -90,20 +111,11 @@ struct og_data_path {
  * that waits for a superbatch, by the policy that is there already. *prefill: rows of it. */
 OG_MUST_CHECK int og__data_path_open(struct og_data_path *d, unsigned want, uint64_t *prefill,
                                      struct og_err *err);
-/* What the tiers want in their slots now, with a device's cache; *prefill is added to. No batch is
- * in flight. */
-OG_MUST_CHECK int og__data_path_fill_tiers(struct og_data_path *d, uint64_t *prefill,
-                                           struct og_io_counts *counted, struct og_err *err);
-/* Misses come from the packs, one for each width of rows, as far as they go; NULL: from the feature
- * files. */
-void og__data_path_from_packs(struct og_data_path *d, struct og_pack *const *packs);
-/* As og__gather_yield, and _reclaim of as many slots as so many bytes have room for. */
-OG_MUST_CHECK int og__data_path_yield(const struct og_data_path *d, uint32_t n, struct og_err *err);
-OG_MUST_CHECK int og__data_path_reclaim(const struct og_data_path *d, size_t bytes,
-                                        struct og_err *err);
+/* What is to be in slots now; *prefill is added to. No batch is in flight. */
+OG_MUST_CHECK int og__data_path_fill(struct og_data_path *d, uint64_t *prefill,
+                                     struct og_io_counts *counted, struct og_err *err);
 /* As what others have the cache of a rank that shows it. */
 uint64_t og__cache_key(uint32_t rank);
-const char *og__data_path_engine(const struct og_data_path *d); /* that reads features */
 void og__data_path_close(struct og_data_path *d);
 
 #endif

@@ -6,8 +6,9 @@
  *   (collected: its area is free, and what of it enters the host's slots is copied there)
  *   train batch i - 1    <── room                the consumer's thread, or a trainer's
  *
- * Rows of several widths are brought side by side, each width's by itself (device_width.h): a batch
- * has the same area and the same room of each.
+ * Each group of rows has slots and rooms there, slots of the host's, rings of victims and a reader
+ * of its own, and the groups are brought side by side: a batch has the same area and the same room
+ * of each, from `begin` to the time when what it read has entered the host's slots.
  *
  * A staging area is free as soon as the device has read it, whatever becomes of the batch. Of
  * several devices, whose slots are one cache, training batch b of an epoch goes to device b modulo
@@ -15,47 +16,40 @@
 #ifndef OG_DEVICE_ROWS_H
 #define OG_DEVICE_ROWS_H
 
-#include "flow/device_width.h"
 #include "flow/flow.h"
+#include "nn/ops.h"
 #include "options/devices.h"
 
 struct og_device_rows;
+
+/* A group's rows, whose nodes are numbered from 0, as their file has them. */
+struct og_device_group {
+    const struct og_group *group; /* whose rows they are */
+    uint32_t view;                /* number of their view among a batch's */
+    struct og_rows_setup rows;
+    struct og_tiers_places at;
+    uint32_t n_slots, staging_rows;  /* of the host */
+    struct og_gather_options gather; /* these and pinned are set by the call */
+};
 
 struct og_device_rows_setup {
     const struct og_nn_ops *ops;
     struct og_nn_backend *backend; /* of the first device; the others get some of their own, */
     struct og_devices devices;
     size_t bound; /* of so much of a device's memory */
-    /* [n_widths] in the order of the parts of plans; with as many areas and rooms each. Borrowed by
-     * the call */
-    const struct og_device_width_setup *width;
-    uint32_t n_widths, n_views;          /* views of a batch, some of which may be of no width */
+    /* [n_groups] with features, in the order of the parts of plans; with as many areas and rooms
+     * each. Borrowed by the call */
+    const struct og_device_group *group;
+    uint32_t n_groups, n_views;          /* views of a batch, some of which may be of none */
     struct og_timeline *const *timeline; /* where it will be, if there is one */
 };
 OG_MUST_CHECK int og__device_rows_open(struct og_device_rows **out,
                                        const struct og_device_rows_setup *setup,
                                        struct og_budget *b, struct og_err *err);
-void og__device_rows_close(struct og_device_rows *d); /* before the model whose backend it is */
-const char *og__device_rows_engine(const struct og_device_rows *d);
-
-/* Rows of one width into places of one tier, of the device or of the host, nodes ascending; both
- * lists are changed. Between batches; after the last call, or a failed one, comes
- * og__device_rows_fill_end. */
-OG_MUST_CHECK int og__device_rows_fill(struct og_device_rows *d, uint32_t *nodes, uint32_t *places,
-                                       uint32_t n, struct og_io_counts *counts, struct og_err *err);
-
-/* The host's slots give their memory back, if n > 0, and all of them lose their rows; and take it
- * again. No batch is in flight. */
-OG_MUST_CHECK int og__device_rows_yield(struct og_device_rows *d, uint32_t n, struct og_err *err);
-OG_MUST_CHECK int og__device_rows_reclaim(struct og_device_rows *d, struct og_err *err);
-OG_MUST_CHECK int og__device_rows_fill_end(struct og_device_rows *d, struct og_io_counts *counts,
-                                           struct og_err *err);
-
-/* As og__gather_from_pack, a pack of each width; or NULL. */
-void og__device_rows_from_packs(struct og_device_rows *d, struct og_pack *const *packs);
-/* A flow begins: so many of its batches may be between their reads and the consumer's end. */
-int og__device_rows_start(struct og_device_rows *d);
-struct og_row_source og__rows_on_device(struct og_device_rows *d);
+/* Fills places of one tier at a time, of the device or of the host. The host's slots give all of
+ * their memory back or none, and lose their rows. d is closed with it, before the model whose
+ * backend it has. */
+struct og_row_store og__rows_on_device(struct og_device_rows *d);
 /* Which device a batch is on; NULL: -1. */
 int og__device_rows_keeper(const struct og_device_rows *d, const struct og_work *w);
 /* Who computes on that device with another backend than rows were opened with. */
@@ -66,7 +60,4 @@ OG_MUST_CHECK int og__device_rows_join(struct og_device_rows *d, int keeper,
 void og__device_rows_keep(struct og_device_rows *d, const struct og_work *w);
 void og__device_rows_done(struct og_device_rows *d, const struct og_work *w,
                           struct og_nn_backend *be);
-/* What failed at the end of a batch, which could not say so. NULL: nothing. */
-OG_MUST_CHECK int og__device_rows_check(const struct og_device_rows *d, struct og_err *err);
-
 #endif

@@ -115,7 +115,7 @@ out:
 static void stop_reading(struct og_exchange *x)
 {
     if (x->reading)
-        x->path->rows.give_up(x->path->rows.self, &x->served);
+        x->path->rows.ops->give_up(x->path->rows.self, &x->served);
     x->reading = false;
 }
 
@@ -330,7 +330,7 @@ static int begin_reading(struct og_exchange *x, struct og_err *err)
     t->sent = asked.n_at - asked.counts[x->rank];
     t->misses = plan->n_misses;
     x->served.number = x->planned - 1;
-    OG_TRY(d->rows.begin(d->rows.self, &x->served, err));
+    OG_TRY(d->rows.ops->begin(d->rows.self, &x->served, err));
     x->reading = true;
     x->begun++;
     t->gather_seconds += og__now() - start;
@@ -344,11 +344,11 @@ static int finish_reading(struct og_exchange *x, uint64_t round, size_t sends, s
 {
     struct og_turn *t = turn_of(x, round);
     struct og_room *received = &x->received[round % OG__RECEIVED];
-    const struct og_row_source *rows = &x->path->rows;
+    const struct og_row_store *rows = &x->path->rows;
     const double start = og__now();
     int rc;
     x->reading = false; /* it ends, whatever comes */
-    OG_TRY(rows->finish(rows->self, &x->served, err));
+    OG_TRY(rows->ops->finish(rows->self, &x->served, err));
     t->read = x->served.read;
     OG_TRY(og__exchange_room(x, &x->sent, sends, err));
     OG_TRY(og__exchange_room(x, received, t->by.begins[x->ranks] * x->kinds.unit, err));
@@ -363,7 +363,7 @@ out:
 static void pack_rows(struct og_exchange *x, uint64_t round)
 {
     struct og_turn *t = turn_of(x, round);
-    const struct og_row_source *rows = &x->path->rows;
+    const struct og_row_store *rows = &x->path->rows;
     const struct og_demanded asked = asked_last(x);
     char *own =
         (char *)x->received[round % OG__RECEIVED].at + t->by.begins[x->rank] * x->kinds.unit;
@@ -372,7 +372,7 @@ static void pack_rows(struct og_exchange *x, uint64_t round)
         og__place_rows(x, round, &asked, (uint32_t *)(void *)own, x->sent.at);
     else
         og__kinds_copy(x, &asked, own, x->sent.at);
-    rows->end(rows->self, &x->served);
+    rows->ops->end(rows->self, &x->served);
     og__filling_done(x->filling, x->planned);
     t->gather_seconds += og__now() - start;
 }

@@ -146,9 +146,9 @@ static int fill_piece(struct og_filling *f, struct og_err *err)
     double start = og__now();
     if (f->opt.config)
         og__rows_of_own(f->opt.config, p->nodes, p->head.n);
-    int rc = p->head.n > 0
-                 ? f->opt.to.fill(f->opt.to.self, p->nodes, p->slots, p->head.n, &f->now.read, err)
-                 : 0;
+    int rc = p->head.n > 0 ? f->opt.to.ops->fill(f->opt.to.self, p->nodes, p->slots, p->head.n,
+                                                 &f->now.read, err)
+                           : 0;
     f->now.seconds += og__now() - start;
     if (rc < 0)
         return rc;
@@ -174,7 +174,7 @@ static int fill_window(struct og_filling *f, uint64_t at, struct og_err *err)
 {
     int rc = fill_pieces(f, at, err);
     double start = og__now();
-    int ended = f->opt.to.end(f->opt.to.self, &f->now.read, rc == 0 ? err : NULL);
+    int ended = f->opt.to.ops->fill_end(f->opt.to.self, &f->now.read, rc == 0 ? err : NULL);
     f->now.seconds += og__now() - start;
     return rc < 0 ? rc : ended;
 }
@@ -217,6 +217,8 @@ int og__filling_start(struct og_filling **out, const struct og_filling_options *
                       struct og_err *err)
 {
     *out = NULL;
+    if (opt->windows->n == 0) /* nothing enters */
+        return 0;
     struct og_filling *f = calloc(1, sizeof(*f));
     if (!f)
         return og__fail_errno(err, -ENOMEM, NULL, "filling the cache");

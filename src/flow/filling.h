@@ -11,6 +11,7 @@
 
 #include "base/spill.h"
 #include "budget/config.h"
+#include "flow/store.h"
 #include "gather/gather.h"
 #include "plan/policy.h"
 #include "report/timeline.h"
@@ -57,18 +58,10 @@ OG_MUST_CHECK int og__filling_get(struct og_spill *from, uint64_t *at, struct og
 /* Bytes that it would spill; nothing is spilled. `list` as above. */
 uint64_t og__filling_bytes(struct og_policy *policy, uint32_t batch, uint32_t *list);
 
-/* Whose slots they are: og__gather_fill and og__gather_fill_end, or what stands for them. */
-struct og_fill_to {
-    void *self;
-    int (*fill)(void *self, const uint32_t *nodes, const uint32_t *slots, uint32_t n,
-                struct og_io_counts *counts, struct og_err *err);
-    int (*end)(void *self, struct og_io_counts *counts, struct og_err *err);
-};
-
 struct og_filling_options {
     const struct og_fill_windows *windows;
     struct og_spill *from;
-    struct og_fill_to to;
+    struct og_row_store to;            /* whose slots they are */
     const struct og_config *config;    /* whose policy has planned; NULL: its nodes are rows */
     const volatile sig_atomic_t *stop; /* may be NULL */
     struct og_timeline *timeline;      /* may be NULL */

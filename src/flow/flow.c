@@ -196,7 +196,7 @@ static int finish_loading(struct og_flow_run *r, struct loading *l, struct og_er
         return 0;
     l->work = NULL;
     double start = og__now();
-    int rc = r->flow->rows.finish(r->flow->rows.self, w, err);
+    int rc = r->flow->rows.ops->finish(r->flow->rows.self, w, err);
     w->gather_seconds += og__now() - start;
     span(r, "gather", w, l->start);
     return rc < 0 ? rc : hand_on(r, LOADED, w);
@@ -241,7 +241,7 @@ static int begin_loading(struct og_flow_run *r, struct loading *l, struct og_wor
     OG_TRY(await_cache(r, l, w, err));
     OG_TRY(take_staging(r, l, w, err));
     double start = og__now();
-    rc = r->flow->rows.begin(r->flow->rows.self, w, err);
+    rc = r->flow->rows.ops->begin(r->flow->rows.self, w, err);
     w->gather_seconds = og__now() - start;
     if (rc < 0)
         return rc;
@@ -264,7 +264,7 @@ static int load_batches(const struct worker *own, struct og_err *err)
     }
 out:
     if (l.work)
-        r->flow->rows.give_up(r->flow->rows.self, l.work);
+        r->flow->rows.ops->give_up(r->flow->rows.self, l.work);
     return rc;
 }
 
@@ -275,7 +275,7 @@ static void end_work(struct og_flow_run *r, struct og_work *w)
 {
     const struct og_flow *f = r->flow;
     if (w->staging >= 0) {
-        f->rows.end(f->rows.self, w);
+        f->rows.ops->end(f->rows.self, w);
         og__filling_done(f->filling, (uint32_t)(w->item + 1 - f->items.first));
         og__shelf_put(&r->staging, w->staging);
     }

@@ -100,15 +100,6 @@ struct og_plan_source {
     int (*make)(void *self, struct og_work *w, struct og_err *err);
 };
 
-/* Who brings the rows that plans are of: one thread, batches in order, and two may be begun. */
-struct og_row_source {
-    void *self;
-    int (*begin)(void *self, struct og_work *w, struct og_err *err);  /* into area w->staging */
-    int (*finish)(void *self, struct og_work *w, struct og_err *err); /* w->rows, w->read are set */
-    void (*give_up)(void *self, struct og_work *w);
-    void (*end)(void *self, struct og_work *w); /* by the consumer, once it has used them */
-};
-
 /* A consumer may look at works before it is called with them: in their order, each once, from
  * within a call. They stay as they are until the call that has them ends; while some are looked at
  * no more are made than there are others. The flow sets `run`. */
@@ -126,7 +117,7 @@ struct og_flow {
     struct og_batch_source batches;
     const struct og_shift *shift; /* NULL: who makes batches has nothing else to do */
     struct og_plan_source plans;  /* make NULL: nothing is planned or loaded */
-    struct og_row_source rows;
+    struct og_row_store rows;
     int n_staging;
     struct og_filling *filling;   /* fills the cache meanwhile; NULL: it is filled */
     struct og_upcoming *upcoming; /* NULL: the consumer looks at nothing before its turn */

@@ -72,8 +72,9 @@ static int open_together(struct og_pipeline *p, struct og_err *err)
 
 static int run_flow(struct og_pipeline *p, og_consumer *consumer, void *arg, struct og_err *err)
 {
+    const struct og_row_store *rows = &p->flow.rows;
     const int rc = og__flow_run(&p->flow, consumer, arg, err);
-    return rc < 0 ? rc : og__device_rows_check(p->path->device_rows, err);
+    return rc < 0 || !rows->ops ? rc : rows->ops->check(rows->self, err);
 }
 
 static uint64_t scaled(uint64_t x, double scale)
@@ -111,40 +112,28 @@ int og__pipeline_run(struct og_pipeline *p, og_consumer *consumer, void *arg, st
 
 /* ---- planned, and loaded ---- */
 
-static void load_rows(struct og_flow *flow, const struct og_data_path *d)
+/* How many may be between their reads and the end of their training is for the store to say. */
+static void load_rows(struct og_pipeline *p, struct og_data_path *d,
+                      int (*plan)(void *plans, struct og_work *w, struct og_err *err),
+                      const struct og_sampled_ahead *ahead)
 {
-    flow->n_works = og__works_trained(d->way);
-    flow->rows = d->rows;
-    flow->n_staging = d->memory->n_staging;
-}
-
-/* How many may be between their reads and the end of their training is for the device to say. */
-static void load_tiers(struct og_pipeline *p, struct og_data_path *d)
-{
-    load_rows(&p->flow, d);
-    p->flow.n_staging = og__device_rows_start(d->device_rows);
+    p->plans = (struct og_plans){d, ahead};
+    p->flow.plans = (struct og_plan_source){&p->plans, plan};
+    p->flow.n_works = og__works_trained(d->way);
+    p->flow.rows = d->rows;
+    p->flow.n_staging = d->rows.ops->start(d->rows.self);
 }
 
 void og__pipeline_train(struct og_pipeline *p, struct og_data_path *d, struct og_items items)
 {
     og__pipeline_sample(p, d, items, false);
-    if (d->tiers) {
-        p->plans.of_tiers = (struct og_tiered_plans){
-            .tiers = d->tiers, .planner = &d->planner, .types = d->facts->types};
-        p->flow.plans = og__plans_of_tiers(&p->plans.of_tiers);
-        load_tiers(p, d);
-        return;
-    }
-    p->plans.of_policy = (struct og_policy_plans){
-        .policy = d->policy, .planner = &d->planner, .types = d->facts->types};
-    p->flow.plans = og__plans_of_policy(&p->plans.of_policy);
-    load_rows(&p->flow, d);
+    load_rows(p, d, d->stack->plan, NULL);
 }
 
 void og__pipeline_look_on(struct og_pipeline *p, struct og_upcoming *upcoming)
 {
     p->flow.plans = (struct og_plan_source){0};
-    p->flow.rows = (struct og_row_source){0};
+    p->flow.rows = (struct og_row_store){0};
     p->flow.filling = NULL;
     p->flow.n_staging = 0;
     p->flow.upcoming = upcoming;
@@ -156,21 +145,6 @@ void og__pipeline_replay(struct og_pipeline *p, struct og_data_path *d,
     *p = (struct og_pipeline){.flow = flow_of(d, &batches->items), .path = d};
     p->batches.replayed = *batches;
     p->flow.batches = og__source_replayed(&p->batches.replayed);
-    if (d->tiers) {
-        p->plans.of_tiers_stored = (struct og_stored_tiered_plans){.plans = d->stores.codes,
-                                                                   .ahead = batches->ahead,
-                                                                   .tiers = d->tiers,
-                                                                   .types = d->facts->types};
-        p->flow.plans = og__plans_of_tiers_stored(&p->plans.of_tiers_stored);
-        load_tiers(p, d);
-        return;
-    }
-    p->plans.stored = (struct og_stored_plans){.codes = d->stores.codes,
-                                               .ahead = batches->ahead,
-                                               .n_slots = d->memory->n_slots,
-                                               .types = d->facts->types,
-                                               .planner = &d->planner};
-    p->flow.plans = og__plans_stored(&p->plans.stored);
     p->flow.filling = filling;
-    load_rows(&p->flow, d);
+    load_rows(p, d, d->stack->read_back, batches->ahead);
 }

@@ -16,12 +16,7 @@ struct og_pipeline {
         struct og_stored_source stored;
         struct og_replayed_source replayed;
     } batches;
-    union {
-        struct og_policy_plans of_policy;
-        struct og_tiered_plans of_tiers;
-        struct og_stored_tiered_plans of_tiers_stored;
-        struct og_stored_plans stored;
-    } plans;
+    struct og_plans plans;
 };
 
 /* Runs its flow, once; as og__flow_run. */

@@ -1,6 +1,11 @@
 /* Rows from the host's cache and its disk, as gather.h brings them. */
 #include "flow/source.h"
 
+static int start(void *self)
+{
+    return og__gather_areas(self);
+}
+
 static int begin(void *self, struct og_work *w, struct og_err *err)
 {
     return og__gather_begin(self, w->staging, &w->plan, w->planned.ids, w->number, err);
@@ -21,12 +26,14 @@ static void end(void *self, struct og_work *w)
     og__gather_change(self, &w->plan, w->rows);
 }
 
-struct og_row_source og__rows_gathered(struct og_gather *g)
+static int check(void *self, struct og_err *err)
 {
-    return (struct og_row_source){g, begin, finish, give_up, end};
+    (void)self;
+    (void)err;
+    return 0;
 }
 
-static int fill(void *self, const uint32_t *nodes, const uint32_t *slots, uint32_t n,
+static int fill(void *self, uint32_t *nodes, uint32_t *slots, uint32_t n,
                 struct og_io_counts *counts, struct og_err *err)
 {
     return og__gather_fill(self, nodes, slots, n, counts, err);
@@ -37,7 +44,47 @@ static int fill_end(void *self, struct og_io_counts *counts, struct og_err *err)
     return og__gather_fill_end(self, counts, err);
 }
 
-struct og_fill_to og__fills_gathered(struct og_gather *g)
+static int yield(void *self, uint32_t n, struct og_err *err)
 {
-    return (struct og_fill_to){g, fill, fill_end};
+    (void)err;
+    og__gather_yield(self, n);
+    return 0;
+}
+
+static int reclaim(void *self, size_t bytes, struct og_err *err)
+{
+    return og__gather_reclaim(self, og__gather_lacking(self, bytes), err);
+}
+
+static void from_packs(void *self, struct og_pack *const *packs)
+{
+    og__gather_from_packs(self, packs);
+}
+
+static const char *engine(const void *self)
+{
+    return og__gather_engine(self);
+}
+
+static void close_gather(void *self)
+{
+    og__gather_close(self);
+}
+
+struct og_row_store og__rows_gathered(struct og_gather *g)
+{
+    static const struct og_store_ops ops = {.start = start,
+                                            .begin = begin,
+                                            .finish = finish,
+                                            .give_up = give_up,
+                                            .end = end,
+                                            .check = check,
+                                            .fill = fill,
+                                            .fill_end = fill_end,
+                                            .yield = yield,
+                                            .reclaim = reclaim,
+                                            .from_packs = from_packs,
+                                            .engine = engine,
+                                            .close = close_gather};
+    return (struct og_row_store){&ops, g};
 }

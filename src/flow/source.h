@@ -6,10 +6,8 @@
  *             together   drawn from the graph on disk, many at a time
  *             stored     of training: read from a folder of samples (--samples); others are sampled
  *             replayed   sampled ahead, with a superbatch; once, or in each epoch of a draw
- *   plans     policy     made batch by batch
- *             stored     made with the superbatch, and spilled
- *             tiers      of a device's cache over the host's, made batch by batch
- *                        or with the superbatch, and spilled
+ *   plans     of one cache, or of a device's over the host's (plans.c): made batch by batch,
+ *             or with the superbatch, and spilled
  *   rows      gathered   from the host's cache and its disk
  *             device     and from there to a device (device_rows.h) */
 #ifndef OG_SOURCE_H
@@ -105,43 +103,20 @@ bool og__has_its_seeds(const struct og_work *w);
 OG_MUST_CHECK int og__planned_ids_of(struct og_work *w, const struct og_graph_types *types,
                                      struct og_err *err);
 
-struct og_policy_plans {
-    struct og_policy *policy;
-    struct og_planner *planner;
-    const struct og_graph_types *types; /* of the graph, or NULL */
-};
-struct og_plan_source og__plans_of_policy(struct og_policy_plans *p);
-
-struct og_stored_plans {
-    struct og_spill *codes;
+/* By the path's policy, or tiers; those that were made ahead are in its stores. */
+struct og_plans {
+    struct og_data_path *path;
     const struct og_sampled_ahead *ahead; /* by number of the batch */
-    uint32_t n_slots;                     /* which they are for */
-    const struct og_graph_types *types;   /* of the graph, or NULL */
-    struct og_planner *planner;
 };
-struct og_plan_source og__plans_stored(struct og_stored_plans *p);
-
-struct og_tiered_plans {
-    struct og_tiers *tiers; /* whose policies do not look ahead */
-    struct og_planner *planner;
-    const struct og_graph_types *types;
-};
-struct og_plan_source og__plans_of_tiers(struct og_tiered_plans *p);
-
-struct og_stored_tiered_plans {
-    struct og_spill *plans;
-    const struct og_sampled_ahead *ahead; /* by number of the batch */
-    const struct og_tiers *tiers;         /* which they are for */
-    const struct og_graph_types *types;
-};
-struct og_plan_source og__plans_of_tiers_stored(struct og_stored_tiered_plans *p);
+/* As og_plan_source has them: of one cache, */
+OG_MUST_CHECK int og__plan_by_policy(void *plans, struct og_work *w, struct og_err *err);
+OG_MUST_CHECK int og__read_back_codes(void *plans, struct og_work *w, struct og_err *err);
+/* and of a device's over the host's, whose policies do not look ahead, or do. */
+OG_MUST_CHECK int og__plan_by_tiers(void *plans, struct og_work *w, struct og_err *err);
+OG_MUST_CHECK int og__read_back_tiers(void *plans, struct og_work *w, struct og_err *err);
 
 /* ---- rows ---- */
 
-struct og_row_source og__rows_gathered(struct og_gather *g);
-
-/* ---- slots that are filled beside a flow ---- */
-
-struct og_fill_to og__fills_gathered(struct og_gather *g);
+struct og_row_store og__rows_gathered(struct og_gather *g); /* g is closed with it */
 
 #endif

@@ -440,6 +440,11 @@ void og__gather_close(struct og_gather *g)
     free(g);
 }
 
+int og__gather_areas(const struct og_gather *g)
+{
+    return g->n_staging;
+}
+
 const char *og__gather_engine(const struct og_gather *g)
 {
     for (uint32_t k = 0; k < g->n_groups; k++)

@@ -61,6 +61,7 @@ size_t og__gather_staging_bytes(const struct og_graph *g, uint64_t rows);
 OG_MUST_CHECK int og__gather_read_rule(const struct og_group *group, int io, struct og_budget *b,
                                        struct og_read_rule *out, struct og_err *err);
 const char *og__gather_engine(const struct og_gather *g);
+int og__gather_areas(const struct og_gather *g); /* of staging */
 
 /* Start putting rows into slots, n <= OG__FILL_ROWS, nodes of a group ascending; both arrays are
  * copied. Reads of the call before are finished meanwhile. counts are added to. No batch is in

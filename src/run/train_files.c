@@ -296,7 +296,7 @@ int og__run_write_summary(struct og_trainer *t, const struct og_test_result *tes
         test->acc, "valid_metrics", of_best(state, "valid_metrics"), "test_metrics", test->metrics,
         "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
         (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit, "io",
-        og__data_path_engine(&s->path), "seconds", og__run_seconds(t), "executors",
+        s->path.rows.ops->engine(s->path.rows.self), "seconds", og__run_seconds(t), "executors",
         executors_json(t), "workers", og__ranks_json(t->ranks), "gradients", gradients_json(t));
     return og__json_deliver(root, t->dir.summary, summary, err);
 }

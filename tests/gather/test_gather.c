@@ -330,7 +330,7 @@ static void filling_tells_what_it_took(void **state)
     assert_int_equal(og__filling_put(&windows, policy, 0, spill, list, NULL), 0);
     assert_int_equal(windows.rows, SLOTS);
     const struct og_filling_options how = {
-        .windows = &windows, .from = spill, .to = og__fills_gathered(g)};
+        .windows = &windows, .from = spill, .to = og__rows_gathered(g)};
     const double start = monotonic();
     assert_int_equal(og__filling_start(&filling, &how, NULL), 0);
     assert_int_equal(og__filling_await(filling, 0, &first, NULL), 0);
