@@ -69,7 +69,8 @@ struct og_config {
     double device_free;        /* of each device, for this process, where --device-memory was not
                                   given and is a part of that; else 0 */
     bool own_rows;             /* the feature file has those of this rank's nodes alone */
-    struct og_share share;     /* of the batches, among ranks that train together */
+    struct og_share share;     /* of the batches, among ranks that train together, of which a
+                                  process that works alone is the only one */
     int here;                  /* ranks on this machine, which share --memory; 0 counts as 1 */
     struct og_sharers sharers; /* of its structure in memory; common NULL: it has one of its own */
     int processors;            /* of this machine that are this rank's; 0: an even share */
@@ -124,19 +125,25 @@ static inline bool og__exchanges(const struct og_config *config)
     return config->opt.exchange && config->share.ranks > 1;
 }
 
-/* Nodes that this rank's policy knows, of the first n_nodes: all, or those that it owns. */
+/* Who owns nodes: ranks that exchange rows a part each, else this one all. */
+static inline struct og_share og__owners(const struct og_config *config)
+{
+    return og__exchanges(config) ? config->share : (struct og_share){0, 1};
+}
+
+/* Nodes that this rank's policy knows, of the first n_nodes: those that it owns. */
 static inline uint64_t og__nodes_known(const struct og_config *config, uint64_t n_nodes)
 {
-    return og__exchanges(config) ? og__owned_nodes(config->share.ranks, config->share.rank, n_nodes)
-                                 : n_nodes;
+    const struct og_share own = og__owners(config);
+    return og__owned_nodes(own.ranks, own.rank, n_nodes);
 }
 
 /* The policy's numbers of nodes become rows of the feature file, in the same order. */
 static inline void og__rows_of_own(const struct og_config *config, uint32_t *nodes, uint32_t n)
 {
-    const struct og_share *own = &config->share;
-    for (uint32_t i = 0; og__exchanges(config) && !config->own_rows && i < n; i++)
-        nodes[i] = og__owned_node(own->ranks, own->rank, nodes[i]);
+    const struct og_share own = og__owners(config);
+    for (uint32_t i = 0; !config->own_rows && i < n; i++)
+        nodes[i] = og__owned_node(own.ranks, own.rank, nodes[i]);
 }
 
 /* Rows that an amount of cache holds of a graph: all where it says nothing. */

@@ -89,8 +89,7 @@ out:
 /* Two rounds at least, where what is asked for in rounds is what counts. */
 static uint32_t first_batches(const struct og_structure *g)
 {
-    const uint32_t rounds = og__exchanges(g->given.config) ? 2 * g->given.config->share.ranks : 0;
-    return OG_MAX(rounds, (uint32_t)PILOT_BATCHES);
+    return OG_MAX(2 * og__owners(g->given.config).ranks, (uint32_t)PILOT_BATCHES);
 }
 
 static bool enough(const struct og_pilot *p, const struct og_pilot_limits *limits, double since)

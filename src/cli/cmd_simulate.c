@@ -71,7 +71,7 @@ static void show_all_rates(const json_t *root)
         printf("\n%lld workers, each with a cache of its own", (long long)workers);
     show_rates(root, NULL, "hit_rate", "hit rate");
     show_rates(root, NULL, "hit_rate_with_prefill", "prefilled rows as misses");
-    if (workers <= 1 || !json_object_get(root, "rows_exchanged"))
+    if (!json_object_get(root, "rows_exchanged"))
         return;
     printf("\nif each kept the rows of its nodes alone and sent them to the others: %.1f %% of the "
            "rows sent, %s",

@@ -52,8 +52,10 @@ int og__comm_find(struct og_comm **out, struct og_err *err)
     int rank;
     int n;
     *out = NULL;
-    if (!text)
-        return og__mpi_rank() >= 0 ? og__comm_mpi(out, err) : 0;
+    if (!text && og__mpi_rank() >= 0)
+        return og__comm_mpi(out, err);
+    if (!text) /* alone: streams to nobody */
+        return og__comm_sockets(out, 0, 1, (const int[]){-1}, err);
     if (!read_worker(text, &rank, &n, fd))
         return og__fail(err, -EINVAL, "leave it to `outgrow train --workers`",
                         OG__WORKER_ENV "=%s: cannot read it", text);
@@ -72,7 +74,7 @@ void og__comm_close(struct og_comm *c)
 void og__comm_guard(const struct og_comm *c, bool on)
 {
     const char word = on ? OG__GUARDED : OG__UNGUARDED;
-    if (!c || c->line < 0) /* nobody listens: nobody kills */
+    if (c->line < 0) /* nobody listens: nobody kills */
         return;
     (void)!send(c->line, &word, 1, MSG_NOSIGNAL); /* read by og__workers_run, each second */
 }
@@ -88,7 +90,8 @@ static int get_ready(struct og_comm *c, const struct og_message *send, struct og
     if (c->broken) /* what lies in a stream is of another exchange */
         return og__fail(err, -ECONNABORTED, NULL, "an exchange with other workers failed before");
     for (int i = 0; i < c->n; i++)
-        c->sent += i == c->rank ? 0 : send[i].bytes;
+        c->sent += send[i].bytes;
+    c->sent -= send[c->rank].bytes;
     return 0;
 }
 

@@ -7,7 +7,8 @@
  * Every rank makes the same exchanges in the same order, and both sides know how long each message
  * is: a message that is of another exchange, or shorter or longer, is an error. One whose other
  * side has ended is one, too. How bytes travel is a table of functions; who the ranks are a process
- * finds in its environment, where who started it has put that.
+ * finds in its environment, where who started it has put that. A process that works alone is the
+ * only rank, and its exchanges are over at once.
  *
  * One thread of a rank at a time. An exchange may be begun, and ended later: it goes on by itself
  * meanwhile (beside.c). */
@@ -46,7 +47,7 @@ struct og_comm {
     void *self;               /* of its kind */
 };
 
-/* The ranks that this process belongs to: *out NULL where it works alone. */
+/* The ranks that this process belongs to; of one that works alone it is the only one. */
 OG_MUST_CHECK int og__comm_find(struct og_comm **out, struct og_err *err);
 void og__comm_close(struct og_comm *c);
 
@@ -65,7 +66,7 @@ OG_MUST_CHECK int og__comm_gather(struct og_comm *c, void *all, size_t bytes, st
 
 /* What this rank is at must not be cut short when another fails, or need not be any more: of ranks
  * that `outgrow train --workers` has started, one that has not said so is killed some seconds after
- * another failed. c may be NULL. */
+ * another failed. */
 void og__comm_guard(const struct og_comm *c, bool on);
 
 /* ---- sockets: ranks of one machine (sockets.c) ---- */

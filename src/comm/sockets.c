@@ -113,6 +113,9 @@ static void begin(struct og_comm *c, const struct og_message *out, const struct 
         p->out = (struct way){{c->exchanges, out[i].bytes}, out[i], 0};
         p->in = (struct way){{0, 0}, in[i], 0};
     }
+    struct peer *own = &s->peer[c->rank];
+    own->out.done = whole(&own->out);
+    own->in.done = whole(&own->in);
 }
 
 /* Streams that are not through with the exchange. */
@@ -124,7 +127,7 @@ static nfds_t list_open(const struct og_comm *c, struct pollfd *list, int *rank)
         const struct peer *p = &s->peer[i];
         const short events =
             (short)((is_done(&p->out) ? 0 : POLLOUT) | (is_done(&p->in) ? 0 : POLLIN));
-        if (i == c->rank || events == 0)
+        if (events == 0)
             continue;
         list[n] = (struct pollfd){.fd = p->fd, .events = events};
         rank[n++] = i;

@@ -2,6 +2,7 @@
 #include "nn/sums.h"
 
 static const char part[] = "model";
+static const struct og_shares_way hosts, devices;
 
 /* ---- what is held ---- */
 
@@ -10,27 +11,17 @@ static size_t longest_slice(size_t n, int ranks)
     return (n + (size_t)ranks - 1) / (size_t)ranks;
 }
 
-static size_t own_bytes(size_t n)
+/* The own gradient, and a slice of that of each. */
+static size_t vectors_of(size_t n, int ranks)
 {
-    return n * sizeof(float);
-}
-
-static size_t theirs_bytes(size_t n, int ranks)
-{
-    return (size_t)ranks * longest_slice(n, ranks) * sizeof(float);
-}
-
-static size_t moments_bytes(size_t n_moments, int ranks)
-{
-    return (size_t)ranks * n_moments * sizeof(float);
+    return n + (size_t)ranks * longest_slice(n, ranks);
 }
 
 size_t og__shares_bytes(const struct og_model_config *model, int ranks)
 {
     const size_t n = (size_t)og__model_trained(model);
-    if (ranks < 2)
-        return 0;
-    return own_bytes(n) + theirs_bytes(n, ranks) + moments_bytes(og__model_moments(model), ranks);
+    const size_t moments = (size_t)ranks * og__model_moments(model);
+    return ranks < 2 ? 0 : (vectors_of(n, ranks) + moments) * sizeof(float);
 }
 
 size_t og__shares_there_bytes(const struct og_nn_ops *ops, const struct og_model_config *model,
@@ -40,46 +31,28 @@ size_t og__shares_there_bytes(const struct og_nn_ops *ops, const struct og_model
     return ranks < 2 || !ops->sums ? 0 : ops->sums->bytes(n, longest_slice(n, ranks), ranks);
 }
 
-static int open_buffers(struct og_shares *h, struct og_err *err)
+static int open_several(struct og_shares *h, const struct og_nn_ops *ops, const struct og_log *log,
+                        struct og_err *err)
 {
     const size_t n = h->steps->n;
-    h->own = og__alloc(h->budget, own_bytes(n), part, err);
-    h->theirs = og__alloc(h->budget, theirs_bytes(n, h->comm->n), part, err);
-    return h->own && h->theirs ? 0 : -ENOMEM;
-}
-
-int og__shares_open(struct og_shares *h, struct og_comm *comm, struct og_steps *steps,
-                    const struct og_nn_ops *ops, const struct og_log *log, struct og_budget *b,
-                    struct og_err *err)
-{
-    const size_t n = steps->n;
     int rc;
-    *h = (struct og_shares){.comm = comm,
-                            .steps = steps,
-                            .budget = b,
-                            .slice = longest_slice(n, comm->n),
-                            .n_moments = og__model_moments(og__model_config(steps->model))};
-    if (h->n_moments > 0) {
-        h->moments = og__alloc(b, moments_bytes(h->n_moments, comm->n), part, err);
-        OG_TRY(h->moments ? 0 : -ENOMEM);
-    }
+    h->slice = longest_slice(n, h->comm->n);
+    h->n_moments = og__model_moments(og__model_config(h->steps->model));
     OG_TRY(og__shares_find_way(h, ops, log, err));
-    OG_TRY(og__shares_there(h) ? 0 : open_buffers(h, err));
+    h->way = h->steps->sums ? &devices : &hosts;
+    const size_t vectors = h->steps->sums ? 0 : vectors_of(n, h->comm->n);
+    h->bytes = (vectors + (size_t)h->comm->n * h->n_moments) * sizeof(float);
+    h->own = og__alloc(h->budget, h->bytes, part, err);
+    OG_TRY(h->own ? 0 : -ENOMEM);
+    h->theirs = h->own + n;
+    h->moments = h->own + vectors;
 out:
     return rc;
 }
 
-void og__shares_close(struct og_shares *h)
+static void close_several(struct og_shares *h)
 {
-    if (!h->comm)
-        return;
-    if (og__shares_there(h))
-        h->steps->sums_ops->close(h->steps->sums);
-    h->steps->sums = NULL;
-    og__release(h->budget, h->own, own_bytes(h->steps->n), part);
-    og__release(h->budget, h->theirs, theirs_bytes(h->steps->n, h->comm->n), part);
-    og__release(h->budget, h->moments, moments_bytes(h->n_moments, h->comm->n), part);
-    *h = (struct og_shares){0};
+    og__release(h->budget, h->own, h->bytes, part);
 }
 
 /* ---- slices ---- */
@@ -99,32 +72,32 @@ static bool takes_part(const struct og_round *round, int rank)
     return rank >= round->first && rank < round->last;
 }
 
-/* To each rank its slice of what this one made; from each that made something, this one's. */
-static int exchange_slices(struct og_shares *h, const struct og_round *round, struct og_err *err)
+/* To each rank its slice of what this one made; from each that made something, this one's: *slices
+ * says where they are then. */
+static int exchange_slices(struct og_shares *h, const struct og_round *round,
+                           struct og_message *slices, struct og_err *err)
 {
     const struct og_comm *c = h->comm;
     struct og_message send[OG__MOST_RANKS];
-    struct og_message receive[OG__MOST_RANKS];
     const bool made = takes_part(round, c->rank);
+    const size_t own = slice_size(h, c->rank) * sizeof(float);
     for (int i = 0; i < c->n; i++) {
         const size_t bytes = slice_size(h, i) * sizeof(float);
         send[i] = (struct og_message){h->own + slice_at(h, i), made ? bytes : 0};
-        receive[i] =
-            (struct og_message){h->theirs + (size_t)i * h->slice,
-                                takes_part(round, i) ? slice_size(h, c->rank) * sizeof(float) : 0};
+        slices[i] =
+            (struct og_message){h->theirs + (size_t)i * h->slice, takes_part(round, i) ? own : 0};
     }
-    return og__comm_exchange(h->comm, send, receive, err);
+    slices[c->rank].at = send[c->rank].at;
+    return og__comm_exchange(h->comm, send, slices, err);
 }
 
-static void add_slices(struct og_shares *h, const struct og_round *round)
+static void add_slices(struct og_shares *h, const struct og_round *round,
+                       const struct og_message *slices)
 {
     const int rank = h->comm->rank;
-    const size_t first = slice_at(h, rank);
-    for (int i = round->first; i < round->last; i++) {
-        const float *slice = i == rank ? h->own + first : h->theirs + (size_t)i * h->slice;
-        og__steps_add_slice(h->steps, slice, first, slice_size(h, rank), round->size,
-                            round->terms[i]);
-    }
+    for (int i = round->first; i < round->last; i++)
+        og__steps_add_slice(h->steps, slices[i].at, slice_at(h, rank), slice_size(h, rank),
+                            round->size, round->terms[i]);
 }
 
 /* ---- running statistics: all ranks keep them all ---- */
@@ -133,7 +106,7 @@ static int share_moments(struct og_shares *h, const struct og_round *round, stru
                          struct og_err *err)
 {
     int rc = 0;
-    if (!h->moments)
+    if (h->n_moments == 0)
         return 0;
     if (made)
         OG_TRY(
@@ -148,14 +121,16 @@ out:
 
 /* ---- from device to device ---- */
 
-/* What this rank sends is counted as if it went over the comm. */
+/* What this rank sends is counted as if it went over the comm. Whatever fails, others may wait for
+ * its slices. */
 static int add_there(struct og_shares *h, const struct og_round *round, struct og_model *made,
                      struct og_err *err)
 {
     struct og_steps *s = h->steps;
     float weight[OG__MOST_RANKS];
     const struct og_sums_round of = {round->first, round->last, round->size == 1, weight};
-    int rc = 0;
+    int rc;
+    OG_TRY(share_moments(h, round, made, err));
     for (int i = round->first; i < round->last; i++)
         weight[i] = (float)round->terms[i];
     if (made)
@@ -165,6 +140,8 @@ static int add_there(struct og_shares *h, const struct og_round *round, struct o
     if (made)
         h->comm->sent += (s->n - slice_size(h, h->comm->rank)) * sizeof(float);
 out:
+    if (rc < 0)
+        s->sums_ops->leave(s->sums);
     return rc;
 }
 
@@ -179,43 +156,44 @@ out:
     return rc;
 }
 
-int og__shares_resume(struct og_shares *h, struct og_err *err)
+static int resume_there(struct og_shares *h, struct og_err *err)
 {
     const struct og_steps *s = h->steps;
-    return og__shares_there(h) ? s->sums_ops->push(s->sums, s->sum, err) : 0;
+    return s->sums_ops->push(s->sums, s->sum, err);
 }
 
-/* ---- a round, a step ---- */
+static void close_there(struct og_shares *h)
+{
+    h->steps->sums_ops->close(h->steps->sums);
+    h->steps->sums = NULL;
+    close_several(h);
+}
+
+static const struct og_shares_way devices = {.word = "devices",
+                                             .add = add_there,
+                                             .sum = sum_there,
+                                             .resume = resume_there,
+                                             .close = close_there};
+
+/* ---- by way of the hosts ---- */
 
 static int add_here(struct og_shares *h, const struct og_round *round, struct og_model *made,
                     struct og_err *err)
 {
-    int rc = 0;
-    if (made)
-        OG_TRY(og__steps_fetch(h->steps, made, h->own, err));
-    OG_TRY(exchange_slices(h, round, err));
-    add_slices(h, round);
-out:
-    return rc;
-}
-
-int og__shares_add(struct og_shares *h, const struct og_round *round, struct og_model *made,
-                   struct og_err *err)
-{
-    const bool there = og__shares_there(h);
+    struct og_message slices[OG__MOST_RANKS];
     int rc;
     OG_TRY(share_moments(h, round, made, err));
-    OG_TRY(there ? add_there(h, round, made, err) : add_here(h, round, made, err));
+    if (made)
+        OG_TRY(og__steps_fetch(h->steps, made, h->own, err));
+    OG_TRY(exchange_slices(h, round, slices, err));
+    add_slices(h, round, slices);
 out:
-    if (rc < 0 && there) /* whatever it was, others may wait for this rank's slices */
-        h->steps->sums_ops->leave(h->steps->sums);
     return rc;
 }
 
-int og__shares_sum(struct og_shares *h, bool saves, struct og_err *err)
+static int sum_here(struct og_shares *h, bool saves, struct og_err *err)
 {
-    if (og__shares_there(h))
-        return sum_there(h, saves, err);
+    (void)saves; /* it is in steps->sum anyway */
     struct og_comm *c = h->comm;
     float *sum = h->steps->sum;
     struct og_message send[OG__MOST_RANKS];
@@ -226,4 +204,54 @@ int og__shares_sum(struct og_shares *h, bool saves, struct og_err *err)
         receive[i] = (struct og_message){sum + slice_at(h, i), slice_size(h, i) * sizeof(*sum)};
     }
     return og__comm_exchange(c, send, receive, err);
+}
+
+static int resume_here(struct og_shares *h, struct og_err *err)
+{
+    (void)h;
+    (void)err;
+    return 0;
+}
+
+static const struct og_shares_way hosts = {.word = "hosts",
+                                           .add = add_here,
+                                           .sum = sum_here,
+                                           .resume = resume_here,
+                                           .close = close_several};
+
+/* ---- of one rank ---- */
+
+static int add_alone(struct og_shares *h, const struct og_round *round, struct og_model *made,
+                     struct og_err *err)
+{
+    const int rc = og__model_track(h->steps->model, made, err);
+    return rc < 0 ? rc : og__steps_add(h->steps, made, round->size, round->terms[0], err);
+}
+
+static int sum_alone(struct og_shares *h, bool saves, struct og_err *err)
+{
+    (void)h;
+    (void)saves;
+    (void)err;
+    return 0;
+}
+
+static const struct og_shares_way alone = {
+    .add = add_alone, .sum = sum_alone, .resume = resume_here, .close = close_several};
+
+/* ---- whichever it is ---- */
+
+int og__shares_open(struct og_shares *h, struct og_comm *comm, struct og_steps *steps,
+                    const struct og_nn_ops *ops, const struct og_log *log, struct og_budget *b,
+                    struct og_err *err)
+{
+    *h = (struct og_shares){.way = &alone, .comm = comm, .steps = steps, .budget = b};
+    return comm->n > 1 ? open_several(h, ops, log, err) : 0;
+}
+
+void og__shares_close(struct og_shares *h)
+{
+    if (h->way)
+        h->way->close(h);
+    *h = (struct og_shares){0};
 }

@@ -11,7 +11,7 @@
  *
  * Where each rank has a device of its own, and these may be a group (device/device.h), slices go
  * from device to device and are added there, in the same order; else by way of the hosts, over the
- * comm. All ranks go one way (shares_way.c). */
+ * comm. All ranks go one way (shares_way.c); the only one of a process adds where gradients lie. */
 #ifndef OG_SHARES_H
 #define OG_SHARES_H
 
@@ -19,16 +19,39 @@
 #include "comm/comm.h"
 #include "learn/steps.h"
 
+/* Mini-batches of one step, one behind the other: those of ranks first .. last - 1. */
+struct og_round {
+    int first, last;
+    uint32_t size;                  /* of the step */
+    uint64_t terms[OG__MOST_RANKS]; /* by rank */
+};
+
+/* A way that gradients go: a table, whose functions are called by all ranks. */
+struct og_shares;
+struct og_shares_way {
+    const char *word; /* "gradients" of summary.json; NULL: they go nowhere */
+    /* Gradients of a round into the sum of the step, their statistics into the running ones. made:
+     * the model that computed this rank's; NULL where it has none in the round. */
+    int (*add)(struct og_shares *h, const struct og_round *round, struct og_model *made,
+               struct og_err *err);
+    /* The sum so far, in every rank: before it is used; saves: steps->sum has it, too. */
+    int (*sum)(struct og_shares *h, bool saves, struct og_err *err);
+    /* What was read of the sum of a step under way is where it is added from now on. */
+    int (*resume)(struct og_shares *h, struct og_err *err);
+    void (*close)(struct og_shares *h);
+};
+
 struct og_shares {
+    const struct og_shares_way *way;
     struct og_comm *comm;
     struct og_steps *steps;
     struct og_budget *budget;
-    size_t slice; /* numbers of the longest */
+    size_t slice;   /* numbers of the longest */
+    size_t bytes;   /* of the following, one behind the other; by way of devices the last alone */
+    float *own;     /* [n] the gradient that this rank computed */
+    float *theirs;  /* [ranks, slice] */
+    float *moments; /* [ranks, n_moments] 0 without batch norm */
     size_t n_moments;
-    float *moments; /* [ranks, n_moments] NULL: no batch norm */
-    /* by way of the hosts, else NULL: */
-    float *own;    /* [n] the gradient that this rank computed */
-    float *theirs; /* [ranks, slice] */
 };
 
 /* What open takes: "model", by way of the hosts, which is more; and of a device's memory. */
@@ -40,30 +63,9 @@ OG_MUST_CHECK int og__shares_open(struct og_shares *h, struct og_comm *comm, str
                                   const struct og_nn_ops *ops, const struct og_log *log,
                                   struct og_budget *b, struct og_err *err);
 void og__shares_close(struct og_shares *h);
-/* Do they go from device to device? */
-static inline bool og__shares_there(const struct og_shares *h)
-{
-    return h->steps && h->steps->sums;
-}
-/* What was read of the sum of a step under way is where it is added from now on. */
-OG_MUST_CHECK int og__shares_resume(struct og_shares *h, struct og_err *err);
-
 /* By all ranks: which way they go; steps->sums is there if from device to device. Why not, where
  * they have devices, is said (shares_way.c). */
 OG_MUST_CHECK int og__shares_find_way(struct og_shares *h, const struct og_nn_ops *ops,
                                       const struct og_log *log, struct og_err *err);
-
-/* Mini-batches of one step, one behind the other: those of ranks first .. last - 1. */
-struct og_round {
-    int first, last;
-    uint32_t size;                  /* of the step */
-    uint64_t terms[OG__MOST_RANKS]; /* by rank */
-};
-/* Their gradients into the sum of the step, their statistics into the running ones. made: the model
- * that computed this rank's; NULL where it has none in the round. */
-OG_MUST_CHECK int og__shares_add(struct og_shares *h, const struct og_round *round,
-                                 struct og_model *made, struct og_err *err);
-/* The sum so far, in every rank: before it is used; saves: steps->sum has it, too. */
-OG_MUST_CHECK int og__shares_sum(struct og_shares *h, bool saves, struct og_err *err);
 
 #endif

@@ -136,22 +136,20 @@ static void gather_rows(struct og_arena *arena, const struct og_rows *from, stru
 static const struct og_rows *gather_all(struct group *to, const struct og_work *w,
                                         struct og_pool *pool)
 {
-    const uint32_t n = og__types_of(&to->facts->shape);
+    const uint32_t n = to->facts->graph->n_groups;
     if (to->rows)
         return w->rows;
-    struct og_rows *rows = n > 0 ? og__arena_take(&to->copy, n * sizeof(*rows)) : &to->view;
-    for (uint32_t t = 0; t < OG_MAX(n, 1u); t++)
-        gather_rows(&to->copy, &w->rows[t], &rows[t], pool);
+    struct og_rows *rows = n > 1 ? og__arena_take(&to->copy, n * sizeof(*rows)) : &to->view;
+    for (uint32_t k = 0; k < n; k++)
+        gather_rows(&to->copy, &w->rows[k], &rows[k], pool);
     return rows;
 }
 
 static size_t rows_bytes(const struct og_facts *f, const struct og_work *w)
 {
     size_t sum = 0;
-    if (!f->types)
-        return w->rows->comes ? 0 : w->rows->n * og__row_length(w->rows);
-    for (uint32_t t = 0; !f->caps.rows_come && t < f->types->n_types; t++)
-        sum += og__arena_room(w->rows[t].n * og__row_length(&w->rows[t]));
+    for (uint32_t k = 0; !f->caps.rows_come && k < f->graph->n_groups; k++)
+        sum += og__arena_room(w->rows[k].n * og__row_length(&w->rows[k]));
     return sum;
 }
 

@@ -227,7 +227,7 @@ int og__alone(const struct og_options *opt, struct og_err *err)
 int og__workers_check(const struct og_options *opt, int workers, struct og_err *err)
 {
     if (workers <= 1)
-        return 0;
+        return og__alone(opt, err);
     if (og_options_given(opt, "accumulate") && opt->accumulate % workers)
         return og__fail(err, -EINVAL, "give a multiple of the workers, or another number of them",
                         "--accumulate %d: %d workers cannot share a step's mini-batches out evenly",

@@ -18,7 +18,7 @@ int og__plan(const char *dataset, const struct og_options *opt, bool quick,
                     (quick ? OG__WANT_QUICK : 0u);
     int rc;
     struct og_session_use use = {.want = want, /* of several workers the first one's plan */
-                                 .share = {0, opt->workers > 1 ? (uint32_t)opt->workers : 0},
+                                 .share = {0, (uint32_t)opt->workers},
                                  .here = opt->workers};
     if (opt->workers > 1)
         (void)!og__common_make(&use.common, NULL); /* as workers do, which go on without, too */

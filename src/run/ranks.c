@@ -145,7 +145,7 @@ int og__ranks_open(struct og_ranks **out, struct og_err *err)
     struct og_comm *comm;
     int rc = og__comm_find(&comm, err);
     *out = NULL;
-    if (rc < 0 || !comm)
+    if (rc < 0)
         return rc;
     struct og_ranks *r = calloc(1, sizeof(*r));
     if (!r) {
@@ -177,8 +177,7 @@ void og__ranks_close(struct og_ranks *r)
 
 struct og_share og__ranks_share(const struct og_ranks *r)
 {
-    return r ? (struct og_share){(uint32_t)r->comm->rank, (uint32_t)r->comm->n}
-             : (struct og_share){0};
+    return (struct og_share){(uint32_t)r->comm->rank, (uint32_t)r->comm->n};
 }
 
 /* ---- meetings ---- */
@@ -192,7 +191,7 @@ static void leave(struct og_ranks *r)
 
 void og__ranks_write(struct og_ranks *r, bool on)
 {
-    if (r && !r->leaves)
+    if (!r->leaves)
         og__comm_guard(r->comm, on);
 }
 
@@ -249,9 +248,9 @@ int og__ranks_agree(struct og_ranks *r, int rc, struct og_err *err)
 {
     struct og_told own = {.what = OG__HAS_NONE};
     struct og_err others = {0};
-    if (r && rc < 0)
+    if (rc < 0)
         leave(r);
-    if (!r || r->parted || (rc == OG_INTERRUPTED && r->stopped))
+    if (r->parted || (rc == OG_INTERRUPTED && r->stopped))
         return rc;
     if (rc < 0) {
         own.what = rc == OG_INTERRUPTED ? OG__STOPS : OG__FAILS;
@@ -277,8 +276,6 @@ static bool shares_alike(const struct og_ranks *r, const struct og_beginning *al
 int og__ranks_compare(struct og_ranks *r, struct og_beginning *own, struct og_err *err)
 {
     struct og_beginning all[OG__MOST_RANKS] = {{0}};
-    if (!r)
-        return 0;
     all[r->comm->rank] = *own;
     int rc = og__comm_gather(r->comm, all, sizeof(*all), err);
     const int code = r->comm->rank == 0 ? -EINVAL : -ECONNABORTED;
@@ -399,13 +396,16 @@ int og__ranks_log(struct og_ranks *r, const char *folder, struct og_err *err)
 
 /* ---- what each did ---- */
 
-uint64_t og__ranks_sent(struct og_ranks *r)
+json_t *og__ranks_with_sent(struct og_ranks *r, json_t *row)
 {
     const uint64_t before = r->sent_before;
+    if (r->comm->n == 1)
+        return row;
     r->sent_before = 0;
     for (int i = 0; i < r->comm->n; i++)
         r->sent_before += r->told[i].sent;
-    return r->sent_before - before;
+    return og__json_with(row, "exchanged_bytes",
+                         json_integer((json_int_t)(r->sent_before - before)));
 }
 
 void og__ranks_count(struct og_ranks *r, int rank, const struct og_told *part)
@@ -441,7 +441,7 @@ int og__ranks_introduce(struct og_ranks *r, uint64_t peak_rss, struct og_err *er
 
 json_t *og__ranks_json(const struct og_ranks *r)
 {
-    if (!r)
+    if (r->comm->n == 1)
         return json_null();
     json_t *list = json_array();
     for (int i = 0; i < r->comm->n; i++) {

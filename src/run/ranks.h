@@ -50,15 +50,11 @@ struct og_ranks {
     size_t n_said;
 };
 
-/* The ranks that this process belongs to; *out NULL: it works alone. */
+/* The ranks that this process belongs to; one that works alone is the only one. */
 OG_MUST_CHECK int og__ranks_open(struct og_ranks **out, struct og_err *err);
 void og__ranks_close(struct og_ranks *r);
-/* Which of the batches are this rank's. NULL: all. */
+/* Which of the batches are this rank's. */
 struct og_share og__ranks_share(const struct og_ranks *r);
-static inline bool og__ranks_writes(const struct og_ranks *r)
-{
-    return !r || r->comm->rank == 0;
-}
 
 /* A meeting: r->told has what each brought. 0; OG_INTERRUPTED where one stops; -ECONNABORTED with
  * its message where another one failed. */
@@ -67,7 +63,7 @@ OG_MUST_CHECK int og__ranks_meet(struct og_ranks *r, const struct og_told *own, 
 OG_MUST_CHECK int og__ranks_agree(struct og_ranks *r, int rc, struct og_err *err);
 
 /* Rank 0 begins to write a checkpoint, or is through with it: when another rank fails meanwhile it
- * is not killed. NULL: it works alone. */
+ * is not killed. */
 void og__ranks_write(struct og_ranks *r, bool on);
 
 /* What ranks have to begin with alike: where the run goes on, what their datasets hold, and options
@@ -78,7 +74,7 @@ struct og_beginning {
     bool exchanges, ahead;    /* rows with others; in superbatches */
     int behind_most;          /* rounds that its trainers may have; then the least of all */
 };
-/* -EINVAL, or of ranks above 0 -ECONNABORTED, where one has others. NULL: it works alone. */
+/* -EINVAL, or of ranks above 0 -ECONNABORTED, where one has others. */
 OG_MUST_CHECK int og__ranks_compare(struct og_ranks *r, struct og_beginning *own,
                                     struct og_err *err);
 
@@ -96,8 +92,9 @@ OG_MUST_CHECK int og__ranks_log(struct og_ranks *r, const char *folder, struct o
 /* Scores of a pass that all have evaluated a share of: all of them in all ranks, in no order. */
 OG_MUST_CHECK int og__ranks_scores(struct og_ranks *r, struct og_scores *c, struct og_err *err);
 
-/* Bytes that went from rank to rank since this was asked last, as of the last meeting. */
-uint64_t og__ranks_sent(struct og_ranks *r);
+/* With "exchanged_bytes": what went from rank to rank since this was asked last, as of the last
+ * meeting; of an epoch's row, in which one that works alone has none. */
+json_t *og__ranks_with_sent(struct og_ranks *r, json_t *row);
 /* Adds a part to what its rank did. */
 void og__ranks_count(struct og_ranks *r, int rank, const struct og_told *part);
 /* At the end: hosts and peaks of all. */

@@ -30,7 +30,7 @@ static struct og_descriptor next_descriptor(const struct og_trainer *t)
 
 uint32_t og__rounds_ranks(const struct og_trainer *t)
 {
-    return t->ranks ? (uint32_t)t->ranks->comm->n : 1;
+    return (uint32_t)t->ranks->comm->n;
 }
 
 /* Mini-batches that are taken in together: up to the next multiple of the ranks, or the end of the
@@ -67,7 +67,7 @@ bool og__round_has_own(const struct og_trainer *t)
     const struct og_descriptor d = next_descriptor(t);
     const uint32_t first = d.batch % og__rounds_ranks(t);
     const uint32_t rank = og__ranks_share(t->ranks).rank;
-    return rank >= first && rank < first + round_size(t, position(t));
+    return rank - first < round_size(t, position(t));
 }
 
 /* ---- the end of an epoch ---- */
@@ -127,7 +127,7 @@ static int end_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
     if (og__schedule_evaluates(&s->facts.schedule, epoch) && is_better(t)) {
         state->best_epoch = epoch;
         OG_TRY(og__model_fetch_values(s->learner.model, t->best, err));
-        OG_TRY(og__run_write_best(t, err));
+        OG_TRY(t->files->best(t, err));
     }
     OG_TRY(tell_epoch(t, epoch, err));
 out:
@@ -154,11 +154,11 @@ static void tell(const struct og_trainer *t, const struct og_descriptor *d)
     og__observe(t->s->config.seen, &p);
 }
 
-/* Part number i of the round that begins with d: by itself, the own one. */
+/* Part number i of the round that begins with d. */
 static const struct og_told *told_of(const struct og_trainer *t, const struct og_descriptor *d,
-                                     uint32_t i, const struct og_told *own)
+                                     uint32_t i)
 {
-    return t->ranks ? &t->ranks->told[(d->batch + i) % og__rounds_ranks(t)] : own;
+    return &t->ranks->told[(d->batch + i) % og__rounds_ranks(t)];
 }
 
 static struct og_round round_of(const struct og_trainer *t, const struct og_descriptor *d,
@@ -174,26 +174,20 @@ static struct og_round round_of(const struct og_trainer *t, const struct og_desc
 
 /* Gradients are there, in `made` and in other ranks: into their step's. */
 static int add_gradients(struct og_trainer *t, const struct og_descriptor *d, uint32_t n,
-                         const struct og_told *own, struct og_model *made, bool ends,
-                         struct og_err *err)
+                         struct og_model *made, bool ends, struct og_err *err)
 {
     int rc;
-    if (!t->ranks) {
-        const uint32_t size = og__step_size(&t->s->config.opt, &t->whole, d->batch);
-        OG_TRY(og__model_track(t->s->learner.model, made, err));
-        return og__steps_add(&t->steps, made, size, og__metrics_terms(&own->metrics), err);
-    }
     const struct og_round round = round_of(t, d, n);
-    OG_TRY(og__shares_add(&t->shares, &round, made, err));
+    OG_TRY(t->shares.way->add(&t->shares, &round, made, err));
     if (ends || t->saves)
-        OG_TRY(og__shares_sum(&t->shares, !ends, err));
+        OG_TRY(t->shares.way->sum(&t->shares, !ends, err));
 out:
     return rc;
 }
 
 /* Of a round's mini-batches, which may be the last of their step. */
 static int take_gradients(struct og_trainer *t, const struct og_descriptor *d, uint32_t n,
-                          const struct og_told *own, struct og_model *made, struct og_err *err)
+                          struct og_model *made, struct og_err *err)
 {
     const struct og_options *opt = &t->s->config.opt;
     const bool ends = og__step_ends(opt, &t->whole, d->batch + n - 1);
@@ -201,8 +195,8 @@ static int take_gradients(struct og_trainer *t, const struct og_descriptor *d, u
     const double start = og__now();
     int rc;
     for (uint32_t i = 0; i < n; i++)
-        t->state.terms += og__metrics_terms(&told_of(t, d, i, own)->metrics);
-    OG_TRY(add_gradients(t, d, n, own, made, ends, err));
+        t->state.terms += og__metrics_terms(&told_of(t, d, i)->metrics);
+    OG_TRY(add_gradients(t, d, n, made, ends, err));
     if (ends) {
         OG_TRY(og__steps_update(&t->steps, size, t->state.terms, ++t->state.steps, err));
         t->state.terms = 0;
@@ -222,7 +216,7 @@ static int take_figures(struct og_trainer *t, const struct og_descriptor *d,
     og__epoch_counters_add(&t->state.counters, &told->counters);
     if (told->what == OG__HAS_PART)
         og__tier_counters_add(&t->state.tiers, &told->tiers);
-    if (trains && t->ranks)
+    if (trains)
         og__ranks_count(t->ranks, (int)(d->batch % og__rounds_ranks(t)), told);
     if (trains)
         OG_TRY(og__run_log(t, d, told, err));
@@ -239,7 +233,7 @@ out:
 static void take_idle(struct og_trainer *t, const struct og_descriptor *d, uint32_t n)
 {
     const uint32_t first = d->batch % og__rounds_ranks(t);
-    for (uint32_t i = 0; t->ranks && i < og__rounds_ranks(t); i++) {
+    for (uint32_t i = 0; i < og__rounds_ranks(t); i++) {
         if (i >= first && i < first + n)
             continue;
         og__epoch_counters_add(&t->state.counters, &t->ranks->told[i].counters);
@@ -262,7 +256,7 @@ static int check_figures(const struct og_metrics *part, uint32_t epoch,
 }
 
 static int check_round(const struct og_trainer *t, const struct og_descriptor *d, uint32_t n,
-                       const struct og_told *own, struct og_err *err)
+                       struct og_err *err)
 {
     const bool best = t->testing && t->state.best_epoch;
     int rc = 0;
@@ -272,7 +266,7 @@ static int check_round(const struct og_trainer *t, const struct og_descriptor *d
         const uint32_t epoch = best         ? t->state.best_epoch
                                : t->testing ? og__run_epoch(t)
                                             : d->epoch;
-        OG_TRY(check_figures(&told_of(t, d, i, own)->metrics, epoch, &one, err));
+        OG_TRY(check_figures(&told_of(t, d, i)->metrics, epoch, &one, err));
     }
 out:
     return rc;
@@ -291,8 +285,6 @@ static void count_time(struct og_trainer *t, enum og__split split)
 static int meet(struct og_trainer *t, struct og_told *own, struct og_err *err)
 {
     struct og_exchange *x = t->s->path.exchange;
-    if (!t->ranks)
-        return 0;
     int rc = x ? og__exchange_await(x, err) : 0;
     if (rc < 0)
         return rc;
@@ -300,7 +292,7 @@ static int meet(struct og_trainer *t, struct og_told *own, struct og_err *err)
         own->rows_sent = og__exchange_count(x, &own->counters);
     own->saves = og__now() - t->saved >= t->s->config.opt.checkpoint_every;
     rc = og__ranks_meet(t->ranks, own, err);
-    t->saves = rc == 0 && t->ranks->told[0].saves && !t->testing;
+    t->saves = t->ranks->told->saves && !t->testing;
     return rc;
 }
 
@@ -347,15 +339,15 @@ int og__round_take(struct og_trainer *t, struct og_told *own, struct og_model *m
     assert(t->under_way > 0);
     t->under_way--;
     OG_TRY(meet(t, own, err));
-    OG_TRY(check_round(t, &first, n, own, err));
+    OG_TRY(check_round(t, &first, n, err));
     take_idle(t, &first, n);
     if (trains)
-        OG_TRY(take_gradients(t, &first, n, own, made, err));
-    else if (t->ranks && ends)
+        OG_TRY(take_gradients(t, &first, n, made, err));
+    else if (ends)
         OG_TRY(og__ranks_scores(t->ranks, &t->scores, err));
     for (uint32_t i = 0; i < n; i++) {
         const struct og_descriptor d = next_descriptor(t);
-        OG_TRY(take_figures(t, &d, told_of(t, &first, i, own), err));
+        OG_TRY(take_figures(t, &d, told_of(t, &first, i), err));
         if (t->testing)
             continue;
         count_time(t, d.split);

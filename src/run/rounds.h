@@ -17,7 +17,6 @@
 
 #include "run/trainer.h"
 
-/* 1 where it works alone. */
 uint32_t og__rounds_ranks(const struct og_trainer *t);
 
 /* What is begun next is the first that is not taken in: of the run or, if it is testing, of that.

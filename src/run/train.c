@@ -163,12 +163,6 @@ out:
 
 /* ---- the run's consumer ---- */
 
-static int save(struct og_trainer *t, struct og_err *err)
-{
-    int rc = take_rest(t, err);
-    return rc < 0 ? rc : og__run_save(t, err);
-}
-
 /* Or of the batches that were prepared together. */
 static uint64_t epoch_end(const struct og_trainer *t, uint32_t epoch)
 {
@@ -187,8 +181,6 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
         OG_TRY(t->trainers ? give_batch(t, w, err) : train_batch(t, w, err));
     if (w->descriptor.last_of_epoch)
         OG_TRY(pass_rounds(t, epoch_end(t, w->descriptor.epoch), err));
-    if (!t->ranks && og__now() - t->saved >= t->s->config.opt.checkpoint_every)
-        OG_TRY(save(t, err));
 out:
     return rc;
 }
@@ -216,10 +208,10 @@ static int count_rest(struct og_trainer *t, struct og_err *err)
     return told ? 0 : og__fail_errno(err, -ENOMEM, NULL, "figures of the last epoch");
 }
 
-static int test_best(struct og_trainer *t, struct og_test_result *found, struct og_err *err)
+static int test_best(struct og_trainer *t, struct og_err *err)
 {
     struct og_session *s = t->s;
-    *found = (struct og_test_result){json_null(), json_null()};
+    t->test = (struct og_test_result){json_null(), json_null()};
     if (s->facts.split[OG__TEST].n == 0)
         return 0;
     int rc = t->state.best_epoch ? og__model_push_values(s->learner.model, t->best, err) : 0;
@@ -237,8 +229,8 @@ static int test_best(struct og_trainer *t, struct og_test_result *found, struct 
     if (rc < 0)
         return rc;
     og__scores_rank(&t->scores);
-    found->acc = og__json_real(og__scores_chief(&t->scores, &t->state.valid));
-    found->metrics = og__scores_json(&t->scores, &t->state.valid);
+    t->test.acc = og__json_real(og__scores_chief(&t->scores, &t->state.valid));
+    t->test.metrics = og__scores_json(&t->scores, &t->state.valid);
     t->state.counters.eval_seconds = og__now() - start;
     return 0;
 }
@@ -270,15 +262,13 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     if (s->config.opt.init)
         OG_TRY(og__checkpoint_load(s->config.opt.init, s->learner.model, err));
     OG_TRY(og__steps_open(&t->steps, s->learner.model, &s->config.opt, s->budget, err));
-    if (t->ranks)
-        OG_TRY(og__shares_open(&t->shares, t->ranks->comm, &t->steps, s->learner.ops,
-                               &s->config.log, s->budget, err));
-    if (t->ranks && og__exchanges(&s->config))
+    OG_TRY(og__shares_open(&t->shares, t->ranks->comm, &t->steps, s->learner.ops, &s->config.log,
+                           s->budget, err));
+    if (og__exchanges(&s->config))
         OG_TRY(open_exchange(t, err));
     if (s->config.opt.resume)
         OG_TRY(og__run_resume(t, err));
-    if (t->ranks)
-        OG_TRY(og__shares_resume(&t->shares, err));
+    OG_TRY(t->shares.way->resume(&t->shares, err));
     if (og__trainers_all(&setup) > 0) {
         OG_TRY(og__trainers_open(&t->trainers, &s->learner, &s->facts, &setup, s->path.device_rows,
                                  og__device_plan(&s->given).of_trainer, s->budget, err));
@@ -286,11 +276,7 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     }
     t->behind_most = rounds_at_trainers(t);
     og__session_count_prepared(s);
-    if (!og__ranks_writes(t->ranks))
-        return rc;
-    OG_TRY(og__run_write_settings(t, err));
-    if (!(t->log = og__rundir_metrics(&t->dir, s->config.opt.resume ? "a" : "w", err)))
-        rc = -errno;
+    OG_TRY(t->files->begin(t, err));
 out:
     return rc;
 }
@@ -308,6 +294,8 @@ static void end_run(struct og_trainer *t)
     og__steps_close(&t->steps);
     og__release(s->budget, t->best, t->n_values * sizeof(float), "model");
     json_decref(t->state.epochs);
+    json_decref(t->test.acc);
+    json_decref(t->test.metrics);
 }
 
 /* What was said gives way to what is said next. */
@@ -317,50 +305,43 @@ static void clear(struct og_err *err)
         *err = (struct og_err){0};
 }
 
-/* Of an interrupted run what was done so far is kept, if it can be. Ranks have nothing in common
- * but the rounds that they have taken in. */
+/* Of an interrupted run what was done so far is kept, if it can be: the rounds that were taken in,
+ * for ranks have nothing else in common. */
 static int save_interrupted(struct og_trainer *t, struct og_err *err)
 {
     int rc = 0;
     clear(err);
-    if (t->ranks && t->state.terms > 0)
-        OG_TRY(og__shares_sum(&t->shares, true, err));
-    OG_TRY(t->ranks ? og__run_save(t, err) : save(t, err));
+    if (t->state.terms > 0)
+        OG_TRY(t->shares.way->sum(&t->shares, true, err));
+    OG_TRY(og__run_save(t, err));
 out:
     rc = og__ranks_agree(t->ranks, rc, err);
     return rc < 0 ? rc : OG_INTERRUPTED;
 }
 
-static int save_and_test(struct og_trainer *t, struct og_test_result *test, struct og_err *err)
+static int save_and_test(struct og_trainer *t, struct og_err *err)
 {
     int rc;
-    OG_TRY(save(t, err));
-    OG_TRY(test_best(t, test, err));
+    OG_TRY(take_rest(t, err));
+    OG_TRY(og__run_save(t, err));
+    OG_TRY(test_best(t, err));
     OG_TRY(count_rest(t, err));
 out:
     return rc;
 }
 
 /* All epochs are over. */
-static int finish_training(struct og_trainer *t, char **summary, struct og_err *err)
+static int finish_training(struct og_trainer *t, struct og_err *err)
 {
-    struct og_test_result test = {0};
-    int rc = save_and_test(t, &test, err);
+    int rc = save_and_test(t, err);
     OG_TRY(og__ranks_agree(t->ranks, rc, err));
-    if (t->ranks)
-        OG_TRY(og__ranks_introduce(t->ranks, og__session_peak_rss(t->s), err));
-    if (og__ranks_writes(t->ranks)) {
-        og__ranks_write(t->ranks, true);    /* and then it ends by itself */
-        OG_TRY(og__run_write_plan(t, err)); /* what a first superbatch predicted is known now */
-        return og__run_write_summary(t, &test, summary, err);
-    }
+    OG_TRY(og__ranks_introduce(t->ranks, og__session_peak_rss(t->s), err));
+    OG_TRY(t->files->end(t, err));
 out:
-    json_decref(test.acc);
-    json_decref(test.metrics);
     return rc;
 }
 
-static int run_training(struct og_trainer *t, char **summary, struct og_err *err)
+static int run_training(struct og_trainer *t, struct og_err *err)
 {
     struct og_session *s = t->s;
     t->lap = og__now();
@@ -375,7 +356,7 @@ static int run_training(struct og_trainer *t, char **summary, struct og_err *err
     if (rc == OG_INTERRUPTED)
         rc = save_interrupted(t, err);
     else if (rc == 0)
-        rc = finish_training(t, summary, err);
+        rc = finish_training(t, err);
     if (rc == OG_INTERRUPTED) {
         clear(err);
         og__fail(err, rc, "go on with --resume", "interrupted");
@@ -392,23 +373,23 @@ static int compare_beginnings(struct og_trainer *t, struct og_err *err)
                                .exchanges = t->s->path.exchange != NULL,
                                .ahead = t->s->path.exchange && og__samples_ahead(&t->s->way),
                                .behind_most = t->behind_most};
-    if (!t->ranks)
-        return 0;
-    int rc = og__ranks_agree(t->ranks, og__resume_numbers(&t->goes_on, &own.numbers, err), err);
-    rc = rc < 0 ? rc : og__ranks_compare(t->ranks, &own, err);
+    int rc = og__resume_numbers(&t->goes_on, &own.numbers, err);
+    OG_TRY(og__ranks_agree(t->ranks, rc, err));
+    OG_TRY(og__ranks_compare(t->ranks, &own, err));
     if (t->s->path.exchange)
         t->behind_most = own.behind_most;
+out:
     return rc;
 }
 
 /* From what the folder holds to what it will hold. */
-static int train(struct og_trainer *t, char **summary, struct og_err *err)
+static int train(struct og_trainer *t, struct og_err *err)
 {
     struct og_timeline **timeline = &t->s->path.timeline;
     int rc;
     OG_TRY(og__ranks_agree(t->ranks, start_run(t, err), err));
     OG_TRY(compare_beginnings(t, err));
-    rc = run_training(t, summary, err);
+    rc = run_training(t, err);
     const int closed = og__timeline_close(*timeline, rc < 0 ? NULL : err); /* what failed has one */
     *timeline = NULL;
     rc = rc < 0 ? rc : closed;
@@ -426,12 +407,11 @@ static int open_session(struct og_trainer *t, const char *dataset, const struct 
     const struct og_session_use use = {.want = OG__WANT_FEATURES | OG__WANT_MODEL |
                                                OG__WANT_TRAINING | OG__WANT_TYPES,
                                        .share = og__ranks_share(t->ranks),
-                                       .here = t->ranks ? t->ranks->comm->here : 1,
-                                       .processors = t->ranks ? t->ranks->processors : 0,
-                                       .common = t->ranks ? t->ranks->common : NULL,
+                                       .here = t->ranks->comm->here,
+                                       .processors = t->ranks->processors,
+                                       .common = t->ranks->common,
                                        .layout_open = follows};
-    int rc =
-        og__ranks_writes(t->ranks) ? og__rundir_check(opt->run, opt->resume, opt->init, err) : 0;
+    const int rc = t->files->check(t, err);
     return rc < 0 ? rc : og__session_open_for(&t->s, dataset, opt, &use, seen, err);
 }
 
@@ -472,12 +452,10 @@ static int open_as_chosen(struct og_trainer *t, const char *dataset, const struc
 static int open_sessions(struct og_trainer *t, const char *dataset, const struct og_options *opt,
                          const struct og_observer *seen, struct og_err *err)
 {
-    const bool first = og__ranks_writes(t->ranks);
+    const bool first = t->ranks->comm->rank == 0;
     const bool follows = !first && opt->policy == OG_POLICY_AUTO && !opt->preset;
     struct chosen by = {0};
     int rc = follows ? 0 : open_session(t, dataset, opt, false, seen, err);
-    if (!t->ranks)
-        return rc;
     if (first && rc == 0) {
         const struct og_options *own = &t->s->config.opt;
         by = (struct chosen){true, own->policy, own->layout, own->topology, own->alternate};
@@ -491,22 +469,17 @@ static int open_sessions(struct og_trainer *t, const char *dataset, const struct
 }
 
 /* The folder is rank 0's; others know its name, and keep what they say in it. */
-static int open_folder(struct og_trainer *t, const struct og_options *opt, struct og_err *err)
+static int open_folder(struct og_trainer *t, struct og_err *err)
 {
     char path[4096] = "";
-    int rc = 0;
-    if (og__ranks_writes(t->ranks))
-        rc = og__rundir_open(&t->dir, opt->run, opt->resume, err);
-    rc = og__ranks_agree(t->ranks, rc, err);
-    if (rc < 0 || !t->ranks)
-        return rc;
-    if (og__ranks_writes(t->ranks))
-        snprintf(path, sizeof(path), "%s", t->dir.path);
+    int rc = t->files->open(t, err);
+    OG_TRY(og__ranks_agree(t->ranks, rc, err));
+    snprintf(path, sizeof(path), "%s", t->dir.path ? t->dir.path : "");
     OG_TRY(og__ranks_name(t->ranks, path, sizeof(path), err));
-    if (og__ranks_writes(t->ranks))
+    if (t->dir.path) /* it has made it */
         return 0;
-    OG_TRY((t->dir.path = strdup(path)) ? og__make_dirs(path, err)
-                                        : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    t->dir.path = strdup(path);
+    OG_TRY(t->dir.path ? og__make_dirs(path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
     OG_TRY(og__ranks_log(t->ranks, path, err));
 out:
     return rc;
@@ -522,20 +495,20 @@ static void close_session(struct og_trainer *t)
     og__session_close(t->s);
 }
 
-/* A rank, or a process alone. */
 static int train_rank(struct og_trainer *t, const char *dataset, const struct og_options *opt,
-                      const struct og_observer *seen, char **summary, struct og_err *err)
+                      const struct og_observer *seen, struct og_err *err)
 {
+    t->asked = opt;
     int rc = open_sessions(t, dataset, opt, seen, err);
     if (rc < 0) {
         close_session(t); /* another rank's failed */
         return rc;
     }
     /* after the session: a refusal leaves no folder behind */
-    OG_TRY(open_folder(t, opt, err));
+    OG_TRY(open_folder(t, err));
     if (!t->s->config.opt.scratch)
         OG_TRY(og__stores_name(&t->s->path.stores, OG__ONE_PLACE(t->dir.path), err));
-    OG_TRY(train(t, summary, err));
+    OG_TRY(train(t, err));
 out:
     if (rc < 0 && rc != OG_INTERRUPTED)
         rc = og__ranks_agree(t->ranks, rc, err);
@@ -548,27 +521,27 @@ out:
     return rc;
 }
 
-/* Steps are those that the run was begun with; a rank above 0 says what it has to say in a file of
- * its own. */
+/* Steps of several ranks are those that the run was begun with, since they follow from how many
+ * there were then. A rank above 0 says what it has to say in a file of its own. */
 static int train_among(struct og_trainer *t, const char *dataset, const struct og_options *opt,
-                       const struct og_observer *seen, char **summary, struct og_err *err)
+                       const struct og_observer *seen, struct og_err *err)
 {
     struct og_options own;
-    struct og_observer quiet;
+    struct og_observer said;
     int rc = og__options_copy(&own, opt, err);
     if (rc < 0)
         return rc;
-    if (opt->resume && opt->run && !og_options_given(opt, "accumulate"))
+    const bool several = og__rounds_ranks(t) > 1;
+    if (several && opt->resume && opt->run && !og_options_given(opt, "accumulate"))
         rc = og__resume_steps(opt->run, &own, err);
     OG_TRY(og__ranks_agree(t->ranks, rc, err));
-    if (!og__ranks_writes(t->ranks)) {
-        og__ranks_listen(t->ranks, &quiet, seen);
-        seen = &quiet;
+    if (t->ranks->comm->rank > 0) {
+        og__ranks_listen(t->ranks, &said, seen);
+        seen = &said;
         free(own.trace_timeline);
         own.trace_timeline = NULL;
-        summary = NULL;
     }
-    OG_TRY(train_rank(t, dataset, &own, seen, summary, err));
+    OG_TRY(train_rank(t, dataset, &own, seen, err));
 out:
     og__options_release(&own);
     return rc;
@@ -577,7 +550,7 @@ out:
 int og_train(const char *dataset, const struct og_options *opt, const struct og_observer *seen,
              char **summary, struct og_err *err)
 {
-    struct og_trainer t = {0};
+    struct og_trainer t = {.summary = summary};
     struct og_err why = {0}; /* others are told of it */
     if (summary)
         *summary = NULL;
@@ -589,13 +562,13 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
     rc = og__ranks_open(&t.ranks, err);
     if (rc < 0)
         return rc;
+    t.files = og__run_files(t.ranks);
     const int ranks = (int)og__rounds_ranks(&t);
     if (opt->workers > 1 && opt->workers != ranks)
         rc = og__fail(err, -EINVAL, "start them with `outgrow train --workers`, or og_workers_run",
                       "--workers %d: this process is one of %d", opt->workers, ranks);
     else
-        rc = t.ranks ? train_among(&t, dataset, opt, seen, summary, err)
-                     : train_rank(&t, dataset, opt, seen, summary, err);
+        rc = train_among(&t, dataset, opt, seen, err);
     og__ranks_close(t.ranks);
     return rc;
 }

@@ -48,9 +48,9 @@ int og__run_check_params(const struct og_trainer *t, struct og_err *err)
                     og__run_epoch(t), name);
 }
 
-int og__run_write_best(struct og_trainer *t, struct og_err *err)
+static int write_best(struct og_trainer *t, struct og_err *err)
 {
-    return og__ranks_writes(t->ranks) ? write_params(t, t->dir.best, t->best, err) : 0;
+    return write_params(t, t->dir.best, t->best, err);
 }
 
 /* ---- saving ---- */
@@ -81,17 +81,13 @@ static int flush_log(struct og_trainer *t, struct og_err *err)
                : og__fail_errno(err, -errno, NULL, "%s: cannot write", t->dir.metrics);
 }
 
-/* Self-contained first, then the parameters alone: a kill between the two loses nothing. What
- * diverged is not put in the place of what had not. */
-int og__run_save(struct og_trainer *t, struct og_err *err)
+/* Self-contained first, then the parameters alone: a kill between the two loses nothing. */
+static int write_checkpoint(struct og_trainer *t, struct og_err *err)
 {
     struct og_train_state state = t->state;
+    int rc;
     state.seconds = og__run_seconds(t);
     rewind_evaluation(t, &state);
-    int rc;
-    OG_TRY(og__run_check_params(t, err));
-    if (!og__ranks_writes(t->ranks))
-        goto out;
     og__ranks_write(t->ranks, true);
     OG_TRY(flush_log(t, err));
     OG_TRY(og__resume_write(t->dir.resume, &t->goes_on, &state, t->best, err));
@@ -99,19 +95,34 @@ int og__run_save(struct og_trainer *t, struct og_err *err)
     OG_TRY(write_params(t, t->dir.checkpoint, NULL, err));
 out:
     og__ranks_write(t->ranks, false);
+    return rc;
+}
+
+/* What diverged is not put in the place of what had not. */
+int og__run_save(struct og_trainer *t, struct og_err *err)
+{
+    int rc = og__run_check_params(t, err);
+    rc = rc < 0 ? rc : t->files->save(t, err);
     t->saved = og__now();
     return rc;
 }
 
-int og__run_write_plan(struct og_trainer *t, struct og_err *err)
+static int write_plan(struct og_trainer *t, struct og_err *err)
 {
     return og__json_deliver(og__session_plan_json(t->s), t->dir.plan, NULL, err);
 }
 
-int og__run_write_settings(struct og_trainer *t, struct og_err *err)
+/* The plan first: it tells a run's folder (rundir.h). */
+static int begin_files(struct og_trainer *t, struct og_err *err)
 {
-    int rc = og__run_write_plan(t, err); /* first: it tells a run's folder (rundir.h) */
-    return rc < 0 ? rc : og__options_write_yaml(&t->s->config.opt, t->dir.config, err);
+    const struct og_options *opt = &t->s->config.opt;
+    int rc;
+    OG_TRY(write_plan(t, err));
+    OG_TRY(og__options_write_yaml(opt, t->dir.config, err));
+    t->log = og__rundir_metrics(&t->dir, opt->resume ? "a" : "w", err);
+    rc = t->log ? 0 : -errno;
+out:
+    return rc;
 }
 
 /* The run's other files as they were at the position that resume.safetensors tells: it was written
@@ -120,11 +131,9 @@ static int restore_files(struct og_trainer *t, struct og_err *err)
 {
     const struct og_schedule *schedule = &t->whole;
     int rc;
-    if (!og__ranks_writes(t->ranks))
-        return 0;
     OG_TRY(write_params(t, t->dir.checkpoint, NULL, err));
     if (t->state.best_epoch)
-        OG_TRY(write_params(t, t->dir.best, t->best, err));
+        OG_TRY(write_best(t, err));
     if (t->state.next_item >= og__schedule_items(schedule))
         return rc;
     struct og_descriptor descriptor = og__schedule_at(schedule, t->state.next_item);
@@ -134,25 +143,32 @@ out:
     return rc;
 }
 
+static int restore(struct og_trainer *t, struct og_err *err)
+{
+    count_written(t, t->dir.resume); /* it does not tell of itself */
+    return restore_files(t, err);
+}
+
+static int start_anew(struct og_trainer *t, struct og_err *err)
+{
+    og__say(&t->s->config.log, OG__INFO, "%s: nothing to resume, starting anew", t->dir.path);
+    return og__rundir_cut_metrics(&t->dir, 0, 0, err);
+}
+
 int og__run_resume(struct og_trainer *t, struct og_err *err)
 {
     char *path = og__path_join(t->dir.path, "resume.safetensors"); /* ranks above 0 have no other */
     int rc = path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", t->dir.path);
-    OG_TRY(rc);
-    OG_TRY(og__resume_read(path, &t->goes_on, &t->state, t->best, err));
+    if (rc < 0)
+        return rc;
+    rc = og__resume_read(path, &t->goes_on, &t->state, t->best, err);
     free(path);
+    if (rc < 0)
+        return rc == -ENOENT ? t->files->anew(t, err) : rc;
     if (t->s->config.opt.init)
         og__say_without_effect(&t->s->config.log, "", "init", "resume", "",
                                "the run goes on with its own parameters");
-    if (og__ranks_writes(t->ranks))
-        count_written(t, t->dir.resume); /* it does not tell of itself */
-    return restore_files(t, err);
-out:
-    free(path);
-    if (rc != -ENOENT || !og__ranks_writes(t->ranks))
-        return rc == -ENOENT ? 0 : rc;
-    og__say(&t->s->config.log, OG__INFO, "%s: nothing to resume, starting anew", t->dir.path);
-    return og__rundir_cut_metrics(&t->dir, 0, 0, err);
+    return t->files->restore(t, err);
 }
 
 /* ---- figures ---- */
@@ -204,9 +220,7 @@ json_t *og__run_epoch_json(const struct og_trainer *t, uint32_t epoch)
     row = og__json_with(row, "valid_metrics",
                         evaluated ? og__scores_json(&t->scores, &state->valid) : json_null());
     row = og__tier_counters_json(&state->tiers, og__epoch_counters_json(&state->counters, row));
-    return t->ranks ? og__json_with(row, "exchanged_bytes",
-                                    json_integer((json_int_t)og__ranks_sent(t->ranks)))
-                    : row;
+    return og__ranks_with_sent(t->ranks, row);
 }
 
 static json_t *mean_json(double seconds, uint64_t n)
@@ -269,16 +283,14 @@ static json_t *executors_json(const struct og_trainer *t)
                      (json_int_t)standing_in.trained, "each", list);
 }
 
-/* Which way gradients go between workers; null where there is one process. */
+/* Which way gradients go between workers; null where they go nowhere. */
 static json_t *gradients_json(const struct og_trainer *t)
 {
-    if (!t->ranks)
-        return json_null();
-    return json_string(og__shares_there(&t->shares) ? "devices" : "hosts");
+    const char *word = t->shares.way->word;
+    return word ? json_string(word) : json_null();
 }
 
-int og__run_write_summary(struct og_trainer *t, const struct og_test_result *test, char **summary,
-                          struct og_err *err)
+static int write_summary(struct og_trainer *t, struct og_err *err)
 {
     struct og_session *s = t->s;
     const struct og_train_state *state = &t->state;
@@ -293,10 +305,64 @@ int og__run_write_summary(struct og_trainer *t, const struct og_test_result *tes
         state->epochs, "best_epoch",
         state->best_epoch ? json_integer(state->best_epoch) : json_null(), "best_by", best_by(t),
         "best_value", best_value(t), "valid_acc", of_best(state, "valid_acc"), "test_acc",
-        test->acc, "valid_metrics", of_best(state, "valid_metrics"), "test_metrics", test->metrics,
-        "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
-        (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit, "io",
-        s->path.rows.ops->engine(s->path.rows.self), "seconds", og__run_seconds(t), "executors",
-        executors_json(t), "workers", og__ranks_json(t->ranks), "gradients", gradients_json(t));
-    return og__json_deliver(root, t->dir.summary, summary, err);
+        t->test.acc, "valid_metrics", of_best(state, "valid_metrics"), "test_metrics",
+        t->test.metrics, "peak_rss_bytes", (json_int_t)og__session_peak_rss(s),
+        "baseline_rss_bytes", (json_int_t)s->baseline_rss, "memory_budget_bytes",
+        (json_int_t)s->memory.limit, "io", s->path.rows.ops->engine(s->path.rows.self), "seconds",
+        og__run_seconds(t), "executors", executors_json(t), "workers", og__ranks_json(t->ranks),
+        "gradients", gradients_json(t));
+    t->test = (struct og_test_result){0};
+    return og__json_deliver(root, t->dir.summary, t->summary, err);
+}
+
+/* From here on it ends by itself. What a first superbatch predicted is known now. */
+static int end_files(struct og_trainer *t, struct og_err *err)
+{
+    og__ranks_write(t->ranks, true);
+    const int rc = write_plan(t, err);
+    return rc < 0 ? rc : write_summary(t, err);
+}
+
+/* ---- who writes them ---- */
+
+static int check_folder(struct og_trainer *t, struct og_err *err)
+{
+    return og__rundir_check(t->asked->run, t->asked->resume, t->asked->init, err);
+}
+
+static int open_folder(struct og_trainer *t, struct og_err *err)
+{
+    return og__rundir_open(&t->dir, t->asked->run, t->asked->resume, err);
+}
+
+static const struct og_run_files written = {.check = check_folder,
+                                            .open = open_folder,
+                                            .begin = begin_files,
+                                            .restore = restore,
+                                            .anew = start_anew,
+                                            .best = write_best,
+                                            .save = write_checkpoint,
+                                            .end = end_files};
+
+/* ---- who follows ---- */
+
+static int nothing(struct og_trainer *t, struct og_err *err)
+{
+    (void)t;
+    (void)err;
+    return 0;
+}
+
+static const struct og_run_files followed = {.check = nothing,
+                                             .open = nothing,
+                                             .begin = nothing,
+                                             .restore = nothing,
+                                             .anew = nothing,
+                                             .best = nothing,
+                                             .save = nothing,
+                                             .end = nothing};
+
+const struct og_run_files *og__run_files(const struct og_ranks *r)
+{
+    return r->comm->rank == 0 ? &written : &followed;
 }

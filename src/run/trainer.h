@@ -12,15 +12,24 @@
 
 #include <stdio.h>
 
+/* What the summary says of the test; null where there is none. */
+struct og_test_result {
+    json_t *acc, *metrics;
+};
+
 struct og_trainer {
     struct og_session *s;
     struct og_rundir dir;
     struct og_train_state state;
     struct og_steps steps;
-    struct og_trainers *trainers; /* that compute mini-batches; NULL: the model itself does */
-    struct og_ranks *ranks;       /* that train together, each on its share; NULL: this one alone */
-    struct og_shares shares;      /* their gradients */
-    struct og_schedule whole;     /* of all of them; the session's is of this one */
+    struct og_trainers *trainers;     /* that compute mini-batches; NULL: the model itself does */
+    struct og_ranks *ranks;           /* that train together, each on its share */
+    const struct og_run_files *files; /* what this one does with those of the run: */
+    const struct og_options *asked;   /* which are asked for; */
+    char **summary;                   /* text of it, for the caller; NULL */
+    struct og_test_result test;       /* what it says of the test */
+    struct og_shares shares;          /* their gradients */
+    struct og_schedule whole;         /* of all of them; the session's is of this one */
     uint64_t begun;  /* mini-batches of rounds that have begun; of the run, or of the test */
     int under_way;   /* rounds that have begun and are not taken in */
     int behind_most; /* of those there may be when another one begins */
@@ -37,11 +46,6 @@ struct og_trainer {
     double started, saved;
 };
 
-/* What the summary says of the test; null where there is none. */
-struct og_test_result {
-    json_t *acc, *metrics;
-};
-
 /* Since the run began, what came before a resume included. */
 double og__run_seconds(const struct og_trainer *t);
 /* Of the epoch under way, or the last one. */
@@ -50,11 +54,20 @@ extern const char og__lower_rate[]; /* the hint where numbers grew without bound
 /* -EDOM, naming it, where a parameter is not a finite number. */
 OG_MUST_CHECK int og__run_check_params(const struct og_trainer *t, struct og_err *err);
 
-/* plan.json and config.yaml. */
-OG_MUST_CHECK int og__run_write_plan(struct og_trainer *t, struct og_err *err);
-OG_MUST_CHECK int og__run_write_settings(struct og_trainer *t, struct og_err *err);
-/* The best epoch's parameters, from t->best. */
-OG_MUST_CHECK int og__run_write_best(struct og_trainer *t, struct og_err *err);
+/* What a rank does with the files of the run: rank 0 writes them; the others follow, and keep what
+ * they say in its folder. */
+typedef int og_run_step(struct og_trainer *t, struct og_err *err);
+struct og_run_files {
+    og_run_step *check; /* before the session is opened: whether the folder asked for would do */
+    og_run_step *open;  /* the folder, whose name others hear */
+    og_run_step *begin; /* plan, settings, log */
+    og_run_step *restore, *anew; /* the run goes on from resume.safetensors, or has none */
+    og_run_step *best;           /* parameters, from t->best */
+    og_run_step *save;           /* resume.safetensors and checkpoint.safetensors, as of now */
+    og_run_step *end;            /* summary.json, and as text; takes over the test's figures */
+};
+const struct og_run_files *og__run_files(const struct og_ranks *r);
+
 /* resume.safetensors and checkpoint.safetensors, as of now. */
 OG_MUST_CHECK int og__run_save(struct og_trainer *t, struct og_err *err);
 /* Goes on where the folder's run stopped; without a file to resume from it starts anew. */
@@ -67,8 +80,5 @@ OG_MUST_CHECK int og__run_log(struct og_trainer *t, const struct og_descriptor *
 OG_MUST_CHECK int og__run_log_epoch(struct og_trainer *t, const char *row, struct og_err *err);
 /* The row of an epoch that has ended. New reference, NULL = out of memory. */
 json_t *og__run_epoch_json(const struct og_trainer *t, uint32_t epoch);
-/* summary.json, and as text for the caller (or NULL). Takes over the test's figures. */
-OG_MUST_CHECK int og__run_write_summary(struct og_trainer *t, const struct og_test_result *test,
-                                        char **summary, struct og_err *err);
 
 #endif

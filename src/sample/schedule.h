@@ -11,7 +11,7 @@
 #include "dataset/graph.h"
 
 /* Of several ranks that train together each has the batches of a split, or a pass, whose number is
- * its own modulo theirs. All 0: there is one, and it has all. */
+ * its own modulo theirs. 0 ranks count as one, which has all. */
 struct og_share {
     uint32_t rank, ranks;
 };

@@ -463,7 +463,7 @@ static int count_more(struct chooser *c, double seconds, struct og_err *err)
     struct og_pilot more;
     struct og_pilot_widths widths = {0};
     const uint32_t n = contenders(c);
-    const uint32_t ranks = og__exchanges(&s->config) ? s->config.share.ranks : 1; /* of a round */
+    const uint32_t ranks = og__owners(&s->config).ranks; /* of a round */
     const double each = c->pilot.seconds / OG_MAX(c->pilot.n, 1u) + c->counting;
     const double epoch = (double)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     const double all = (double)OG_MIN(og__pilot_epoch(&s->structure), (uint64_t)UINT32_MAX);

@@ -141,9 +141,9 @@ static void share_machine(struct og_config *c)
 static int share_steps(struct og_config *c, struct og_err *err)
 {
     struct og_options *opt = &c->opt;
-    const int ranks = (int)OG_MAX(c->share.ranks, 1u);
+    const int ranks = (int)c->share.ranks;
     int rc;
-    OG_TRY(ranks == 1 ? og__alone(opt, err) : og__workers_check(opt, ranks, err));
+    OG_TRY(og__workers_check(opt, ranks, err));
     opt->workers = ranks;
     if (ranks > 1 && !og_options_given(opt, "accumulate")) {
         opt->accumulate = ranks;
@@ -328,7 +328,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     if (use->handover)
         s->config.handover = *use->handover;
     s->config.target = use->target;
-    s->config.share = use->share;
+    s->config.share = (struct og_share){use->share.rank, OG_MAX(use->share.ranks, 1u)};
     s->config.here = use->here;
     s->config.processors = use->processors;
     s->config.layout_open = use->layout_open;

@@ -309,7 +309,7 @@ int og__session_schedule(struct og_session *s, struct og_err *err)
     s->facts.schedule.batch_size = (uint32_t)OG_MIN((uint64_t)s->config.opt.batch, most);
     const uint64_t batches = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     s->facts.schedule.share = s->config.share;
-    if (batches < s->config.share.ranks)
+    if (OG_MAX(batches, (uint64_t)1) < s->config.share.ranks)
         return og__fail(err, -EINVAL, "give a smaller --batch, or start fewer workers",
                         "--workers %u: an epoch has %llu mini-batches", s->config.share.ranks,
                         (unsigned long long)batches);

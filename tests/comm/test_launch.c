@@ -168,7 +168,7 @@ static int work(void)
 {
     struct og_comm *c;
     const char *part = getenv("OG_PART");
-    if (!part || og__comm_find(&c, NULL) < 0 || !c)
+    if (!part || og__comm_find(&c, NULL) < 0)
         return 99;
     for (size_t i = 0; i < OG_COUNT(parts); i++)
         if (strcmp(parts[i].name, part) == 0)
