@@ -125,6 +125,17 @@ int og__comm_end(struct og_comm *c, struct og_err *err)
     return c->beside ? og__beside_end(c->beside, err) : 0;
 }
 
+void og__comm_lay(const struct og_comm *c, void *at, void *own, const size_t *bytes,
+                  struct og_message *out)
+{
+    char *next = at;
+    for (int i = 0; i < c->n; i++) {
+        const bool travels = i != c->rank;
+        out[i] = (struct og_message){travels ? next : own, bytes[i]};
+        next += travels ? bytes[i] : 0;
+    }
+}
+
 int og__comm_gather(struct og_comm *c, void *all, size_t bytes, struct og_err *err)
 {
     struct og_message send[OG__MOST_RANKS];

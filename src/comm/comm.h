@@ -64,6 +64,10 @@ OG_MUST_CHECK int og__comm_end(struct og_comm *c, struct og_err *err);
  */
 OG_MUST_CHECK int og__comm_gather(struct og_comm *c, void *all, size_t bytes, struct og_err *err);
 
+/* Lays messages of bytes[n] one behind another from `at` on; the own one, which stays, at `own`. */
+void og__comm_lay(const struct og_comm *c, void *at, void *own, const size_t *bytes,
+                  struct og_message *out);
+
 /* What this rank is at must not be cut short when another fails, or need not be any more: of ranks
  * that `outgrow train --workers` has started, one that has not said so is killed some seconds after
  * another failed. */

@@ -166,9 +166,8 @@ struct og_round_of og__exchange_round(const struct og_exchange *x, uint64_t item
     const struct og_descriptor d = og__item_at(&items, item);
     const uint64_t after = og__round_end(&items, x->ranks, item);
     const uint32_t first = d.batch % x->ranks;
-    return (struct og_round_of){.after = after,
-                                .has = x->rank >= first && x->rank < first + (after - item),
-                                .trains = d.split == OG__TRAIN};
+    return (struct og_round_of){
+        .after = after, .has = x->rank - first < after - item, .trains = d.split == OG__TRAIN};
 }
 
 static uint32_t asks_of(const struct og_turn *t, uint32_t owner)
@@ -252,20 +251,21 @@ int og__exchange_lists(struct og_exchange *x, const uint32_t *first, const uint3
 {
     struct og_message send[OG__MOST_RANKS];
     struct og_message receive[OG__MOST_RANKS];
+    size_t bytes[OG__MOST_RANKS];
     const uint32_t *nodes[OG__MOST_RANKS];
     uint32_t *spoken = x->spoken.at;
-    uint32_t *heard = x->heard.at;
     for (uint32_t i = 0; i < x->ranks; i++) {
         send[i] =
             (struct og_message){spoken + first[i], (first[i + 1] - first[i]) * sizeof(*spoken)};
-        receive[i] = (struct og_message){heard, counts[i] * sizeof(*heard)};
-        nodes[i] = i == x->rank ? spoken + first[i] : heard;
-        heard += i == x->rank ? 0 : counts[i];
+        bytes[i] = counts[i] * sizeof(*spoken);
     }
+    og__comm_lay(x->with.comm, x->heard.at, send[x->rank].at, bytes, receive);
     int rc;
     OG_TRY(og__exchange_swap(x, send, receive, err));
-    for (uint32_t i = 0; i < x->ranks; i++)
+    for (uint32_t i = 0; i < x->ranks; i++) {
+        nodes[i] = receive[i].at;
         OG_TRY(check_list(x, i, nodes[i], counts[i], err));
+    }
     og__demand_add(&x->demand, nodes, counts);
 out:
     return rc;
@@ -338,21 +338,25 @@ out:
     return rc;
 }
 
-/* What was read for the round is there, and there is room for it where it goes: `sends` bytes to
- * others. */
-static int finish_reading(struct og_exchange *x, uint64_t round, size_t sends, struct og_err *err)
+/* What was read for the round is there, and there is room for it where it goes: own rows where they
+ * are used, those of others in their messages. */
+static int finish_reading(struct og_exchange *x, uint64_t round, struct og_err *err)
 {
     struct og_turn *t = turn_of(x, round);
     struct og_room *received = &x->received[round % OG__RECEIVED];
     const struct og_row_store *rows = &x->path->rows;
+    const struct og_demanded asked = asked_last(x);
     const double start = og__now();
+    size_t bytes[OG__MOST_RANKS];
     int rc;
     x->reading = false; /* it ends, whatever comes */
     OG_TRY(rows->ops->finish(rows->self, &x->served, err));
     t->read = x->served.read;
-    OG_TRY(og__exchange_room(x, &x->sent, sends, err));
+    OG_TRY(og__exchange_room(x, &x->sent, og__kinds_sizes(x, &asked, bytes), err));
     OG_TRY(og__exchange_room(x, received, t->by.begins[x->ranks] * x->kinds.unit, err));
     OG_TRY(og__place_room(x, round, og__place_copied(x), err));
+    og__comm_lay(x->with.comm, x->sent.at,
+                 (char *)received->at + t->by.begins[x->rank] * x->kinds.unit, bytes, x->send);
 out:
     t->gather_seconds += og__now() - start;
     return rc;
@@ -365,35 +369,26 @@ static void pack_rows(struct og_exchange *x, uint64_t round)
     struct og_turn *t = turn_of(x, round);
     const struct og_row_store *rows = &x->path->rows;
     const struct og_demanded asked = asked_last(x);
-    char *own =
-        (char *)x->received[round % OG__RECEIVED].at + t->by.begins[x->rank] * x->kinds.unit;
     const double start = og__now();
     if (x->in_place.area.of)
-        og__place_rows(x, round, &asked, (uint32_t *)(void *)own, x->sent.at);
+        og__place_rows(x, round, &asked);
     else
-        og__kinds_copy(x, &asked, own, x->sent.at);
+        og__kinds_copy(x, &asked);
     rows->ops->end(rows->self, &x->served);
     og__filling_done(x->filling, x->planned);
     t->gather_seconds += og__now() - start;
 }
 
-/* Begins it: what is read next, and the batch that has its rows, need not wait for that. sends:
- * bytes to each. */
-static int send_rows(struct og_exchange *x, uint64_t round, const size_t *sends, struct og_err *err)
+/* Begins it: what is read next, and the batch that has its rows, need not wait for that. */
+static int send_rows(struct og_exchange *x, uint64_t round, struct og_err *err)
 {
-    struct og_message send[OG__MOST_RANKS];
     struct og_message receive[OG__MOST_RANKS];
-    const struct og_turn *t = turn_of(x, round);
-    const uint64_t *begins = t->by.begins;
+    const uint64_t *begins = turn_of(x, round)->by.begins;
     const size_t unit = x->kinds.unit;
-    char *from = x->sent.at;
     char *to = x->received[round % OG__RECEIVED].at;
-    for (uint32_t i = 0; i < x->ranks; i++) {
-        send[i] = (struct og_message){from, sends[i]};
+    for (uint32_t i = 0; i < x->ranks; i++)
         receive[i] = (struct og_message){to + begins[i] * unit, (begins[i + 1] - begins[i]) * unit};
-        from += i == x->rank ? 0 : sends[i];
-    }
-    return og__comm_begin(x->with.comm, send, receive, err);
+    return og__comm_begin(x->with.comm, x->send, receive, err);
 }
 
 /* ---- a step: rows of one round are sent for, and the next one is begun ---- */
@@ -406,16 +401,13 @@ static int hear_counts(struct og_exchange *x, uint32_t *counts, struct og_err *e
     return rc < 0 ? rc : tell_counts(x, counts, err);
 }
 
-/* All that may fail in one rank alone before messages of a length that others know. sends: bytes
- * of rows that go to each. */
+/* All that may fail in one rank alone before messages of a length that others know. */
 static int prepare(struct og_exchange *x, bool hears, bool brings, const uint32_t *counts,
-                   size_t *sends, struct og_err *err)
+                   struct og_err *err)
 {
     int rc = 0;
-    if (brings) {
-        const struct og_demanded asked = asked_last(x);
-        OG_TRY(finish_reading(x, x->here, og__kinds_sizes(x, &asked, sends), err));
-    }
+    if (brings)
+        OG_TRY(finish_reading(x, x->here, err));
     if (brings && hears) /* all have met; what was asked for gives way to what is */
         pack_rows(x, x->here);
     if (hears)
@@ -427,7 +419,6 @@ out:
 static int step(struct og_exchange *x, bool begins, bool brings, struct og_err *err)
 {
     uint32_t counts[OG__MOST_RANKS] = {0}; /* rows asked for in the round that is begun */
-    size_t sends[OG__MOST_RANKS] = {0};
     const bool hears = begins && !x->known;
     int rc;
     OG_TRY(og__exchange_await(x, err)); /* of the round before: they lie where these are packed */
@@ -435,14 +426,14 @@ static int step(struct og_exchange *x, bool begins, bool brings, struct og_err *
         OG_TRY(look_ahead(x, err));
     if (hears)
         OG_TRY(hear_counts(x, counts, err));
-    rc = prepare(x, hears, brings, counts, sends, err);
+    rc = prepare(x, hears, brings, counts, err);
     OG_TRY(og__exchange_agree(x, rc, err));
     if (hears)
         OG_TRY(og__exchange_lists(x, turn_of(x, x->begun)->by.first, counts, err));
     if (brings && !hears)
         pack_rows(x, x->here);
     if (brings) {
-        OG_TRY(send_rows(x, x->here, sends, err));
+        OG_TRY(send_rows(x, x->here, err));
         if (turn_of(x, x->here)->work)
             turn_of(x, x->here)->work->rows = og__kinds_show(x, x->here);
         x->here++;

@@ -74,7 +74,8 @@ struct og_turn {
  *
  * What goes to other ranks then are numbers of rows in it. slots: rows that are in each cache. */
 struct og_in_place {
-    struct og_common_piece area; /* NULL: rows are sent */
+    struct og_common_piece area; /* NULL: rows are sent, */
+    uint32_t ranks;              /* to be read in place by none; else by all */
     struct og_common_piece cache[OG__MOST_RANKS];
     char *base;
     size_t reserved;
@@ -113,10 +114,11 @@ struct og_exchange {
     struct og_demand demand;
     struct og_work served;
     bool reading;
-    struct og_planned_ids listed;          /* those of a batch that have rows */
-    struct og_room spoken, heard;          /* uint32_t lists to others, and from them */
-    struct og_room sent;                   /* rows, or their numbers */
-    struct og_room received[OG__RECEIVED]; /* the same, of round r: r modulo OG__RECEIVED */
+    struct og_planned_ids listed;           /* those of a batch that have rows */
+    struct og_room spoken, heard;           /* uint32_t lists to others, and from them */
+    struct og_room sent;                    /* rows, or their numbers: */
+    struct og_message send[OG__MOST_RANKS]; /* those of each rank; own ones where they are used */
+    struct og_room received[OG__RECEIVED];  /* the same, of round r: r modulo OG__RECEIVED */
 };
 
 OG_MUST_CHECK int og__exchange_room(struct og_exchange *x, struct og_room *r, size_t bytes,
@@ -141,12 +143,10 @@ bool og__kinds_fit(const struct og_exchange *x, const uint32_t *nodes, uint32_t 
 /* x->served is what is asked for, before it is begun. */
 OG_MUST_CHECK int og__kinds_serve(struct og_exchange *x, const struct og_demanded *asked,
                                   struct og_err *err);
-/* Bytes that go to each rank; returns those to others. */
+/* Bytes of what each rank asked for; returns those of others. */
 size_t og__kinds_sizes(const struct og_exchange *x, const struct og_demanded *asked, size_t *bytes);
-/* x->served's rows, as they lie in a message: those that others asked for behind one another, by
- * who did; own ones where they are used. */
-void og__kinds_copy(const struct og_exchange *x, const struct og_demanded *asked, char *own,
-                    char *others);
+/* x->served's rows to where x->send has those of each rank, as they lie in a message. */
+void og__kinds_copy(const struct og_exchange *x, const struct og_demanded *asked);
 /* What a batch has of a round, once that is here. */
 const struct og_rows *og__kinds_show(struct og_exchange *x, uint64_t round);
 
@@ -163,10 +163,9 @@ static inline uint32_t og__place_copied(const struct og_exchange *x)
 /* For so many of a round. */
 OG_MUST_CHECK int og__place_room(struct og_exchange *x, uint64_t round, uint32_t rows,
                                  struct og_err *err);
-/* x->served's rows, which a round asked for, to their place, and their numbers to this rank's and
- * to those of the others. No rank has what lay there of two rounds before any more. */
-void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked,
-                    uint32_t *own, uint32_t *others);
+/* x->served's rows, which a round asked for, to their place, and their numbers to where x->send has
+ * those of each rank. No rank has what lay there of two rounds before any more. */
+void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked);
 /* Numbers that came for a round are those of rows of whoever they came from. */
 OG_MUST_CHECK int og__place_check(struct og_exchange *x, uint64_t round, struct og_err *err);
 

@@ -55,6 +55,7 @@ int og__place_open(struct og_exchange *x, struct og_err *err)
     int rc;
     if (!og__exchanges_in_place(d->config, d->facts))
         return 0;
+    p->ranks = x->ranks;
     memcpy(&key, name, sizeof(key));
     x->kinds.unit = sizeof(uint32_t); /* of a message, which has numbers of rows */
     p->rows = (uint32_t)og__owned_nodes(x->ranks, 0, d->facts->n_nodes);
@@ -129,15 +130,14 @@ static uint32_t number_of(const struct og_exchange *x, uint32_t first, uint32_t 
     return place < skipped ? first_cached(x, x->rank) + place : first + place - skipped;
 }
 
-void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked,
-                    uint32_t *own, uint32_t *others)
+void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked)
 {
     const uint32_t first = first_row(x, x->rank, round);
     copy_rows(x, asked->n, x->in_place.base + place_of(x, first));
     for (uint32_t i = 0, k = 0; i < x->ranks; i++) {
-        uint32_t **to = i == x->rank ? &own : &others;
+        uint32_t *to = x->send[i].at;
         for (uint32_t n = asked->counts[i]; n > 0; n--)
-            *(*to)++ = number_of(x, first, asked->at[k++]);
+            *to++ = number_of(x, first, asked->at[k++]);
     }
     x->with.comm->sent += (asked->n_at - asked->counts[x->rank]) * row_bytes(x); /* as if it were */
 }
@@ -166,7 +166,7 @@ int og__place_check(struct og_exchange *x, uint64_t round, struct og_err *err)
     const uint32_t *number = x->received[round % OG__RECEIVED].at;
     const uint32_t *first = x->turn[round % OG__TURNS].by.first;
     int rc = 0;
-    for (uint32_t i = 0; x->in_place.area.of && i < x->ranks; i++) {
+    for (uint32_t i = 0; i < x->in_place.ranks; i++) {
         bool fits = true;
         OG_TRY(open_cache(x, i, err));
         for (uint32_t k = first[i]; k < first[i + 1]; k++)
@@ -179,16 +179,22 @@ out:
     return rc;
 }
 
+static size_t rows_touched(const struct og_exchange *x, uint32_t owner)
+{
+    return og__common_touched(&x->in_place.area, place_of(x, first_row(x, owner, 0)),
+                              place_of(x, OG__RECEIVED * x->in_place.rows));
+}
+
 /* Of own ones the cache alone, which is counted where it lies for this rank. */
 size_t og__exchange_counted_elsewhere(const struct og_exchange *x)
 {
     size_t bytes = 0;
-    for (uint32_t i = 0; x && x->in_place.area.of && i < x->ranks; i++) {
-        if (i != x->rank)
-            bytes += og__common_touched(&x->in_place.area, place_of(x, first_row(x, i, 0)),
-                                        place_of(x, OG__RECEIVED * x->in_place.rows));
+    if (!x || !x->in_place.area.of)
+        return 0;
+    for (uint32_t i = 0; i < x->ranks; i++) {
+        bytes += rows_touched(x, i);
         if (x->in_place.cache[i].of)
             bytes += og__common_touched(&x->in_place.cache[i], 0, x->in_place.cache[i].bytes);
     }
-    return bytes;
+    return bytes - rows_touched(x, x->rank);
 }

@@ -179,15 +179,15 @@ static bool next_run(const struct og_exchange *x, const struct og_demanded *aske
 
 size_t og__kinds_sizes(const struct og_exchange *x, const struct og_demanded *asked, size_t *bytes)
 {
-    size_t others = 0;
+    size_t all = 0;
     for (uint32_t i = 0, from = 0; i < x->ranks; from += asked->counts[i++]) {
         struct run r = begin_runs(from);
         bytes[i] = 0;
         while (next_run(x, asked, from + asked->counts[i], &r))
             bytes[i] += (r.end - r.begin) * x->kinds.kind[r.kind].units * x->kinds.unit;
-        others += i == x->rank ? 0 : bytes[i];
+        all += bytes[i];
     }
-    return others;
+    return all - bytes[x->rank];
 }
 
 static void copy_run(const struct og_rows *rows, const struct og_demanded *asked,
@@ -202,14 +202,13 @@ static void copy_run(const struct og_rows *rows, const struct og_demanded *asked
     }
 }
 
-void og__kinds_copy(const struct og_exchange *x, const struct og_demanded *asked, char *own,
-                    char *others)
+void og__kinds_copy(const struct og_exchange *x, const struct og_demanded *asked)
 {
     for (uint32_t i = 0, from = 0; i < x->ranks; from += asked->counts[i++]) {
         struct run r = begin_runs(from);
+        char *to = x->send[i].at;
         while (next_run(x, asked, from + asked->counts[i], &r))
-            copy_run(&x->served.rows[r.kind], asked, &r, x->kinds.kind[r.kind].row_bytes,
-                     i == x->rank ? &own : &others);
+            copy_run(&x->served.rows[r.kind], asked, &r, x->kinds.kind[r.kind].row_bytes, &to);
     }
 }
 

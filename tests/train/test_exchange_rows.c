@@ -226,11 +226,17 @@ static void hear(struct rank *r, struct rank *o, const struct graph *g, struct o
 static void send(struct rank *r, struct rank *o, const struct og_demanded *asked)
 {
     static char others[MOST * BATCH * 32];
-    const struct og_exchange *x = &o->x;
+    struct og_exchange *x = &o->x;
     size_t bytes[MOST];
     const size_t sent = og__kinds_sizes(x, asked, bytes);
     const char *from = others;
-    og__kinds_copy(x, asked, o->received + x->turn[0].by.begins[x->rank] * x->kinds.unit, others);
+    char *at = others;
+    for (uint32_t i = 0; i < x->ranks; i++) {
+        x->send[i] = (struct og_message){at, bytes[i]};
+        at += i == x->rank ? 0 : bytes[i];
+    }
+    x->send[x->rank].at = o->received + x->turn[0].by.begins[x->rank] * x->kinds.unit;
+    og__kinds_copy(x, asked);
     for (uint32_t i = 0; i < x->ranks; i++) {
         const struct og_exchange *to = &r[i].x;
         const uint64_t *begins = to->turn[0].by.begins;
