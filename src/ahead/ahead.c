@@ -95,7 +95,7 @@ static int find_traces(struct og_ahead *a, struct og_trace *all, struct og_trace
     return rc;
 }
 
-static int plan_ahead(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
+int og__ahead_put_codes(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_data_path *d = a->path;
     struct og_trace all;
@@ -149,46 +149,6 @@ static int end_sampling(struct og_data_path *d, struct og_err *err)
     return rc;
 }
 
-/* What both caches are to hold before the first batch is told when all is prepared, and put there
- * before that is planned; in turns it is spilled, and put there once the host's has its memory. */
-static int fill_tiers(struct og_data_path *d, struct og_ahead_counts *done, struct og_err *err)
-{
-    const double start = og__now();
-    const int rc = og__data_path_fill(d, &done->prefill, &done->read, err);
-    done->gather_seconds = og__now() - start;
-    og__timeline_add(d->timeline, "fill caches", 0, start, og__now());
-    return rc;
-}
-
-static int fill_spilled(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
-{
-    const double start = og__now();
-    if (a->n_fills == 0)
-        return 0;
-    const int rc = og__ahead_fill_spilled(a, done, err);
-    done->gather_seconds = og__now() - start;
-    og__timeline_add(a->path->timeline, "fill caches", 0, start, og__now());
-    return rc;
-}
-
-static int plan_tiers(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
-{
-    struct og_data_path *d = a->path;
-    const struct og_trace all = og__superbatch_trace(d->stores.superbatch);
-    const bool alternates = d->memory->alternates;
-    const double start = og__now();
-    int rc;
-    OG_TRY(og__ahead_prepare_tiers(a, &all, err));
-    OG_TRY(alternates ? og__ahead_put_fills(a, err) : fill_tiers(d, done, err));
-    OG_TRY(og__ahead_put_tiers(a, err));
-    if (alternates)
-        og__tiers_trim(d->tiers);
-    done->plan_seconds = og__now() - start - done->gather_seconds;
-    og__timeline_add(d->timeline, "plan ahead", 0, start, og__now());
-out:
-    return rc;
-}
-
 /* end: of the items that a tail may have. */
 static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t first,
                               uint64_t last, uint64_t end, struct og_ahead_counts *done,
@@ -208,14 +168,14 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
     done->bytes_written += a->spilled_together;
     if (d->memory->alternates)
         og__structure_drop(d->structure);
-    OG_TRY(d->tiers ? plan_tiers(a, done, err) : plan_ahead(a, done, err));
+    OG_TRY(a->plans->put(a, done, err));
     OG_TRY(og__ahead_spill_fits(a, og__ahead_spilled(a), err));
     if (d->memory->alternates)
         OG_TRY(og__ahead_release_ids(a, err));
     if (og__packs(d->way))
         OG_TRY(og__ahead_pack(a, done, err));
     OG_TRY(end_sampling(d, err));
-    OG_TRY(fill_spilled(a, done, err));
+    OG_TRY(og__ahead_fill_spilled(a, done, err));
 out:
     done->bytes_written += og__ahead_written(d) - a->written_before;
     return rc;
@@ -297,7 +257,7 @@ static bool goes_on(const struct og_data_path *d, uint64_t at, uint64_t last)
 static int run_superbatches(struct og_data_path *d, const struct og_items *items,
                             og_consumer *consumer, void *arg, struct og_err *err)
 {
-    struct og_ahead a = {.path = d, .n = og__ahead_most(d)};
+    struct og_ahead a = {.path = d, .plans = og__ahead_plans(d), .n = og__ahead_most(d)};
     a.sampled = og__alloc(d->budget, a.n * sizeof(*a.sampled), "superbatch", err);
     if (!a.sampled)
         return -ENOMEM;

@@ -110,7 +110,7 @@ static int plan_batches(struct og_ahead *a, const struct og_trace *trace, uint32
     return og__walk_batches(&walk, trace, trace->n_batches, err);
 }
 
-static int plan_epoch(struct og_ahead *a, struct og_err *err)
+int og__ahead_count_codes(struct og_ahead *a, struct og_err *err)
 {
     struct og_data_path *d = a->path;
     const struct og_trace all = og__superbatch_trace(d->stores.superbatch);
@@ -128,52 +128,12 @@ out:
     return rc;
 }
 
-/* One batch of two caches. What is put into them before the first one is spilled in turns. */
-static int plan_tiers_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids, uint32_t n,
-                            uint32_t *list, struct og_err *err)
-{
-    const struct og_tiers_plan *ignored;
-    uint64_t bytes = sizeof(struct og_fill_head);
-    for (uint32_t k;
-         (k = og__tiers_prefill(a->path->tiers, list, list + OG__FILL_ROWS, OG__FILL_ROWS)) > 0;)
-        bytes += sizeof(struct og_fill_head) + 2 * k * sizeof(*list);
-    if (b == 0 && a->path->memory->alternates)
-        a->spill_bytes += bytes;
-    return og__ahead_plan_tiers(a, b, ids, n, &ignored, err);
-}
-
-/* As a run has them: a superbatch, or each batch by itself. */
-static int plan_tiers_epoch(struct og_ahead *a, struct og_err *err)
-{
-    struct og_data_path *d = a->path;
-    const struct og_trace all = og__superbatch_trace(d->stores.superbatch);
-    const struct og_trace own = og__ahead_own(a);
-    const bool ahead = og__samples_ahead(d->way);
-    const size_t bytes = 2 * OG__FILL_ROWS * sizeof(uint32_t);
-    uint32_t *list = og__alloc(d->budget, bytes, "trace", err);
-    int rc;
-    OG_TRY(list ? 0 : -ENOMEM);
-    if (og__packs(d->way))
-        OG_TRY(og__ahead_begin_packing(a, &own, err));
-    OG_TRY(ahead ? og__ahead_prepare_tiers(a, &all, err) : 0);
-    for (uint32_t b = 0; b < own.n_batches; b++) {
-        const uint32_t *ids = own.ids + own.ptr[b];
-        uint64_t ptr[] = {0, own.ptr[b + 1] - own.ptr[b]};
-        const struct og_trace alone = {1, ptr, ids};
-        OG_TRY(ahead ? 0 : og__tiers_prepare(d->tiers, &alone, 1, err));
-        OG_TRY(plan_tiers_batch(a, b, ids, (uint32_t)ptr[1], list, err));
-    }
-out:
-    og__release(d->budget, list, bytes, "trace");
-    return rc;
-}
-
 static int predict_epoch(struct og_ahead *a, struct og_err *err)
 {
     struct og_data_path *d = a->path;
     const bool ahead = og__samples_ahead(d->way);
     int rc;
-    OG_TRY(d->tiers ? plan_tiers_epoch(a, err) : plan_epoch(a, err));
+    OG_TRY(a->plans->count(a, err));
     if (og__packs(d->way))
         OG_TRY(predict_laid_out(a, err));
     else
@@ -211,7 +171,9 @@ int og__predict_run(struct og_data_path *d, struct og_err *err)
         return d->predicted->bound ? predict_group(d, items, err) : 0;
     uint64_t last = og__samples_ahead(d->way) ? og__superbatch_end(d, OG__SPLITS, 0, items)
                                               : OG_MIN(epoch, items);
-    struct og_ahead a = {.path = d, .n = OG_MIN(last + d->memory->tail + d->memory->lot, items)};
+    struct og_ahead a = {.path = d,
+                         .plans = og__ahead_plans(d),
+                         .n = OG_MIN(last + d->memory->tail + d->memory->lot, items)};
     int rc;
     OG_TRY(open_ids(&a, err));
     OG_TRY(og__ahead_sample(&a, OG__SPLITS, 0, last, items, record_ids, err));
@@ -297,7 +259,7 @@ int og__pack_draw(struct og_data_path *d, uint32_t epoch, const struct og_draw_f
                   struct og_ahead_counts *done, uint64_t *rows, struct og_err *err)
 {
     uint64_t first = og__schedule_start(&d->facts->schedule, epoch);
-    struct og_ahead a = {.path = d, .n = d->memory->superbatch};
+    struct og_ahead a = {.path = d, .plans = og__ahead_plans(d), .n = d->memory->superbatch};
     int rc;
     OG_TRY(open_ids(&a, err));
     OG_TRY(og__ahead_sample(&a, OG__SPLITS, first, first + 1, first + 1, record_ids, err));

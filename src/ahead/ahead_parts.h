@@ -35,6 +35,7 @@ struct og_ahead_files {
 
 struct og_ahead {
     struct og_data_path *path;
+    const struct og_ahead_plans *plans;
     struct og_sampled_ahead *sampled; /* [n] of the superbatch */
     enum og__split pass;
     uint64_t first, last;           /* its items, the last excluded */
@@ -185,21 +186,21 @@ void og__ahead_drop_pack(struct og_ahead *a);
 OG_MUST_CHECK int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done,
                                  struct og_err *err);
 
-/* ---- with a device's cache, once its tiers are prepared ---- */
+/* ---- plans of a superbatch: codes of one cache (ahead.c, ahead_ids.c), or of two ---- */
 
-/* The plan of batch b, which is the next: counted, and what it misses is packed. *out: until the
- * next call. */
-OG_MUST_CHECK int og__ahead_plan_tiers(struct og_ahead *a, uint32_t b, const uint32_t *ids,
-                                       uint32_t n, const struct og_tiers_plan **out,
-                                       struct og_err *err);
-/* Both caches are prepared for the own batches of `all`, which has a tail behind them. */
-OG_MUST_CHECK int og__ahead_prepare_tiers(struct og_ahead *a, const struct og_trace *all,
-                                          struct og_err *err);
-/* Those of all own batches, spilled until they are trained. */
-OG_MUST_CHECK int og__ahead_put_tiers(struct og_ahead *a, struct og_err *err);
-/* In turns what is to enter both caches before the first batch is spilled too, before the plans;
- * and enters them when the host's has its memory again. */
-OG_MUST_CHECK int og__ahead_put_fills(struct og_ahead *a, struct og_err *err);
+struct og_ahead_plans {
+    size_t row_bytes; /* put away of a row, as far as that is known before it is planned */
+    /* Those of all own batches, put away until they are trained. */
+    int (*put)(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err);
+    /* Of a superbatch that is not trained on: what is to be told of it. */
+    int (*count)(struct og_ahead *a, struct og_err *err);
+};
+const struct og_ahead_plans *og__ahead_plans(const struct og_data_path *d);
+OG_MUST_CHECK int og__ahead_put_codes(struct og_ahead *a, struct og_ahead_counts *done,
+                                      struct og_err *err);
+OG_MUST_CHECK int og__ahead_count_codes(struct og_ahead *a, struct og_err *err);
+/* What was spilled in turns, to enter both caches before the first batch, enters them: the host's
+ * has its memory again. */
 OG_MUST_CHECK int og__ahead_fill_spilled(struct og_ahead *a, struct og_ahead_counts *done,
                                          struct og_err *err);
 

@@ -95,8 +95,7 @@ static uint64_t spill_bytes(const struct og_ahead *a, const struct og_work *w, u
 {
     const struct og_data_path *d = a->path;
     const struct og_trace_options form = d->facts->trace;
-    const bool planned = a->next < a->own && !d->tiers;
-    const uint64_t codes = planned ? 4 * (uint64_t)n_planned : 0;
+    const uint64_t codes = a->next < a->own ? n_planned * (uint64_t)a->plans->row_bytes : 0;
     const uint32_t disks = d->facts->scratch_disks;
     if (d->memory->trace_blocks > 0 || w->stored)
         return d->memory->trace_blocks > 0 ? 0 : codes;
@@ -116,10 +115,9 @@ static void note_replay(struct og_ahead *a, const struct og_work *w, uint32_t n_
         return;
     if (w->stored || spilled)
         asks = og__trace_files_asks(&d->facts->trace, &w->sampled.batch, ids);
-    if (spilled && !d->tiers) {
-        asks.reads += n_planned > 0;
-        asks.bytes += (uint64_t)n_planned * sizeof(uint32_t);
-    }
+    const uint64_t codes = spilled ? n_planned * (uint64_t)a->plans->row_bytes : 0;
+    asks.reads += codes > 0;
+    asks.bytes += codes;
     a->trace.reads += asks.reads;
     a->trace.bytes += asks.bytes;
     a->n_traced++;

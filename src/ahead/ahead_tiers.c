@@ -1,4 +1,5 @@
-/* A superbatch of a device's cache over the host's: planned as a whole before its first batch. */
+/* A superbatch of a device's cache over the host's: planned as a whole before its first batch. And
+ * which way plans are made, of that or of one cache. */
 #include "ahead/ahead_parts.h"
 #include "flow/filling.h"
 #include "flow/tiers_spill.h"
@@ -35,8 +36,10 @@ static void name_misses(const struct og_data_path *d, struct og_tiers_plan *plan
     }
 }
 
-int og__ahead_plan_tiers(struct og_ahead *a, uint32_t b, const uint32_t *ids, uint32_t n,
-                         const struct og_tiers_plan **out, struct og_err *err)
+/* The plan of batch b, which is the next: counted, and what it misses is packed. *out: until the
+ * next call. */
+static int plan_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids, uint32_t n,
+                      const struct og_tiers_plan **out, struct og_err *err)
 {
     struct og_data_path *d = a->path;
     struct og_tiers_plan *plan = &d->works[0].tiers;
@@ -114,7 +117,8 @@ static int find_threshold(const struct og_data_path *d, const struct og_trace *a
     return 0;
 }
 
-int og__ahead_prepare_tiers(struct og_ahead *a, const struct og_trace *all, struct og_err *err)
+/* Both caches, for the own batches of `all`, which has a tail behind them. */
+static int prepare(struct og_ahead *a, const struct og_trace *all, struct og_err *err)
 {
     struct og_data_path *d = a->path;
     struct og_err none = {0};
@@ -139,14 +143,14 @@ static int put_plan(struct og_ahead *a, uint32_t b, const uint32_t *ids, uint32_
     int rc;
     OG_TRY(og__ahead_planned(a->path, &ids, &n, err));
     a->sampled[b].codes_at = og__spill_size(to);
-    OG_TRY(og__ahead_plan_tiers(a, b, ids, n, &plan, err));
+    OG_TRY(plan_batch(a, b, ids, n, &plan, err));
     OG_TRY(og__tiers_put(to, plan, err));
     OG_TRY(og__ahead_within_disk(a, err));
 out:
     return rc;
 }
 
-int og__ahead_put_tiers(struct og_ahead *a, struct og_err *err)
+static int put_all(struct og_ahead *a, struct og_err *err)
 {
     const struct og_trace own = og__ahead_own(a);
     int rc = 0;
@@ -164,7 +168,7 @@ out:
 /* ---- what enters the caches before the first batch, in turns ---- */
 
 /* Its pieces lie before the plans. */
-int og__ahead_put_fills(struct og_ahead *a, struct og_err *err)
+static int put_fills(struct og_ahead *a, struct og_err *err)
 {
     const struct og_data_path *d = a->path;
     const size_t bytes = 2 * OG__FILL_ROWS * sizeof(uint32_t);
@@ -198,6 +202,9 @@ out:
 
 int og__ahead_fill_spilled(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
+    const double start = og__now();
+    if (a->n_fills == 0)
+        return 0;
     struct og_fill_piece *piece = malloc(sizeof(*piece));
     uint64_t at = a->fills_at;
     int rc;
@@ -208,5 +215,90 @@ out:
     free(piece);
     const struct og_row_store *to = &a->path->rows;
     const int ended = to->ops->fill_end(to->self, &done->read, rc < 0 ? NULL : err);
+    done->gather_seconds = og__now() - start;
+    og__timeline_add(a->path->timeline, "fill caches", 0, start, og__now());
     return rc < 0 ? rc : ended;
+}
+
+/* ---- all of it ---- */
+
+/* What both caches are to hold before the first batch is told when all is prepared, and put there
+ * before that is planned; in turns it is spilled, and put there once the host's has its memory. */
+static int fill_tiers(struct og_data_path *d, struct og_ahead_counts *done, struct og_err *err)
+{
+    const double start = og__now();
+    const int rc = og__data_path_fill(d, &done->prefill, &done->read, err);
+    done->gather_seconds = og__now() - start;
+    og__timeline_add(d->timeline, "fill caches", 0, start, og__now());
+    return rc;
+}
+
+static int put_tiers(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_data_path *d = a->path;
+    const struct og_trace all = og__superbatch_trace(d->stores.superbatch);
+    const bool alternates = d->memory->alternates;
+    const double start = og__now();
+    int rc;
+    OG_TRY(prepare(a, &all, err));
+    OG_TRY(alternates ? put_fills(a, err) : fill_tiers(d, done, err));
+    OG_TRY(put_all(a, err));
+    if (alternates)
+        og__tiers_trim(d->tiers);
+    done->plan_seconds = og__now() - start - done->gather_seconds;
+    og__timeline_add(d->timeline, "plan ahead", 0, start, og__now());
+out:
+    return rc;
+}
+
+/* ---- what an epoch will read ---- */
+
+/* One batch of two caches. What is put into them before the first one is spilled in turns. */
+static int count_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids, uint32_t n,
+                       uint32_t *list, struct og_err *err)
+{
+    const struct og_tiers_plan *ignored;
+    uint64_t bytes = sizeof(struct og_fill_head);
+    for (uint32_t k;
+         (k = og__tiers_prefill(a->path->tiers, list, list + OG__FILL_ROWS, OG__FILL_ROWS)) > 0;)
+        bytes += sizeof(struct og_fill_head) + 2 * k * sizeof(*list);
+    if (b == 0 && a->path->memory->alternates)
+        a->spill_bytes += bytes;
+    return plan_batch(a, b, ids, n, &ignored, err);
+}
+
+/* As a run has them: a superbatch, or each batch by itself. */
+static int count_tiers(struct og_ahead *a, struct og_err *err)
+{
+    struct og_data_path *d = a->path;
+    const struct og_trace all = og__superbatch_trace(d->stores.superbatch);
+    const struct og_trace own = og__ahead_own(a);
+    const bool ahead = og__samples_ahead(d->way);
+    const size_t bytes = 2 * OG__FILL_ROWS * sizeof(uint32_t);
+    uint32_t *list = og__alloc(d->budget, bytes, "trace", err);
+    int rc;
+    OG_TRY(list ? 0 : -ENOMEM);
+    if (og__packs(d->way))
+        OG_TRY(og__ahead_begin_packing(a, &own, err));
+    OG_TRY(ahead ? prepare(a, &all, err) : 0);
+    for (uint32_t b = 0; b < own.n_batches; b++) {
+        const uint32_t *ids = own.ids + own.ptr[b];
+        uint64_t ptr[] = {0, own.ptr[b + 1] - own.ptr[b]};
+        const struct og_trace alone = {1, ptr, ids};
+        OG_TRY(ahead ? 0 : og__tiers_prepare(d->tiers, &alone, 1, err));
+        OG_TRY(count_batch(a, b, ids, (uint32_t)ptr[1], list, err));
+    }
+out:
+    og__release(d->budget, list, bytes, "trace");
+    return rc;
+}
+
+/* ---- of one cache, or of both ---- */
+
+const struct og_ahead_plans *og__ahead_plans(const struct og_data_path *d)
+{
+    static const struct og_ahead_plans codes = {sizeof(uint32_t), og__ahead_put_codes,
+                                                og__ahead_count_codes};
+    static const struct og_ahead_plans tiers = {0, put_tiers, count_tiers};
+    return d->tiers ? &tiers : &codes;
 }

@@ -127,7 +127,8 @@ static uint32_t number_of(const struct og_exchange *x, uint32_t first, uint32_t 
 {
     const uint32_t skipped = x->in_place.own_slots;
     const uint32_t place = skipped > 0 ? x->served.rows->index[row] : row;
-    return place < skipped ? first_cached(x, x->rank) + place : first + place - skipped;
+    const uint32_t cached = first_cached(x, x->rank);
+    return place < skipped ? cached + place : first + place - skipped;
 }
 
 void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked)

@@ -266,11 +266,9 @@ int og__ranks_agree(struct og_ranks *r, int rc, struct og_err *err)
 }
 
 /* Of what all on a machine have together each counts its part. */
-static bool shares_alike(const struct og_ranks *r, const struct og_beginning *all, int rank)
+static bool shares_alike(const struct og_beginning *own, const struct og_beginning *other)
 {
-    const struct og_beginning *own = &all[r->comm->rank];
-    return !r->here[rank] ||
-           (all[rank].structure == own->structure && all[rank].features == own->features);
+    return own->structure == other->structure && own->features == other->features;
 }
 
 int og__ranks_compare(struct og_ranks *r, struct og_beginning *own, struct og_err *err)
@@ -287,7 +285,7 @@ int og__ranks_compare(struct og_ranks *r, struct og_beginning *own, struct og_er
                  all[i].ahead != all[0].ahead)
             rc = og__fail(err, code, "start all workers with one command line",
                           "worker %d has other options than worker 0", i);
-        else if (!shares_alike(r, all, i))
+        else if (r->here[i] && !shares_alike(own, &all[i]))
             rc =
                 og__fail(err, code, "say which: --topology memory or disk, --cache 100% or less",
                          "workers of a machine keep structure or features some in memory that they "

@@ -291,8 +291,9 @@ static int meet(struct og_trainer *t, struct og_told *own, struct og_err *err)
     if (x)
         own->rows_sent = og__exchange_count(x, &own->counters);
     own->saves = og__now() - t->saved >= t->s->config.opt.checkpoint_every;
+    const struct og_told *first = t->ranks->told;
     rc = og__ranks_meet(t->ranks, own, err);
-    t->saves = t->ranks->told->saves && !t->testing;
+    t->saves = first->saves && !t->testing;
     return rc;
 }
 
