@@ -99,6 +99,12 @@ def test_pages_that_are_not_there():
     assert list(prose.missing_pages()) == [f"src/x.c:1: names {DOCS}/folder/none.md, which is not there"]
 
 
+def test_sources_that_are_not_there():
+    tree(PAGE + "\nSee `x.h`, `src/x.c`, x.c/y and `learn/none.c` here.\n")
+    line = PAGE.count("\n") + 2
+    assert list(prose.missing_sources()) == [f"{DOCS}/page.md:{line}: names learn/none.c, which is not there"]
+
+
 for name, test in sorted(globals().items()):
     if name.startswith("test_"):
         with tempfile.TemporaryDirectory() as folder:
