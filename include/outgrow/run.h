@@ -148,7 +148,7 @@ OG_EXPORT OG_MUST_CHECK int og_simulate(const char *source, const char *policies
                                         struct og_err *err);
 
 /* What an epoch would take with executors of which some sample and some train, told by a clock of
- * events (docs/executors.md).
+ * events (docs/explanation/training-order.md).
  *
  * dataset  whose mini-batches are counted and timed, for executors of one thread each; NULL: times
  *          and tickets are given

@@ -21,7 +21,7 @@ static const struct og_option own[] = {
         "batch that wants it next"),
     OWN_TEXT("executors", "S:T,...",
              "what an epoch would take with so many samplers and trainers, instead of or beside "
-             "caches; 4 = every split of four (docs/executors.md)"),
+             "caches; 4 = every split of four (docs/explanation/training-order.md)"),
     OWN_TEXT(
         "times", "SAMPLE,TRAIN[,STANDBY]",
         "seconds in which one executor samples and trains a mini-batch, and in which a sampler "

@@ -146,10 +146,10 @@ static const struct og_row table[] = {
      "seed nodes, or edges, in a mini-batch",
      NULL, OG_OPTION_INT, FIELD(batch), 1, 1 << 30, ALL),
     ROW("accumulate", "G", "1", numbers, NUMBERS,
-     "mini-batches whose gradients one step of the optimizer adds (docs/steps.md)",
+     "mini-batches whose gradients one step of the optimizer adds (docs/explanation/training-order.md)",
      NULL, OG_OPTION_INT, FIELD(accumulate), 1, 1 << 20, ALL),
     ROW("staleness", "S", "0", numbers, NUMBERS,
-     "steps by which the parameters of a gradient lag (docs/steps.md)",
+     "steps by which the parameters of a gradient lag (docs/explanation/training-order.md)",
      NULL, OG_OPTION_INT, FIELD(staleness), 0, 64, ALL),
     ROW("epochs", "N", "10", numbers, EXTENT,
      "passes over the training nodes; 0 writes the initial model",
@@ -220,7 +220,7 @@ static const struct og_row table[] = {
     ROW("executors", "N|S:T", "auto", resources, NOTHING,
      "N trainers, groups of threads that each compute a mini-batch, of the many that --accumulate and "
      "--staleness let be computed at a time; S:T = S threads that sample too, of which one without work "
-     "stands in as a trainer; 1:0 = one that does both in turn (docs/executors.md)",
+     "stands in as a trainer; 1:0 = one that does both in turn (docs/explanation/training-order.md)",
      NAMES("auto"), OG_OPTION_SPLIT, FIELD(executors), 0, 32, ALL),
     ROW("topology", "PLACE", "auto", resources, NOTHING,
      "where the graph's structure is: memory, or the disk with the neighbours of important nodes "
