@@ -7,7 +7,7 @@
 A graph is generated under --scratch (a file system with a disk; tmpfs has none) and removed again: 600 MB with these
 numbers, and about as much for what is sampled and packed. Before each command every file of the graph, of samples, packs
 and runs is flushed and put out of the page cache (POSIX_FADV_DONTNEED, no root needed); the command's own count is that of
-its `getrusage` at its end: ru_inblock and ru_oublock, in 512 bytes. Told are the sums of docs/json.md.
+its `getrusage` at its end: ru_inblock and ru_oublock, in 512 bytes. Told are the sums of docs/reference/json.md.
 
 A row is right where
   - nothing is untold: what the disk read is at most what was told and 1 %, 2 MB more (names, inodes, heads of files, read-ahead);
@@ -43,7 +43,7 @@ def put_out(folder):
 
 
 def told(result):
-    """Bytes read and written, all the parts of a result together (docs/json.md)."""
+    """Bytes read and written, all the parts of a result together (docs/reference/json.md)."""
     if "layers" in result:
         return result["bytes_read"], result["bytes_written"]
     parts = [result.get("prepare", {}), *result.get("epochs", [result])]

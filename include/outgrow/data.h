@@ -49,9 +49,8 @@ struct og_import_format {
 /* Number i of them, from 0, in the order in which their files are looked for; NULL = no more. */
 OG_EXPORT const struct og_import_format *og_import_format(size_t i);
 
-/* Make dataset folder `out` from `src` in the `format` of that name (docs/formats.md). In bounded
- * memory: edges are sorted on disk. Nothing is left at `out` on
- * failure. */
+/* Make dataset folder `out` from `src` in the `format` of that name (docs/reference/formats.md). In
+ * bounded memory: edges are sorted on disk. Nothing is left at `out` on failure. */
 OG_EXPORT OG_MUST_CHECK int og_import(const char *format, const char *src, const char *out,
                                       const struct og_import *opt, const struct og_observer *seen,
                                       struct og_err *err);

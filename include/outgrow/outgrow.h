@@ -20,7 +20,7 @@
  *
  * Conventions, stated once. Functions return 0, or a negative errno with `err` filled (err.h).
  * Strings passed in are read during the call only. Results too rich for a struct are JSON text
- * in the schema of docs/json.md, malloc'ed: free() it. Where it would go may be NULL: then nothing
+ * in the schema of docs/reference/json.md, malloc'ed: free() it. Where it would go may be NULL: then nothing
  * is told. After an error it is NULL. All sizes are bytes, all times seconds.
  * Structs that begin with `size` may have more members in later versions, behind those of before.
  * Who makes one sets it to its sizeof: the caller of og_observer, og_loader_options, og_tiers_asked

@@ -101,7 +101,7 @@ OG_EXPORT OG_MUST_CHECK int og_predict(const char *dataset, const char *checkpoi
 OG_EXPORT OG_MUST_CHECK int og_plan(const char *dataset, const struct og_options *opt,
                                     const struct og_observer *seen, char **out, struct og_err *err);
 
-/* Write the batches of `epochs` epochs as a trace (docs/formats.md) into new folder `out_dir`, each
+/* Write the batches of `epochs` epochs as a trace (docs/reference/formats.md) into new folder `out_dir`, each
  * once where epochs reuse them. The option samples takes it, on this machine or another.
  *
  * out  {"trace","batches","rows","bytes_read","bytes_written",...} */
@@ -119,7 +119,7 @@ OG_EXPORT OG_MUST_CHECK int og_pack(const char *dataset, const struct og_options
                                     const struct og_observer *seen, char **out, struct og_err *err);
 
 /* A cache in a device's memory over each of the host's: what the device's policy misses is what the
- * host's plans (docs/policies.md, Two tiers). */
+ * host's plans (docs/reference/policies.md). */
 struct og_tiers_asked {
     size_t size;          /* of this struct, as the caller has it */
     const char *policies; /* of the device's cache, as `policies`; NULL: static ones, by the

@@ -78,7 +78,7 @@ def watched(call, *args, progress=False, watch=None):
 
 def info(dataset):
     """Counts, dtypes, sizes and degrees of a dataset, and what of it fits in which memory, as
-    `outgrow info --json` prints them (docs/json.md)."""
+    `outgrow info --json` prints them (docs/reference/json.md)."""
     return json.loads(_outgrow.info(os.fspath(dataset)))
 
 
@@ -106,7 +106,7 @@ def generate(out, *, progress=False, **options):
 
 def import_(format, src, out, *, progress=False, **options):
     """Make a dataset in the new folder `out` from files in another format: "npy", "ogb", "igb",
-    "graphbolt", "edgelist", "mtx" or "metis" (docs/formats.md); returns its `info`. Options are those of
+    "graphbolt", "edgelist", "mtx" or "metis" (docs/reference/formats.md); returns its `info`. Options are those of
     `outgrow import`: memory, symmetrize, drop_self_loops, feature_dtype, ..."""
     watched(_outgrow.import_, format, os.fspath(src), os.fspath(out), texts_of(options), progress=progress)
     return info(out)

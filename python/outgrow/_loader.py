@@ -139,7 +139,7 @@ class Loader:
                   numbers of all relations alike, {relation: numbers}, or "10,10;cites=15,10"
     batch         seeds a batch; alias batch_size
     memory        "4G", "25%" or bytes: bound on all that the loader holds [90 % of what is free]
-    policy        which rows the cache keeps: "auto" measures, "belady" knows the future, ... (docs/policies.md)
+    policy        which rows the cache keeps: "auto" measures, "belady" knows the future, ... (docs/reference/policies.md)
     split         "train", "valid" or "test" ["train"]: whose neighbourhoods, in an order of its own each epoch
     seeds         or those of these nodes, in such an order too: ids, which may repeat, or a mask. With types
                   (type, ids or a mask within it, or None: all of it)
@@ -308,7 +308,7 @@ class Loader:
 
     @property
     def plan(self):
-        """What is kept where, and what will be read: plan.json (docs/json.md)."""
+        """What is kept where, and what will be read: plan.json (docs/reference/json.md)."""
         return json.loads(self._native.plan())
 
     @property

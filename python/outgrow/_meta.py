@@ -6,7 +6,7 @@ from ._errors import FileError
 
 
 def meta_of(dataset):
-    """meta.json (docs/formats.md)."""
+    """meta.json (docs/reference/formats.md)."""
     try:
         with open(os.path.join(os.fspath(dataset), "meta.json")) as f:
             return json.load(f)

@@ -13,7 +13,7 @@ SPLITS = "train", "valid", "test"
 
 
 def array_in(dataset, name, about):
-    """An array of a dataset, mapped: in its folder, or where meta.json says (docs/formats.md)."""
+    """An array of a dataset, mapped: in its folder, or where meta.json says (docs/reference/formats.md)."""
     entry = about.get("files", {}).get(name, {})
     path = os.path.join(dataset, entry.get("path", f"{name}.npy"))
     try:

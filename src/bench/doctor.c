@@ -267,8 +267,8 @@ static void check_devices(struct doctor *d)
     else if (og__device_cuda(og__kernels_print(), &cuda, &why) == 0)
         say(d, "CUDA", FINE, "", "there is a GPU; --device cuda computes on it");
     else
-        say(d, "CUDA", NOTE, "docs/devices.md has what --device cuda needs", "there is a GPU; %s",
-            why.message);
+        say(d, "CUDA", NOTE, "docs/guides/gpu.md has what --device cuda needs",
+            "there is a GPU; %s", why.message);
     if (og__mpi_there())
         say(d, "MPI", FINE, "", "its plugin is there: mpirun -n N outgrow train ...");
     else

@@ -33,12 +33,13 @@ const struct command cmd_eval = {
     .min_args = 1,
     .max_args = 1,
     .summary = "measure a trained model",
-    .text = "Loss and metrics of a checkpoint (docs/tasks.md), with neighbours sampled as in "
-            "training. The model's "
-            "shape comes from the checkpoint, the sampler too unless it is given; --batch, "
-            "--fanout and the resources are yours. So does, of a model of links, which edges were "
-            "held out: --seed and --edge-split, if given, must be those it was trained with. With "
-            "--full nothing is sampled: as `outgrow predict` does it.",
+    .text =
+        "Loss and metrics of a checkpoint (docs/reference/tasks.md), with neighbours sampled as in "
+        "training. The model's "
+        "shape comes from the checkpoint, the sampler too unless it is given; --batch, "
+        "--fanout and the resources are yours. So does, of a model of links, which edges were "
+        "held out: --seed and --edge-split, if given, must be those it was trained with. With "
+        "--full nothing is sampled: as `outgrow predict` does it.",
     .own = own,
     .training = true,
     .often = WORDS("memory", "batch", "fanout"),

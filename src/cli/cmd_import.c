@@ -58,7 +58,7 @@ const struct command cmd_import = {
     .text =
         "Edges are sorted on disk, so the graph may be larger than memory; OUT appears when it is "
         "complete. The files themselves show which FORMAT they are in, unless it is given. "
-        "docs/formats.md has the details.",
+        "docs/reference/formats.md has the details.",
     .paragraph = tell_format,
     .takes = og_import_option,
     .run = run,

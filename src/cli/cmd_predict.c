@@ -45,7 +45,7 @@ const struct command cmd_predict = {
         "dataset has the source's id of each row.\n"
         "\n"
         "Where nodes have types, --out has a row for each node of the type that the model was "
-        "trained on, and neighbours are drawn as in training (docs/models.md, Types).",
+        "trained on, and neighbours are drawn as in training (docs/guides/heterogeneous.md).",
     .own = own,
     .training = true,
     .often = WORDS("memory", "scratch", "resume"),

@@ -7,12 +7,12 @@
 
 static const struct og_option own[] = {
     OWN_TEXT("policy", "P,P,...",
-             "policies to compare, as the option of train takes them (docs/policies.md): "
+             "policies to compare, as the option of train takes them (docs/reference/policies.md): "
              "degree,presc:2,hybrid:window=128,update=4,file:SCORES.npy"),
     OWN_TEXT("cache", "SIZE,SIZE,...", "cache sizes to compare, such as 1%,5%,64M"),
     OWN_TEXT("device-memory", "SIZE,SIZE,...",
              "sizes of a cache in a device's memory, over each of --cache in the host's "
-             "(docs/policies.md, Two tiers)"),
+             "(docs/reference/policies.md)"),
     OWN_TEXT("device-policy", "P,P,...",
              "policies of that cache; unless given, static ones by the rankings of --policy"),
     OWN_TEXT(

@@ -56,7 +56,8 @@ const struct command cmd_stripe = {
         "read back before meta.json names them, and what they replace is removed after that; "
         "so there must be room for both. Killed, it is started again with the same words. A "
         "dataset in parts may be laid over other folders the same way. With --parts W and --part P "
-        "folder OUT is made for machine P of W that train with --exchange (docs/cluster.md): the "
+        "folder OUT is made for machine P of W that train with --exchange "
+        "(docs/guides/workers-and-machines.md): the "
         "dataset with the feature rows alone of nodes whose number is P modulo W.",
     .own = own,
     .run = run,

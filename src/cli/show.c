@@ -1,5 +1,6 @@
 /* Results for people, made from the JSON that programs get. What a number counts is read off the
- * name of its key (docs/json.md keeps to that), so a key that is added shows up with its unit. */
+ * name of its key (docs/reference/json.md keeps to that), so a key that is added shows up with its
+ * unit. */
 #include "cli.h"
 
 #include <errno.h>

@@ -545,7 +545,8 @@ int og__graph_open(const char *path, struct og_graph **out, struct og_err *err)
     if (rc < 0 || !(*out)->workers)
         return rc;
     rc = og__fail(err, -EINVAL,
-                  "give the whole dataset, or train on all parts with --exchange (docs/cluster.md)",
+                  "give the whole dataset, or train on all parts with --exchange "
+                  "(docs/guides/workers-and-machines.md)",
                   "%s: has the feature rows of worker %u of %u alone", path, (*out)->worker,
                   (*out)->workers);
     og__graph_close(*out);

@@ -1,4 +1,5 @@
-/* graph: a dataset, a folder of plain .npy files that any NumPy user can open (docs/formats.md).
+/* graph: a dataset, a folder of plain .npy files that any NumPy user can open
+ * (docs/reference/formats.md).
  *
  *   meta.json      counts, dtypes, dims, classes, checksums
  *   indptr.npy     int64 [N+1]        CSC: in-neighbours of v are indices[indptr[v]:indptr[v+1]]

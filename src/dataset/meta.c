@@ -31,7 +31,8 @@ const char *og__array_name(enum og__array array)
 
 static int wrong(const char *name, const char *key, const char *expected, struct og_err *err)
 {
-    return og__fail(err, -EINVAL, "see docs/formats.md for meta.json, or import the data again",
+    return og__fail(err, -EINVAL,
+                    "see docs/reference/formats.md for meta.json, or import the data again",
                     "%s: \"%s\" must be %s", name, key, expected);
 }
 

@@ -6,10 +6,10 @@
  *
  *   node v ──> bit? ──rank──> slot ──first──> ids[first[slot] .. first[slot] + degree(v))
  *
- * Choosing and copying are two passes over indices.npy. The result is saved (docs/formats.md) and
- * afterwards loaded in one sequential read. What was saved is never trusted: it must name this
- * dataset and this capacity, fit the degrees, match its checksums and hold ids in range; else it is
- * built anew. */
+ * Choosing and copying are two passes over indices.npy. The result is saved
+ * (docs/reference/formats.md) and afterwards loaded in one sequential read. What was saved is never
+ * trusted: it must name this dataset and this capacity, fit the degrees, match its checksums and
+ * hold ids in range; else it is built anew. */
 #ifndef OG_DATASET_NEIGHBORS_H
 #define OG_DATASET_NEIGHBORS_H
 

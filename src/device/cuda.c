@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #define PLUGIN "liboutgrow_cuda.so"
-#define HINT   "train with --device cpu, or see docs/devices.md for what CUDA needs"
+#define HINT   "train with --device cpu, or see docs/guides/gpu.md for what CUDA needs"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct og_device_ops *loaded; /* guarded by lock; never unloaded */

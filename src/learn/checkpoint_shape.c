@@ -187,6 +187,6 @@ int og__checkpoint_shape(const char *path, struct og_model_config *config, struc
                         "%s: %s", path, why.message);
     return og__fail(
         err, -EINVAL,
-        "expected the parameters of docs/models.md, such as convs.0.lin_l.weight (SAGE)",
+        "expected the parameters of docs/reference/models.md, such as convs.0.lin_l.weight (SAGE)",
         "%s: not a checkpoint of a model known here", path);
 }

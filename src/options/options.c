@@ -47,7 +47,7 @@ static const char running[] = "The run";
 static const struct og_row table[] = {
     ROW("model", "KIND", "sage", numbers, NUMBERS,
      "network: graph convolution, GraphSAGE, graph attention, graph isomorphism, PinSAGE or, of "
-     "typed graphs, relational graph convolution (docs/models.md)",
+     "typed graphs, relational graph convolution (docs/reference/models.md)",
      og__model_words, OG_OPTION_CHOICE, FIELD(model), 0, 0, ALL),
     ROW("layers", "N", "0", numbers, NUMBERS,
      "number of layers; 0 = one for each number of --fanout",
@@ -88,14 +88,14 @@ static const struct og_row table[] = {
      NULL, OG_OPTION_REAL, FIELD(attention_dropout), 0, MAX_DROPOUT, OF("model")),
     ROW("task", "KIND", "node", numbers, BATCHES,
      "what is learnt: the labels of nodes (classes or, where they are values, regression), or which "
-     "nodes have an edge (docs/tasks.md)",
+     "nodes have an edge (docs/reference/tasks.md)",
      og__task_words, OG_OPTION_CHOICE, FIELD(task), 0, 0, ALL),
     ROW("decoder", "KIND", "dot", numbers, NUMBERS,
      "what the task link makes of two nodes: the product of their embeddings, a perceptron over it, or "
      "the product weighed by a vector of their relation, of typed graphs",
      NAMES("dot", "mlp", "distmult"), OG_OPTION_CHOICE, FIELD(decoder), 0, 0, OF("task")),
     ROW("loss", "KIND", "auto", numbers, NUMBERS,
-     "loss of a task that has a choice (docs/tasks.md says which it takes), unless given the first "
+     "loss of a task that has a choice (docs/reference/tasks.md says which it takes), unless given the first "
      "of its own",
      og__loss_words, OG_OPTION_CHOICE, FIELD(loss), 0, 0, ALL),
     ROW("edge-split", "A/B/C", "", sampling, BATCHES,
@@ -124,7 +124,7 @@ static const struct og_row table[] = {
     ROW("sampler", "KIND", "uniform", sampling, BATCHES,
      "how neighbours are drawn: uniformly, by the weights of their edges, as the most visited of "
      "random walks, with draws that destinations share, or for a layer as a whole "
-     "(docs/samplers.md)",
+     "(docs/reference/samplers.md)",
      og__sampler_words, OG_OPTION_CHOICE, FIELD(sampler), 0, 0, ALL),
     ROW("walks", "N", "4", sampling, BATCHES,
      "random walks from each node, of the sampler walk",
@@ -165,11 +165,11 @@ static const struct og_row table[] = {
      NULL, OG_OPTION_REAL, FIELD(weight_decay), 0, 1e6, ALL),
     ROW("device", "KIND", "cpu", numbers, NUMBERS,
      "what computes the model: the processors, a virtual device, which is one for tests and runs on "
-     "them, or a GPU (docs/devices.md); numbers agree within rounding, and to the last bit on one kind",
+     "them, or a GPU (docs/guides/gpu.md); numbers agree within rounding, and to the last bit on one kind",
      NAMES("cpu", "virtual", "cuda"), OG_OPTION_CHOICE, FIELD(device), 0, 0, ALL),
     ROW("devices", "N,N,...", "", resources, NOTHING,
      "numbers of the devices that train, each a mini-batch of its own, with --accumulate or --staleness; "
-     "--device virtual:2 is the first two, --device cuda:0,1 these (docs/devices.md)",
+     "--device virtual:2 is the first two, --device cuda:0,1 these (docs/guides/gpu.md)",
      NULL, OG_OPTION_TEXT, FIELD(devices), 0, 0, ALL),
     ROW("init", "FILE", "", numbers, EXTENT,
      "safetensors file with the initial parameters; unless given, the sampler is the one it was "
@@ -210,12 +210,12 @@ static const struct og_row table[] = {
      NAMES("all"), OG_OPTION_INT, FIELD(threads), 0, 1024, ALL),
     ROW("workers", "N", "1", resources, NOTHING,
      "processes on this machine that train together, each on its share of a step's mini-batches; they "
-     "share --memory, and --accumulate is N unless given (docs/cluster.md)",
+     "share --memory, and --accumulate is N unless given (docs/guides/workers-and-machines.md)",
      NULL, OG_OPTION_INT, FIELD(workers), 1, 64, ALL),
     ROW("exchange", NULL, "false", resources, NOTHING,
      "each worker caches and reads the rows of the nodes alone whose number is its own modulo the workers, "
      "and sends them to the others, so that their caches act as one and each disk reads its share "
-     "(docs/cluster.md)",
+     "(docs/guides/workers-and-machines.md)",
      NULL, OG_OPTION_FLAG, FIELD(exchange), 0, 0, ALL),
     ROW("executors", "N|S:T", "auto", resources, NOTHING,
      "N trainers, groups of threads that each compute a mini-batch, of the many that --accumulate and "
@@ -241,7 +241,7 @@ static const struct og_row table[] = {
      "structure once, in order; 1 = each by itself; auto = what memory allows",
      NAMES("auto"), OG_OPTION_INT, FIELD(together), 0, 1 << 30, ALL),
     ROW("policy", "KIND", "auto", resources, NOTHING,
-     "which feature rows the cache keeps; docs/policies.md has their parameters, as in presc:2, "
+     "which feature rows the cache keeps; docs/reference/policies.md has their parameters, as in presc:2, "
      "hybrid:window=128,update=4 and file:SCORES.npy",
      og__policy_words, OG_OPTION_CHOICE, FIELD(policy), 0, 0, ALL),
     ROW("presc-epochs", "K", "1", resources, NOTHING,
@@ -286,7 +286,7 @@ static const struct og_row table[] = {
     ROW("device-memory", "SIZE", "", resources, NOTHING,
      "bound on what training takes of the memory of each --device, such as 8G: model, activations, "
      "batches, and in the rest a cache of feature rows, of several devices one; unless given, what is "
-     "free there; of a virtual device what the model needs, and no cache (docs/devices.md)",
+     "free there; of a virtual device what the model needs, and no cache (docs/guides/gpu.md)",
      NULL, OG_OPTION_AMOUNT, FIELD(device_memory), 0, OG__MOST_BYTES, ALL),
     ROW("device-policy", "KIND", "", resources, NOTHING,
      "which rows that cache keeps, as --policy says it of the host's; unless given, always the same "
@@ -313,7 +313,7 @@ static const struct og_row table[] = {
      "how files are read",
      NAMES("uring", "pread", "mmap", "auto"), OG_OPTION_CHOICE, FIELD(io), 0, 0, ALL),
     ROW("preset", "NAME", "none", resources, NOTHING,
-     "sets those of these options that are not given as a published system would (docs/presets.md); "
+     "sets those of these options that are not given as a published system would (docs/reference/presets.md); "
      "memory keeps every row",
      NAMES("none", "pyg+", "ali+pg", "ginex", "diskgnn", "fgnn", "lsm-gnn", "helios", "memory", "auto"),
      OG_OPTION_CHOICE, FIELD(preset), 0, 0, ALL),

@@ -1,5 +1,5 @@
 /* What a run counts, in one table: the struct, the sums and the JSON keys are made from it.
- * Definitions are in docs/json.md. */
+ * Definitions are in docs/reference/json.md. */
 #ifndef OG_COUNTERS_H
 #define OG_COUNTERS_H
 

@@ -1,5 +1,5 @@
 /* What a session has decided and expects, as JSON: plan.json, `outgrow plan --json`, and a part of
- * summary.json (docs/json.md). */
+ * summary.json (docs/reference/json.md). */
 #ifndef OG_PLAN_JSON_H
 #define OG_PLAN_JSON_H
 

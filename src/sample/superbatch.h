@@ -6,7 +6,8 @@
  *
  * The ids of all its batches stay in memory, where policies read them. Blocks stay in memory up to
  * a share of the budget; batches beyond it are spilled to folders in the form of traces
- * (docs/formats.md) and read back front to back, or in the order of each epoch that reuses them. */
+ * (docs/reference/formats.md) and read back front to back, or in the order of each epoch that
+ * reuses them. */
 #ifndef OG_SUPERBATCH_H
 #define OG_SUPERBATCH_H
 

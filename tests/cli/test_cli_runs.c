@@ -1,5 +1,5 @@
 /* The command through a whole life, generate, train, evaluate: the promise that results on standard
- * output are JSON and nothing else with --json, and that what docs show runs. */
+ * output are JSON and nothing else with --json. */
 #include "cli/cli_fixture.h"
 
 static void a_dataset_is_made_and_checked(void **state)
@@ -12,7 +12,6 @@ static void a_dataset_is_made_and_checked(void **state)
     assert_keys(info, keys);
     assert_int_equal(json_integer_value(json_object_get(info, "num_nodes")), 2000);
     json_decref(info);
-    assert_int_equal(symlink("d", "graph"), 0); /* as examples in docs/ call it */
     struct outcome *o = outgrow("generate d");
     assert_int_equal(o->status, 1);
     assert_says(o->err, "d: exists already");
@@ -248,7 +247,7 @@ static void rows_of_another_device_are_told(void **state)
     assert_says(o->out, share);
 }
 
-/* What docs/samplers.md shows, on a graph without weights. */
+/* Every sampler, on a graph without weights. */
 static void samplers_train_as_shown(void **state)
 {
     static const char *const shown[] = {
@@ -279,77 +278,6 @@ static void samplers_train_as_shown(void **state)
     const struct outcome *o = outgrow("train d --run s --sampler weighted");
     assert_int_equal(o->status, 1);
     assert_says(o->err, "no edge weights");
-}
-
-/* Every line of the file that is a command runs as it stands there and tells of `what`. Returns how
- * many there are. */
-static int run_documented(const char *path, const char *what)
-{
-    static const char prefix[] = "    outgrow ";
-    char line[512];
-    int n = 0;
-    FILE *f = fopen(path, "re");
-    assert_non_null(f);
-    while (fgets(line, sizeof(line), f)) {
-        if (strncmp(line, prefix, strlen(prefix)) != 0)
-            continue;
-        line[strcspn(line, "\n")] = 0;
-        const struct outcome *o = outgrow(line + strlen(prefix));
-        if (o->status != 0)
-            fail_msg("%s: %s", line, o->err);
-        assert_says(o->out, strncmp(line + strlen(prefix), "predict", 7) ? what : "nodes");
-        n++;
-    }
-    fclose(f);
-    return n;
-}
-
-static void documented_tasks_run(void **state)
-{
-    (void)state;
-    const struct outcome *o = outgrow("generate known --types drug:400,gene:300 --classes 4 "
-                                      "--relations drug:binds:gene:4,gene:bound.by:drug:4,"
-                                      "gene:near:gene:3");
-    assert_int_equal(o->status, 0);
-    assert_true(run_documented(TEST_DOCS "/tasks.md", "mrr") >= 7);
-}
-
-static void documented_models_run(void **state)
-{
-    (void)state;
-    const struct outcome *o =
-        outgrow("generate typed --types paper:900:12,author:500:8 --classes 5 --relations "
-                "paper:cites:paper:4,author:writes:paper:3,paper:rev_writes:author:3");
-    assert_int_equal(o->status, 0);
-    o = outgrow("generate alike --types paper:900:12,author:500 --classes 5 --relations "
-                "paper:cites:paper:4,author:writes:paper:3,paper:rev_writes:author:3");
-    assert_int_equal(o->status, 0);
-    o = outgrow("generate other --nodes 700 --degree 6 --dim 16 --classes 3 --seed 8");
-    assert_int_equal(o->status, 0);
-    assert_true(run_documented(TEST_DOCS "/models.md", "acc") >= 19);
-}
-
-/* Every command of docs/presets.md that has to do with narrower rows runs as it stands there. */
-static void documented_narrow_rows_run(void **state)
-{
-    (void)state;
-    static const char prefix[] = "      outgrow ";
-    char line[512];
-    int n = 0;
-    FILE *f = fopen(TEST_DOCS "/presets.md", "re");
-    assert_non_null(f);
-    while (fgets(line, sizeof(line), f)) {
-        if (strncmp(line, prefix, strlen(prefix)) != 0 || !strstr(line, "narrow"))
-            continue;
-        line[strcspn(line, "\n")] = 0;
-        const struct outcome *o = outgrow(line + strlen(prefix));
-        if (o->status != 0)
-            fail_msg("%s: %s", line, o->err);
-        assert_null(strstr(o->err, "left alone"));
-        n++;
-    }
-    fclose(f);
-    assert_int_equal(n, 3);
 }
 
 /* Sampled and packed here, trained there. */
@@ -514,9 +442,6 @@ int main(void)
         cmocka_unit_test(people_get_text),
         cmocka_unit_test(rows_of_another_device_are_told),
         cmocka_unit_test(samplers_train_as_shown),
-        cmocka_unit_test(documented_tasks_run),
-        cmocka_unit_test(documented_narrow_rows_run),
-        cmocka_unit_test(documented_models_run),
         cmocka_unit_test(samples_are_made_beforehand),
         cmocka_unit_test(policies_are_compared),
         cmocka_unit_test(too_little_memory_is_refused),

@@ -169,8 +169,8 @@ def unread_files():
 
 
 def documented_names():
-    """Each file that docs/formats.md lists is read, alone among those of its row."""
-    with open(f"{DOCS}/formats.md") as f:
+    """Each file that docs/reference/formats.md lists is read, alone among those of its row."""
+    with open(f"{DOCS}/reference/formats.md") as f:
         rows = re.findall(r"^\| ([a-z ,]+) \| (`[a-z_]+\.(?:npy|csv)`.*) \|$", f.read(), re.M)
     assert len(rows) == 8, rows
     array = {"edges": EDGES, "weights of edges": np.ones(E), "features of nodes": FEAT, "labels": LABEL, "training nodes": IDS["train"],

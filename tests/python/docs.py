@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The scripts of docs/python.md run as they stand, and are those of the docstring; examples/pyg_loader.py goes on after a kill; the stub says
+"""The scripts of docs/guides/python.md run as they stand, and are those of the docstring; examples/pyg_loader.py goes on after a kill; the stub says
 what the package has.
 
     docs.py OUTGROW DOCS
@@ -22,7 +22,7 @@ DOCS = os.path.abspath(sys.argv.pop(2))
 
 
 def scripts():
-    with open(f"{DOCS}/python.md") as f:
+    with open(f"{DOCS}/guides/python.md") as f:
         return re.findall(r"^```python\n(.*?)^```", f.read(), re.M | re.S)
 
 

@@ -42,7 +42,7 @@ struct graph {
     bool alike; /* all features have one width: dim */
 };
 
-/* Draw a graph and write it as a dataset (docs/formats.md) into the new folder. */
+/* Draw a graph and write it as a dataset (docs/reference/formats.md) into the new folder. */
 void graph_write(struct graph *g, struct draw *d, const char *folder);
 
 /* ---- of a graph with types (types.c) ---- */

@@ -63,7 +63,7 @@ def train(graph, name, *more, options=RUN):
 # ---- what is in the containers ----
 
 class Container:
-    """As docs/formats.md has it."""
+    """As docs/reference/formats.md has it."""
 
     def __init__(self, path):
         data = pathlib.Path(path).read_bytes()

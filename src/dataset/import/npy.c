@@ -1,5 +1,5 @@
 /* The neutral layout: edges.npy, feat.npy (or feat_indptr, feat_indices, feat_data), label.npy,
- * splits, types of nodes and edges, and what docs/formats.md lists as optional.
+ * splits, types of nodes and edges, and what docs/reference/formats.md lists as optional.
  *
  * Relations are what the edges show: edges of one type that go from nodes of one type to nodes of
  * one type. They come in the order of edge types, then of source and destination types. */

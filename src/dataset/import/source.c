@@ -224,7 +224,7 @@ static int find_npy(const struct og_importer *imp, const char *name, bool option
         return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
     if (there)
         return 0;
-    int rc = og__fail(err, -ENOENT, "docs/formats.md lists the files of each format",
+    int rc = og__fail(err, -ENOENT, "docs/reference/formats.md lists the files of each format",
                       "%s: not there", *path);
     free(*path);
     *path = NULL;
