@@ -20,11 +20,11 @@
  *
  * Conventions, stated once. Functions return 0, or a negative errno with `err` filled (err.h).
  * Strings passed in are read during the call only. Results too rich for a struct are JSON text
- * in the schema of docs/reference/json.md, malloc'ed: free() it. Where it would go may be NULL: then nothing
- * is told. After an error it is NULL. All sizes are bytes, all times seconds.
- * Structs that begin with `size` may have more members in later versions, behind those of before.
- * Who makes one sets it to its sizeof: the caller of og_observer, og_loader_options, og_tiers_asked
- * and og_executors_asked, where the library looks at no more and 0 is -EINVAL; of all others the
+ * in the schema of docs/reference/json.md, malloc'ed: free() it. Where it would go may be NULL:
+ * then nothing is told. After an error it is NULL. All sizes are bytes, all times seconds. Structs
+ * that begin with `size` may have more members in later versions, behind those of before. Who makes
+ * one sets it to its sizeof: the caller of og_observer, og_loader_options, og_tiers_asked and
+ * og_executors_asked, where the library looks at no more and 0 is -EINVAL; of all others the
  * library, which hands out pointers to them. og_err and og_array stay as they are.
  * Calls on different objects may run in different threads; one call uses as many threads as its
  * options say and returns when they have ended. The library keeps no global state. */

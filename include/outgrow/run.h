@@ -101,8 +101,9 @@ OG_EXPORT OG_MUST_CHECK int og_predict(const char *dataset, const char *checkpoi
 OG_EXPORT OG_MUST_CHECK int og_plan(const char *dataset, const struct og_options *opt,
                                     const struct og_observer *seen, char **out, struct og_err *err);
 
-/* Write the batches of `epochs` epochs as a trace (docs/reference/formats.md) into new folder `out_dir`, each
- * once where epochs reuse them. The option samples takes it, on this machine or another.
+/* Write the batches of `epochs` epochs as a trace (docs/reference/formats.md) into new folder
+ * `out_dir`, each once where epochs reuse them. The option samples takes it, on this machine or
+ * another.
  *
  * out  {"trace","batches","rows","bytes_read","bytes_written",...} */
 OG_EXPORT OG_MUST_CHECK int og_sample(const char *dataset, const char *out_dir, bool with_features,

@@ -300,8 +300,8 @@ static struct og_device_group group_of(const struct og_data_path *d, uint32_t k,
                  .row_bytes = known->row_bytes},
         .at = at,
         .n_slots = slots,
-        .staging_rows = (uint32_t)OG_MIN(d->size[group - group->graph->group].staging_rows,
-                                         known->rows),
+        .staging_rows =
+            (uint32_t)OG_MIN(d->size[group - group->graph->group].staging_rows, known->rows),
         .gather = {.n_yielded = d->memory->n_yielded > 0 ? slots : 0,
                    .n_staging = d->memory->n_staging,
                    .reader = og__reader_setup(d->config, &d->facts->profile)}};

@@ -207,18 +207,23 @@ static struct og_dealt dealt_of(const struct counting *c)
                              .dense = c->s->config.own_rows};
 }
 
-/* Of several groups it says what slots are shared out by as well. */
+/* Are slots shared out among groups, by what their rows are worth? */
+static bool shares_slots(const struct counting *c)
+{
+    return c->s->facts.graph->has_types;
+}
+
 static size_t hotness_bytes(const struct counting *c)
 {
-    const bool wanted = c->s->told || og__policy_wants_hotness(c->s->way.policy);
+    const bool wanted = shares_slots(c) || og__policy_wants_hotness(c->s->way.policy);
     return wanted ? c->s->facts.n_nodes * sizeof(uint32_t) : 0;
 }
 
 static size_t ranking_bytes(const struct counting *c)
 {
     const int policy = c->s->way.policy;
-    const size_t owned = c->s->told ? og__typed_owned_bytes(c->s) : 0;
-    const int by = c->s->told ? og__policy_ranked_like(policy) : policy;
+    const size_t owned = shares_slots(c) ? og__typed_owned_bytes(c->s) : 0;
+    const int by = shares_slots(c) ? og__policy_ranked_like(policy) : policy;
     return hotness_bytes(c) ? OG_MAX(og__hotness_bytes(&c->s->facts, by), owned) : 0;
 }
 
@@ -338,7 +343,7 @@ static int rank_nodes(struct counting *c, uint32_t *hotness, struct og_err *err)
     const int policy = s->way.policy;
     uint64_t slots[OG_MOST_TYPES];
     int rc = 0;
-    if (!s->told)
+    if (!shares_slots(c))
         return og__hotness_of(&s->structure, s->pool, policy, &s->config.opt, hotness, err);
     OG_TRY(og__typed_cache_weigh(s, policy, &s->config.opt, hotness, err));
     if (!og__policy_caches(policy))

@@ -26,7 +26,7 @@ static const char *const typed_cases[] = {
     "typed_rgcn2_batch",  "typed_rgcn2_few",     "typed_rgcn2_blended",   "typed_rgcn2_distmult",
     "typed_rgcn2_margin", "typed_rgcn2_widths",  "typed_rgcn3_widths",    "typed_rgcn2_widths_link",
     "typed_pinsage2",     "typed_pinsage3",      "typed_gcn3_layer",      "typed_gcn2_trained",
-    "typed_link_gcn2",     "typed_gatv2_2_batch", "typed_link_gatv2"};
+    "typed_link_gcn2",    "typed_gatv2_2_batch", "typed_link_gatv2"};
 
 enum { STEPS = 3 };
 
