@@ -33,10 +33,8 @@ static struct og_tiers_setup most_tiers(const struct og_premises *p, uint64_t n_
                                         struct og_slot_range *room)
 {
     struct og_tiers_setup tiers = og__premised_tiers(p, n_slots);
-    if (tiers.device.n_ranges > 0) {
-        most_of_ranges(p->facts, og__device_plan(p).slots, room);
-        tiers.device.ranges = room;
-    }
+    most_of_ranges(p->facts, og__device_plan(p).slots, room);
+    tiers.device.ranges = room;
     return tiers;
 }
 

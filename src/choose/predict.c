@@ -251,9 +251,10 @@ static double epoch_of(const struct og_data_path *d, const struct og_pilot *pilo
 
 int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot, struct og_err *err)
 {
+    const struct og_tiers_cost none = {0};
     struct og_plan_cost sum = {0};
     int rc = count_pilot(d, pilot, &sum, err);
-    return rc < 0 ? rc : og__predict_from(d, pilot, &sum, NULL, err);
+    return rc < 0 ? rc : og__predict_from(d, pilot, &sum, &none, err);
 }
 
 /* So many of their batches. */
@@ -268,11 +269,9 @@ int og__predict_from(struct og_data_path *d, const struct og_pilot *pilot,
                      const struct og_plan_cost *rows, const struct og_tiers_cost *tiers,
                      struct og_err *err)
 {
-    struct og_predicted sum = {.plan = *rows};
+    struct og_predicted sum = {.plan = *rows, .tiers = *tiers};
     struct og_predicted topology = {0};
     int rc = 0;
-    if (tiers)
-        sum.tiers = *tiers;
     if (d->offline)
         sum.trace = read_samples(d->offline->samples, pilot->n);
     else if (is_on_disk(d->structure))

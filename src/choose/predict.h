@@ -16,7 +16,7 @@ OG_MUST_CHECK int og__learn_rules(const struct og_data_path *d, struct og_err *e
 OG_MUST_CHECK int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot,
                                     struct og_err *err);
 
-/* The same, of rows that were counted already: those of all the pilot's batches; tiers: NULL
+/* The same, of rows that were counted already: those of all the pilot's batches; tiers: all 0
  * without a device's cache. */
 OG_MUST_CHECK int og__predict_from(struct og_data_path *d, const struct og_pilot *pilot,
                                    const struct og_plan_cost *rows,

@@ -69,26 +69,27 @@ static size_t pair_bytes(const struct simulator *m, const struct asked_policy *h
                                                           m->most_rows, m->longest));
 }
 
+static int find_one(struct simulator *m, const struct asked_policy *p, uint32_t **hotness,
+                    struct og_err *err)
+{
+    const size_t bytes = og__simulator_hotness_bytes(m, p);
+    if (bytes == 0)
+        return 0;
+    *hotness = og__alloc(m->sim.budget, bytes, "hotness", err);
+    return *hotness ? og__simulator_find_hotness(m, p, *hotness, err) : -ENOMEM;
+}
+
 /* Both rankings, which may be the same one: *hotness of the host's, *above of the device's. */
 static int find_both(struct simulator *m, const struct asked_policy *host,
                      const struct asked_policy *device, uint32_t **hotness, uint32_t **above,
                      struct og_err *err)
 {
-    int rc = 0;
-    if (og__simulator_hotness_bytes(m, host) > 0) {
-        *hotness = og__alloc(m->sim.budget, og__simulator_hotness_bytes(m, host), "hotness", err);
-        OG_TRY(*hotness ? og__simulator_find_hotness(m, host, *hotness, err) : -ENOMEM);
-    }
-    if (og__simulator_hotness_bytes(m, device) == 0)
-        goto out;
-    if (strcmp(host->name, device->name) == 0) {
-        *above = *hotness;
-        goto out;
-    }
-    *above = og__alloc(m->sim.budget, og__simulator_hotness_bytes(m, device), "hotness", err);
-    OG_TRY(*above ? og__simulator_find_hotness(m, device, *above, err) : -ENOMEM);
-out:
-    return rc;
+    const int rc = find_one(m, host, hotness, err);
+    *above = *hotness;
+    if (rc < 0 || strcmp(host->name, device->name) == 0)
+        return rc;
+    *above = NULL;
+    return find_one(m, device, above, err);
 }
 
 static int simulate_pair(struct simulator *m, const struct asked_policy *host,
