@@ -1,6 +1,6 @@
 /* What earlier headers had: using it is an error, or with compilers that know none a warning, that
- * says what to use now. docs/c-api.md, "How does a program move to this version?", has an example.
- * Part of the public API; see outgrow.h for the tour. */
+ * says what to use now. docs/reference/c-api.md, "How does a program move to this version?", has an
+ * example. Part of the public API; see outgrow.h for the tour. */
 #ifndef OUTGROW_GONE_H
 #define OUTGROW_GONE_H
 

@@ -364,11 +364,12 @@ static int check_convolutions(const struct og_tensors_file *f, const struct og_p
             known = strcmp(params[k].name, name) == 0;
         }
         if (there && !known)
-            return og__fail(err, -EINVAL,
-                            "docs/models.md (Parameters) lists what convolutions have here",
-                            "%s: %s: this convolution has no such tensor here, and would compute "
-                            "something else without it",
-                            f->path, name);
+            return og__fail(
+                err, -EINVAL,
+                "docs/reference/models.md (Parameters) lists what convolutions have here",
+                "%s: %s: this convolution has no such tensor here, and would compute "
+                "something else without it",
+                f->path, name);
     }
     return 0;
 }
