@@ -14,7 +14,7 @@ OG_MUST_CHECK int og__whole_eval(const char *dataset, const char *checkpoint, en
                                  const struct og_options *opt, const struct og_observer *seen,
                                  char **out, struct og_err *err);
 
-/* --embeddings FILE, NULL = not wanted: does the model make any beside its output? */
+/* --embeddings FILE, or NULL: refused for a model without a hidden layer, and of links. */
 OG_MUST_CHECK int og__embeddings_check(const struct og_model_config *c, const char *path,
                                        struct og_err *err);
 

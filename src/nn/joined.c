@@ -10,7 +10,7 @@ int og__joined_check(const struct og_model_config *c, struct og_err *err)
                             og__model_words[c->kind], g->type[t].name);
         if (g->type[t].trained && g->type[t].dim != c->in_dim)
             return og__fail(err, -EINVAL, "is it a checkpoint of a model that trained here?",
-                            "--model %s: learnt rows of type %s are %d wide, and its first layer "
+                            "--model %s: embeddings of type %s are %d wide, and its first layer "
                             "reads %d",
                             og__model_words[c->kind], g->type[t].name, g->type[t].dim, c->in_dim);
     }

@@ -174,7 +174,7 @@ struct og_model {
 OG_MUST_CHECK int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
                                       const struct og_pairs *pairs, struct og_err *err);
 
-/* What memory of a batch is carved by. */
+/* What a batch's workspace depends on. */
 struct og_carving {
     const struct og_nn_ops *ops;
     const struct og_model_config *config;

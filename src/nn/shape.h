@@ -5,7 +5,7 @@
 
 #include "nn/kinds.h"
 
-/* How many it knows of; without types none and one. */
+/* How many there are; 0 and 1 of a homogeneous graph. */
 static inline uint32_t og__types_of(const struct og_model_config *c)
 {
     return c->types ? c->types->n_types : 0;

@@ -73,9 +73,8 @@ static const struct og_row table[] = {
      "add each layer's input to its output",
      NULL, OG_OPTION_FLAG, FIELD(residual), 0, 0, ALL),
     ROW("embedding", "DIM", "0", numbers, NUMBERS,
-     "of a typed graph: width of the rows that nodes of types without features learn with the model, "
-     "and to which the model rgcn brings features of several widths; 0 = no rows are learnt, and "
-     "features are brought to --hidden",
+     "of a typed graph: width of the learnable rows of types without features; 0 = none. The model "
+     "rgcn projects features of several widths to it, or else to --hidden",
      NULL, OG_OPTION_INT, FIELD(embedding), 0, 1 << 20, ALL),
     ROW("dropout", "P", "0.5", numbers, NUMBERS,
      "share of hidden activations dropped in training",
