@@ -474,57 +474,48 @@ static void add_fingerprints(struct og_edge_sorter *s, const uint64_t *key, size
     }
 }
 
-/* The n edges at the front, kept and sorted, that are of the present relation: how many. */
+/* Sorted edges to the files, the same edge once if so wanted: those at the front that are of the
+ * present relation, of n. */
 static int emit_relation(struct og_edge_sorter *s, const struct edges *e, size_t n, size_t *done,
                          struct og_err *err)
 {
     const uint64_t end = (uint64_t)s->row[s->at + 1] << s->node_bits;
-    size_t k = 0;
+    size_t kept = 0;
     int rc = 0;
-    for (; k < n && e->key[k] < end; k++) {
-        if (e->key[k] >> s->node_bits >= s->next_row) {
+    for (*done = 0; *done < n && e->key[*done] < end; (*done)++) {
+        const uint64_t key = e->key[*done];
+        if (s->opt.drop_duplicates && key == s->last_key)
+            continue;
+        s->last_key = key;
+        if (key >> s->node_bits >= s->next_row) {
             s->n_fed++;
-            OG_TRY(open_lists(s, e->key[k] >> s->node_bits, err));
+            OG_TRY(open_lists(s, key >> s->node_bits, err));
         }
+        e->key[kept] = key;
+        if (e->weight)
+            e->weight[kept] = e->weight[*done];
+        kept++;
         s->n_out++;
     }
-    for (size_t i = 0; i < k; i += OUT_ROWS)
-        OG_TRY(append_indices(s, e->key + i, OG_MIN(k - i, (size_t)OUT_ROWS), err));
+    add_fingerprints(s, e->key, kept);
+    for (size_t i = 0; i < kept; i += OUT_ROWS)
+        OG_TRY(append_indices(s, e->key + i, OG_MIN(kept - i, (size_t)OUT_ROWS), err));
     if (e->weight)
-        OG_TRY(og__npy_append(s->weights, e->weight, (int64_t)k, err));
-    *done = k;
+        OG_TRY(og__npy_append(s->weights, e->weight, (int64_t)kept, err));
 out:
     return rc;
 }
 
-/* The same edge once: how many are left. */
-static size_t drop_duplicates(struct og_edge_sorter *s, struct edges *e, size_t n)
+static int emit(struct og_edge_sorter *s, const struct edges *e, size_t n, struct og_err *err)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (e->key[i] == s->last_key)
-            continue;
-        s->last_key = e->key[kept] = e->key[i];
-        if (e->weight)
-            e->weight[kept] = e->weight[i];
-        kept++;
-    }
-    return kept;
-}
-
-/* Sorted edges to the files. */
-static int emit(struct og_edge_sorter *s, struct edges *e, size_t n, struct og_err *err)
-{
-    const size_t kept = s->opt.drop_duplicates ? drop_duplicates(s, e, n) : n;
     struct edges rest = *e;
-    size_t k = 0;
+    size_t done = 0;
     int rc = 0;
-    add_fingerprints(s, e->key, kept);
-    for (size_t left = kept; left > 0; left -= k) {
+    for (size_t left = n; left > 0; left -= done) {
         OG_TRY(go_to_list(s, rest.key[0] >> s->node_bits, err));
-        OG_TRY(emit_relation(s, &rest, left, &k, err));
-        rest.key += k;
-        rest.weight = rest.weight ? rest.weight + k : NULL;
+        OG_TRY(emit_relation(s, &rest, left, &done, err));
+        rest.key += done;
+        rest.weight = rest.weight ? rest.weight + done : NULL;
     }
     s->n_emitted += (int64_t)n;
     if (s->opt.progress)

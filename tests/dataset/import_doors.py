@@ -443,6 +443,8 @@ def what_the_wider_fuzz_found():
     source(names, node_type=np.arange(N) % 2)
     assert "of no node: kind2" in taken("npy", "--quiet")[1]
     source(node_type=np.arange(N - 1) % 2)
+    refused("npy", says=["feat.npy: 240 rows", "239 nodes by node_type.npy"])
+    source(node_type=np.arange(N - 1) % 2, feat=None, label=None)
     refused("npy", says=["edges.npy", "239 nodes by node_type.npy"])
     # one label a column, and values beyond what a double holds
     source({"num_classes": 9}, label=np.ones((N, 3)))

@@ -241,9 +241,6 @@ static int open_text(struct ogb *o, struct og_err *err)
         OG_TRY(og__fail(err, -ENOTSUP, "leave out --drop-types",
                         "%s: --drop-types: nodes of types have files of their own", o->imp->src));
     OG_TRY(with_types ? read_words(o, err) : count_nodes(o, err));
-    if (has_labels(o))
-        OG_TRY(open_csv(o->imp, OG__NPY_F64, 0, &o->labels, err, "%s/node-label.csv.gz",
-                        group_folder(o, "node-label", 0).text));
     if (lists_edges_once(o->imp->src)) {
         og__import_say(o->imp, "every edge is added in both directions, as OGB does");
         o->imp->both_ways = true;
@@ -254,6 +251,13 @@ static int open_text(struct ogb *o, struct og_err *err)
     rc = 0;
 out:
     return rc;
+}
+
+static int text_labels(struct ogb *o, struct og_err *err)
+{
+    return has_labels(o) ? open_csv(o->imp, OG__NPY_F64, 0, &o->labels, err, "%s/node-label.csv.gz",
+                                    group_folder(o, "node-label", 0).text)
+                         : 0;
 }
 
 static int text_edges(void *ogb, uint32_t relation, struct og_edges *e, struct og_err *err)
@@ -297,9 +301,13 @@ static int open_archives(struct ogb *o, struct og_err *err)
     OG_TRY(open_member(o->imp, data, "num_nodes_list.npy", &t, err));
     OG_TRY(take_number(t, &nodes, err));
     OG_TRY(og__import_set_nodes(o->imp, nodes, err));
-    OG_TRY(open_member(o->imp, "raw/node-label.npz", "node_label.npy", &o->labels, err));
 out:
     return rc;
+}
+
+static int archive_labels(struct ogb *o, struct og_err *err)
+{
+    return open_member(o->imp, "raw/node-label.npz", "node_label.npy", &o->labels, err);
 }
 
 /* The archive may be without it. */
@@ -421,11 +429,15 @@ static int open_mag(struct ogb *o, struct og_err *err)
                                                    .open_features = open_mag_features};
     int rc;
     OG_TRY(og__folders_open(&o->folders, o->imp, &layout, err));
-    OG_TRY(og__import_open_npy(o->imp, "processed/paper/node_label.npy", false, &o->labels, err));
     if (!o->imp->graph.has_types)
         og__import_say(o->imp, "papers and the citations between them are read");
 out:
     return rc;
+}
+
+static int mag_labels(struct ogb *o, struct og_err *err)
+{
+    return og__import_open_npy(o->imp, "processed/paper/node_label.npy", false, &o->labels, err);
 }
 
 static int mag_edges_of(void *ogb, uint32_t relation, struct og_edges *e, struct og_err *err)
@@ -450,16 +462,19 @@ static int import_mag_splits(struct ogb *o, struct og_err *err)
 /* ---- all ---- */
 
 struct layout {
-    int (*open)(struct ogb *o, struct og_err *err); /* groups, relations and labels */
+    int (*open)(struct ogb *o, struct og_err *err); /* groups and relations */
     og_open_edges *edges;
     og_open_features *features;
+    int (*open_labels)(struct ogb *o, struct og_err *err);
     int (*import_splits)(struct ogb *o, struct og_err *err);
 };
 
-static const struct layout text = {open_text, text_edges, text_features, import_splits};
+static const struct layout text = {open_text, text_edges, text_features, text_labels,
+                                   import_splits};
 static const struct layout archives = {open_archives, archive_edges, archive_features,
-                                       import_splits};
-static const struct layout mag = {open_mag, mag_edges_of, mag_features_of, import_mag_splits};
+                                       archive_labels, import_splits};
+static const struct layout mag = {open_mag, mag_edges_of, mag_features_of, mag_labels,
+                                  import_mag_splits};
 
 static int import_labels(struct ogb *o, struct og_err *err)
 {
@@ -471,8 +486,9 @@ static int import_all(struct ogb *o, const struct layout *of, struct og_err *err
     struct og_importer *imp = o->imp;
     int rc;
     OG_TRY(of->open(o, err));
-    OG_TRY(og__import_expect_rows(imp, o->labels, imp->graph.group->n_nodes, "labels", err));
     OG_TRY(og__import_count_edges(imp, of->edges, o, err));
+    OG_TRY(of->open_labels(o, err));
+    OG_TRY(og__import_expect_rows(imp, o->labels, imp->graph.group->n_nodes, "labels", err));
     const bool proven = !imp->graph.has_types; /* by the labels: how many nodes there are */
     if (proven)
         OG_TRY(import_labels(o, err));
