@@ -75,6 +75,7 @@ static const char *const cases[] = {"typed_sage2",
 /* ---- a run ---- */
 
 struct run {
+    const char *name;
     struct typed t;
     struct og_pool *pool;
     struct og_model *model;
@@ -83,6 +84,7 @@ struct run {
 static void run_open(struct run *r, const char *name, int threads)
 {
     struct og_err err = {0};
+    r->name = name;
     typed_open(&r->t, name);
     assert_int_equal(og__pool_open(&r->pool, threads, NULL), 0);
     if (og__model_create(&r->model, &og__ops_cpu, &r->t.f.config, OG_OPTIMIZER_ADAM, 1, r->pool,
@@ -124,14 +126,16 @@ static double run_step(struct run *r, uint32_t step)
     return og__metrics_loss(&got);
 }
 
-static void assert_near(const char *what, const float *got, const float *want, size_t n, double tol)
+static void assert_near(const struct run *r, const char *what, const float *got, const float *want,
+                        size_t n, double tol)
 {
     double largest = 0.1; /* of gradients that are next to nothing */
     for (size_t i = 0; i < n; i++)
         largest = fmax(largest, fabs((double)want[i]));
     for (size_t i = 0; i < n; i++)
         if (!(fabs((double)got[i] - (double)want[i]) <= tol * largest))
-            fail_msg("%s[%zu]: %.9g, not %.9g", what, i, (double)got[i], (double)want[i]);
+            fail_msg("%s: %s[%zu]: %.9g, not %.9g", r->name, what, i, (double)got[i],
+                     (double)want[i]);
 }
 
 static size_t count_named(const struct fixture *f, const char *prefix)
@@ -153,8 +157,8 @@ static void assert_params_near(struct run *r, const char *prefix, bool gradients
             continue;
         compared++;
         snprintf(name, sizeof(name), "%s%s", prefix, p[i].name);
-        assert_near(name, gradients ? p[i].grad : p[i].value, fixture_tensor(&r->t.f, name)->data,
-                    og__param_count(&p[i]), tol);
+        assert_near(r, name, gradients ? p[i].grad : p[i].value,
+                    fixture_tensor(&r->t.f, name)->data, og__param_count(&p[i]), tol);
     }
     assert_int_equal(compared, count_named(&r->t.f, prefix)); /* all that seeds depend on */
 }
@@ -167,7 +171,7 @@ static void first_step_equals_pytorch(void **state)
         run_open(&r, cases[c], 2);
         run_step(&r, 0);
         const struct og_tensor *logits = fixture_tensor(&r.t.f, "logits");
-        assert_near("logits", og__model_logits(r.model), logits->data, logits->bytes / 4, 2e-6);
+        assert_near(&r, "logits", og__model_logits(r.model), logits->data, logits->bytes / 4, 2e-6);
         assert_params_near(&r, "grad.", true, 2e-6);
         run_close(&r);
     }
@@ -186,7 +190,7 @@ static void forward_alone_equals_pytorch(void **state)
             logits = fixture_tensor(&r.t.f, "logits");
         if (og__model_forward(r.model, &r.t.f.batch[0], r.t.x[0], NULL, NULL, &err) < 0)
             fail_msg("%s", err.message);
-        assert_near("logits", og__model_logits(r.model), logits->data, logits->bytes / 4, 2e-6);
+        assert_near(&r, "logits", og__model_logits(r.model), logits->data, logits->bytes / 4, 2e-6);
         run_close(&r);
     }
 }

@@ -18,7 +18,7 @@ enum { POLICIES = sizeof(policies) / sizeof(policies[0]), ADMITS = 6 };
 static void draw_rows(struct settings *way, struct draw *d)
 {
     const uint64_t k = draw_below(d, POLICIES);
-    settings_put(way, "device-memory", "40M");
+    settings_put(way, "device-memory", "1G");
     if (settings_are(way, "preset", "lsm-gnn"))
         settings_put(way, "victim", "pvp:depth=%d", draw_from(d, 1, 40));
     if (settings_get(way, "preset") || settings_are(way, "policy", "auto") || draw_chance(d, 25))

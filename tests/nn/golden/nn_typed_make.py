@@ -237,7 +237,7 @@ def forward(kind, layers, p, x, ids, hops, norm="none", residual=False, stats=No
             name = parameter(l, relation, "")
             if kind == "pinsage":
                 of = np.array([q for q, _, near in lists for _ in near])
-                made = pinsage_conv(x[source], own, src, dst, p, name, torch.from_numpy(weights[layers - 1 - l][of == r]))
+                made = pinsage_conv(x[source], own, src, dst, p, name, torch.from_numpy(weights[layers - 1 - l][of == r]).to(own.dtype))
             elif kind == "gcn":
                 made = gcn_conv(x[source][:count(ids, n_src, source)], own, src, dst, p, name,
                                 degrees_of(graph, r, ids[:n_src], n_dst, fanout[layers - 1 - l]))
@@ -274,7 +274,9 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
         return
     rng, gen = np.random.default_rng(len(case) * 100 + hidden), torch.Generator().manual_seed(hidden)
     graph, layers = make_graph(rng), len(fanout)
-    draw = lambda shape, bound: ((torch.rand(*shape, generator=gen) * 2 - 1) * bound).requires_grad_()
+    exact = torch.float64 if kind == "pinsage" else torch.float32  # lengths of rows, and their slopes, lose digits of float32
+    torch.set_default_dtype(exact)
+    draw = lambda shape, bound: ((torch.rand(*shape, generator=gen, dtype=torch.float32) * 2 - 1) * bound).to(exact).requires_grad_()
     labels = rng.integers(0, classes, COUNT[TARGET])
     labels[rng.random(len(labels)) < 0.1] = -1
     out, p, features, stats = {"labels": labels}, {}, {}, {}
@@ -347,7 +349,7 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
             if name in trained:
                 x[name] = p[f"embeddings.{name}.weight"][own]
             elif dims[name]:
-                x[name] = torch.from_numpy(features[name])[own]
+                x[name] = torch.from_numpy(features[name])[own].to(exact)
         if step == 0 and norm == "batch":
             of_types = forward(kind, layers, p, x, ids, hops, norm, residual, stats, False, graph, fanout, weights)
             out["forward"] = rows_of_seeds(of_types, ids, seeds).detach().numpy().copy()
@@ -367,6 +369,7 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
     out.update({"init." + k: init[k] for k in used})
     out.update({"final." + k: p[k].detach().numpy().copy() for k in used})
     out.update({"final." + k: v.numpy().copy() for k, v in stats.items() if k.rpartition(".")[0] + ".weight" in used})
+    out = {name: a.astype(np.float32) if a.dtype == np.float64 and name != "losses" else a for name, a in out.items()}
     metadata = dict(kind=kind, layers=layers, hidden=hidden, classes=classes, batches=n_batches, lr=LR,
                     weight_decay=WEIGHT_DECAY, target=[name for name, _ in TYPES].index(TARGET),
                     types=" ".join(f"{name} {n} {dims[name]} {int(name in trained)}" for name, n in TYPES),
@@ -422,7 +425,7 @@ if __name__ == "__main__":
     make("link_gin2_mlp", "gin", [-1, -1], SAME, 6, 6, residual=True, loss_kind="margin", decoder="mlp", each=1)
     make("pinsage2", "pinsage", [3, 3], WIDTHS, 9, 5)
     make("pinsage3", "pinsage", [2, 2, 2], WIDTHS, 8, 4, trained=("venue",), norm="layer", residual=True)
-    make("link_pinsage2", "pinsage", [3, 3], WIDTHS, 7, 7, trained=("author",), norm="batch", loss_kind="bce", decoder="distmult")
+    make("link_pinsage2", "pinsage", [3, 3], WIDTHS, 7, 7, seeds=30, trained=("author",), norm="batch", loss_kind="bce", decoder="distmult")
     make("gatv2_2", "gatv2", [3, 3], WIDTHS, 12, 5, heads=3)
     make("gatv2_3_layer", "gatv2", [2, 2, 2], WIDTHS, 12, 4, heads=2, norm="layer", residual=True)
     make("gatv2_2_bare", "gatv2", [-1, -1], {"paper": 10, "author": 6, "venue": 0}, 12, 5, heads=2)
