@@ -329,7 +329,7 @@ out:
 static void close_rows(void *self)
 {
     struct og_device_rows *d = self;
-    for (uint32_t k = 0; k < d->n_groups; k++)
+    for (uint32_t k = 0; d->group && k < d->n_groups; k++)
         close_group(&d->group[k]);
     for (int k = 1; k < d->setup.devices.n; k++)
         d->setup.ops->close(d->backend[k]);

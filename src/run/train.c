@@ -543,6 +543,7 @@ static int train_among(struct og_trainer *t, const char *dataset, const struct o
     }
     OG_TRY(train_rank(t, dataset, &own, seen, err));
 out:
+    t->asked = NULL;
     og__options_release(&own);
     return rc;
 }
