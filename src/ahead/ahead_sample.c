@@ -82,7 +82,7 @@ int og__ahead_planned(const struct og_data_path *d, const uint32_t **ids, uint32
                       struct og_err *err)
 {
     struct og_planned_ids *planned = &d->works[0].planned;
-    const int rc = og__planned_ids_list(planned, d->facts->types, *ids, *n, err);
+    const int rc = og__planned_ids_list(planned, og__planned_groups(d->facts), *ids, *n, err);
     *ids = planned->ids;
     *n = planned->n;
     return rc;

@@ -21,7 +21,6 @@ enum {
     OG__WANT_LABELS = 16,
     OG__WANT_QUICK = 2048,     /* of what is told, what takes no more than a few batches */
     OG__WANT_RECORD = 64,      /* what is sampled is written down (og__session_record) */
-    OG__WANT_TYPED_ROWS = 256, /* with the rows of types (gather/typed_rows.h) */
     OG__WANT_WHOLE_DRAWS = 32, /* an epoch's batches are planned together, whatever the rest */
     OG__WANT_TYPES = 512,      /* nodes may have types */
     OG__WANT_EVERY =

@@ -19,9 +19,8 @@ static size_t room_bytes(const struct og_facts *f)
 static void share_slots(struct og_device_plan *d, const struct og_facts *f, size_t left, size_t n)
 {
     size_t spare = 0;
-    if (!f->types) {
-        d->rows.n_slots =
-            (uint32_t)OG_MIN(left / f->row_bytes * n, (size_t)OG_MIN(f->n_nodes, UINT32_MAX));
+    if (!og__shares_slots(f)) {
+        d->rows.n_slots = (uint32_t)OG_MIN((uint64_t)og__most_slots(f, left) * n, f->n_nodes);
         d->cache = (d->rows.n_slots + n - 1) / n * f->row_bytes;
         return;
     }

@@ -45,10 +45,10 @@ struct og_facts {
     struct og_graph *graph;
     struct og_graph_types *types;  /* as a model reads it; NULL: none does */
     struct og_type_counts by_type; /* batches are no larger, by types */
-    struct og_slot_range *ranges;  /* [n_ranges] of types with features, without slots, by the
-                                      policy's numbers of nodes; without types none */
-    uint32_t n_ranges;
-    struct og_rows_known *width; /* [n_widths] of each group with features, in their order */
+    struct og_slot_range *ranges;  /* [n_ranges] of groups with features, without slots, by the
+                                      policy's numbers of nodes */
+    uint32_t n_ranges;             /* 0: there is one group */
+    struct og_rows_known *width;   /* [n_widths] of each group with features, in their order */
     uint32_t n_widths;
     struct og_triples triples; /* of links: the edges of all splits */
     struct og_split split[OG__SPLITS];
@@ -67,9 +67,9 @@ struct og_facts {
     uint64_t n_nodes;
     uint64_t list_bytes;               /* of neighbours, of the whole graph, on the disk */
     struct og_together_shape together; /* what batches sampled together read */
-    size_t row_bytes;                  /* of a row in memory */
-    uint64_t cache_rows;               /* that --cache allows; else all */
-    struct og_trace_options trace;     /* batches, where they are spilled */
+    size_t row_bytes;              /* of a row in memory; 0: there are several groups, or no rows */
+    uint64_t cache_rows;           /* that --cache allows; else all */
+    struct og_trace_options trace; /* batches, where they are spilled */
 
     /* what one of each thing takes, in bytes */
     struct og_sizes {
@@ -87,7 +87,8 @@ struct og_facts {
         size_t read;            /* rows that are read for a batch; */
         size_t asked, sent;     /* with --exchange: asked for in a round, and sent to other ranks */
         size_t reader;          /* all readers of features, */
-        size_t typed_staging;   /* and with types what a staging area takes beside misses */
+        size_t planned_ids;     /* of a batch, group by group; 0 of one group; */
+        size_t group_staging;   /* and what a staging area takes besides misses for groups */
         size_t record;          /* buffers of samples that are made for others */
         size_t handed;          /* a batch that leaves the session */
         size_t model;           /* with what training keeps of it besides */
@@ -118,6 +119,19 @@ enum {
     OG__MARGIN_ROWS = 256,   /* and by more when they are tiny */
     OG__SUM_MARGIN = 32,     /* sums of many of them by less than such a share */
 };
+
+/* Do several groups have rows? Then slots are shared out among them, and ids are planned group by
+ * group. */
+static inline bool og__shares_slots(const struct og_facts *f)
+{
+    return f->n_ranges > 0;
+}
+
+/* By which a batch's ids that have rows are planned group by group; NULL: all, as they are. */
+static inline const struct og_graph_types *og__planned_groups(const struct og_facts *f)
+{
+    return f->row_bytes > 0 ? NULL : f->types;
+}
 
 /* Rows of the largest batch. */
 static inline uint64_t og__input_rows(const struct og_facts *f)

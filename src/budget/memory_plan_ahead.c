@@ -192,7 +192,7 @@ static double disk_bytes(const struct og_premises *p, const struct growth *g, ui
     const uint64_t asked = asked_of(p->facts, rows);
     const double n = (double)batches;
     const struct og_facts *f = p->facts;
-    const double ends = f->types ? n * f->n_widths * OG__PACK_BLOCK : 0;
+    const double ends = og__shares_slots(f) ? n * f->n_widths * OG__PACK_BLOCK : 0;
     const double all = n * (double)asked * og__mean_row(f) + ends; /* of chunks, on blocks */
     const double distinct = (double)distinct_nodes(g, asked, batches);
     const double once = OG_MIN(distinct * (double)f->bytes.widest, (double)f->bytes.files);

@@ -22,7 +22,8 @@ static size_t victim_bytes(const struct og_premises *p, const struct og_victim_s
 static bool ranks_there(const struct og_premises *p)
 {
     const int policy = p->way->device_policy;
-    return og__policy_wants_hotness(policy) || (p->facts->types && og__policy_caches(policy));
+    return og__policy_wants_hotness(policy) ||
+           (og__shares_slots(p->facts) && og__policy_caches(policy));
 }
 
 /* Tables of the policy for an empty superbatch, without slots yet. */
@@ -36,7 +37,7 @@ static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
     m->alternates = p->way->alternate;
     size_t ranks = (size_t)p->facts->n_nodes * 4;
     bool prepares = og__policy_looks_ahead(policy) && !og__policy_fills_beside(policy);
-    bool shares = p->facts->types && og__policy_caches(policy); /* slots among widths */
+    bool shares = og__shares_slots(p->facts) && og__policy_caches(policy);
     if (og__policy_wants_hotness(policy) || prepares || shares) /* or to guess at misses */
         m->hotness = ranks;
     if (ranks_there(p))
@@ -87,8 +88,8 @@ static void plan_exchange(struct og_memory_plan *m, const struct og_premises *p)
                   og__demand_bytes(ranks, f->n_nodes, 1, f->asked_rows);
     if (in_place)
         m->exchange += OG__COPIES * read * f->row_bytes;
-    if (f->types) /* plans are of ids with rows, of an own batch and of what is asked for */
-        m->exchange += (og__input_rows(f) + read) * number;
+    if (f->bytes.planned_ids > 0) /* of an own batch and of what is asked for */
+        m->exchange += f->bytes.planned_ids + read * number;
 }
 
 /* Of each width by itself, no more than all rows and batches have use for. */
@@ -118,14 +119,15 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     m->plans = og__premised_plans(p, plans, rows) + og__planner_bytes(rows);
     m->victims = victim_bytes(p, &tiers.victim);
     plan_exchange(m, p);
-    if (f->types) /* plans are of ids with rows */
-        m->plans += (size_t)og__works(p->way) * og__input_rows(f) * sizeof(uint32_t) +
-                    og__policy_ids_bytes(rows) + OG__MOST_STAGING * f->bytes.typed_staging;
+    m->plans += (size_t)og__works(p->way) * f->bytes.planned_ids +
+                OG__MOST_STAGING * f->bytes.group_staging;
+    if (f->bytes.planned_ids > 0)
+        m->plans += og__policy_ids_bytes(rows);
     m->reader = reader;
     if (og__samples_ahead(p->way))
         m->reader += og__spilled_reader_bytes();
     if (og__policy_fills_beside(p->way->policy))
-        m->reader += f->types ? reader : og__gather_beside_bytes(&opt, f->row_bytes);
+        m->reader += og__shares_slots(f) ? reader : og__gather_beside_bytes(&opt, f->row_bytes);
     if (og__packs(p->way)) { /* of packs, which the sweep may have before */
         m->reader += OG_MAX(reader, of_packs);
         m->sweep = least_sweep(p);

@@ -24,7 +24,7 @@ uint64_t og__longest_superbatch(const struct og_premises *p)
 
 uint32_t og__most_slots(const struct og_facts *f, size_t memory)
 {
-    return (uint32_t)OG_MIN(memory / f->row_bytes, (size_t)f->n_nodes);
+    return f->row_bytes > 0 ? (uint32_t)OG_MIN(memory / f->row_bytes, (size_t)f->n_nodes) : 0;
 }
 
 /* In turns a policy that looks ahead but starts empty has nothing cached, and two batches in

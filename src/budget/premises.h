@@ -18,10 +18,10 @@ struct og_premises {
 
 /* Are ranks that exchange rows all on one machine, so that an owner puts them where the others read
  * them, instead of sending them? Each row of two rounds of each owner, and of its cache, has a
- * number there. Rows of several widths are sent. */
+ * number there. Rows of several groups are sent. */
 static inline bool og__exchanges_in_place(const struct og_config *config, const struct og_facts *f)
 {
-    return og__exchanges(config) && !f->types && config->sharers.common &&
+    return og__exchanges(config) && !og__shares_slots(f) && config->sharers.common &&
            config->sharers.n == (int)config->share.ranks && f->n_nodes < UINT32_MAX / 4;
 }
 

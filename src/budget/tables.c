@@ -153,7 +153,7 @@ void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_premis
 {
     const struct og_facts *f = p->facts;
     struct og_slot_range ranges[OG_MOST_TYPES];
-    if (!f->types) {
+    if (!og__shares_slots(f)) {
         og__memory_plan_slots(m, p, og__most_slots(f, memory));
         return;
     }

@@ -40,7 +40,7 @@ static const struct og_group *probed(const struct og_graph *g)
 static int learn_rule(struct og_probe *p, struct og_facts *f, const struct og_config *config,
                       struct og_budget *b, struct og_err *err)
 {
-    if (f->graph->has_types)
+    if (f->graph->n_groups > 1)
         return 0;
     if (!p->reader ||
         f->graph->group->kept != f->graph->group->stored) /* not read, or rounded on the way */

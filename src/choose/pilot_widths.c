@@ -46,7 +46,7 @@ int og__pilot_widths(struct og_pilot_widths *out, const struct og_pilot *p,
     uint64_t used = 0;
     int rc;
     *out = (struct og_pilot_widths){0};
-    if (!types)
+    if (!og__shares_slots(g->given.facts))
         return 0;
     out->bytes = OG_MAX(p->rows, (uint64_t)1) * sizeof(*out->ids);
     out->width = calloc(types->n_types, sizeof(*out->width));

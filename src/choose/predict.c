@@ -172,7 +172,8 @@ static int count_pilot(struct og_data_path *d, const struct og_pilot *pilot,
     og__plan_init(&plan, d->budget);
     for (uint32_t b = 0; b < pilot->n; b++) {
         const uint32_t n = (uint32_t)(pilot->ptr[b + 1] - pilot->ptr[b]);
-        OG_TRY(og__planned_ids_list(&planned, d->facts->types, pilot->ids + pilot->ptr[b], n, err));
+        OG_TRY(og__planned_ids_list(&planned, og__planned_groups(d->facts),
+                                    pilot->ids + pilot->ptr[b], n, err));
         OG_TRY(og__policy_plan(d->policy, &d->planner, planned.ids, planned.n, &plan, err));
         add_plan(sum, d, &plan);
     }

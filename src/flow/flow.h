@@ -46,10 +46,11 @@ struct og_planned_ids {
 };
 /* types: of the graph, or NULL. */
 OG_MUST_CHECK int og__planned_ids_reserve(struct og_planned_ids *p,
-                                          const struct og_graph_types *types, uint32_t n,
+                                          const struct og_graph_types *groups, uint32_t n,
                                           struct og_err *err);
-OG_MUST_CHECK int og__planned_ids_list(struct og_planned_ids *p, const struct og_graph_types *types,
-                                       const uint32_t *ids, uint32_t n, struct og_err *err);
+OG_MUST_CHECK int og__planned_ids_list(struct og_planned_ids *p,
+                                       const struct og_graph_types *groups, const uint32_t *ids,
+                                       uint32_t n, struct og_err *err);
 void og__planned_ids_release(struct og_planned_ids *p);
 
 struct og_work {

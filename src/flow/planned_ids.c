@@ -2,10 +2,10 @@
 
 static const char part[] = "batches";
 
-int og__planned_ids_reserve(struct og_planned_ids *p, const struct og_graph_types *types,
+int og__planned_ids_reserve(struct og_planned_ids *p, const struct og_graph_types *groups,
                             uint32_t n, struct og_err *err)
 {
-    if (!types || n <= p->capacity)
+    if (!groups || n <= p->capacity)
         return 0;
     og__planned_ids_release(p);
     p->own = og__alloc(p->budget, n * sizeof(*p->own), part, err);
@@ -20,20 +20,20 @@ void og__planned_ids_release(struct og_planned_ids *p)
     p->n = p->capacity = 0;
 }
 
-int og__planned_ids_list(struct og_planned_ids *p, const struct og_graph_types *types,
+int og__planned_ids_list(struct og_planned_ids *p, const struct og_graph_types *groups,
                          const uint32_t *ids, uint32_t n, struct og_err *err)
 {
     uint32_t n_of[OG_MOST_TYPES];
-    int rc = og__planned_ids_reserve(p, types, n, err);
+    int rc = og__planned_ids_reserve(p, groups, n, err);
     if (rc < 0)
         return rc;
-    p->ids = types ? p->own : ids;
-    p->n = types ? og__ids_with_features(types, ids, n, p->own, n_of) : n;
+    p->ids = groups ? p->own : ids;
+    p->n = groups ? og__ids_with_features(groups, ids, n, p->own, n_of) : n;
     return 0;
 }
 
-int og__planned_ids_of(struct og_work *w, const struct og_graph_types *types, struct og_err *err)
+int og__planned_ids_of(struct og_work *w, const struct og_graph_types *groups, struct og_err *err)
 {
     const struct og_batch *batch = &w->sampled.batch;
-    return og__planned_ids_list(&w->planned, types, batch->ids, batch->n_ids, err);
+    return og__planned_ids_list(&w->planned, groups, batch->ids, batch->n_ids, err);
 }

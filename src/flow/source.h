@@ -100,7 +100,7 @@ bool og__has_its_seeds(const struct og_work *w);
 /* ---- plans ---- */
 
 /* The batch's. */
-OG_MUST_CHECK int og__planned_ids_of(struct og_work *w, const struct og_graph_types *types,
+OG_MUST_CHECK int og__planned_ids_of(struct og_work *w, const struct og_graph_types *groups,
                                      struct og_err *err);
 
 /* By the path's policy, or tiers; those that were made ahead are in its stores. */

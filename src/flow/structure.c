@@ -110,7 +110,7 @@ static int check_descriptors(const struct og_structure *g,
     const int samplers = OG_MAX(og__samplers(g->given.way), visits ? config->opt.threads : 1);
     const int each = (has_weights(g) ? 2 : 1) * (1 + og__reader_descriptors(&opt->reader));
     uint64_t n = BESIDE;
-    if (config->want & (OG__WANT_TYPED_ROWS | OG__WANT_FEATURES))
+    if (config->want & OG__WANT_FEATURES)
         n += (uint64_t)OF_TYPE * graph->n_groups;
     for (uint32_t r = 0; r < graph->n_relations; r++)
         if (graph->relation[r].n_edges > 0)

@@ -844,6 +844,15 @@ out:
     return rc;
 }
 
+uint32_t og__gather_read_of(const struct og_gather *g, int area, uint32_t k,
+                            struct og_io_counts *read)
+{
+    const struct og_read_job *job = &g->staging[area].part[k].job;
+    read->reads += job->counts.reads;
+    read->bytes += job->counts.bytes;
+    return (uint32_t)job->n;
+}
+
 void og__gather_give_up(struct og_gather *g, int area)
 {
     for (uint32_t k = 0; k < g->n_groups; k++) {

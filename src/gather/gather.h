@@ -115,6 +115,11 @@ OG_MUST_CHECK int og__gather_begin(struct og_gather *g, int staging, const struc
 OG_MUST_CHECK int og__gather_finish(struct og_gather *g, int staging, const struct og_rows **rows,
                                     struct og_io_counts *counts, struct og_err *err);
 
+/* What was read of group k for the batch that was finished last in this area: returns how many rows
+ * were missed, and adds to *read. */
+uint32_t og__gather_read_of(const struct og_gather *g, int staging, uint32_t k,
+                            struct og_io_counts *read);
+
 /* Wait for them, whatever comes: nobody wants the batch any more. By the thread that has begun, or
  * tried to, before it ends: reads must end before their buffers do, and no other thread can wait
  * for them. */

@@ -14,7 +14,7 @@
 #include "flow/pipeline.h"
 #include "gather/gather.h"
 #include "plan/dealt.h"
-#include "session/typed_cache.h"
+#include "session/group_worth.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -207,23 +207,18 @@ static struct og_dealt dealt_of(const struct counting *c)
                              .dense = c->s->config.own_rows};
 }
 
-/* Are slots shared out among groups, by what their rows are worth? */
-static bool shares_slots(const struct counting *c)
-{
-    return c->s->facts.graph->has_types;
-}
-
 static size_t hotness_bytes(const struct counting *c)
 {
-    const bool wanted = shares_slots(c) || og__policy_wants_hotness(c->s->way.policy);
+    const bool wanted =
+        og__shares_slots(&c->s->facts) || og__policy_wants_hotness(c->s->way.policy);
     return wanted ? c->s->facts.n_nodes * sizeof(uint32_t) : 0;
 }
 
 static size_t ranking_bytes(const struct counting *c)
 {
     const int policy = c->s->way.policy;
-    const size_t owned = shares_slots(c) ? og__typed_owned_bytes(c->s) : 0;
-    const int by = shares_slots(c) ? og__policy_ranked_like(policy) : policy;
+    const size_t owned = og__shares_slots(&c->s->facts) ? og__owned_slots_bytes(c->s) : 0;
+    const int by = og__shares_slots(&c->s->facts) ? og__policy_ranked_like(policy) : policy;
     return hotness_bytes(c) ? OG_MAX(og__hotness_bytes(&c->s->facts, by), owned) : 0;
 }
 
@@ -343,14 +338,14 @@ static int rank_nodes(struct counting *c, uint32_t *hotness, struct og_err *err)
     const int policy = s->way.policy;
     uint64_t slots[OG_MOST_TYPES];
     int rc = 0;
-    if (!shares_slots(c))
+    if (!og__shares_slots(&c->s->facts))
         return og__hotness_of(&s->structure, s->pool, policy, &s->config.opt, hotness, err);
-    OG_TRY(og__typed_cache_weigh(s, policy, &s->config.opt, hotness, err));
+    OG_TRY(og__weigh_groups(s, policy, &s->config.opt, hotness, err));
     if (!og__policy_caches(policy))
         return 0;
     for (uint32_t w = 0; w < c->workers; w++) {
         uint64_t *out = c->slots + (size_t)w * c->n_widths;
-        OG_TRY(og__typed_owned_slots(s, hotness, w, slots, err));
+        OG_TRY(og__owned_slots(s, hotness, w, slots, err));
         for (uint32_t k = 0; k < c->n_widths; k++)
             out[k] = slots[c->width[k].group - s->facts.graph->group];
     }

@@ -258,16 +258,16 @@ static json_t *device_json(const struct og_session *s)
     if (!s->way.tiers)
         return json_null();
     count_slots(s, &d, &slots, &cache);
-    return json_pack("{s:s s:i s:I s:I s:I s:o s:i s:{s:I s:I s:I s:I s:I s:I s:I s:I}}", "policy",
-                     og__policy_word(s->way.device_policy), "devices", d.n_devices, "cache_rows",
-                     (json_int_t)slots, "victim_rows", (json_int_t)rings, "threshold",
-                     (json_int_t)og__tiers_setup(s->path.tiers)->device.threshold, "row_bytes",
-                     s->facts.types ? json_null() : json_integer((json_int_t)s->facts.row_bytes),
-                     "batches", d.rows.n_rooms, "memory", "limit", (json_int_t)d.limit, "smallest",
-                     (json_int_t)d.smallest, "model", (json_int_t)d.model, "activations",
-                     (json_int_t)d.activations, "sampling", (json_int_t)d.sampling, "batches",
-                     (json_int_t)d.rooms, "feature cache", (json_int_t)cache, "slack",
-                     (json_int_t)d.slack);
+    return json_pack(
+        "{s:s s:i s:I s:I s:I s:o s:i s:{s:I s:I s:I s:I s:I s:I s:I s:I}}", "policy",
+        og__policy_word(s->way.device_policy), "devices", d.n_devices, "cache_rows",
+        (json_int_t)slots, "victim_rows", (json_int_t)rings, "threshold",
+        (json_int_t)og__tiers_setup(s->path.tiers)->device.threshold, "row_bytes",
+        og__shares_slots(&s->facts) ? json_null() : json_integer((json_int_t)s->facts.row_bytes),
+        "batches", d.rows.n_rooms, "memory", "limit", (json_int_t)d.limit, "smallest",
+        (json_int_t)d.smallest, "model", (json_int_t)d.model, "activations",
+        (json_int_t)d.activations, "sampling", (json_int_t)d.sampling, "batches",
+        (json_int_t)d.rooms, "feature cache", (json_int_t)cache, "slack", (json_int_t)d.slack);
 }
 
 static json_t *counted_json(bool known, uint64_t n)

@@ -7,16 +7,15 @@
 #include "dataset/stream.h"
 #include "dataset/writer.h"
 #include "flow/count_work.h"
-#include "gather/typed_rows.h"
 #include "learn/targets.h"
 #include "nn/tasks.h"
 #include "options/options.h"
 #include "report/json.h"
+#include "run/recorded_rows.h"
 #include "sample/degree_counts.h"
 #include "sample/trace.h"
 #include "session/idle.h"
 #include "session/session.h"
-#include "session/typed_cache.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,12 +24,10 @@ struct recorder {
     struct og_session *s;
     struct og_newdir dir;
     struct og_trace_writer *trace;
-    struct og_npy_writer *features;   /* NULL unless asked for */
-    struct og_typed_rows *typed_rows; /* the same of a typed graph, */
-    struct og_placement kept;         /* and those of them that are kept */
+    struct og_recorded_rows *rows; /* NULL unless asked for */
     void *labels;
     json_t *checksums; /* of files, by name */
-    uint64_t batches, rows;
+    uint64_t batches, n_rows;
     uint64_t *edges; /* [relations] of a typed graph */
     struct og_epoch_counters counters;
     uint64_t bytes_written; /* of its own files */
@@ -56,13 +53,11 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
         og__work_labels(&r->s->facts, w, r->labels);
     int rc;
     OG_TRY(og__trace_append(r->trace, batch, r->labels, err));
-    for (uint32_t i = 0; r->features && i < batch->n_ids; i++)
-        OG_TRY(og__npy_append(r->features, og__row(w->rows, i), 1, err));
-    if (r->typed_rows)
-        OG_TRY(og__typed_rows_append(r->typed_rows, batch, err));
+    if (r->rows)
+        OG_TRY(og__recorded_rows_append(r->rows, w, r->s->path.gather, err));
 out:
     r->batches++;
-    r->rows += batch->n_ids;
+    r->n_rows += batch->n_ids;
     count_edges(r, batch);
     og__count_work(&r->counters, w);
     struct og_progress p = {.size = sizeof(p),
@@ -72,22 +67,6 @@ out:
                             .done = w->descriptor.batch + 1,
                             .total = og__schedule_batches(&r->s->facts.schedule, OG__TRAIN)};
     og__observe(r->s->config.seen, &p);
-    return rc;
-}
-
-static int open_typed_rows(struct recorder *r, struct og_err *err)
-{
-    struct og_session *s = r->s;
-    struct og_io_counts read = {0};
-    int rc;
-    OG_TRY(og__typed_rows_open(&r->typed_rows, s->facts.graph, r->dir.temporary, s->config.opt.io,
-                               NULL, err)); /* of the record's bytes, which are charged */
-    OG_TRY(og__typed_cache_place(s, &r->kept, err));
-    OG_TRY(og__typed_rows_keep(r->typed_rows, &r->kept, s->budget, &read, err));
-    s->prepare.prefill = r->kept.n_slots;
-    s->prepare.seconds = og__now() - s->opened;
-    og__session_count_prepared(s);
-out:
     return rc;
 }
 
@@ -136,6 +115,49 @@ out:
     return rc;
 }
 
+/* The k-th of those to train on, -1 or NaN in the trace. */
+static bool has_label(const struct og_facts *f, int64_t k)
+{
+    const void *labels = f->split[OG__TRAIN].labels;
+    if (!og__float_labels(f->graph))
+        return ((const int32_t *)labels)[k] >= 0;
+    return !isnan(((const float *)labels)[k * f->graph->n_classes]);
+}
+
+/* Labels are of one type, as a rule; a split may be of others. */
+static int warn_of_types(const struct og_session *s, struct og_err *err)
+{
+    const struct og_graph *g = s->facts.graph;
+    const struct og_split *split = &s->facts.split[OG__TRAIN];
+    uint64_t *bare = calloc(g->n_groups, sizeof(*bare));
+    if (!bare)
+        return og__fail_errno(err, -ENOMEM, NULL, "labels");
+    for (int64_t k = 0; split->labels && k < split->n; k++)
+        if (!has_label(&s->facts, k))
+            bare[og__group_of(g, split->ids[k])]++;
+    for (uint32_t t = 0; t < g->n_groups; t++)
+        if (bare[t] > 0)
+            og__say(&s->config.log, OG__WARN,
+                    "%s: %llu nodes to train on, of type %s, have no label: the samples say so",
+                    s->facts.graph->path, (unsigned long long)bare[t], g->group[t].name);
+    free(bare);
+    return 0;
+}
+
+/* What samples of a graph with types say besides. */
+static int open_by_types(struct recorder *r, const char *out_dir, struct og_err *err)
+{
+    const struct og_graph *g = r->s->facts.graph;
+    int rc;
+    if (!g->has_types)
+        return 0;
+    r->edges = calloc(g->n_relations, sizeof(*r->edges));
+    OG_TRY(r->edges ? warn_of_types(r->s, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir));
+    OG_TRY(write_degrees(r, err));
+out:
+    return rc;
+}
+
 static int open_recorder(struct recorder *r, const char *out_dir, bool with_features,
                          struct og_err *err)
 {
@@ -148,19 +170,9 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
     OG_TRY(r->checksums ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir));
     OG_TRY(og__newdir_begin(&r->dir, out_dir, err));
     OG_TRY(og__trace_create(&r->trace, OG__ONE_PLACE(r->dir.temporary), &opt, err));
-    if (s->facts.graph->has_types &&
-        !(r->edges = calloc(s->facts.graph->n_relations, sizeof(*r->edges))))
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir);
-    OG_TRY(s->facts.graph->has_types ? write_degrees(r, err) : 0);
-    if (!with_features)
-        return rc;
-    if (s->facts.graph->has_types)
-        return open_typed_rows(r, err);
-    char *path = og__path_join(r->dir.temporary, "features.npy");
-    rc = path ? og__npy_create(&r->features, path, og__dtype_stored(s->facts.graph->group->stored),
-                               2, s->facts.graph->group->dim, err)
-              : og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir);
-    free(path);
+    OG_TRY(open_by_types(r, out_dir, err));
+    if (with_features)
+        OG_TRY(og__recorded_rows_open(&r->rows, s->facts.graph, r->dir.temporary, err));
 out:
     return rc;
 }
@@ -200,7 +212,7 @@ static int write_description(const struct recorder *r, struct og_err *err)
         (json_int_t)s->config.opt.seed, "epochs", s->config.opt.epochs, "resample_every",
         s->config.opt.resample_every, "draws", (json_int_t)(r->batches / per_epoch),
         "batches_per_epoch", (json_int_t)per_epoch, "batches", (json_int_t)r->batches, "rows",
-        (json_int_t)r->rows, "degrees", !!(extras & OG__WITH_DEGREES), "weights",
+        (json_int_t)r->n_rows, "degrees", !!(extras & OG__WITH_DEGREES), "weights",
         !!(extras & OG__WITH_WEIGHTS), "feature_dtype", og__dtype_name(rows->stored), "options",
         og__options_json(&s->config.opt));
     root = og__identity_with(root, &g->identity);
@@ -214,25 +226,6 @@ static int write_description(const struct recorder *r, struct og_err *err)
         json_decref(root);
     free(path);
     return rc;
-}
-
-static int finish_features(struct recorder *r, struct og_err *err)
-{
-    uint64_t checksum;
-    r->bytes_written += og__npy_bytes(r->features);
-    int rc = og__npy_finish(r->features, &checksum, err);
-    r->features = NULL;
-    return rc < 0 ? rc : og__trace_note(r->checksums, "features.npy", checksum, err);
-}
-
-static int finish_typed_rows(struct recorder *r, struct og_err *err)
-{
-    struct og_typed_rows_told told;
-    for (uint32_t i = 0; og__typed_rows_tell(r->typed_rows, i, &told); i++) {
-        r->counters.reads += told.read.reads;
-        r->counters.bytes_read += told.read.bytes;
-    }
-    return og__typed_rows_finish(r->typed_rows, r->checksums, &r->bytes_written, err);
 }
 
 /* Edges of each, in all batches and hops. */
@@ -250,18 +243,12 @@ static json_t *relations_json(const struct recorder *r)
     return list;
 }
 
-/* Of those with features. */
 static json_t *types_json(const struct recorder *r)
 {
-    struct og_typed_rows_told t;
-    json_t *list = json_array();
-    for (uint32_t i = 0; og__typed_rows_tell(r->typed_rows, i, &t); i++)
-        list = og__json_append(list,
-                               json_pack("{s:s s:I s:I s:I s:I s:I}", "name", t.type, "cache_rows",
-                                         (json_int_t)t.kept, "rows", (json_int_t)t.rows, "misses",
-                                         (json_int_t)t.misses, "reads", (json_int_t)t.read.reads,
-                                         "feature_bytes_read", (json_int_t)t.read.bytes));
-    return list;
+    uint64_t slots[OG_MOST_TYPES];
+    for (uint32_t k = 0; k < r->s->facts.graph->n_groups; k++)
+        slots[k] = r->s->size[k].slots;
+    return og__recorded_rows_json(r->rows, slots);
 }
 
 static json_t *result_json(const struct recorder *r)
@@ -270,13 +257,14 @@ static json_t *result_json(const struct recorder *r)
     const struct og_epoch_counters *c = &r->counters;
     json_t *root = json_pack(
         "{s:s s:I s:I s:o s:I s:I s:I s:f}", "trace", r->dir.path, "batches",
-        (json_int_t)r->batches, "rows", (json_int_t)r->rows, "prepare",
+        (json_int_t)r->batches, "rows", (json_int_t)r->n_rows, "prepare",
         og__prepare_counters_json(&s->prepare), "bytes_read", (json_int_t)c->bytes_read,
         "prepare_bytes_read", (json_int_t)c->prepare_bytes_read, "bytes_written",
         (json_int_t)(c->bytes_written + r->bytes_written), "seconds", og__now() - s->opened);
-    if (r->edges)
-        root = og__json_with(root, "relations", relations_json(r));
-    return r->typed_rows ? og__json_with(root, "types", types_json(r)) : root;
+    if (!r->edges)
+        return root;
+    root = og__json_with(root, "relations", relations_json(r));
+    return r->rows ? og__json_with(root, "types", types_json(r)) : root;
 }
 
 /* What it tells comes before the folder: without a result there is none. */
@@ -287,10 +275,8 @@ static int finish_recorder(struct recorder *r, char **out, struct og_err *err)
     r->trace = NULL; /* it is gone either way */
     if (rc < 0)
         return rc;
-    if (r->features)
-        OG_TRY(finish_features(r, err));
-    if (r->typed_rows)
-        OG_TRY(finish_typed_rows(r, err));
+    if (r->rows)
+        OG_TRY(og__recorded_rows_finish(r->rows, r->checksums, &r->bytes_written, err));
     OG_TRY(write_description(r, err));
     OG_TRY(og__json_deliver(result_json(r), NULL, out, err));
     OG_TRY(og__newdir_commit(&r->dir, err));
@@ -313,49 +299,6 @@ out:
     return rc;
 }
 
-/* The rows of a typed graph are read by who writes them. */
-static int settle_rows(const char *dataset, struct og_options *opt, unsigned *want,
-                       struct og_err *err)
-{
-    bool typed = false;
-    int rc = og__graph_has_types(dataset, &typed, err);
-    *want |= typed ? OG__WANT_TYPED_ROWS : OG__WANT_FEATURES;
-    if (rc < 0 || !typed)
-        return rc;
-    if (opt->policy == OG_POLICY_AUTO)
-        opt->policy = OG_POLICY_DEGREE;
-    return og__typed_cache_check(opt->policy, err);
-}
-
-/* The k-th of those to train on, -1 or NaN in the trace. */
-static bool has_label(const struct og_facts *f, int64_t k)
-{
-    const void *labels = f->split[OG__TRAIN].labels;
-    if (!og__float_labels(f->graph))
-        return ((const int32_t *)labels)[k] >= 0;
-    return !isnan(((const float *)labels)[k * f->graph->n_classes]);
-}
-
-/* Labels are of one type, as a rule; a split may be of others. */
-static int warn_of_types(const struct og_session *s, struct og_err *err)
-{
-    const struct og_graph *g = s->facts.graph;
-    const struct og_split *split = &s->facts.split[OG__TRAIN];
-    uint64_t *bare = calloc(g->n_groups, sizeof(*bare));
-    if (!bare)
-        return og__fail_errno(err, -ENOMEM, NULL, "labels");
-    for (int64_t k = 0; split->labels && k < split->n; k++)
-        if (!has_label(&s->facts, k))
-            bare[og__group_of(g, split->ids[k])]++;
-    for (uint32_t t = 0; t < g->n_groups; t++)
-        if (bare[t] > 0)
-            og__say(&s->config.log, OG__WARN,
-                    "%s: %llu nodes to train on, of type %s, have no label: the samples say so",
-                    s->facts.graph->path, (unsigned long long)bare[t], g->group[t].name);
-    free(bare);
-    return 0;
-}
-
 static int open_session(struct recorder *r, const char *dataset, bool with_features,
                         const struct og_options *opt, const struct og_observer *seen,
                         struct og_err *err)
@@ -369,7 +312,7 @@ static int open_session(struct recorder *r, const char *dataset, bool with_featu
     if (og__task(opt->task)->targets == OG__OF_PAIRS) /* those drawn against edges are of a type */
         want |= OG__WANT_TYPES;
     if (with_features)
-        OG_TRY(settle_rows(dataset, &own, &want, err));
+        want |= OG__WANT_FEATURES | OG__WANT_TYPES;
     OG_TRY(og__session_open(&r->s, dataset, &own, want, NULL, seen, err));
     if (og_options_given(opt, "pack-dtype"))
         og__say_without_effect(&r->s->config.log, "", "pack-dtype", NULL, "",
@@ -395,17 +338,13 @@ int og_sample(const char *dataset, const char *out_dir, bool with_features,
         return rc;
     struct og_session *s = r.s;
     size_t bytes = og__targets_bytes(&s->facts);
-    if (s->facts.graph->has_types)
-        OG_TRY(warn_of_types(s, err));
     r.labels = og__alloc(s->budget, bytes, "batches", err);
     OG_TRY(r.labels ? open_recorder(&r, out_dir, with_features, err) : -ENOMEM);
     OG_TRY(record_epochs(&r, err));
     OG_TRY(finish_recorder(&r, out, err));
 out:
     og__trace_discard(r.trace);
-    og__npy_discard(r.features);
-    og__typed_rows_close(r.typed_rows);
-    og__placement_release(&r.kept);
+    og__recorded_rows_close(r.rows);
     free(r.edges);
     og__budget_uncharge(s->budget, r.charged, record_part);
     og__newdir_abandon(&r.dir);

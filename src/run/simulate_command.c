@@ -6,47 +6,19 @@
  */
 #include "base/file.h"
 #include "base/sized.h"
-#include "budget/memory_plan.h"
+#include "budget/slots.h"
 #include "choose/hotness.h"
 #include "learn/trainers.h"
 #include "options/options.h"
 #include "report/json.h"
 #include "run/simulate_pairs.h"
-#include "run/simulate_types.h"
+#include "run/simulator_groups.h"
 #include "session/session.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- sizes ---- */
-
-size_t og__simulator_row_bytes(const struct simulator *m)
-{
-    const enum og_dtype stored = m->folder.said.dtype;
-    if (m->s)
-        return m->s->facts.row_bytes;
-    return m->folder.said.row_bytes / og__dtype_size(stored) *
-           og__dtype_size(og__pack_dtype(&m->opt, stored));
-}
-
-/* Sizes ascending, whatever the order asked for. */
-static void settle_sizes(struct simulator *m)
-{
-    struct og_simulation *sim = &m->sim;
-    uint32_t rows[OG__MOST_SIZES] = {0};
-    for (int i = 0; i < m->n_caches; i++)
-        rows[i] =
-            (uint32_t)og__cache_rows(&m->cache[i].amount, sim->n_nodes, og__simulator_row_bytes(m));
-    for (int i = 0; i < m->n_caches; i++) {
-        uint32_t place = 0;
-        for (int k = 0; k < m->n_caches; k++)
-            place += rows[k] < rows[i] || (rows[k] == rows[i] && k < i);
-        m->cache[i].place = place;
-        m->size[place] = rows[i];
-    }
-    sim->size = m->size;
-    sim->n_sizes = (uint32_t)m->n_caches;
-}
+/* ---- a policy ---- */
 
 uint32_t og__simulator_superbatch(const struct simulator *m)
 {
@@ -64,30 +36,11 @@ static uint32_t superbatch_of(const struct simulator *m, int policy)
     return og__simulator_keeps(m, policy) ? m->epoch : og__simulator_superbatch(m);
 }
 
-/* ---- a policy ---- */
-
-static struct og_policy_setup setup_of(const struct simulator *m, const struct asked_policy *p)
-{
-    return og__policy_setup(&p->opt, p->kind, m->sim.n_nodes);
-}
-
 struct og_simulation og__simulation_of(const struct simulator *m, const struct asked_policy *p)
 {
     struct og_simulation sim = m->sim;
     sim.superbatch = superbatch_of(m, p->kind);
     return sim;
-}
-
-size_t og__simulator_hotness_bytes(const struct simulator *m, const struct asked_policy *p)
-{
-    return og__policy_wants_hotness(p->kind) ? m->sim.n_nodes * sizeof(uint32_t) : 0;
-}
-
-int og__simulator_find_hotness(struct simulator *m, const struct asked_policy *p, uint32_t *hotness,
-                               struct og_err *err)
-{
-    return m->s ? og__hotness_of(&m->s->structure, m->s->pool, p->kind, &p->opt, hotness, err)
-                : og__hotness_without_graph(p->kind, &p->opt, m->sim.n_nodes, hotness, err);
 }
 
 /* Most rankings are made of the graph, which a trace has not. */
@@ -181,48 +134,55 @@ out:
     return rc;
 }
 
-static void settle_device(struct simulator *m)
-{
-    struct simulator *d = m->device;
-    for (int i = 0; d && i < d->n_caches; i++) {
-        d->cache[i].place = (uint32_t)i;
-        d->size[i] = (uint32_t)og__cache_rows(&d->cache[i].amount, m->sim.n_nodes,
-                                              og__simulator_row_bytes(m));
-    }
-}
-
 /* ---- memory ---- */
 
-static size_t running_bytes(const struct simulator *m, const struct og_simulation *sim,
-                            const struct og_policy_setup *setup)
+/* Sizes of group k's cache, at most, into size. */
+static struct og_simulation simulation_of_group(const struct simulator *m,
+                                                const struct asked_policy *p, uint32_t k,
+                                                const uint32_t *size)
 {
+    struct og_simulation sim = og__simulation_of(m, p);
+    sim.n_nodes = m->group[k].n_nodes;
+    sim.rule = m->group[k].rule;
+    sim.size = size;
+    sim.n_sizes = (uint32_t)m->n_caches;
+    return sim;
+}
+
+static size_t running_bytes(const struct simulator *m, const struct asked_policy *p, uint32_t k)
+{
+    uint32_t size[OG__MOST_SIZES] = {0};
+    const struct og_simulation sim = simulation_of_group(m, p, k, size);
+    const struct og_policy_setup setup = og__policy_setup(&p->opt, p->kind, sim.n_nodes);
     size_t most = 0;
+    for (int i = 0; i < m->n_caches; i++)
+        size[i] = og__simulator_most_slots(m, &m->cache[i].amount, k);
     for (int exchange = 0; exchange <= og__simulates_exchange(m); exchange++) {
-        const struct og_dealt dealt = dealt_of(m, setup->kind, exchange);
-        most = OG_MAX(most, og__simulate_dealt_bytes(sim, setup, &dealt, m->most_batches,
-                                                     m->most_rows, m->longest));
+        const struct og_dealt dealt = dealt_of(m, p->kind, exchange);
+        most =
+            OG_MAX(most, og__simulate_dealt_bytes(&sim, &setup, &dealt, m->most_batches,
+                                                  m->most_rows, OG_MIN(m->longest, sim.n_nodes)));
     }
     return most;
+}
+
+static size_t policy_bytes(const struct simulator *m, const struct asked_policy *p)
+{
+    size_t running = 0;
+    for (uint32_t k = 0; k < m->n_groups; k++)
+        if (og__simulator_has_rows(m, k))
+            running = OG_MAX(running, running_bytes(m, p, k));
+    return og__simulator_worth_bytes(m, p) +
+           OG_MAX(og__simulator_ranking_bytes(m, p), og__group_batches_bytes(m) + running);
 }
 
 /* Of the policy that takes most; they run one after another. */
 static size_t most_for_a_policy(const struct simulator *m)
 {
     size_t most = 0;
-    for (int i = 0; i < m->n_policies; i++) {
-        const struct asked_policy *p = &m->policy[i];
-        if (og__simulates_types(m)) {
-            most = OG_MAX(most, m->device ? og__simulate_pairs_bytes(m, i)
-                                          : og__simulate_types_bytes(m, p));
-            continue;
-        }
-        const struct og_policy_setup setup = setup_of(m, p);
-        const struct og_simulation sim = og__simulation_of(m, p);
-        size_t ranking = m->s ? og__hotness_bytes(&m->s->facts, p->kind) : 0;
-        size_t running = running_bytes(m, &sim, &setup);
-        most = OG_MAX(most, og__simulator_hotness_bytes(m, p) + OG_MAX(ranking, running));
-        most = OG_MAX(most, og__simulate_pairs_bytes(m, i));
-    }
+    for (int i = 0; i < m->n_policies; i++)
+        most = OG_MAX(most,
+                      m->device ? og__simulate_pairs_bytes(m, i) : policy_bytes(m, &m->policy[i]));
     return most;
 }
 
@@ -274,10 +234,6 @@ static int open_simulator(struct simulator *m, const char *source, const char *p
     OG_TRY(check_policies(m, m, err));
     OG_TRY(check_workers(m, err));
     OG_TRY(m->device ? check_policies(m, m->device, err) : 0);
-    if (!og__simulates_types(m)) { /* each policy shares them out for itself */
-        settle_sizes(m);
-        settle_device(m);
-    }
     m->sim.stop = m->seen ? m->seen->stop : NULL;
     OG_TRY(check_memory(m, err));
     OG_TRY(m->s ? og__simulator_sample(m, err) : og__simulator_read(m, source, err));
@@ -302,7 +258,7 @@ static void close_simulator(struct simulator *m)
         og__release(m->s->budget, m->ptr, batches * sizeof(*m->ptr), "trace");
     }
     og__session_close(m->s);
-    og__simulator_forget_types(m);
+    og__simulator_forget_groups(m);
     og__trace_release(&m->folder);
     og__pool_close(m->pool);
     og__budget_free(m->budget);
@@ -314,42 +270,146 @@ static void close_simulator(struct simulator *m)
 
 /* ---- simulating ---- */
 
-static int count_policy(const struct simulator *m, const struct asked_policy *p,
-                        const struct og_policy_setup *setup, struct og_counted *counted,
+/* One policy's caches, by group and size. */
+struct caches {
+    uint64_t (*slots)[OG_MOST_TYPES]; /* [n_caches], sizes ascending */
+    struct og_simulated *own;         /* [n_groups][n_caches] as one process alone has it, */
+    struct og_simulated *exchanged;   /* [n_caches] and as workers that exchange rows have it */
+};
+
+static int open_caches(struct caches *c, const struct simulator *m, struct og_err *err)
+{
+    const size_t n = (size_t)m->n_caches;
+    *c = (struct caches){.slots = calloc(n, sizeof(*c->slots)),
+                         .own = calloc(m->n_groups * n, sizeof(*c->own)),
+                         .exchanged = calloc(n, sizeof(*c->exchanged))};
+    return c->slots && c->own && c->exchanged ? 0
+                                              : og__fail_errno(err, -ENOMEM, NULL, "simulation");
+}
+
+static void close_caches(struct caches *c)
+{
+    free(c->slots);
+    free(c->own);
+    free(c->exchanged);
+}
+
+static struct og_simulated *own_of(const struct simulator *m, const struct caches *c, uint32_t k)
+{
+    return c->own + (size_t)k * (size_t)m->n_caches;
+}
+
+static uint64_t all_slots(const struct simulator *m, const uint64_t *slots)
+{
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < m->n_groups; k++)
+        sum += slots[k];
+    return sum;
+}
+
+/* One ranking shares all of them out, so what is larger in all is no smaller in any group. */
+static int settle_slots(struct simulator *m, const uint32_t *worth, struct caches *c,
                         struct og_err *err)
 {
-    const struct og_simulation sim = og__simulation_of(m, p);
+    const struct og_upper_tier nothing = {0};
+    uint64_t own[OG_MOST_TYPES];
+    int rc = 0;
+    for (int i = 0; i < m->n_caches; i++) {
+        int at = i;
+        OG_TRY(og__amount_slots(worth, &m->cache[i].amount, m->width, m->n_groups, &nothing,
+                                m->sim.budget, own, err));
+        for (; at > 0 && m->size[at - 1] > all_slots(m, own); at--) {
+            m->size[at] = m->size[at - 1];
+            memcpy(c->slots[at], c->slots[at - 1], sizeof(own));
+        }
+        for (int before = 0; before < i; before++)
+            m->cache[before].place += m->cache[before].place >= (uint32_t)at;
+        m->cache[i].place = (uint32_t)at;
+        m->size[at] = (uint32_t)all_slots(m, own);
+        memcpy(c->slots[at], own, sizeof(own));
+    }
+out:
+    return rc;
+}
+
+static int count_group(const struct simulator *m, const struct asked_policy *p, uint32_t k,
+                       const uint32_t *worth, const struct og_trace *trace, struct caches *c,
+                       struct og_err *err)
+{
+    uint32_t size[OG__MOST_SIZES] = {0};
+    struct og_simulation sim = simulation_of_group(m, p, k, size);
+    struct og_policy_setup setup = og__policy_setup(&p->opt, p->kind, sim.n_nodes);
     const struct og_dealt own = dealt_of(m, p->kind, false);
     const struct og_dealt owners = dealt_of(m, p->kind, true);
     int rc;
-    OG_TRY(og__simulate_dealt(&sim, setup, &own, counted->own, err));
+    for (int i = 0; i < m->n_caches; i++)
+        size[i] = (uint32_t)c->slots[i][k];
+    sim.trace = *trace;
+    setup.hotness = worth ? worth + m->group[k].first : NULL;
+    OG_TRY(og__simulate_dealt(&sim, &setup, &own, own_of(m, c, k), err));
     if (og__simulates_exchange(m))
-        OG_TRY(og__simulate_dealt(&sim, setup, &owners, counted->exchanged, err));
+        OG_TRY(og__simulate_dealt(&sim, &setup, &owners, c->exchanged, err));
 out:
     return rc;
+}
+
+static int count_groups(const struct simulator *m, const struct asked_policy *p,
+                        const uint32_t *worth, struct caches *c, struct og_err *err)
+{
+    struct group_batches batches;
+    int rc;
+    OG_TRY(og__group_batches_open(&batches, m, err));
+    for (uint32_t k = 0; k < m->n_groups; k++) {
+        if (!og__simulator_has_rows(m, k))
+            continue;
+        const struct og_trace own = og__group_batches_of(&batches, k);
+        OG_TRY(count_group(m, p, k, worth, &own, c, err));
+    }
+out:
+    og__group_batches_close(&batches);
+    return rc;
+}
+
+static json_t *result_json(const struct simulator *m, const struct asked_policy *p,
+                           const struct asked_cache *cache, const struct caches *c)
+{
+    struct og_simulated own = {0};
+    json_t *groups = json_array();
+    for (uint32_t k = 0; k < m->n_groups; k++) {
+        const struct og_simulated *of = &own_of(m, c, k)[cache->place];
+        if (!og__simulator_has_rows(m, k))
+            continue;
+        og__plan_cost_add(&own.cost, &of->cost);
+        own.prefill += of->prefill;
+        groups =
+            og__json_append(groups, og__simulated_group_json(m, k, c->slots[cache->place][k], of));
+    }
+    json_t *row = og__simulated_json(m, p, cache, &own);
+    if (og__simulates_exchange(m))
+        row =
+            og__json_with(row, "exchanged", og__simulated_counts_json(&c->exchanged[cache->place]));
+    if (m->has_types)
+        return og__json_with(row, "types", groups);
+    json_decref(groups);
+    return row;
 }
 
 static int simulate_policy(struct simulator *m, const struct asked_policy *p, json_t *results,
                            struct og_err *err)
 {
-    struct og_counted counted;
-    struct og_policy_setup setup = setup_of(m, p);
-    const size_t bytes = og__simulator_hotness_bytes(m, p);
-    uint32_t *hotness = NULL;
+    uint32_t *worth = NULL;
+    struct caches c;
     int rc;
-    if (bytes) {
-        hotness = og__alloc(m->sim.budget, bytes, "hotness", err);
-        OG_TRY(hotness ? og__simulator_find_hotness(m, p, hotness, err) : -ENOMEM);
-    }
-    setup.hotness = hotness;
-    OG_TRY(count_policy(m, p, &setup, &counted, err));
-    for (int i = 0; i < m->n_caches; i++) {
-        json_t *row = og__simulated_json(m, p, &m->cache[i], &counted);
-        if (json_array_append_new(results, row) < 0)
+    OG_TRY(open_caches(&c, m, err));
+    OG_TRY(og__simulator_find_worth(m, p, &worth, err));
+    OG_TRY(settle_slots(m, worth, &c, err));
+    OG_TRY(count_groups(m, p, worth, &c, err));
+    for (int i = 0; i < m->n_caches; i++)
+        if (json_array_append_new(results, result_json(m, p, &m->cache[i], &c)) < 0)
             OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "simulate"));
-    }
 out:
-    og__release(m->sim.budget, hotness, bytes, "hotness");
+    og__simulator_release_worth(m, p, worth);
+    close_caches(&c);
     return rc;
 }
 
@@ -358,9 +418,8 @@ static int simulate_all(struct simulator *m, json_t *results, struct og_err *err
     int rc = 0;
     for (int i = 0; i < m->n_policies; i++) {
         const struct asked_policy *of = &m->policy[i];
-        OG_TRY(m->device                ? og__simulate_pairs(m, i, results, err)
-               : og__simulates_types(m) ? og__simulate_types(m, of, results, err)
-                                        : simulate_policy(m, of, results, err));
+        OG_TRY(m->device ? og__simulate_pairs(m, i, results, err)
+                         : simulate_policy(m, of, results, err));
         struct og_progress p = {.size = sizeof(p),
                                 .stage = "simulate",
                                 .done = (uint64_t)i + 1,

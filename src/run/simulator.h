@@ -22,6 +22,12 @@ struct asked_cache {
     uint32_t place; /* among the sizes in ascending order */
 };
 
+struct simulated_group {
+    const char *name;
+    uint64_t first, n_nodes;
+    struct og_read_rule rule; /* where it has rows */
+};
+
 struct simulator {
     struct og_options opt; /* its own, of one process; */
     int workers;           /* whose caches are counted */
@@ -30,8 +36,8 @@ struct simulator {
     struct asked_cache cache[OG__MOST_SIZES];
     int n_policies, n_caches;
     struct og_simulation sim;
-    uint32_t size[OG__MOST_SIZES];
-    uint32_t epoch; /* batches */
+    uint32_t size[OG__MOST_SIZES]; /* of the policy at hand, of all groups, ascending */
+    uint32_t epoch;                /* batches */
     /* of what is to come: bounds until it is there */
     uint64_t most_rows, longest;
     uint32_t most_batches;
@@ -41,14 +47,14 @@ struct simulator {
     uint64_t *ptr; /* [most_batches + 1] */
     uint64_t rows;
     uint32_t n_batches;
-    /* of either, where nodes have types; else NULL */
-    const struct og_graph_types *types;
-    struct og_width *width;       /* [types] */
-    struct og_read_rule *rule_of; /* [types], of those with rows */
+    /* of either */
+    bool has_types;
+    uint32_t n_groups;             /* of rows: types of nodes, or one */
+    struct simulated_group *group; /* [n_groups] */
+    struct og_width *width;        /* [n_groups] */
     /* a trace */
     struct og_trace_folder folder;
-    const char *dir;            /* borrowed */
-    struct og_graph_types said; /* what `types` of a trace is */
+    const char *dir; /* borrowed */
     struct og_pool *pool;
     struct og_budget *budget;
     /* of a device's cache over the host's, or NULL: its lists, and nothing else */
@@ -69,25 +75,16 @@ OG_MUST_CHECK int og__simulator_add_caches(struct simulator *m, const char *list
 
 /* ---- what follows from them ---- */
 
-size_t og__simulator_row_bytes(const struct simulator *m); /* of a row in the cache */
 /* Are batches that epochs reuse kept, and so prepared as a whole, as og__keeps_batches says? */
 bool og__simulator_keeps(const struct simulator *m, int policy);
-/* Nodes as a policy of one width ranks them, in so many bytes. */
-size_t og__simulator_hotness_bytes(const struct simulator *m, const struct asked_policy *p);
-OG_MUST_CHECK int og__simulator_find_hotness(struct simulator *m, const struct asked_policy *p,
-                                             uint32_t *hotness, struct og_err *err);
 /* Batches of a superbatch; of several workers each one's. */
 uint32_t og__simulator_superbatch(const struct simulator *m);
 /* What a policy is simulated over. */
 struct og_simulation og__simulation_of(const struct simulator *m, const struct asked_policy *p);
-static inline bool og__simulates_types(const struct simulator *m)
-{
-    return m->types;
-}
-/* Are workers counted as they would send one another rows, too? */
+/* Are workers counted as they would send one another rows, too? Rows of one group only. */
 static inline bool og__simulates_exchange(const struct simulator *m)
 {
-    return m->workers > 1 && !og__simulates_types(m) && !m->device;
+    return m->workers > 1 && m->n_groups == 1 && !m->device;
 }
 /* Devices of a process that keep rows; of several workers each has one. */
 int og__simulator_keepers(const struct simulator *m);
@@ -103,20 +100,16 @@ OG_MUST_CHECK int og__simulator_sample(struct simulator *m, struct og_err *err);
 /* A trace, whose batches are read: the same. */
 OG_MUST_CHECK int og__simulator_open_trace(struct simulator *m, const char *dir,
                                            struct og_err *err);
-/* Rows so wide in their file are read as from a dataset that was written here, on the disk of the
- * trace. */
-struct og_read_rule og__simulator_assumed_rule(const struct simulator *m, size_t row_bytes);
 OG_MUST_CHECK int og__simulator_read(struct simulator *m, const char *dir, struct og_err *err);
 
 /* ---- what was found, as JSON; NULL on lack of memory ---- */
 
-/* A worker's cache as one process alone has it, and, of several workers, as they exchange rows. */
-struct og_counted {
-    struct og_simulated own[OG__MOST_SIZES], exchanged[OG__MOST_SIZES];
-};
 json_t *og__simulated_counts_json(const struct og_simulated *r);
 json_t *og__simulated_json(const struct simulator *m, const struct asked_policy *p,
-                           const struct asked_cache *c, const struct og_counted *counted);
+                           const struct asked_cache *c, const struct og_simulated *of);
+/* Group k's part of it, with these slots. */
+json_t *og__simulated_group_json(const struct simulator *m, uint32_t k, uint64_t slots,
+                                 const struct og_simulated *of);
 /* All of it, with those results, whose reference is not taken. */
 json_t *og__simulation_json(const struct simulator *m, json_t *results, double opening,
                             double simulating);

@@ -1,5 +1,5 @@
 /* The batches that are simulated over: of a dataset, or of a trace. */
-#include "run/simulate_types.h"
+#include "run/simulator_groups.h"
 
 #include "base/file.h"
 #include "choose/predict.h"
@@ -29,20 +29,7 @@ int og__simulator_open_dataset(struct simulator *m, const char *dataset, struct 
     m->sim.n_nodes = (uint64_t)s->facts.graph->n_nodes;
     m->sim.pool = s->pool;
     m->sim.budget = s->budget;
-    if (s->facts.types)
-        return og__simulator_know_types(m, err);
-    return og__gather_read_rule(s->facts.graph->group, s->config.opt.io, s->budget, &m->sim.rule,
-                                err);
-}
-
-/* Of typed graphs those that have rows, as they are planned. */
-static uint32_t keep_ids(const struct simulator *m, const struct og_batch *batch, uint32_t *to)
-{
-    uint32_t n_of[OG_MOST_TYPES];
-    if (og__simulates_types(m))
-        return og__ids_with_features(m->types, batch->ids, batch->n_ids, to, n_of);
-    memcpy(to, batch->ids, batch->n_ids * sizeof(*to));
-    return batch->n_ids;
+    return og__simulator_know_graph(m, err);
 }
 
 static int keep_batch(void *arg, struct og_work *w, struct og_err *err)
@@ -52,7 +39,7 @@ static int keep_batch(void *arg, struct og_work *w, struct og_err *err)
     if (batch->n_ids > m->most_rows - m->rows)
         return og__fail(err, -ENOMEM, "another --seed may have smaller ones",
                         "trace: batches are larger than the first ones promised");
-    m->rows += keep_ids(m, batch, m->ids + m->rows);
+    m->rows += og__simulator_ids_with_rows(m, batch->ids, batch->n_ids, m->ids + m->rows);
     m->ptr[++m->n_batches] = m->rows;
     struct og_progress p = {.size = sizeof(p),
                             .stage = "sample",
@@ -125,14 +112,6 @@ out:
     return rc;
 }
 
-struct og_read_rule og__simulator_assumed_rule(const struct simulator *m, size_t row_bytes)
-{
-    enum { FIRST_ROW = 4096, BLOCK = 512 };
-    struct og_reader_options opt = {.io = m->opt.io};
-    og__profile_load(m->dir, &opt.profile);
-    return og__read_rule_standard(FIRST_ROW, row_bytes, BLOCK, &opt);
-}
-
 int og__simulator_open_trace(struct simulator *m, const char *dir, struct og_err *err)
 {
     const struct og_log log = {m->seen ? m->seen->message : NULL, m->seen ? m->seen->arg : NULL};
@@ -140,14 +119,11 @@ int og__simulator_open_trace(struct simulator *m, const char *dir, struct og_err
     OG_TRY(og__options_resolve(&m->opt, &log, err));
     OG_TRY(og__trace_describe(&m->folder.said, dir, err));
     m->dir = dir;
-    if (m->folder.said.n_relations > 0)
-        OG_TRY(og__simulator_know_trace_types(m, err));
+    OG_TRY(og__simulator_know_trace(m, err));
     OG_TRY(og__pool_open(&m->pool, m->opt.threads, err));
     m->sim.n_nodes = m->folder.said.n_nodes;
     m->sim.pool = m->pool;
     m->sim.budget = m->budget = og__budget_new((size_t)m->opt.memory.value);
-    if (!m->types)
-        m->sim.rule = og__simulator_assumed_rule(m, m->folder.said.row_bytes);
     if (!m->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
     OG_TRY(measure_trace(m, dir, err));
@@ -162,8 +138,7 @@ int og__simulator_read(struct simulator *m, const char *dir, struct og_err *err)
     int rc = og__trace_open_dir(&m->folder, dir, m->budget, err);
     if (rc < 0)
         return rc;
-    if (m->types)
-        OG_TRY(og__simulator_keep_rows(m, err));
+    OG_TRY(og__simulator_keep_rows(m, err));
     m->sim.trace = m->folder.trace;
     m->n_batches = m->folder.trace.n_batches;
     m->rows = m->folder.trace.ptr[m->n_batches];

@@ -1,5 +1,5 @@
 /* What a simulation found, as JSON. */
-#include "run/simulate_types.h"
+#include "run/simulator_groups.h"
 
 #include "report/json.h"
 
@@ -19,15 +19,20 @@ json_t *og__simulated_counts_json(const struct og_simulated *r)
 }
 
 json_t *og__simulated_json(const struct simulator *m, const struct asked_policy *p,
-                           const struct asked_cache *c, const struct og_counted *counted)
+                           const struct asked_cache *c, const struct og_simulated *of)
 {
     json_t *row = json_pack("{s:s s:s s:I}", "policy", p->name, "cache", c->name, "cache_rows",
                             (json_int_t)m->size[c->place]);
-    row = og__json_joined(row, og__simulated_counts_json(&counted->own[c->place]));
-    if (og__simulates_exchange(m))
-        row = og__json_with(row, "exchanged",
-                            og__simulated_counts_json(&counted->exchanged[c->place]));
-    return row;
+    return og__json_joined(row, og__simulated_counts_json(of));
+}
+
+json_t *og__simulated_group_json(const struct simulator *m, uint32_t k, uint64_t slots,
+                                 const struct og_simulated *of)
+{
+    json_t *row =
+        json_pack("{s:s s:I s:I}", "name", m->group[k].name, "cache_rows", (json_int_t)slots,
+                  "cache_bytes", (json_int_t)(slots * m->width[k].row_bytes));
+    return og__json_joined(row, og__simulated_counts_json(of));
 }
 
 static json_t *names_json(const struct simulator *m, bool policies)
@@ -52,11 +57,10 @@ int og__simulation_add_exchange(const struct simulator *m, json_t *root, struct 
     json_t *of_owner = json_array();
     for (int i = 0; i < m->workers; i++)
         of_owner = og__json_append(of_owner, json_integer((json_int_t)asked[i]));
-    json_t *more =
-        json_pack("{s:i s:I s:I s:I s:o}", "workers", m->workers, "rows_local", (json_int_t)kept,
-                  "rows_exchanged", (json_int_t)moved, "exchanged_bytes",
-                  (json_int_t)(moved * (og__simulator_row_bytes(m) + sizeof(uint32_t))),
-                  "rows_asked", of_owner);
+    json_t *more = json_pack(
+        "{s:i s:I s:I s:I s:o}", "workers", m->workers, "rows_local", (json_int_t)kept,
+        "rows_exchanged", (json_int_t)moved, "exchanged_bytes",
+        (json_int_t)(moved * (m->width->row_bytes + sizeof(uint32_t))), "rows_asked", of_owner);
     const bool added = more && json_object_update(root, more) == 0;
     json_decref(more);
     return added ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulate");
@@ -77,15 +81,14 @@ json_t *og__simulation_json(const struct simulator *m, json_t *results, double o
                             double simulating)
 {
     uint32_t epochs = (m->n_batches + m->epoch - 1) / OG_MAX(m->epoch, 1u);
-    json_t *root =
-        json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f s:f s:o s:o s:O}", "dataset",
-                  m->s ? m->s->facts.graph->name : m->folder.said.dataset, "num_nodes",
-                  (json_int_t)m->sim.n_nodes, "row_bytes", (json_int_t)m->sim.rule.row_bytes,
-                  "epochs", (json_int_t)epochs, "batches", (json_int_t)m->n_batches, "superbatch",
-                  (json_int_t)og__simulator_superbatch(m), "rows", (json_int_t)m->rows,
-                  "sample_seconds", opening, "simulate_seconds", simulating, "policies",
-                  names_json(m, true), "caches", names_json(m, false), "results", results);
+    json_t *root = json_pack(
+        "{s:s s:I s:I s:I s:I s:I s:I s:f s:f s:o s:o s:O}", "dataset",
+        m->s ? m->s->facts.graph->name : m->folder.said.dataset, "num_nodes",
+        (json_int_t)m->sim.n_nodes, "row_bytes",
+        (json_int_t)(m->n_groups == 1 ? m->group->rule.row_bytes : 0), "epochs", (json_int_t)epochs,
+        "batches", (json_int_t)m->n_batches, "superbatch", (json_int_t)og__simulator_superbatch(m),
+        "rows", (json_int_t)m->rows, "sample_seconds", opening, "simulate_seconds", simulating,
+        "policies", names_json(m, true), "caches", names_json(m, false), "results", results);
     root = with_device(m, root);
-    return og__simulates_types(m) ? og__json_with(root, "types", og__simulated_types_json(m))
-                                  : root;
+    return m->has_types ? og__json_with(root, "types", og__simulated_types_json(m)) : root;
 }

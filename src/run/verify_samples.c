@@ -42,7 +42,7 @@ static bool get_facts(struct og_verifier *v)
                                             .n_relations = d->n_relations,
                                             .n_nodes = d->n_nodes};
     v->said = (struct og_graph){.path = (char *)v->dir,
-                                .has_types = d->n_types > 0,
+                                .has_types = d->has_types,
                                 .n_nodes = (int64_t)d->n_nodes,
                                 .identity = identity};
     return true;
@@ -52,12 +52,10 @@ static bool get_facts(struct og_verifier *v)
 static int get_groups(struct og_verifier *v, struct og_err *err)
 {
     const struct og_trace_description *d = &v->description;
-    const struct og_trace_type all = {
-        .name = "", .end = d->n_nodes, .dim = d->dim, .dtype = d->dtype};
-    const struct og_trace_type *type = d->n_types > 0 ? d->type : &all;
+    const struct og_trace_type *type = d->type;
     struct og_graph *g = &v->said;
     int64_t first = 0;
-    g->n_groups = OG_MAX(d->n_types, 1u);
+    g->n_groups = d->n_types;
     g->group = calloc(g->n_groups, sizeof(*g->group));
     if (!g->group)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", v->dir);

@@ -86,8 +86,9 @@ struct og_trace_description {
     uint32_t batches_per_epoch;
     uint32_t every, draws;      /* epochs between two draws, and draws; 0 = it does not say */
     unsigned extras;            /* OG__WITH_...: its blocks have them */
-    uint32_t n_relations;       /* of a typed graph; else 0 */
-    uint32_t n_types;           /* the same, where it says of which */
+    uint32_t n_relations;       /* of a heterogeneous graph; else 0 */
+    bool has_types;             /* it names them; else there is one, with an empty name */
+    uint32_t n_types;           /* at least 1 */
     struct og_trace_type *type; /* [n_types] */
 };
 /* That of folder `dir`, or (parse) a text, with a name for messages. -EINVAL where it lacks

@@ -93,20 +93,23 @@ out:
     return rc;
 }
 
-/* One space of ids, of which each has a range; a trace need not say so. */
+/* Each type has a range of ids. Without a list all nodes are of one. */
 static int get_types(struct og_trace_description *d, const char *name, struct og_err *err)
 {
     enum { MOST = 256 };
     const json_t *list = json_object_get(d->root, "node_types");
-    const size_t n = json_array_size(list);
+    const size_t n = list ? json_array_size(list) : 1;
     uint64_t end = 0;
     int rc = 0;
-    if (!list)
-        return 0;
     if (n < 1 || n > MOST)
         return wrong(name, "node_types", "a list of 1 to 256 types", err);
     if (!(d->type = calloc(n, sizeof(*d->type))))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    d->has_types = list;
+    if (!list) {
+        d->type[d->n_types++] = (struct og_trace_type){"", d->n_nodes, d->dim, d->dtype};
+        return 0;
+    }
     for (; d->n_types < n; end = d->type[d->n_types++].end)
         OG_TRY(get_type(d, json_array_get(list, d->n_types), &d->type[d->n_types], end, name, err));
     if (end != d->n_nodes)

@@ -15,8 +15,8 @@
 #include "choose/ways.h"
 #include "options/options.h"
 #include "sample/trace_files.h"
+#include "session/group_worth.h"
 #include "session/session_parts.h"
-#include "session/typed_cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,7 +170,7 @@ static int weigh_widths(struct chooser *c, struct og_err *err)
 {
     struct og_session *s = c->s;
     int rc;
-    OG_TRY(og__typed_cache_weigh(s, OG_POLICY_DEGREE, &s->config.opt, c->hotness, err));
+    OG_TRY(og__weigh_groups(s, OG_POLICY_DEGREE, &s->config.opt, c->hotness, err));
     OG_TRY(og__pilot_widths(&c->widths, &c->pilot, &s->structure, s->budget, err));
     c->ranges = calloc((size_t)OG__MOST_WAYS * 2 * OG_MAX(c->widths.n, 1u), sizeof(*c->ranges));
     OG_TRY(c->ranges ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
@@ -183,7 +183,7 @@ static int guess_hotness(struct chooser *c, struct og_err *err)
     struct og_session *s = c->s;
     struct og_pilot *p = &c->pilot;
     c->hotness = og__alloc(s->budget, (size_t)s->facts.graph->n_nodes * 4, "hotness", err);
-    if (c->hotness && s->facts.types)
+    if (c->hotness && og__shares_slots(&s->facts))
         return weigh_widths(c, err);
     int rc =
         c->hotness ? og__hotness_degree_guess(&s->structure.topology, c->hotness, err) : -ENOMEM;
@@ -586,7 +586,7 @@ static void close_chooser(struct chooser *c)
 static uint64_t rows_known(const struct og_session *s)
 {
     const struct og_facts *f = &s->facts;
-    uint64_t n = f->types ? 0 : og__nodes_known(&s->config, f->n_nodes);
+    uint64_t n = og__shares_slots(f) ? 0 : og__nodes_known(&s->config, f->n_nodes);
     for (uint32_t k = 0; k < f->n_ranges; k++)
         n += f->ranges[k].end - f->ranges[k].first;
     return n;

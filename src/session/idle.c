@@ -146,7 +146,6 @@ struct need {
 
 #define MODEL    OG__WANT_TRAINING
 #define FEATURES OG__WANT_FEATURES
-#define ROWS     OG__WANT_TYPED_ROWS
 
 /* clang-format off */
 static const struct need needs[] = {
@@ -171,13 +170,10 @@ static const struct need needs[] = {
 
     {0, "neighbor-cache", NULL, NULL, is_untyped, NULL, "lists of relations are not cached"},
     {0, "together", NULL, NULL, is_untyped, NULL, "batches of a typed graph are sampled one by one"},
-    {ROWS, "superbatch", NULL, NULL, is_untyped, NULL, "no batch of a typed graph is sampled ahead"},
-    {ROWS, "layout", NULL, NULL, is_untyped, NULL, "rows of types are read as they lie"},
-    {ROWS, "alternate", NULL, NULL, is_untyped, NULL, "no batch of a typed graph is sampled ahead"},
     {OG__WANT_RECORD, "model", NULL, NULL, is_untyped, NULL,
      "samples of a typed graph are the same for all models"},
 
-    {FEATURES | ROWS, "cache", "policy", NULL, caches, NULL, "nothing is cached"},
+    {FEATURES, "cache", "policy", NULL, caches, NULL, "nothing is cached"},
     {FEATURES, "exchange", "workers", NULL, has_others, NULL,
      "there is no other worker to have rows from"},
     {FEATURES, "window", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
@@ -365,7 +361,7 @@ void og__say_idle(const struct og_premises *p)
     const unsigned want = p->config->want;
     if (!(want & OG__WANT_MODEL))
         og__say_unused(&p->config->log, &p->config->asked, OG__UNUSED_BATCHES);
-    if (want & OG__WANT_RECORD && !(want & (OG__WANT_FEATURES | OG__WANT_TYPED_ROWS)))
+    if (want & OG__WANT_RECORD && !(want & OG__WANT_FEATURES))
         og__say_unused(&p->config->log, &p->config->asked, OG__UNUSED_ROWLESS);
     snprintf(of_preset, sizeof(of_preset),
              "--preset %s: ", og__option_text(&p->config->opt, "preset", text));

@@ -337,7 +337,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     OG_TRY(start_session(s, dataset, opt, model, err));
     connect(s);
     OG_TRY(check_sampler(s, err));
-    if (want & (OG__WANT_FEATURES | OG__WANT_TYPED_ROWS))
+    if (want & OG__WANT_FEATURES)
         OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->facts.graph->n_nodes, err));
     OG_TRY(og__know_disks(&s->facts, &s->config.opt, err));
     if (!s->facts.graph->has_types)

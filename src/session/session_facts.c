@@ -8,7 +8,6 @@
 #include "dataset/on_disk.h"
 #include "dataset/writer.h"
 #include "gather/gather.h"
-#include "gather/typed_rows.h"
 #include "nn/ops.h"
 #include "options/options.h"
 
@@ -116,7 +115,7 @@ int og__know_graph(struct og_facts *f, const struct og_options *opt, struct og_e
     OG_TRY(know_widths(f, err));
     f->n_nodes = (uint64_t)ds->n_nodes;
     f->list_bytes = list_bytes(ds);
-    f->row_bytes = ds->has_types ? 0 : og__row_bytes(ds->group);
+    f->row_bytes = ds->n_groups == 1 ? og__row_bytes(ds->group) : 0;
     f->cache_rows = og__cache_rows(&opt->cache, f->n_nodes, f->row_bytes);
     f->trace = (struct og_trace_options){
         .n_hops = opt->n_fanout, .n_nodes = f->n_nodes, .extras = extras_of(f, opt)};
@@ -314,16 +313,17 @@ int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct 
     f->pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
     f->growth = pilot->growth;
     know_asked(s, pilot);
-    if (f->types)
-        f->bytes.typed_staging = og__gather_staging_bytes(f->graph, og__read_rows(f));
+    if (og__planned_groups(f)) {
+        f->bytes.planned_ids = og__input_rows(f) * sizeof(uint32_t);
+        f->bytes.group_staging = og__gather_staging_bytes(f->graph, og__read_rows(f));
+    }
     f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
     f->bytes.sampler = og__sampler_bytes(&f->caps);
     know_place(s, s->way.topology, f);
     f->bytes.batch = og__batch_bytes(&f->caps, f->trace.extras) + og__seeds_bytes(&f->seeds);
     if (want & OG__WANT_RECORD) /* of samples that are made for others */
-        f->bytes.record =
-            og__trace_writer_bytes(&record) + (want & OG__WANT_FEATURES ? OG__NPY_BUFFER : 0) +
-            (want & OG__WANT_TYPED_ROWS ? og__typed_rows_bytes(f->graph, s->config.opt.io) : 0);
+        f->bytes.record = og__trace_writer_bytes(&record) +
+                          (want & OG__WANT_FEATURES ? (size_t)f->n_widths * 2 * OG__NPY_BUFFER : 0);
     if (s->config.handover.n > 0)
         f->bytes.handed = s->config.handover.bytes(f, want);
     f->bytes.degrees = want & OG__WANT_MODEL ? og__degrees_bytes(f) : 0;

@@ -10,7 +10,7 @@
 #include "dataset/on_disk.h"
 #include "options/options.h"
 #include "session/choose.h"
-#include "session/typed_cache.h"
+#include "session/group_worth.h"
 
 #include <inttypes.h>
 
@@ -34,8 +34,8 @@ static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32
     s->hotness = og__alloc(s->budget, hotness_bytes(s), "hotness", err);
     if (!s->hotness)
         return -ENOMEM;
-    if (s->facts.graph->has_types)
-        return og__typed_cache_weigh(s, policy, &s->config.opt, s->hotness, err);
+    if (og__shares_slots(&s->facts))
+        return og__weigh_groups(s, policy, &s->config.opt, s->hotness, err);
     if (og__policy_wants_hotness(policy))
         return og__hotness_of(&s->structure, s->pool, policy, &s->config.opt, s->hotness, err);
     *from = pilot->n / 2;

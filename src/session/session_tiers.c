@@ -6,7 +6,7 @@
 #include "flow/packs.h"
 #include "options/devices.h"
 #include "options/options.h"
-#include "session/typed_cache.h"
+#include "session/group_worth.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -154,13 +154,13 @@ int og__session_rank_device(struct og_session *s, struct og_err *err)
 {
     const int kind = s->way.device_policy;
     const size_t bytes = s->facts.n_nodes * sizeof(*s->device_hotness);
-    const bool shares = s->facts.graph->has_types && og__policy_caches(kind);
+    const bool shares = og__shares_slots(&s->facts) && og__policy_caches(kind);
     if (og__ranks_alike(&s->given) || !(shares || og__policy_wants_hotness(kind)))
         return 0;
     s->device_hotness = og__alloc(s->budget, bytes, "hotness", err);
     if (!s->device_hotness)
         return -ENOMEM;
-    return shares ? og__typed_cache_weigh(s, kind, &s->config.above, s->device_hotness, err)
+    return shares ? og__weigh_groups(s, kind, &s->config.above, s->device_hotness, err)
                   : og__hotness_of(&s->structure, s->pool, kind, &s->config.above,
                                    s->device_hotness, err);
 }

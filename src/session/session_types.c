@@ -222,13 +222,17 @@ static int find_seeds(struct og_session *s, struct og_err *err)
 {
     if (s->facts.seeds.edges)
         return know_triples(s, err);
-    return of_pairs(s) ? 0 : find_target(s, err);
+    if (of_pairs(s) || s->config.want & OG__WANT_RECORD) /* samples are of any types of seeds */
+        return 0;
+    return find_target(s, err);
 }
 
 /* Whose rows lie in slots of their own. */
 static int know_ranges(const struct og_config *c, struct og_facts *f, struct og_err *err)
 {
     const struct og_graph_types *g = f->types;
+    if (g->n_types == 1) /* whose slots are the cache's */
+        return 0;
     f->ranges = calloc(g->n_types, sizeof(*f->ranges));
     if (!f->ranges)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", f->graph->path);
@@ -245,7 +249,8 @@ static int know_ranges(const struct og_config *c, struct og_facts *f, struct og_
 /* Whoever computes with batches that are handed over has a model that we do not know. */
 bool og__reads_as_a_model(const struct og_config *c)
 {
-    return c->want & OG__WANT_MODEL || (c->want & OG__WANT_FEATURES && c->handover.n == 0);
+    const bool leaves = c->handover.n > 0 || c->want & OG__WANT_RECORD;
+    return c->want & OG__WANT_MODEL || (c->want & OG__WANT_FEATURES && !leaves);
 }
 
 int og__session_know_types(struct og_session *s, const struct og_model_config *model,
