@@ -20,9 +20,8 @@
 static int build_session(struct og_session *s, unsigned want, struct og_err *err)
 {
     int rc;
-    if ((want & OG__WANT_MODEL) && s->facts.types)
+    if (want & OG__WANT_MODEL) {
         OG_TRY(og__session_count_degrees(s, err));
-    if ((want & OG__WANT_MODEL)) {
         OG_TRY(og__learner_open(&s->learner, &s->given, s->pool, s->budget, err));
         s->path.to = (struct og_rows_to){s->learner.ops, og__model_backend(s->learner.model),
                                          s->learner.devices};
