@@ -120,11 +120,11 @@ enum {
     OG__SUM_MARGIN = 32,     /* sums of many of them by less than such a share */
 };
 
-/* Do several groups have rows? Then slots are shared out among them, and ids are planned group by
+/* Are there several groups? Then slots are shared out among them, and ids are planned group by
  * group. */
 static inline bool og__shares_slots(const struct og_facts *f)
 {
-    return f->n_ranges > 0;
+    return f->graph->n_groups > 1;
 }
 
 /* By which a batch's ids that have rows are planned group by group; NULL: all, as they are. */

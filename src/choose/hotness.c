@@ -146,7 +146,16 @@ out:
 
 int og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness, struct og_err *err)
 {
-    return og__topology_scan(t, og__hotness_some_edges, hotness, err);
+    int rc = 0;
+    if (!t->relation)
+        return og__topology_scan(t, og__hotness_some_edges, hotness, err);
+    for (uint32_t r = 0; rc == 0 && r < t->n_relations; r++) {
+        const struct og_related_lists *of = &t->relation[r];
+        if (of->lists.n_edges > 0)
+            rc = og__topology_scan(&of->lists, og__hotness_some_edges, hotness + of->first_source,
+                                   err);
+    }
+    return rc;
 }
 
 static int find_degrees(const struct og_structure *g, struct og_pool *pool,

@@ -12,8 +12,19 @@
 
 static const char hint[] = "remove the folder and make it anew with `outgrow pack`";
 
-/* pack.json's, which says of no types, or of which. */
-enum { PLAIN = 1, TYPED = 2 };
+/* How pack.json and the files say of which groups they are. */
+struct form {
+    int format;
+    const char *list;   /* its list of groups; NULL: it describes the one */
+    const char *before; /* its name, in a message */
+};
+static const struct form single = {1, NULL, ""};
+static const struct form listed = {2, "node_types", " of "};
+
+static const struct form *form_of(const struct og_graph *g)
+{
+    return g->has_types ? &listed : &single;
+}
 
 static char *file_of(const char *dir, uint32_t draw, const char *suffix)
 {
@@ -24,8 +35,10 @@ static char *file_of(const char *dir, uint32_t draw, const char *suffix)
 char *og__packs_container(const char *dir, uint32_t draw, const struct og_group *g)
 {
     char suffix[32];
-    snprintf(suffix, sizeof(suffix), "_%u.pack", (unsigned)(g - g->graph->group));
-    return file_of(dir, draw, g->graph->has_types ? suffix : ".pack");
+    const struct form *form = form_of(g->graph);
+    if (form->list)
+        snprintf(suffix, sizeof(suffix), "_%u.pack", (unsigned)(g - g->graph->group));
+    return file_of(dir, draw, form->list ? suffix : ".pack");
 }
 
 char *og__packs_list(const char *dir, uint32_t draw)
@@ -69,20 +82,16 @@ static json_t *types_json(const struct og_packs *p)
     return list;
 }
 
-static int format_of(const struct og_graph *g)
-{
-    return g->has_types ? TYPED : PLAIN;
-}
-
 int og__packs_describe(const struct og_packs *p, const char *dir, struct og_err *err)
 {
     const struct og_graph *g = p->graph;
+    const struct form *form = form_of(g);
     char *path = og__path_join(dir, "pack.json");
     if (!path)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    json_t *root = json_pack("{s:i s:s s:I}", "format", format_of(g), "dataset", g->name, "draws",
+    json_t *root = json_pack("{s:i s:s s:I}", "format", form->format, "dataset", g->name, "draws",
                              (json_int_t)p->draws);
-    root = g->has_types ? og__json_with(root, "node_types", types_json(p)) : with_rows(root, p, 0);
+    root = form->list ? og__json_with(root, form->list, types_json(p)) : with_rows(root, p, 0);
     root = og__identity_with(root, &g->identity);
     if (p->checksums)
         root = og__json_with(root, "cached_checksums", json_incref(p->checksums));
@@ -119,7 +128,8 @@ static int dtype_of(const json_t *root)
 static const json_t *said_of(const json_t *root, const struct og_group *g)
 {
     const size_t k = (size_t)(g - g->graph->group);
-    return g->graph->has_types ? json_array_get(json_object_get(root, "node_types"), k) : root;
+    const char *list = form_of(g->graph)->list;
+    return list ? json_array_get(json_object_get(root, list), k) : root;
 }
 
 /* Does an object tell of rows so wide, in whatever dtype; or of none? */
@@ -143,9 +153,9 @@ static bool fits_name(const json_t *object, const struct og_group *g)
 static bool fits_groups(struct og_packs *p, const json_t *root)
 {
     const struct og_graph *g = p->graph;
-    const size_t types = json_array_size(json_object_get(root, "node_types"));
+    const size_t n = json_array_size(json_object_get(root, listed.list));
     uint64_t all = 0;
-    bool fits = types == (g->has_types ? g->n_groups : 0);
+    bool fits = n == (form_of(g)->list ? g->n_groups : 0);
     for (uint32_t k = 0; fits && k < g->n_groups; k++) {
         const json_t *said = said_of(root, &g->group[k]);
         fits = fits_name(said, &g->group[k]) && fits_rows(said, &g->group[k], &p->group_rows[k]);
@@ -161,7 +171,7 @@ static bool fits_graph(struct og_packs *p, const json_t *root, char why[OG__WHY]
     struct og_identity then;
     uint32_t format;
     snprintf(why, OG__WHY, "not packs of these features");
-    return get_count(root, "format", &format) && (int)format == format_of(p->graph) &&
+    return get_count(root, "format", &format) && (int)format == form_of(p->graph)->format &&
            fits_groups(p, root) && get_count(root, "draws", &p->draws) &&
            og__identity_get(root, &then) && og__identity_same(&then, &p->graph->identity, why);
 }
@@ -210,8 +220,8 @@ static bool suit_rows(const struct og_packs *p, const json_t *root, const struct
     og__say(log, OG__WARN,
             "%s: rows%s%s are %s, this run keeps them as %s: left alone (give the --pack-dtype "
             "they were packed with)",
-            p->dir, g->graph->has_types ? " of " : "", g->name,
-            og__dtype_name((enum og_dtype)dtype), og__dtype_name(g->kept));
+            p->dir, form_of(g->graph)->before, g->name, og__dtype_name((enum og_dtype)dtype),
+            og__dtype_name(g->kept));
     return false;
 }
 
