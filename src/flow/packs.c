@@ -15,8 +15,7 @@ static const char hint[] = "remove the folder and make it anew with `outgrow pac
 /* How pack.json and the files say of which groups they are. */
 struct form {
     int format;
-    const char *list;   /* its list of groups; NULL: it describes the one */
-    const char *before; /* its name, in a message */
+    const char *list, *before; /* its list of groups, or NULL of one; its name, in a message */
 };
 static const struct form single = {1, NULL, ""};
 static const struct form listed = {2, "node_types", " of "};
@@ -34,11 +33,10 @@ static char *file_of(const char *dir, uint32_t draw, const char *suffix)
 
 char *og__packs_container(const char *dir, uint32_t draw, const struct og_group *g)
 {
-    char suffix[32];
-    const struct form *form = form_of(g->graph);
-    if (form->list)
+    char suffix[32] = ".pack";
+    if (form_of(g->graph)->list)
         snprintf(suffix, sizeof(suffix), "_%u.pack", (unsigned)(g - g->graph->group));
-    return file_of(dir, draw, form->list ? suffix : ".pack");
+    return file_of(dir, draw, suffix);
 }
 
 char *og__packs_list(const char *dir, uint32_t draw)
@@ -86,16 +84,17 @@ int og__packs_describe(const struct og_packs *p, const char *dir, struct og_err 
 {
     const struct og_graph *g = p->graph;
     const struct form *form = form_of(g);
-    char *path = og__path_join(dir, "pack.json");
-    if (!path)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
     json_t *root = json_pack("{s:i s:s s:I}", "format", form->format, "dataset", g->name, "draws",
                              (json_int_t)p->draws);
     root = form->list ? og__json_with(root, form->list, types_json(p)) : with_rows(root, p, 0);
     root = og__identity_with(root, &g->identity);
     if (p->checksums)
         root = og__json_with(root, "cached_checksums", json_incref(p->checksums));
-    int rc = og__sealed_write(path, root, err);
+    char *path = og__path_join(dir, "pack.json");
+    int rc =
+        path ? og__sealed_write(path, root, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
+    if (!path)
+        json_decref(root);
     free(path);
     return rc;
 }
