@@ -1,8 +1,8 @@
 /* slots: how many rows of each group memory holds, in the host's cache and in a device's over it,
  * and how many are staged. Of several groups those that a byte saves most by (plan/widths.h); of
  * one nothing is ranked. Looks at nothing but numbers. */
-#ifndef OG_SLOTS_H
-#define OG_SLOTS_H
+#ifndef OG_BUDGET_SLOTS_H
+#define OG_BUDGET_SLOTS_H
 
 #include "budget/memory_plan.h"
 #include "plan/count.h"

@@ -61,7 +61,8 @@ struct og_work {
     bool stored; /* it is in a folder of samples made beforehand */
     struct og_batch_memory sampled;
     struct og_planned_ids planned;
-    struct og_plan plan; /* with a device's cache what is `tiers` of it, whose arrays it has */
+    struct og_plan plan; /* of the host's cache; with a device's its arrays are those of `tiers`,
+                            which frees them. Reused for each batch, freed with the data path */
     struct og_tiers_plan tiers;
     uint64_t link_bytes, link_bytes_back; /* of rows, between the host and a device's cache */
     uint64_t peer_hits, peer_bytes;       /* of those that another device had, and of what it got */
@@ -76,13 +77,13 @@ struct og_work {
     uint64_t behind;      /* batches that were made, and are behind it, when the consumer got it */
 };
 
-/* Where mini-batches come from. The flow has set the work's item, turn, number and seeds, and
+/* Where mini-batches come from. The flow has set the work's item, descriptor, number and seeds, and
  * cleared its counts. */
 struct og_batch_source {
     void *self;
     int n_threads;     /* that make batches at the same time: 1 .. OG__MOST_SAMPLERS */
     const char *stage; /* its name in the timeline */
-    /* Batch of w->turn into w->sampled, by thread 0 .. n_threads - 1. */
+    /* The batch of w->descriptor into w->sampled, by thread 0 .. n_threads - 1. */
     int (*make)(void *self, int thread, struct og_work *w, struct og_err *err);
 };
 

@@ -1,4 +1,4 @@
-/* What runs put on the disk: told beforehand, within --disk, and nothing left of it. */
+/* What runs read from the disk and write to it: as predicted, within --disk, and nothing left. */
 #include "support/files.h"
 #include "train/train_fixture.h"
 
