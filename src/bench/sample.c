@@ -71,7 +71,7 @@ int og__bench_sample(const char *dataset, const struct og_options *opt, char **o
         *out = NULL;
     struct sampling b = {0};
     if (opt->epochs < 1)
-        return og__fail(err, -EINVAL, "give --epochs of at least 1", "--epochs 0: no batches");
+        return og__fail(err, -EINVAL, "give --epochs 1 or more", "--epochs 0: no batches");
     int rc = og__session_open(&b.s, dataset, opt, OG__WANT_UNEVALUATED, NULL, NULL, err);
     if (rc < 0)
         return rc;

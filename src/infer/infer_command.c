@@ -188,7 +188,7 @@ static int spare_inputs(const struct og_inference *f, const char *checkpoint, co
 int og__embeddings_check(const struct og_model_config *c, const char *path, struct og_err *err)
 {
     if (path && og__task_of(c)->embeds)
-        return og__fail(err, -EINVAL, "leave it out: --out holds them",
+        return og__fail(err, -EINVAL, "leave out --embeddings: --out holds them",
                         "--embeddings: they are all that a model of links makes of a node");
     if (path && c->layers < 2)
         return og__fail(err, -EINVAL, "its only input are the features",

@@ -105,25 +105,14 @@ static bool same_width(const struct og_graph_types *g, uint32_t relation)
     return g->type[of->source].dim == g->type[of->destination].dim;
 }
 
-static int refuse_types(const struct og_model_config *c, struct og_err *err)
-{
-    char hint[128];
-    size_t used = (size_t)snprintf(hint, sizeof(hint), "use --model");
-    for (struct og_model_config k = {0}; og__model_words[k.kind]; k.kind++)
-        if (og__conv_of(&k)->by_relation || og__conv_of(&k)->joins)
-            used +=
-                (size_t)snprintf(hint + used, sizeof(hint) - used, " %s,", og__model_words[k.kind]);
-    snprintf(hint + used - 1, sizeof(hint) - used + 1, "; sage with --aggregator mean or max");
-    return og__fail(err, -ENOTSUP, hint, "--model %s%s: it has no convolution of a relation yet",
-                    og__model_words[c->kind], c->kind == OG_MODEL_SAGE ? " --aggregator gcn" : "");
-}
-
 int og__relational_check(const struct og_model_config *c, struct og_err *err)
 {
     const struct og_graph_types *g = c->types;
     const struct og_live live = og__live_relations(c);
     if (!og__conv_of(c)->by_relation)
-        return refuse_types(c, err);
+        return og__fail(err, -ENOTSUP, "use --aggregator mean or max",
+                        "--model %s --aggregator gcn: not of graphs with types yet",
+                        og__model_words[c->kind]);
     for (uint32_t r = 0; r < g->n_relations; r++)
         if (og__conv_of(c)->perceptron && live.of[0][r] && !same_width(g, r))
             return og__fail(err, -EINVAL, "use --model sage, or features of one width",

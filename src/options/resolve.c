@@ -233,7 +233,7 @@ int og__workers_check(const struct og_options *opt, int workers, struct og_err *
                         "--accumulate %d: %d workers cannot share a step's mini-batches out evenly",
                         opt->accumulate, workers);
     if (opt->resample_every > 1)
-        return og__fail(err, -EINVAL, "leave --resample-every at 1, or ask for one worker",
+        return og__fail(err, -EINVAL, "use --resample-every 1, or ask for one worker",
                         "--resample-every %d: an epoch's batches are shared out anew among %d "
                         "workers, who have not each other's samples",
                         opt->resample_every, workers);

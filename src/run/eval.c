@@ -164,7 +164,7 @@ static int take_all(struct og_options *opt, const char *checkpoint, struct og_er
     static const char *const others[] = {"sampler", "fanout", "relation-fanout", "draw"};
     for (size_t i = 0; i < OG_COUNT(others); i++)
         if (og_options_given(opt, others[i]))
-            return og__fail(err, -EINVAL, "leave it out",
+            return og__fail(err, -EINVAL, "leave out --full, or the options that it decides",
                             "--%s: eval --full takes all neighbours there are", others[i]);
     OG_TRY(og_options_set(opt, "fanout", fanout, err));
     rc = og_options_set(opt, "sampler", "uniform", err);

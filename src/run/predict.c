@@ -45,7 +45,7 @@ static int append(struct prediction *p, struct output *o, const float *there, ui
     if (!is_wanted(o))
         return 0;
     if (!there)
-        return og__fail(err, -EINVAL, "leave it out",
+        return og__fail(err, -EINVAL, "leave out --embeddings",
                         "--embeddings: the last layer reads no rows of type %s",
                         s->facts.types->type[s->facts.types->target].name);
     int rc = og__model_fetch(s->learner.model, o->rows, there,
@@ -133,7 +133,7 @@ static int name_outputs(struct prediction *p, const char *out, const char *embed
     const char *name[OUTPUTS] = {out, embeddings};
     int rc;
     if (opt->resume)
-        return og__fail(err, -ENOTSUP, "leave it out", "--resume: not where nodes have types yet");
+        return og__fail(err, -ENOTSUP, "leave out --resume", "--resume: not where nodes have types yet");
     OG_TRY(og__graph_spare(f->graph, out, err));
     OG_TRY(og__embeddings_check(&f->shape, embeddings, err));
     OG_TRY(og__graph_spare(f->graph, embeddings, err));

@@ -15,7 +15,7 @@
 int og__simulator_open_dataset(struct simulator *m, const char *dataset, struct og_err *err)
 {
     if (m->opt.epochs == 0)
-        return og__fail(err, -EINVAL, "give --epochs of at least 1", "--epochs 0: no batches");
+        return og__fail(err, -EINVAL, "give --epochs 1 or more", "--epochs 0: no batches");
     int rc = og__session_open(&m->s, dataset, &m->opt, OG__WANT_UNEVALUATED | OG__WANT_TYPES, NULL,
                               m->seen, err);
     if (rc < 0)

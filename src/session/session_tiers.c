@@ -75,7 +75,7 @@ static int refuse_with(const struct og_config *c, struct og_err *err)
         {c->want & OG__WANT_WHOLE_DRAWS, "packs made beforehand know of no cache but the host's",
          "leave --device-memory out"},
         {opt->policy == OG_POLICY_SWEEP || c->above.policy == OG_POLICY_SWEEP,
-         "sweep fills its cache while a device reads it", "name another policy"},
+         "sweep fills its cache while a device reads it", "use --policy belady or degree"},
         {og__exchanges(c), "a device knows nothing of rows that other workers have",
          "leave --exchange out"},
     };
@@ -99,7 +99,7 @@ static int read_policy(struct og_config *c, struct og_err *err)
         asked = og__policy_word(like);
     OG_TRY(asked ? og_options_set(&c->above, "policy", asked, err) : 0);
     if (c->above.policy == OG_POLICY_AUTO)
-        OG_TRY(og__fail(err, -EINVAL, "leave it out: with --policy auto both are chosen",
+        OG_TRY(og__fail(err, -EINVAL, "leave out --device-policy, which --policy auto chooses too",
                         "device-policy: auto is not taken for the device's cache alone"));
 out:
     return rc;

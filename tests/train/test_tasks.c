@@ -151,7 +151,7 @@ static void a_task_takes_its_losses(void **state)
                 continue;
             assert_non_null(strstr(err.message, og__loss_words[loss]));
             assert_non_null(strstr(err.message, og__task_words[task]));
-            assert_non_null(strstr(err.hint, chooses ? og__loss_words[own] : "leave it out"));
+            assert_non_null(strstr(err.hint, chooses ? og__loss_words[own] : "leave out --loss"));
         }
     }
 }
