@@ -11,8 +11,8 @@
 /* Room for two paths of any length. */
 enum { LONGEST_TEXT = 9 * 1024 };
 
-/* Names and texts of foreign files are in messages: what would begin a new line, or command the
- * terminal, becomes a question mark. */
+/* Messages quote names and text of foreign files. Line breaks and terminal control characters in
+ * them become question marks. */
 static void keep_printable(char *text)
 {
     for (char *p = text; *p; p++)
@@ -20,8 +20,8 @@ static void keep_printable(char *text)
             *p = '?';
 }
 
-/* One line of at most size - 1 bytes. Of a longer text the middle goes: the beginning says where,
- * the end what is wrong. */
+/* Shortens to one line of at most size - 1 bytes. Cuts the middle: the start names the place, the
+ * end the cause. */
 static void fit_line(char *out, size_t size, char *text)
 {
     static const char gap[] = " ... ";
@@ -61,7 +61,7 @@ int(og__fail)(struct og_err *err, int code, const char *hint, const char *fmt, .
     return code;
 }
 
-/* What to do about a refusal of the system, for callers that know nothing better. */
+/* The hint for a system error whose caller gave none. */
 static const char *usual_hint(int code)
 {
     switch (-code) {
@@ -135,7 +135,7 @@ double og__thread_time(void)
     return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* What the kernel says of this process, as far as it fits. */
+/* Reads a file of /proc, as much as fits. */
 static void read_proc(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -1,7 +1,7 @@
-/* Small things every room needs: failing, saying, time, words.
+/* Basics that every module needs: errors, logging, time, text.
  *
- * Naming: og_ is exported, og__ crosses files inside the library, static stays in its file.
- * A function that can fail returns 0 (or a count) or a negative errno and fills `err`. */
+ * Naming: og_ is exported, og__ crosses files inside the library, static stays in its file. A
+ * function that can fail returns 0 (or a count) or a negative errno and fills `err`. */
 #ifndef OG_BASE_H
 #define OG_BASE_H
 
@@ -25,8 +25,8 @@
 #define OG_MIB ((size_t)1 << 20)
 #define OG_GIB ((size_t)1 << 30)
 
-/* Hot kernels are compiled for three generations of x86-64 and chosen at load time, so that one
- * package runs everywhere. Sanitizers start after ifunc resolvers run and cannot bear them. */
+/* The compiler builds hot kernels for three generations of x86-64; the loader selects one at start.
+ * So one package runs everywhere. Not with sanitizers: they start after ifunc resolvers run. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define OG_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
@@ -36,17 +36,17 @@
 
 /* ---- failing ---- */
 
-/* Record a failure and return `code`. Keeps what is already in `err`, so the first message wins.
- * hint may be NULL. The message becomes one line that fits: of one too long the middle goes. */
+/* Records a failure and returns `code`. Keeps what is already in `err`: the first message wins.
+ * hint may be NULL. The message becomes one line; one too long is cut in the middle. */
 int og__fail(struct og_err *err, int code, const char *hint, const char *fmt, ...) OG_PRINTF(4, 5);
 
-/* As og__fail, with ": " and the text of errno value -code appended, and for the usual ones a hint
- * where none is given. */
+/* As og__fail, and appends ": " and the text of errno value -code. A NULL hint becomes the usual
+ * one for that errno, if any. */
 int og__fail_errno(struct og_err *err, int code, const char *hint, const char *fmt, ...)
     OG_PRINTF(4, 5);
 
-/* The analyzer reads one file at a time; without this it follows failures into the code behind
- * `if (rc < 0) return rc;`. */
+/* The analyzer reads one file at a time. With this it does not follow failures past `if (rc < 0)
+ * return rc;`. */
 #ifdef __clang_analyzer__
 static inline int og__negative(int code)
 {
@@ -58,9 +58,9 @@ static inline int og__negative(int code)
 #define og__fail_errno(...) og__negative(og__fail_errno(__VA_ARGS__))
 #endif
 
-/* The one way in which a failure ends a function: what can fail is tried, and what failed goes to
- * the label `out`, where an int `rc` is returned after what was taken has been given back. A check
- * before anything was taken just returns. What did not fail may be more than 0. */
+/* The standard error path: on a failure, sets rc and jumps to `out`. The function declares an int
+ * `rc`, releases its resources at `out` and returns rc. Before it holds any resource, a check just
+ * returns. Success may be more than 0. */
 #define OG_TRY(expr)             \
     do {                         \
         rc = (expr);             \
@@ -68,11 +68,11 @@ static inline int og__negative(int code)
             goto out;            \
     } while (0)
 
-/* ---- saying ---- */
+/* ---- log ---- */
 
 enum og__level { OG__WARN, OG__INFO, OG__DEBUG };
 
-/* Where messages go. NULL or a NULL `fn` is silence. `fn` may be called from any thread. */
+/* Destination of log messages. NULL, or a NULL `fn`, discards them. Any thread may call `fn`. */
 struct og_log {
     void (*fn)(void *arg, int level, const char *text);
     void *arg;
@@ -82,30 +82,30 @@ void og__say(const struct og_log *log, enum og__level level, const char *fmt, ..
 /* ---- time and machine ---- */
 
 double og__now(void);         /* seconds, monotonic */
-double og__thread_time(void); /* seconds that a processor worked for this thread */
-int og__cpu_count(void);      /* processors this process may use (base/limits.h) */
-size_t og__memory_free(void); /* bytes: what the machine, or a cgroup that has less, has left */
+double og__thread_time(void); /* CPU seconds of the calling thread */
+int og__cpu_count(void);      /* CPU cores this process may use (base/limits.h) */
+size_t og__memory_free(void); /* bytes available on the machine, or in a cgroup with less */
 
-/* VmHWM, VmRSS and RssFile of this process in bytes; 0 where /proc says nothing. */
+/* VmHWM, VmRSS and RssFile of this process in bytes; 0 where /proc lacks them. */
 size_t og__rss_peak(void);
 size_t og__rss_now(void);
 size_t og__rss_file(void);
 
-/* Reads of files that this library made so far, and their bytes. Counted where each read is made:
- * the kernel's own count (/proc/self/io) has reads of /proc in it, none of io_uring, and on some
- * systems counts a read twice. From any thread. */
+/* File reads of this library so far, and their bytes, counted at each call. The kernel's count
+ * (/proc/self/io) includes reads of /proc and excludes io_uring; some systems count a read twice.
+ * Any thread. */
 void og__reads_made(uint64_t *reads, uint64_t *bytes);
 void og__count_reads(uint64_t reads, uint64_t bytes);
 
-/* ---- asking to stop ---- */
+/* ---- stop requests ---- */
 
-/* Is it set? By a signal handler, or another thread. NULL: nobody could. */
+/* Has a signal handler or another thread set the flag? NULL: never set. */
 static inline bool og__asked(const volatile sig_atomic_t *flag)
 {
     return flag && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 /* "1.50 GiB" into buf[32]; returns buf. */
 const char *og__human_bytes(char buf[32], double bytes);
@@ -121,7 +121,7 @@ static inline uint64_t og__round_up(uint64_t x, uint64_t to)
     return (x + to - 1) & ~(to - 1);
 }
 
-/* Of a counting sort: how many there are of each becomes where each begins. */
+/* Turns the counts of a counting sort into the start of each bucket, in place. */
 static inline void og__counts_to_starts(uint32_t *count, size_t n)
 {
     uint32_t before = 0;

@@ -1,9 +1,9 @@
-/* Bit sets with ranks: which of n things are in, and how many are in before each.
+/* Bit sets with ranks: membership of n items, and the number of members before each.
  *
- *   bits  [ceil(n / 64)]    one bit a thing
+ *   bits  [ceil(n / 64)]    one bit an item
  *   rank  [ceil(n / 64)]    set bits before every 64th
  *
- * 3 n / 16 bytes number the members of a set densely, where a table would take 4 n. */
+ * 3 n / 16 bytes number the members densely; a table would take 4 n. */
 #ifndef OG_BITS_H
 #define OG_BITS_H
 
@@ -24,7 +24,7 @@ static inline void og__bits_add(uint64_t *bits, uint64_t i)
     bits[i >> 6] |= (uint64_t)1 << (i & 63);
 }
 
-/* Fills rank; returns the number of set bits. Those beyond n must be 0. */
+/* Fills rank; returns the number of set bits. Bits from n on must be 0. */
 static inline uint32_t og__bits_count(const uint64_t *bits, uint64_t n, uint32_t *rank)
 {
     uint32_t before = 0;
@@ -49,7 +49,7 @@ static inline uint64_t og__bits_next(const uint64_t *bits, uint64_t n, uint64_t 
         uint64_t rest = bits[i >> 6] >> (i & 63);
         if (rest)
             return i + (uint64_t)__builtin_ctzll(rest);
-        i = (i | 63) + 1; /* go on at the next word */
+        i = (i | 63) + 1; /* continue at the next word */
     }
     return n;
 }

@@ -1,6 +1,6 @@
-/* Values of options that are choices, in the order of their words in the tables of options
- * (options/options.c, dataset/import/options.c, dataset/generate/options.c). Programs know the
- * words alone, so that values may come and go. */
+/* Values of options with a fixed set of words, in the order of the option tables
+ * (options/options.c, dataset/import/options.c, dataset/generate/options.c). Programs use only the
+ * words, so values may change between versions. */
 #ifndef OG_CHOICES_H
 #define OG_CHOICES_H
 
@@ -22,9 +22,9 @@ enum og_sampler_kind {
     OG_SAMPLER_LABOR,
     OG_SAMPLER_LADIES,
 };
-/* EACH: a node draws its neighbours in every hop that it is a destination of (DGL's blocks). ONCE:
- * in the first of these, and has the same in those that follow (PyTorch Geometric's
- * NeighborLoader): then the edges of a hop are the first ones of the next, in the same order. */
+/* EACH: a node samples its neighbours in every hop in which it is a destination (DGL's blocks).
+ * ONCE: it samples in the first such hop and reuses these neighbours later (PyTorch Geometric's
+ * NeighborLoader). The edges of a hop are then the first ones of the next, in the same order. */
 enum og_draw_kind { OG_DRAW_EACH, OG_DRAW_ONCE };
 enum og_task_kind { OG_TASK_NODE, OG_TASK_LINK, OG_TASK_REGRESSION };
 enum og_decoder_kind { OG_DECODER_DOT, OG_DECODER_MLP, OG_DECODER_DISTMULT };
@@ -36,7 +36,7 @@ enum og_loss_kind {
     OG_LOSS_MAE,
     OG_LOSS_HUBER,
 };
-/* Which figure of validation chooses the best epoch; auto: the task's own. */
+/* The validation metric that selects the best epoch; auto: the task's own. */
 enum og_best_kind {
     OG_BEST_AUTO,
     OG_BEST_LOSS,
@@ -76,7 +76,7 @@ enum og_policy_kind {
     OG_POLICY_AUTO,
 };
 enum og_evict_kind { OG_EVICT_HYBRID, OG_EVICT_STATIC, OG_EVICT_DYNAMIC };
-/* f32 to bf16: as enum og_dtype, one further on. */
+/* F32 to BF16 are enum og_dtype plus one. */
 enum og_pack_dtype_kind { OG_PACK_STORED, OG_PACK_F32, OG_PACK_F16, OG_PACK_BF16 };
 enum og_layout_kind { OG_LAYOUT_RAW, OG_LAYOUT_PACKED, OG_LAYOUT_SEGMENTED, OG_LAYOUT_AUTO };
 enum og_topology_kind { OG_TOPOLOGY_MEMORY, OG_TOPOLOGY_DISK, OG_TOPOLOGY_AUTO };
@@ -98,7 +98,8 @@ enum og_preset_kind {
     OG_PRESET_AUTO,
 };
 
-/* How rows are stored: of generate, import and files; as the first of enum og_element. */
+/* Element type of stored rows in generate, import and files; matches the first of enum
+ * og_element. */
 enum og_dtype { OG_F32, OG_F16, OG_BF16, OG_U8 };
 enum og_generator { OG_PLANTED, OG_RMAT };
 extern const char *const og__dtype_words[]; /* NULL ends */

@@ -281,8 +281,8 @@ int og__common_room(const struct og_common_piece *p, size_t from, size_t bytes, 
     return og__fail_errno(err, -errno, NULL, "%s", what);
 }
 
-/* Pages that are present, as /proc/self/pagemap has them: 8 bytes a page, of which the highest bit
- * says so. */
+/* Counts present pages in /proc/self/pagemap: 8 bytes a page, the highest bit marks a present
+ * one. */
 size_t og__common_touched(const struct og_common_piece *p, size_t from, size_t bytes)
 {
     enum { AT_ONCE = 512 };
@@ -306,8 +306,7 @@ size_t og__common_touched(const struct og_common_piece *p, size_t from, size_t b
     return touched;
 }
 
-/* What was reserved around it is released as a whole, and nothing else may have come to lie there.
- */
+/* A reserved range is released as a whole, and no other mapping may take a part of it. */
 static void leave(const struct og_common_piece *piece)
 {
     if (piece->placed)

@@ -1,12 +1,11 @@
-/* How many files this process may hold open at a time: the limit that `ulimit -n` shows and
- * og_files_raise raises. */
+/* The limit of open files of this process: `ulimit -n` shows it and og_files_raise raises it. */
 #ifndef OG_DESCRIPTORS_H
 #define OG_DESCRIPTORS_H
 
 #include "base/base.h"
 
-/* -EMFILE where `more` files beside those that are open now are too many: `what` needs them, and
- * the hint says which limit would do, `otherwise` what else. */
+/* -EMFILE if `more` files exceed the limit together with those open now. The message names `what`
+ * needs them. The hint names a sufficient limit, or the alternative `otherwise`. */
 OG_MUST_CHECK int og__descriptors_check(uint64_t more, const char *what, const char *otherwise,
                                         struct og_err *err);
 

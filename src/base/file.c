@@ -25,8 +25,8 @@ static int open_parent(const char *path, struct og_err *err)
     return fd >= 0 ? fd : og__fail_errno(err, -errno, NULL, "%s: cannot open its folder", path);
 }
 
-/* Rename and make it last. All that may fail before the rename is done before it; after it, `fresh`
- * says that nothing had that name, and it is taken back. */
+/* Renames, then syncs the folder. Only the sync may fail after the rename. `fresh`: `path` did not
+ * exist, so such a failure undoes the rename. */
 static int put_in_place(const char *temporary, const char *path, bool fresh, struct og_err *err)
 {
     int folder = open_parent(path, err);
@@ -341,7 +341,7 @@ void og__newdir_abandon(struct og_newdir *d)
     *d = (struct og_newdir){0};
 }
 
-/* Relative names are to be ignored, says the XDG specification. */
+/* The XDG specification says to ignore relative paths. */
 char *og__cache_dir(void)
 {
     const char *xdg = getenv("XDG_CACHE_HOME");

@@ -10,12 +10,12 @@ struct og_hex {
     char digits[17];
 };
 
-/* With a NUL behind them. */
+/* NUL-terminated. */
 struct og_hex og__hex(uint64_t value);
-/* False, and 0, where `text` is anything but 16 such digits, or NULL. */
+/* Returns false, and value 0, unless `text` is exactly 16 such digits. NULL is false. */
 bool og__hex_parse(const char *text, uint64_t *value);
 
-/* The same as a JSON string; NULL on lack of memory, or where the value is no such string. */
+/* Value to JSON string and back; NULL on lack of memory, false for any other JSON. */
 json_t *og__json_hex(uint64_t value);
 bool og__json_hex_get(const json_t *value, uint64_t *out);
 

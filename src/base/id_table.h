@@ -1,13 +1,13 @@
-/* Tables by 32-bit id: open addressing with linear probing, a power of two of entries.
+/* Hash tables keyed by 32-bit id: open addressing, linear probing, a power of two of entries.
  *
- * An entry is a struct that begins with its id, UINT32_MAX where it is free; so no entry has that
- * id. Its size is passed to each call, as `stride`, lest it be looked up at run time: inlined, a
- * table of eight bytes an entry is as fast as one written for it. A table whose entries are places
- * in an array of ids that is there anyway passes the array as `ids`, others NULL.
+ * An entry is a struct that begins with its id; UINT32_MAX marks a free entry and is no valid id.
+ * Each call takes the entry size as `stride`. Inlining makes it a constant, so a table of 8-byte
+ * entries is as fast as a specialised one. A table whose entries are positions in an existing array
+ * of ids passes that array as `ids`; others pass NULL.
  *
- * How full a table gets is its owner's to see to: og__ids_room ids fit before probing becomes slow.
- * A direct array of N entries would be a cache miss a look as well, and takes memory by the graph
- * instead of by what is in it. */
+ * The owner watches the load: og__ids_room ids fit before probing becomes slow. A direct array of N
+ * entries would also miss the cache on each lookup. Its memory grows with the graph, not with the
+ * number of ids. */
 #ifndef OG_ID_TABLE_H
 #define OG_ID_TABLE_H
 
@@ -30,16 +30,16 @@ struct og_id_place {
 
 /* ---- memory ---- */
 
-/* Entries of a table that is at most 5/8 full with so many ids; at least 64. */
+/* Entries of a table that `ids` ids fill to at most 5/8; at least 64. */
 size_t og__id_table_size(uint64_t ids);
 
-/* An empty table of `size` entries, a power of two. -ENOMEM, the table being none. */
+/* Opens an empty table of `size` entries, a power of two. On -ENOMEM the table stays closed. */
 OG_MUST_CHECK int og__id_table_open(struct og_id_table *t, size_t size, size_t stride,
                                     struct og_budget *b, const char *part, struct og_err *err);
 void og__id_table_close(struct og_id_table *t, size_t stride, struct og_budget *b,
                         const char *part);
 
-/* So many of the entries there is memory for from now on, a power of two; and all of them free. */
+/* Uses the first `size` entries from now on, a power of two, and frees all of them. */
 static inline void og__id_table_use(struct og_id_table *t, size_t size, size_t stride)
 {
     t->size = size;
@@ -47,8 +47,7 @@ static inline void og__id_table_use(struct og_id_table *t, size_t size, size_t s
     memset(t->entry, 0xff, size * stride);
 }
 
-/* Twice the entries; the old ones are there until the new ones are filled. After -ENOMEM it is as
- * it was. */
+/* Doubles the table. Old and new entries coexist while it copies. On -ENOMEM it is unchanged. */
 OG_MUST_CHECK int og__id_table_grow(struct og_id_table *t, size_t stride, struct og_budget *b,
                                     const char *part, struct og_err *err);
 
@@ -87,7 +86,7 @@ static inline void og__id_prefetch(const struct og_id_table *t, size_t stride, u
     __builtin_prefetch(og__id_entry(t, stride, og__id_home(t, id)));
 }
 
-/* The entry of `id`, or the free one that is to be it. */
+/* The entry of `id`, or the free entry that it would take. */
 static inline void *og__id_find(const struct og_id_table *t, size_t stride, const uint32_t *ids,
                                 uint32_t id)
 {
@@ -99,7 +98,7 @@ static inline void *og__id_find(const struct og_id_table *t, size_t stride, cons
     }
 }
 
-/* Where `id` is, of a table of places; `fresh`, from now on, where it was not there. */
+/* The position of `id` in a table of positions; inserts `fresh` if it is absent. */
 static inline uint32_t og__id_place(struct og_id_table *t, uint32_t id, uint32_t fresh)
 {
     struct og_id_place *e = (struct og_id_place *)og__id_find(t, sizeof(*e), NULL, id);
@@ -108,8 +107,8 @@ static inline uint32_t og__id_place(struct og_id_table *t, uint32_t id, uint32_t
     return e->place;
 }
 
-/* Frees the entry of `id`, which is there, and closes the gap: what follows and would be missed
- * moves up. (Knuth, The Art of Computer Programming, volume 3, section 6.4, algorithm R.) */
+/* Frees the entry of an existing `id` and moves later entries into the gap, so that none is lost.
+ * Knuth, The Art of Computer Programming, volume 3, section 6.4, algorithm R. */
 void og__id_remove(struct og_id_table *t, size_t stride, const uint32_t *ids, uint32_t id);
 
 #endif

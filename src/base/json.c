@@ -65,7 +65,7 @@ char *og__json_print(const json_t *root, size_t flags)
 
 bool og__json_lacked_memory(const json_error_t *why)
 {
-    /* mostly it says nothing at all then */
+    /* out of memory mostly leaves the text empty */
     return !why->text[0] || json_error_code(why) == json_error_out_of_memory;
 }
 

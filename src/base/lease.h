@@ -1,8 +1,8 @@
-/* Who has a file or a folder: a lock on its descriptor, which the kernel drops when the process
- * ends, however it ends. Who removes takes the lock first, so a maker looks, once it has the lock,
- * whether what it locked still has a name:
+/* File locks that mark a file or folder as in use. The kernel drops a lock when its process ends. A
+ * remover locks before it removes. So a creator, once it has the lock, checks that the file still
+ * has a name:
  *
- *   the maker:    create ──> lock ──> does it stand? ──> ours, else another try
+ *   the creator:  create ──> lock ──> does it stand? ──> ours, else another try
  *   the remover:  open ──> lock ──> remove */
 #ifndef OG_LEASE_H
 #define OG_LEASE_H
@@ -11,23 +11,23 @@
 
 #include <dirent.h>
 
-/* For this process alone. -EBUSY: another has it; or the errno of a file system without locks. */
+/* Exclusive lock. -EBUSY: another process has it; or the errno of a file system without locks. */
 OG_MUST_CHECK int og__lease_lock(int fd);
-/* Beside others that use it, none of whom may remove it. Waits for who removes it. */
+/* Shared lock, which keeps others from removing it. Waits for a remover. */
 OG_MUST_CHECK int og__lease_share(int fd);
 /* Has it a name still? */
 bool og__lease_stands(int fd);
-/* Both, a file system without locks being trusted: 0, -EBUSY, -EAGAIN where it was removed
- * meanwhile, or another errno. */
+/* og__lease_lock, then og__lease_stands; trusts a file system without locks. 0, -EBUSY, -EAGAIN:
+ * removed meanwhile, or another errno. */
 OG_MUST_CHECK int og__lease_take(int fd);
 
 /* ---- folders, which may be in use ---- */
 
-/* No symbolic link is followed. The descriptor, or -1 with errno. */
+/* Opens a folder; follows no symbolic link. Returns the descriptor, or -1 with errno. */
 int og__folder_open(int at, const char *name);
-/* Its entries; the descriptor stays the caller's. NULL with errno. */
+/* The folder's entries; the caller still owns the descriptor. NULL with errno. */
 DIR *og__folder_list(int fd);
-/* The folder that has `path`: "a" of "a/b", "." of "b", "/" of "/b"; malloc'ed. */
+/* The parent folder of `path`, malloc'ed: "a" of "a/b", "." of "b", "/" of "/b". */
 char *og__folder_of(const char *path);
 
 #endif

@@ -1,12 +1,12 @@
-/* Where a process's control groups are: /proc/self/cgroup names them from the root of a hierarchy,
- * /proc/self/mountinfo says which part of the hierarchy is mounted where.
+/* Locates a process's control groups. /proc/self/cgroup names them relative to the root of a
+ * hierarchy; /proc/self/mountinfo lists which part of the hierarchy is mounted where.
  *
  *   cgroup      4:memory:/docker/abc/job       (version 2: 0::/docker/abc/job)
  *   mountinfo   ... /docker/abc /sys/fs/cgroup/memory ... - cgroup cgroup rw,memory
  *   folder      /sys/fs/cgroup/memory/job, and every one above it up to the mount's
  *
- * In a container either may be told as the host sees it: a path that does not lie below the mounted
- * part, or that is not there, is looked for from the mount's own folder. */
+ * In a container either path may be the host's view. A path that is absent, or not below the
+ * mounted part, is resolved from the mount's own folder. */
 #include "base/limits.h"
 
 #include <limits.h>
@@ -141,7 +141,7 @@ static bool read_mount(char *line, const char *controller, char **part, char **a
     return true;
 }
 
-/* What follows `part` in the path, NULL when the path does not lie in it. */
+/* The rest of the path after `part`; NULL if the path is not inside it. */
 static const char *below(const char *path, const char *part)
 {
     size_t n = strcmp(part, "/") == 0 ? 0 : strlen(part);
@@ -149,8 +149,8 @@ static const char *below(const char *path, const char *part)
     return in && !strstr(path, "/..") ? path + n : NULL;
 }
 
-/* The group's folder as this mount has it; the mount's own where it has none. Does the path lie in
- * what is mounted? */
+/* The group's folder below this mount, or the mount's own folder. Returns whether the mount
+ * contains the path. */
 static bool place(struct group *g, const char *root, const char *path, const char *part,
                   const char *at)
 {
@@ -225,9 +225,9 @@ static uint64_t left_in(const struct group *g, const struct memory_files *files,
     return limit - OG_MIN(limit, used);
 }
 
-/* Of the group and all above it. Version 1 tells by itself the smallest limit of all, those
- * included that a container does not see; and groups of its old kind do not count for those in
- * them. */
+/* Bytes left in the group and all its parents. Version 1 reports the smallest limit of all parents,
+ * including those that a container cannot see. Old groups (no use_hierarchy) do not limit
+ * subgroups. */
 static uint64_t left_in_groups(const char *root, const struct memory_files *files)
 {
     struct group g;
@@ -269,9 +269,9 @@ void og__memory_groups_at(const char *root,
     }
 }
 
-/* ---- processors ---- */
+/* ---- CPU cores ---- */
 
-/* Of one group; INT_MAX where it has none. */
+/* The quota of one group; INT_MAX without one. */
 static int64_t quota_in(const char *folder, bool first_version)
 {
     int64_t number[2] = {0, 0}; /* microseconds, of as many */
@@ -298,8 +298,8 @@ int og__cpu_quota_at(const char *root)
     return OG_MIN(quota_of(root, "cpu"), quota_of(root, ""));
 }
 
-/* Processors that the scheduler may put this process on, its cpuset's included. A set is as large
- * as the kernel's own. */
+/* Cores that the scheduler allows this process, its cpuset included. The set is as large as the
+ * kernel's. */
 static int count_allowed(void)
 {
     int count = 0;

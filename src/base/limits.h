@@ -1,34 +1,33 @@
-/* What others leave this process: the machine, its control groups and all above them, its
- * affinity. Containers set limits on a group of theirs, and processes run in groups within it. */
+/* Limits on this process: free memory, control groups with all their parents, CPU affinity.
+ * Containers set limits on a group, and may run processes in subgroups. */
 #ifndef OG_LIMITS_H
 #define OG_LIMITS_H
 
 #include "base/base.h"
 
-/* og__memory_free and og__cpu_count (base.h) of a machine whose /proc and /sys lie under `root`;
- * "" is this one. */
+/* og__memory_free and og__cpu_count (base.h) of a machine with /proc and /sys under `root`; "" is
+ * this machine. */
 
-/* Bytes: what is left of the machine's memory, or of the group's that has least. Page cache that a
- * group has not used lately counts as left. */
+/* Bytes left on the machine, or in the control group with the least. Inactive page cache of a group
+ * counts as left. */
 size_t og__memory_free_at(const char *root);
 
 /* Calls `one` for each group that limits this process's memory, the nearest first. */
 void og__memory_groups_at(const char *root,
                           void (*one)(void *arg, const char *folder, uint64_t limit), void *arg);
 
-/* Processors' worth of time that groups grant, rounded up; INT_MAX where none sets a quota. */
+/* Cores' worth of CPU time that control groups grant, rounded up; INT_MAX without a quota. */
 int og__cpu_quota_at(const char *root);
 
-/* Processors that the scheduler may put this process on, its cpuset's included: a bit each. */
+/* CPU cores that the scheduler allows this process, its cpuset included; one bit a core. */
 enum { OG__MOST_PROCESSORS = 8192 };
 struct og_processors {
     unsigned char bits[OG__MOST_PROCESSORS / 8];
 };
 void og__cpu_allowed(struct og_processors *out);
 
-/* How many processors number `own` of n processes on a machine may keep busy, each of which is
- * allowed those of all[i]: of one that several are allowed each has its part. At least 1; 0 where
- * its own are not known. */
+/* The CPU cores that process `own` of n on a machine may keep busy; process i is allowed all[i].
+ * Processes that share a core divide it. At least 1; 0 if all[own] is unknown. */
 int og__cpu_share(const struct og_processors *all, int n, int own);
 
 #endif

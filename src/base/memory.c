@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #if OG_ADDRESS_SANITIZER
-/* Of sanitizer/allocator_interface.h, which gcc does not bring along. */
+/* From sanitizer/allocator_interface.h, which gcc does not ship. */
 int __sanitizer_get_ownership(const volatile void *p);
 size_t __sanitizer_get_allocated_size(const volatile void *p);
 #endif
@@ -38,14 +38,14 @@ struct og_budget {
 
 /* ---- address sanitizer ----
  *
- * It knows malloc's blocks and nothing of mappings and arenas. So it is told: what lies behind the
- * bytes that were asked for, and what was given back, is nobody's. And so that something does lie
- * behind every block, a page is mapped in addition, and takes of an arena leave a gap.
+ * It knows malloc's blocks but not mappings and arenas. So released memory and the bytes after a
+ * request are marked as inaccessible. An extra mapped page after each block, and a gap between
+ * arena allocations, make room for such bytes.
  *
- *   | bytes asked for | to the end of the page | a page |
- *                     ^ nobody's from here on           */
+ *   | bytes requested | to the end of the page | a page |
+ *                     ^ inaccessible from here on */
 
-/* What a mapped block takes of address space. */
+/* Address space of a mapped block. */
 static size_t mapped(size_t bytes)
 {
     return og__round_up(bytes + (OG_ADDRESS_SANITIZER ? PAGE : 0), PAGE);
@@ -58,8 +58,8 @@ static void unmap(char *p, size_t bytes)
     munmap(p, bytes);
 }
 
-/* Is that how much was asked for? A part that gives back another number of bytes would, for large
- * blocks, give away what is not its own. */
+/* Does `bytes` match the request? For large blocks, releasing another number of bytes would release
+ * memory of others. */
 static bool is_whole(const char *p, size_t bytes)
 {
 #if OG_ADDRESS_SANITIZER
@@ -74,14 +74,13 @@ static bool is_whole(const char *p, size_t bytes)
 #endif
 }
 
-/* ---- memory that was given back ----
+/* ---- released memory ----
  *
- * Pages are dear when they are touched for the first time: the kernel clears them, and a virtual
- * machine's host may have to find them first. So large blocks that are given back are kept for
- * whoever asks next, as far as the limit leaves room; what is asked for beyond that room drops
- * them. */
+ * First touches of pages are slow: the kernel clears them, and a virtual machine's host may have to
+ * find them. So the budget retains released large blocks for later requests. A request that needs
+ * their room drops them. */
 
-/* What is never filled with kept blocks: the process needs memory that no budget counts. */
+/* Bytes that retained blocks never use: the process needs memory that no budget counts. */
 static size_t spare(const struct og_budget *b)
 {
     return OG_MIN(b->limit, b->limit / 32 + 16 * OG_MIB);
@@ -105,7 +104,7 @@ static void add_kept(struct og_budget *b, struct block k)
     b->kept_bytes += k.bytes;
 }
 
-/* Until used and kept memory fit. Caller holds the lock. */
+/* Drops retained blocks until used and retained memory fit. Caller holds the lock. */
 static void drop_kept(struct og_budget *b)
 {
     const size_t most = b->limit - spare(b);
@@ -147,7 +146,7 @@ static void put_kept(struct og_budget *b, struct block k)
     drop_kept(b);
 }
 
-/* A mapping that nobody uses any more. */
+/* Retains an unused mapping. */
 static void keep(struct og_budget *b, char *p, size_t bytes)
 {
     const size_t size = mapped(bytes);
@@ -161,7 +160,7 @@ static void keep(struct og_budget *b, char *p, size_t bytes)
     pthread_mutex_unlock(&b->lock);
 }
 
-/* The smallest kept block that is large enough, or -1. Caller holds the lock. */
+/* The smallest retained block that is large enough, or -1. Caller holds the lock. */
 static int best_kept(const struct og_budget *b, size_t bytes)
 {
     int best = -1;
@@ -171,7 +170,7 @@ static int best_kept(const struct og_budget *b, size_t bytes)
     return best;
 }
 
-/* Zeroed, or NULL where none is kept that is large enough. */
+/* Zeroed; NULL if no retained block is large enough. */
 static void *reuse(struct og_budget *b, size_t bytes)
 {
     const size_t size = og__round_up(mapped(bytes), HUGE);
@@ -236,7 +235,7 @@ size_t og__budget_left(const struct og_budget *b)
     return og__budget_limit(b) - og__budget_used(b);
 }
 
-/* What a part holds; NULL where more names are in use than are followed. Caller holds the lock. */
+/* The bytes of a part; NULL if there are more than MAX_PARTS names. Caller holds the lock. */
 static size_t *held_by(struct og_budget *b, const char *part)
 {
     for (size_t i = 0; i < b->n_parts; i++)
@@ -309,9 +308,9 @@ static void *map_huge(size_t size, int rights, int flags)
     return start;
 }
 
-/* Huge pages come to where others, untouched ones, are mapped: one by one, since the kernel moves
- * at once only what was mapped at once. Returns how many bytes came; the rest is where it was: a
- * process may have so many mappings, and not one more. */
+/* Moves huge pages onto other, untouched ones. One at a time: the kernel moves together only what
+ * was mapped together. Returns the bytes moved; the rest stays, as when the process has reached its
+ * limit of mappings. */
 static size_t move_pages(char *from, char *to, size_t bytes, int flags)
 {
     for (size_t at = 0; at < bytes; at += HUGE) {
@@ -328,7 +327,8 @@ static size_t move_pages(char *from, char *to, size_t bytes, int flags)
     return bytes;
 }
 
-/* Kept pages come to these, whole huge ones that were not touched: so many bytes from the front. */
+/* Moves retained pages onto whole huge ones that are untouched; returns the bytes moved, from the
+ * front. */
 static size_t furnish(struct og_budget *b, char *start, size_t bytes)
 {
     size_t done = 0;
@@ -349,7 +349,7 @@ static size_t furnish(struct og_budget *b, char *start, size_t bytes)
     return done;
 }
 
-/* Zeroed: whatever is kept moves there, the kernel has to find the rest only. */
+/* Zeroed: moves the retained pages there, so the kernel has to find only the rest. */
 static void *piece_together(struct og_budget *b, size_t bytes)
 {
     char *p = map_huge(bytes, PROT_READ | PROT_WRITE, 0);
@@ -394,8 +394,8 @@ static void give(struct og_budget *b, void *p, size_t bytes)
         free(p);
 }
 
-/* Taken before it is charged: a charge drops what is kept beyond the room that is left, and that
- * may be what is taken here. */
+/* Allocates before the charge: a charge drops retained blocks that no longer fit, perhaps the one
+ * used here. */
 void *og__alloc(struct og_budget *b, size_t bytes, const char *part, struct og_err *err)
 {
     const bool fits = bytes <= og__budget_left(b);
@@ -467,7 +467,7 @@ void og__address_furnish(struct og_budget *b, void *start, size_t bytes)
         furnish(b, pages.start, pages.bytes);
 }
 
-/* What is in these pages comes to where nothing is yet, as far as it can. */
+/* Moves these pages to an untouched range, as many as possible. */
 static void lend_pages(struct og_budget *b, const struct block *pages, char *to)
 {
     const size_t moved = move_pages(pages->start, to, pages->bytes, MREMAP_DONTUNMAP);

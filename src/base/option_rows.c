@@ -108,7 +108,7 @@ int og__option_refuse(const struct og_option *row, const char *value, struct og_
                     expected);
 }
 
-/* ---- reading values: each says whether the text is one, and takes it only then ---- */
+/* ---- parsers: each returns whether the text is valid, and stores it only then ---- */
 
 static bool read_flag(const char *text, bool *out)
 {
@@ -260,7 +260,7 @@ static bool read_split(const struct og_option *row, const char *text, struct og_
     return true;
 }
 
-/* UTF-8, because it goes into JSON and YAML. */
+/* UTF-8 only: the text goes into JSON and YAML. */
 static bool read_text(const char *text, char **out)
 {
     json_t *string = json_string(text);

@@ -15,7 +15,7 @@ static int no_memory(struct og_err *err)
     return og__fail_errno(err, -ENOMEM, NULL, "folders");
 }
 
-/* Names one behind another, behind the pointers to them. */
+/* Stores the pointers, then the strings, in one allocation. */
 static int keep(struct og_places *out, struct og_places of, const char *infix, const char *name,
                 struct og_err *err)
 {
@@ -130,7 +130,7 @@ struct way_to {
     const char *rest;
 };
 
-/* The next name of a path, *path moves behind it; its length, 0 at the end. */
+/* Returns the length of the path's next name, 0 at the end; moves *path past it. */
 static size_t next_name(const char **path, const char **name)
 {
     size_t n;
@@ -159,7 +159,7 @@ static bool same_folder(const struct way_to *a, const struct way_to *b)
     return true;
 }
 
-/* What of the path is not there: "." stands for where one without a slash begins. */
+/* The part of the path that does not exist: "." is the parent of a path without a slash. */
 static const char *behind(const char *path, const char *there)
 {
     const size_t n = strlen(there);
@@ -167,7 +167,7 @@ static const char *behind(const char *path, const char *there)
     return strncmp(path, there, n) == 0 && whole ? path + n : path;
 }
 
-/* Out of a folder that is not there: whether two such paths are one, nobody can tell yet. */
+/* Does the path leave an absent folder by ".."? Such paths cannot be compared yet. */
 static bool leads_out(const char *rest)
 {
     const char *name;

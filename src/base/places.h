@@ -1,5 +1,4 @@
-/* Places side by side, a disk each: folders that share what is written, or the parts of one file.
- */
+/* Lists of folders, one a disk, that share written data or the parts of one file. */
 #ifndef OG_PLACES_H
 #define OG_PLACES_H
 
@@ -12,28 +11,29 @@ struct og_places {
     const char *const *path; /* [n] */
 };
 
-/* One of them, for as long as the block that this stands in. */
+/* A list of one folder, valid within the enclosing block. */
 #define OG__ONE_PLACE(path_) ((struct og_places){1, (const char *const[]){(path_)}})
 
-/* Those of a list as an option has it, "DIR,DIR"; `option` is for messages. Each has a name, and
- * none is there twice, as far as that can be told. To be freed. */
+/* Parses an option's list "DIR,DIR"; `option` is for messages. Fails for empty names, and for
+ * duplicates as far as they can be detected. Release with og__places_free. */
 OG_MUST_CHECK int og__places_split(struct og_places *out, const char *list, const char *option,
                                    struct og_err *err);
-/* The same again, and `name` in each of them. To be freed. */
+/* Copies the list; og__places_in also appends `name` to each folder. Release with
+ * og__places_free. */
 OG_MUST_CHECK int og__places_copy(struct og_places *out, struct og_places of, struct og_err *err);
 OG_MUST_CHECK int og__places_in(struct og_places *out, struct og_places of, const char *name,
                                 struct og_err *err);
 void og__places_free(struct og_places *p); /* accepts a zeroed one */
 
-/* Bytes that may be written when each gets an equal share: what is free where that ends first,
- * times as many as there are. 0 = unknown. */
+/* Bytes that fit if each folder gets an equal share: the smallest free space times the number of
+ * folders. 0 = unknown. */
 uint64_t og__places_room(struct og_places p);
 
-/* Do both lie on the same, or the nearest folders above them that are there? */
+/* Are both paths, or their nearest existing parents, on the same file system? */
 bool og__same_file_system(const char *a, const char *b);
 
-/* -ENOTDIR, -EACCES, ...: one of these folders, or the nearest above it that is there, is none that
- * this process may write to; or two of them are one (-EINVAL). */
+/* Checks that each folder, or its nearest existing parent, is a writable folder: -ENOTDIR, -EACCES
+ * and others. -EINVAL if two are the same folder. */
 OG_MUST_CHECK int og__places_check(struct og_places p, const char *option, struct og_err *err);
 
 #endif

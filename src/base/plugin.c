@@ -23,7 +23,7 @@ void *og__plugin_open(const char *name, const char *variable, int flags)
         end[1] = 0;
     for (size_t i = 0; end && i < OG_COUNT(places); i++) {
         snprintf(path, sizeof(path), "%s%s%s", exe, places[i], name);
-        if (access(path, R_OK) == 0) /* then why it cannot be loaded is what is to be told */
+        if (access(path, R_OK) == 0) /* a file that is there must load, or its error is reported */
             return dlopen(path, RTLD_NOW | flags);
     }
     return dlopen(name, RTLD_NOW | flags);

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-/* Few rounds over few bits favour some orders: eight over at least 2 x 3 bits pass a chi-square
- * test of place against element (tests/base/test_base.c). */
+/* Few rounds over few bits favour some orders. Eight rounds over at least 2 x 3 bits pass a
+ * chi-square test of position against element (tests/base/test_base.c). */
 enum { FEISTEL_ROUNDS = 8, FEISTEL_MIN_BITS = 3 };
 
 float og__rng_normal(struct og_rng *r)

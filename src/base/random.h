@@ -1,5 +1,5 @@
-/* Counter-based random numbers (Philox 4x32-10, Random123): a draw is a pure function of where
- * it is used, never of which thread came first.
+/* Counter-based random numbers (Philox 4x32-10, Random123): a draw is a pure function of its
+ * position, independent of threads.
  *
  *   key      run seed                                       64 bits
  *   counter  [0] item    node id, row, position, ...        32
@@ -7,12 +7,11 @@
  *            [2] epoch                                      32
  *            [3] stream:8 | hop or layer:8 | block:16       32   block counts calls, 4 words each
  *
- * Blocks from 2^16 on, of which a fanout of 300 000 has some, are counted on in the key: it moves
- * by OG__KEY_STEP each time the 16 bits are used up, so that they never run into the layer. The
- * steps are odd, so no key comes twice; that another run's seed is one of them is as likely as that
- * two seeds drawn at random are the same.
+ * A fanout of 300 000 needs more than 2^16 blocks. Each time the 16 bits are used up, the key moves
+ * by OG__KEY_STEP, so that blocks never run into the layer. The steps are odd, so no key comes
+ * twice. That another run's seed is one of them is as likely as two equal random seeds.
  *
- * Each user of randomness has a stream of its own, so adding a user changes no other's draws. */
+ * Each use of randomness has its own stream, so a new use changes no other draws. */
 #ifndef OG_RANDOM_H
 #define OG_RANDOM_H
 
@@ -23,7 +22,7 @@
 #include <Random123/philox.h> /* philox4x32 */
 #pragma GCC diagnostic pop
 
-/* Values are part of what makes a run reproducible across versions: never renumber. */
+/* Runs reproduce across versions only with these values: never renumber. */
 enum og__stream {
     OG__STREAM_SAMPLE = 1,  /* neighbours of a training batch */
     OG__STREAM_SHUFFLE = 2, /* order of the seeds in an epoch */
@@ -35,7 +34,7 @@ enum og__stream {
     OG__STREAM_BENCH = 8,
     OG__STREAM_PRESC = 9,       /* batches sampled only to rank nodes */
     OG__STREAM_EDGE_SPLIT = 20, /* which edges are held out */
-    OG__STREAM_NEGATIVE = 21,   /* pairs that stand against edges */
+    OG__STREAM_NEGATIVE = 21,   /* negative pairs */
 };
 
 #define OG__BLOCK_BITS 16
@@ -61,9 +60,9 @@ static inline void og__philox(uint64_t seed, enum og__stream stream, uint32_t ep
         out[i] = r.v[i];
 }
 
-/* A run of words from one counter position: the blocks that og__philox has there, in turn. */
+/* A sequence of words: the blocks that og__philox has from one counter position on. */
 struct og_rng {
-    uint64_t seed; /* of the block at hand */
+    uint64_t seed; /* of the current block */
     uint32_t ctr[4];
     uint32_t word[4];
     unsigned next; /* word[next] comes next; 4 = refill */
@@ -80,7 +79,7 @@ static inline void og__rng_at(struct og_rng *r, uint64_t seed, enum og__stream s
     r->next = 4;
 }
 
-/* The four words of the next block, whatever is left of this one. */
+/* Generates the next block of four words; drops the rest of the current one. */
 static inline void og__rng_block(struct og_rng *r, uint32_t out[4])
 {
     philox4x32_ctr_t ctr = {{r->ctr[0], r->ctr[1], r->ctr[2], r->ctr[3]}};
@@ -105,8 +104,8 @@ static inline uint32_t og__rng_u32(struct og_rng *r)
     return r->word[r->next++];
 }
 
-/* Uniform in [0, n), n >= 1, exactly: the words that would favour some values are drawn anew
- * (Lemire, "Fast Random Integer Generation in an Interval", 2019). */
+/* Uniform in [0, n), n >= 1, without bias: words that would favour some values are redrawn (Lemire,
+ * "Fast Random Integer Generation in an Interval", 2019). */
 static inline uint32_t og__rng_below(struct og_rng *r, uint32_t n)
 {
     uint64_t m = (uint64_t)og__rng_u32(r) * n;
@@ -127,9 +126,9 @@ static inline float og__rng_unit(struct og_rng *r)
 /* Standard normal (Box-Muller, one of the pair). */
 float og__rng_normal(struct og_rng *r);
 
-/* A keyed bijection of [0, n): the place-th element of a random order, without a table of n
- * entries and without a pass over it. Feistel network over the next even power of two, walked
- * until it lands inside. */
+/* A keyed bijection of [0, n): element `place` of a random order, without a table of n entries or a
+ * scan of them. A Feistel network over the next even power of two, iterated until the result is
+ * below n. */
 struct og_permutation {
     uint64_t n, seed;
     uint32_t epoch;

@@ -1,14 +1,13 @@
-/* Who may remove what: a folder of our name is alive while its lock file is locked, and the kernel
- * drops the lock when the process ends, however it ends. Removing takes the lock, so two never
- * remove one folder at once, and a folder in the making is told apart like this:
+/* Removal protocol: a scratch folder is in use while its lock file is locked. The kernel drops the
+ * lock when the process ends. A remover takes the lock, so two never remove one folder at once.
  *
- *   the maker:    mkdir ──> create lock ──> flock ──> host's name ──> is it still there? ──> ours
+ *   the creator:  mkdir ──> create lock ──> flock ──> host's name ──> is it still there? ──> ours
  *   the remover:  open lock ──> flock ──> this host's? ──> empty the folder, lock last ──> rmdir
  *
- * Where the remover was quicker at any arrow, the maker finds its folder gone, or its file locked
- * or unlinked, and takes another number. NFS wants a descriptor that may write for a lock that
- * excludes, and some of its mounts keep locks to the host: so a folder on which another host has
- * put its name is that host's to remove. */
+ * If the remover was quicker at any arrow, the creator finds its folder gone, or its lock file
+ * locked or unlinked, and takes another number. NFS requires a writable descriptor for an exclusive
+ * lock, and some mounts lock per host only. So only the host named in the lock file removes the
+ * folder. */
 #include "base/scratch.h"
 
 #include "base/file.h"
@@ -101,7 +100,7 @@ static void host_name(char name[HOST])
         name[0] = 0;
 }
 
-/* Whose process had it; nobody's name is anybody's. The caller holds the lock. */
+/* Does the lock file name this host, or none? The caller holds the lock. */
 static bool is_of_this_host(int lock)
 {
     char here[HOST];
@@ -147,7 +146,7 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* Should it not get there, on a full disk, the lock alone tells that the folder is in use. */
+/* On a full disk the name may be missing; the lock alone then marks the folder as in use. */
 static void sign(int lock)
 {
     char name[HOST];

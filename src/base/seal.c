@@ -23,7 +23,7 @@ static char *skip_blank(char *p, const char *end)
     return p;
 }
 
-/* Behind the key, however the JSON is laid out; NULL where no text of so many digits is there. */
+/* Finds the digits after the key, in any JSON layout; NULL if no string of that length follows. */
 static char *digits_behind(char *key, const char *end)
 {
     char *p = skip_blank(key, end);
@@ -33,8 +33,8 @@ static char *digits_behind(char *key, const char *end)
     return end - p > OG__SEAL_DIGITS && *p == '"' ? p + 1 : NULL;
 }
 
-/* It is no part of a text, where its quotes would be escaped, but may be a text itself: then there
- * is no colon. */
+/* The key cannot match inside a string, where its quotes are escaped. It may match a string value;
+ * then no colon follows. */
 char *og__seal_find(const char *json, size_t len)
 {
     static const char key[] = "\"" OG__SEAL_KEY "\"";
@@ -53,7 +53,7 @@ void og__seal_print(char digits[OG__SEAL_DIGITS], const XXH3_state_t *state)
     memcpy(digits, og__hex(XXH3_64bits_digest(state)).digits, OG__SEAL_DIGITS);
 }
 
-/* Of a file: the first bytes, in memory, and how many there are in all. */
+/* A file to check: its first bytes, in memory, and its total size. */
 struct sealed {
     const char *head;
     size_t len;
@@ -76,7 +76,7 @@ out:
     return rc;
 }
 
-/* What the digits in the head should be. */
+/* Computes the right digits for the head. */
 static int compute(const struct sealed *f, const char *digits, char out[OG__SEAL_DIGITS],
                    struct og_err *err)
 {

@@ -1,8 +1,7 @@
-/* seal: a file that tells whether it is still what was written. Its JSON, or the JSON that it
- * begins with, has the key "xxh3": 16 hexadecimal digits, XXH3-64 of the whole file with these
- * digits as zeros.
+/* Embedded checksums: a file whose JSON, or leading JSON, holds a checksum of the whole file. Key
+ * "xxh3": 16 hexadecimal digits, XXH3-64 of the file with these digits as zeros.
  *
- * A file without the key, of another program or of an older version, is taken as it is. */
+ * A file without the key, of another program or an older version, is accepted. */
 #ifndef OG_SEAL_H
 #define OG_SEAL_H
 
@@ -15,27 +14,27 @@ enum { OG__SEAL_DIGITS = 16 };
 
 /* ---- JSON files ---- */
 
-/* `root` (its reference is taken) with the key, as file `path`. */
+/* Writes `root` with the key as file `path`; takes the reference. */
 OG_MUST_CHECK int og__sealed_write(const char *path, json_t *root, struct og_err *err);
-/* As og__json_parse; -EINVAL also where the text is not what was written. */
+/* As og__json_parse; -EINVAL also for a wrong checksum. */
 OG_MUST_CHECK int og__sealed_parse(json_t **out, const char *text, size_t len, const char *name,
                                    const char *hint, struct og_err *err);
-/* Puts the digits of a text right, where it has any. */
+/* Updates the checksum of a text, if it has one. */
 OG_MUST_CHECK int og__seal_again(char *text, size_t len, struct og_err *err);
 
 /* ---- files that begin with JSON ---- */
 
-/* `object` (its reference is taken) with the key, its digits zeros. */
+/* Adds the key to `object` with zeros as digits; takes the reference. */
 OG_MUST_CHECK json_t *og__seal_begin(json_t *object);
-/* The digits in printed JSON; NULL = there are none. */
+/* The position of the digits in printed JSON; NULL = none. */
 char *og__seal_find(const char *json, size_t len);
-/* What `state` has hashed, as digits; no NUL behind them. */
+/* Prints the hash of `state` as digits, without a NUL. */
 void og__seal_print(char digits[OG__SEAL_DIGITS], const XXH3_state_t *state);
-/* -EINVAL where the digits in file[len] are not its own. NULL: nothing to compare. */
+/* -EINVAL if the digits in file[len] are wrong. NULL digits: nothing to compare. */
 OG_MUST_CHECK int og__seal_check(const char *file, size_t len, const char *digits, const char *name,
                                  const char *hint, struct og_err *err);
-/* The same of a file of `size` bytes that begins with head[len], where the digits are; the rest is
- * read a piece at a time. */
+/* As og__seal_check, for a file of `size` bytes that begins with head[len], which holds the digits.
+ * Reads the rest in pieces. */
 OG_MUST_CHECK int og__seal_check_file(int fd, uint64_t size, const char *head, size_t len,
                                       const char *digits, const char *name, const char *hint,
                                       struct og_err *err);

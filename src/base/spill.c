@@ -1,12 +1,12 @@
-/* The front of what is spilled lies in memory, the rest in the file:
+/* The front of the spilled bytes is in memory, the rest in the file:
  *
  *   | memory ............ | unit | unit | unit | unit | un |
  *                                                          ^ end
  *   part 1 of 2           | unit |      | unit |      | un |
  *   part 2                       | unit |      | unit |
  *
- * A unit is as long as the kernel reads ahead on a disk, and what lies in several is asked for at
- * once: so all disks have something to do for one that reads. */
+ * A unit is as long as the kernel's readahead on a disk. A read of several units requests all at
+ * once, so that one reader keeps all disks busy. */
 #include "base/spill.h"
 
 #include "base/file.h"
@@ -30,7 +30,7 @@ struct og_spill {
     uint64_t written;
 };
 
-/* Of bytes of the file what lies in one unit. */
+/* The bytes of a request that are in one unit. */
 struct piece {
     uint32_t part;
     off_t at; /* of the part */
@@ -106,7 +106,7 @@ out:
     return rc;
 }
 
-/* How much of [at, at + bytes) lies in memory. */
+/* The number of bytes of [at, at + bytes) that are in memory. */
 static size_t in_memory(const struct og_spill *s, uint64_t at, size_t bytes)
 {
     return at < s->opt.memory ? (size_t)OG_MIN((uint64_t)bytes, s->opt.memory - at) : 0;

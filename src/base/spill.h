@@ -1,5 +1,5 @@
-/* A spill: bytes written in order and read back from anywhere; in memory up to a bound, beyond it
- * in a scratch file, or a part of one on each disk. */
+/* A spill buffer: bytes appended in order and read at random. It holds them in memory up to a
+ * bound, the rest in a scratch file or in one part on each disk. */
 #ifndef OG_SPILL_H
 #define OG_SPILL_H
 
@@ -9,8 +9,8 @@
 struct og_spill;
 
 struct og_spill_options {
-    struct og_places scratch; /* for the file, made when it is first needed; copied */
-    size_t memory;            /* bytes kept in memory, from the budget as `part` */
+    struct og_places scratch; /* for the file, created on first use; copied */
+    size_t memory;            /* bytes held in memory, from the budget as `part` */
     const char *part;         /* string literal */
 };
 
@@ -18,11 +18,11 @@ OG_MUST_CHECK int og__spill_open(struct og_spill **out, const struct og_spill_op
                                  struct og_budget *b, struct og_err *err);
 void og__spill_close(struct og_spill *s);
 
-/* What was appended before stays as it was when this fails. One thread. */
+/* On failure the earlier bytes are unchanged. One thread. */
 OG_MUST_CHECK int og__spill_append(struct og_spill *s, const void *data, size_t bytes,
                                    struct og_err *err);
-/* Bytes [at, at + bytes) of what was appended. *read: asked of the kernel for them, added to. Any
- * number of threads, while none appends. */
+/* Reads bytes [at, at + bytes). Adds the bytes requested from the kernel to *read. Any number of
+ * threads, while none appends. */
 OG_MUST_CHECK int og__spill_read(struct og_spill *s, uint64_t at, void *out, size_t bytes,
                                  uint64_t *read, struct og_err *err);
 uint64_t og__spill_size(const struct og_spill *s);    /* bytes appended since it was empty */

@@ -1,5 +1,5 @@
-/* Threads: a pool for data-parallel loops, the bounded queue that joins stages, and a shelf of what
- * they share. */
+/* Threads: a pool for data-parallel loops, the bounded queue between stages, and a shelf of shared
+ * items. */
 #ifndef OG_THREAD_H
 #define OG_THREAD_H
 
@@ -16,18 +16,17 @@ OG_MUST_CHECK int og__pool_open(struct og_pool **out, int n_threads, struct og_e
 void og__pool_close(struct og_pool *pool);
 int og__pool_threads(const struct og_pool *pool); /* 1 for NULL */
 
-/* Run fn(arg, task, thread) for every task in [0, n_tasks) and return when all are done; thread
- * is in [0, og__pool_threads). Which thread gets which task is not determined, so a task's result
- * must depend on `task` alone. The caller's thread works too. One run at a time; pool may be NULL
- * (then the caller does everything). */
+/* Runs fn(arg, task, thread) for every task in [0, n_tasks), and returns when all are done. thread
+ * is in [0, og__pool_threads). Any thread may get any task, so a result must depend on `task`
+ * alone. The calling thread works too. One run at a time. NULL pool: the caller does everything. */
 void og__pool_run(struct og_pool *pool, size_t n_tasks,
                   void (*fn)(void *arg, size_t task, int thread), void *arg);
 
 /* ---- queue ----
  *
- * Items carry sequence numbers 0, 1, 2, ... and leave in that order, whichever producer came
- * first. At most `capacity` are inside. A producer must own what it needs to finish an item
- * BEFORE it takes the item's number; else the holder of the lowest number could starve. */
+ * Items carry sequence numbers 0, 1, 2, ... and leave in that order, whichever producer came first.
+ * At most `capacity` are inside. A producer must own what it needs to finish an item BEFORE it
+ * takes the item's number. Otherwise the holder of the lowest number could starve. */
 
 struct og_queue;
 
@@ -42,11 +41,10 @@ bool og__queue_pop(struct og_queue *q, void **item);
 /* Would pop return at once? */
 bool og__queue_ready(struct og_queue *q);
 
-/* Wake everybody and refuse from now on: the end of a flow, or an error in some stage. */
+/* Wakes all waiters and refuses from now on: end of input, or an error in some stage. */
 void og__queue_shut(struct og_queue *q);
 
-/* ---- shelf: a few things of which there are n, numbered 0 .. n - 1, that threads take and put
- * back ---- */
+/* ---- shelf: n items, numbered 0 .. n - 1, that threads take and put back ---- */
 
 enum { OG__MOST_ON_SHELF = 64 };
 struct og_shelf {
@@ -59,7 +57,7 @@ struct og_shelf {
 void og__shelf_init(struct og_shelf *s, int n); /* all are there */
 void og__shelf_release(struct og_shelf *s);
 void og__shelf_put(struct og_shelf *s, int thing);
-/* -1 once it was shut, or when there is none and wait is false. */
+/* -1 after a shutdown, or if none is free and wait is false. */
 int og__shelf_take(struct og_shelf *s, bool wait);
 void og__shelf_shut(struct og_shelf *s); /* wakes everybody */
 
