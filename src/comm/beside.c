@@ -1,5 +1,5 @@
-/* An exchange that is begun and ended: between the two a thread of the comm's makes it, and the
- * rank's own does something else.
+/* Asynchronous exchanges: a thread of the comm makes the exchange while the rank's own thread
+ * computes.
  *
  *   rank      begin ─────── computes ─────── end
  *               └─> exchange, by its kind ───┘       one at a time, in the order of all of them */

@@ -1,4 +1,4 @@
-/* What a comm makes exchanges by that are begun and ended (og__comm_begin). */
+/* Runs asynchronous exchanges for a comm (og__comm_begin). */
 #ifndef OG_BESIDE_H
 #define OG_BESIDE_H
 

@@ -10,7 +10,7 @@
 
 /* ---- who started this process ---- */
 
-/* A number, and `end` behind it. */
+/* Parses a number that `end` follows. */
 static bool take_number(const char **at, char end, int *out)
 {
     char *stop;
@@ -35,8 +35,8 @@ static bool read_worker(const char *text, int *rank, int *n, int *fd)
     return true;
 }
 
-/* Who hands signals on is gone: as if asked to stop. It may have gone before this asked for that.
- */
+/* Treats the launcher's end as a stop request: nobody forwards signals then. The launcher may have
+ * ended before this call. */
 static void end_with_starter(int line)
 {
     struct pollfd starter = {.fd = line, .events = POLLIN};
@@ -54,7 +54,7 @@ int og__comm_find(struct og_comm **out, struct og_err *err)
     *out = NULL;
     if (!text && og__mpi_rank() >= 0)
         return og__comm_mpi(out, err);
-    if (!text) /* alone: streams to nobody */
+    if (!text) /* a single rank: no streams */
         return og__comm_sockets(out, 0, 1, (const int[]){-1}, err);
     if (!read_worker(text, &rank, &n, fd))
         return og__fail(err, -EINVAL, "leave it to `outgrow train --workers`",
@@ -74,7 +74,7 @@ void og__comm_close(struct og_comm *c)
 void og__comm_guard(const struct og_comm *c, bool on)
 {
     const char word = on ? OG__GUARDED : OG__UNGUARDED;
-    if (c->line < 0) /* nobody listens: nobody kills */
+    if (c->line < 0) /* no launcher that could kill it */
         return;
     (void)!send(c->line, &word, 1, MSG_NOSIGNAL); /* read by og__workers_run, each second */
 }
@@ -87,7 +87,7 @@ static int get_ready(struct og_comm *c, const struct og_message *send, struct og
     int rc = og__comm_end(c, err);
     if (rc < 0)
         return rc;
-    if (c->broken) /* what lies in a stream is of another exchange */
+    if (c->broken) /* the stream holds data of another exchange */
         return og__fail(err, -ECONNABORTED, NULL, "an exchange with other workers failed before");
     for (int i = 0; i < c->n; i++)
         c->sent += send[i].bytes;

@@ -1,17 +1,19 @@
-/* comm: ranks, processes that work on one thing and exchange bytes in step.
+/* comm: ranks, processes of one job that exchange bytes in step.
  *
- *   rank 0   exchange ── exchange ────────── exchange ──>      each gives something to each other
- *                x          x                    x             one, and takes something of each;
- *   rank 1   ─ exchange ─ exchange ───────── exchange ──>      nobody leaves one before it has all
+ *     rank 0   exchange ── exchange ────────── exchange ──>
+ *                  x          x                    x
+ *     rank 1   ─ exchange ─ exchange ───────── exchange ──>
  *
- * Every rank makes the same exchanges in the same order, and both sides know how long each message
- * is: a message that is of another exchange, or shorter or longer, is an error. One whose other
- * side has ended is one, too. How bytes travel is a table of functions; who the ranks are a process
- * finds in its environment, where who started it has put that. A process that works alone is the
- * only rank, and its exchanges are over at once.
+ * In an exchange a rank sends a message to every other rank and receives one from each. It returns
+ * once it has all messages.
  *
- * One thread of a rank at a time. An exchange may be begun, and ended later: it goes on by itself
- * meanwhile (beside.c). */
+ * Every rank makes the same exchanges in the same order, and both sides know each message's length.
+ * A message of another exchange or of another length is an error. So is a peer that has ended. A
+ * table of functions implements the transport. A process finds its rank in the environment, set by
+ * the launcher. A process on its own is the only rank, and its exchanges return at once.
+ *
+ * One thread of a rank at a time. An asynchronous exchange proceeds between begin and end
+ * (beside.c). */
 #ifndef OG_COMM_H
 #define OG_COMM_H
 
@@ -19,7 +21,7 @@
 
 enum { OG__MOST_RANKS = 64, OG__HOST_NAME = 64 };
 
-/* What goes to a rank, or comes from one; of a rank's own place nothing is read or written. */
+/* A message to or from a rank; a rank's own entry is ignored. */
 struct og_message {
     void *at;
     size_t bytes;
@@ -41,48 +43,47 @@ struct og_comm {
     uint64_t exchanges;       /* made so far */
     uint64_t sent;            /* bytes of them that went to others */
     bool broken;              /* one failed: there can be no other */
-    bool one_thread;          /* its kind takes calls of the one that opened it alone */
+    bool one_thread;          /* only the thread that opened it may call its functions */
     int line;                 /* a stream to who started it; -1: none */
-    struct og_beside *beside; /* makes those that are begun; NULL: there were none */
+    struct og_beside *beside; /* runs asynchronous exchanges; NULL: none so far */
     void *self;               /* of its kind */
 };
 
-/* The ranks that this process belongs to; of one that works alone it is the only one. */
+/* Opens the comm of this process; a process on its own is its only rank. */
 OG_MUST_CHECK int og__comm_find(struct og_comm **out, struct og_err *err);
 void og__comm_close(struct og_comm *c);
 
-/* send[n], receive[n]: one a rank. -ECONNABORTED where another rank has ended. */
+/* send[n], receive[n]: one message a rank. -ECONNABORTED if another rank has ended. */
 OG_MUST_CHECK int og__comm_exchange(struct og_comm *c, const struct og_message *send,
                                     const struct og_message *receive, struct og_err *err);
-/* The same in two calls: lists are copied, what they point to stays as it is until end has
- * returned. The next exchange, whichever it is, ends one that is under way, and fails where that
- * did. end: 0 where none is. */
+/* The asynchronous form. begin copies the lists; the data they point to must stay unchanged until
+ * end returns. The next exchange of any form first ends one in progress, and fails if that failed.
+ * end returns 0 if none is in progress. */
 OG_MUST_CHECK int og__comm_begin(struct og_comm *c, const struct og_message *send,
                                  const struct og_message *receive, struct og_err *err);
 OG_MUST_CHECK int og__comm_end(struct og_comm *c, struct og_err *err);
-/* The same bytes from each to all: all[n * bytes], of which it has its own at all + rank * bytes.
- */
+/* All-gather of `bytes` bytes a rank into all[n * bytes]. The caller has stored its own at all +
+ * rank * bytes. */
 OG_MUST_CHECK int og__comm_gather(struct og_comm *c, void *all, size_t bytes, struct og_err *err);
 
-/* Lays messages of bytes[n] one behind another from `at` on; the own one, which stays, at `own`. */
+/* Places messages of bytes[n] one after another from `at` on; the own one, not sent, at `own`. */
 void og__comm_lay(const struct og_comm *c, void *at, void *own, const size_t *bytes,
                   struct og_message *out);
 
-/* What this rank is at must not be cut short when another fails, or need not be any more: of ranks
- * that `outgrow train --workers` has started, one that has not said so is killed some seconds after
- * another failed. */
+/* Turns protection on or off: a protected rank is not killed when another rank fails. Under
+ * `outgrow train --workers`, others are killed a few seconds after a failure. */
 void og__comm_guard(const struct og_comm *c, bool on);
 
 /* ---- sockets: ranks of one machine (sockets.c) ---- */
 
-/* fd[n]: a stream to each rank; in its own place one to who started them, or -1. They are the
- * comm's from then on, even if it fails. */
+/* fd[n]: a stream to each rank. A rank's own entry is a stream to the launcher, or -1. The comm
+ * owns the descriptors, even on failure. */
 OG_MUST_CHECK int og__comm_sockets(struct og_comm **out, int rank, int n, const int *fd,
                                    struct og_err *err);
 
 /* ---- MPI: ranks of any machines (mpi.c) ---- */
 
-/* Which rank this process is, by what its launcher tells; -1: none, or the only one. */
+/* The rank that the MPI launcher's environment gives; -1: none, or a single rank. */
 int og__mpi_rank(void);
 OG_MUST_CHECK int og__comm_mpi(struct og_comm **out, struct og_err *err);
 /* Can its plugin be loaded? */
@@ -90,12 +91,12 @@ bool og__mpi_there(void);
 
 /* ---- ranks of this machine that og_workers_run starts (launch.c) ---- */
 
-/* In the environment of a process that it has started: "1/3:5,6,7" is rank 1 of 3, with a
- * descriptor a rank, its own that of a stream to who started it, or -1. In that it says
- * OG__GUARDED, OG__UNGUARDED (og__comm_guard). */
+/* Set in the environment of started processes. "1/3:5,6,7" is rank 1 of 3, with a descriptor for
+ * each rank; its own entry is a stream to the launcher, or -1. On that stream a rank sends
+ * OG__GUARDED or OG__UNGUARDED (og__comm_guard). */
 #define OG__WORKER_ENV "OUTGROW_WORKER"
 enum { OG__GUARDED = '+', OG__UNGUARDED = '-' };
-/* og_workers_run, with so many seconds between a failure and the end of those that go on. */
+/* As og_workers_run. grace: seconds between a failure and the end of the other ranks. */
 OG_MUST_CHECK int og__workers_run(int n, char *const *argv, double grace, struct og_err *err);
 
 #endif

@@ -1,7 +1,7 @@
-/* Ranks of one machine: this program, started so many times, with a stream between any two. Who
- * started them computes nothing: it hands signals on, and sees to it that all end when one does.
- * To each it keeps a stream of its own, in which a rank says whether it may be killed then
- * (og__comm_guard), and by whose end a rank knows that nobody is there to hand signals on. */
+/* Ranks of one machine: starts this program n times, with a stream between any two. The launcher
+ * computes nothing: it forwards signals, and ends all ranks when one fails. It keeps a stream to
+ * each rank. There the rank reports whether it may be killed (og__comm_guard), and sees when the
+ * launcher has ended. */
 #include "comm/comm.h"
 
 #include <outgrow/outgrow.h>
@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Between a failure and the end of those that do not know of it yet; and between signals that are
- * not one wish: timeout(1) and systemd tell it to a process and to its group. */
+/* Seconds between a failure and the end of ranks that have not noticed it. And seconds within which
+ * signals count as one request: timeout(1) and systemd signal a process and its group. */
 enum { GRACE_SECONDS = 5, SECONDS_TOGETHER = 1 };
 
 struct launch {
@@ -25,13 +25,13 @@ struct launch {
     pid_t pid[OG__MOST_RANKS];
     int fd[OG__MOST_RANKS][OG__MOST_RANKS]; /* from whom, to whom; to itself: to here; -1: closed */
     int line[OG__MOST_RANKS];               /* the ends that are here; -1: none */
-    bool guarded[OG__MOST_RANKS];           /* says that it must not be killed */
+    bool guarded[OG__MOST_RANKS];           /* has reported that it must not be killed */
     bool killed[OG__MOST_RANKS];            /* by this */
     int status;                             /* what the program is to end with so far */
     double failed;                          /* when the first of them did; 0: none */
     double asked;                           /* when the first signal came; 0: none */
-    bool at_once;                           /* asked again: without a checkpoint */
-    bool early;                             /* asked before one knew what to do then: it ended */
+    bool at_once;                           /* second request: without a checkpoint */
+    bool early;                             /* one was stopped before it installed its handler */
     sigset_t awaited, before;
     struct sigaction children; /* what was to be done when a child ends */
     struct og_err *err;
@@ -173,7 +173,7 @@ static void kill_rest(struct launch *l, bool guarded_too)
     }
 }
 
-/* As it was asked to, before it knew what to do then. */
+/* Was the rank stopped by the first request, before it installed its handler? */
 static bool was_stopped(const struct launch *l, int status)
 {
     return l->asked > 0 && WIFSIGNALED(status) &&
@@ -189,8 +189,8 @@ static bool was_killed(const struct launch *l, int rank, int status)
            (l->failed == 0 || WTERMSIG(status) != SIGTERM);
 }
 
-/* Who fails says why; who is killed cannot. Where one was stopped early, that others miss it and
- * fail is no failure, whoever of them ends first. */
+/* A rank that fails reports why; a killed one cannot. If one was stopped early, failures of other
+ * ranks that miss it do not count, in any order. */
 static void note_end(struct launch *l, int rank, int status)
 {
     const bool early = was_stopped(l, status);
@@ -226,7 +226,8 @@ static void reap(struct launch *l)
     }
 }
 
-/* What a terminal sends, it has sent to the workers, too. All three are one wish. */
+/* Forwards a stop request, except a terminal's, which the workers get too. SIGINT, SIGTERM and
+ * SIGUSR1 ask for the same. */
 static void hand_on(struct launch *l, int number, const siginfo_t *info)
 {
     const double now = og__now();
@@ -264,7 +265,7 @@ static void begin(struct launch *l, int n, double grace, struct og_err *err)
     *l = (struct launch){.n = n, .grace = grace, .err = err};
     memset(l->fd, -1, sizeof(l->fd));
     memset(l->line, -1, sizeof(l->line));
-    sigaction(SIGCHLD, &usual, &l->children); /* ignored, as it may be, nobody could wait for one */
+    sigaction(SIGCHLD, &usual, &l->children); /* if it were ignored, no child could be waited for */
     sigemptyset(&l->awaited);
     sigaddset(&l->awaited, SIGINT);
     sigaddset(&l->awaited, SIGTERM);
@@ -281,7 +282,7 @@ static void end(struct launch *l)
     for (int i = 0; i < l->n; i++)
         close_one(&l->line[i]);
     sigaction(SIGCHLD, &l->children, NULL);
-    while (sigtimedwait(&l->awaited, NULL, &(struct timespec){0}) > 0) /* nobody is left to stop */
+    while (sigtimedwait(&l->awaited, NULL, &(struct timespec){0}) > 0) /* no rank is left to stop */
         ;
     sigprocmask(SIG_SETMASK, &l->before, NULL);
 }

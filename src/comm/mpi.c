@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-/* Where launchers tell a process how many it is one of, and which. */
+/* Variables in which launchers store the number of ranks and the rank. */
 static const struct {
     const char *count, *rank;
 } launchers[] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},

@@ -1,6 +1,6 @@
-/* What the plugin for MPI is to the library: a table that it exports as OG__MPI_TABLE. It is
- * compiled apart, where MPI is, and shares nothing else with the library, so that one program runs
- * with MPI and without. */
+/* The interface of the MPI plugin: a table of functions, exported as OG__MPI_TABLE. The plugin is
+ * compiled separately, where MPI is installed. It shares nothing else with the library, so one
+ * program runs with and without MPI. */
 #ifndef OG_MPI_TABLE_H
 #define OG_MPI_TABLE_H
 
@@ -15,7 +15,7 @@ struct og_mpi_table {
     int (*open)(struct og_comm *c, struct og_err *err);
     int (*exchange)(struct og_comm *c, const struct og_message *send,
                     const struct og_message *receive, struct og_err *err);
-    /* Where an exchange failed all ranks are ended when this process is. */
+    /* After a failed exchange, close ends all ranks with this process. */
     void (*close)(struct og_comm *c);
 };
 enum { OG__MPI_VERSION = 3 };

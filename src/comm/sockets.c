@@ -1,5 +1,5 @@
-/* Ranks of one machine: a stream between any two of them. All messages of an exchange are under way
- * at the same time, so no rank waits for another to read before it reads itself.
+/* Ranks of one machine: a stream between any two. All messages of an exchange are in flight at
+ * once, so no rank waits for another's read before it reads itself.
  *
  *   | number of the exchange | bytes that follow |   bytes   |        a message, u64 each */
 #include "comm/comm.h"
@@ -14,7 +14,7 @@ struct head {
     uint64_t number, bytes;
 };
 
-/* One of the two ways of a stream: how much of head and message has gone it. */
+/* One direction of a stream, and the progress within its header and message. */
 struct way {
     struct head head;
     struct og_message message;
@@ -40,7 +40,7 @@ static bool is_done(const struct way *w)
     return w->done == whole(w);
 }
 
-/* Where it goes on: in the head, or in the message. */
+/* The next byte to transfer, in the header or in the message. */
 static char *place(struct way *w, size_t *left)
 {
     if (w->done < sizeof(w->head)) {
@@ -53,7 +53,7 @@ static char *place(struct way *w, size_t *left)
 
 static int ended(int rank, struct og_err *err)
 {
-    return og__fail(err, -ECONNABORTED, "what it said before tells why; go on with --resume",
+    return og__fail(err, -ECONNABORTED, "read its last messages for the cause; go on with --resume",
                     "worker %d has ended", rank);
 }
 
@@ -68,7 +68,7 @@ static int check_head(const struct og_comm *c, int rank, const struct way *w, st
                     w->message.bytes, (unsigned long long)c->exchanges);
 }
 
-/* As much as goes without waiting. */
+/* Sends as much as possible without blocking. */
 static int push(int rank, struct peer *p, struct og_err *err)
 {
     while (!is_done(&p->out)) {
@@ -148,7 +148,7 @@ static int exchange(struct og_comm *c, const struct og_message *out, const struc
             return og__fail_errno(err, -errno, NULL, "waiting for other workers");
         for (nfds_t i = 0; i < n; i++) {
             struct peer *p = &s->peer[rank[i]];
-            OG_TRY(pull(c, rank[i], p, err)); /* what ended may have said something before */
+            OG_TRY(pull(c, rank[i], p, err)); /* a peer that has ended may have sent data before */
             OG_TRY(push(rank[i], p, err));
         }
     }

@@ -1,5 +1,5 @@
-/* The plugin for MPI, liboutgrow_mpi.so: nothing of MPI but its point-to-point messages, so that
- * what is added is added in our order. */
+/* The plugin for MPI, liboutgrow_mpi.so. It uses point-to-point messages only, so that sums have
+ * our order. */
 #include "comm/mpi_table.h"
 
 #include <mpi.h>
@@ -16,7 +16,7 @@ static int fail(struct og_err *err, int code, const char *what)
     if (err && err->code == 0) {
         err->code = -EIO;
         snprintf(err->message, sizeof(err->message), "MPI: %s: %.300s", what, text);
-        snprintf(err->hint, sizeof(err->hint), "look at what mpirun says; go on with --resume");
+        snprintf(err->hint, sizeof(err->hint), "read the output of mpirun; go on with --resume");
     }
     return -EIO;
 }
@@ -89,7 +89,7 @@ static int begin_message(const struct og_comm *c, const struct og_message *m, in
     return rc;
 }
 
-/* Without keeping a processor busy: computing threads, of this rank or another, may want it. */
+/* Waits without keeping a core busy: computing threads of this or another rank may need it. */
 static int wait_for_all(struct under_way *u)
 {
     long pause = 1000;
@@ -156,7 +156,7 @@ static void end_all(void)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* MPI_Abort ends this process, too, which has not said yet what failed. */
+/* MPI_Abort would end this process before it has reported what failed. */
 static void close_mpi(struct og_comm *c)
 {
     if (!c->broken)
