@@ -1,5 +1,5 @@
-/* An I/O engine: submits reads, later completes them. Submission and completion are separate on
- * purpose: the ring works while the caller computes, and a GPU engine may do one of the two. */
+/* An I/O engine submits reads and later completes them. The two are separate so that the ring works
+ * while the caller computes, and a GPU engine may do one of the two. */
 #ifndef OG_IO_ENGINE_H
 #define OG_IO_ENGINE_H
 
@@ -15,32 +15,33 @@ struct og_io_file {
     size_t align_offset, align_memory;
     bool direct;
 };
-/* want_direct: O_DIRECT with the alignment statx reports; where refused (tmpfs, overlay) the file
- * is buffered, readahead off, and pages are dropped behind the reads (og__io_file_drop). */
+/* want_direct: opens with O_DIRECT and the alignment that statx reports. Where it is refused
+ * (tmpfs, overlay) the file is buffered, without readahead, and og__io_file_drop drops pages after
+ * reads. */
 OG_MUST_CHECK int og__io_file_open(struct og_io_file *f, const char *path, bool want_direct,
                                    const struct og_log *log, struct og_err *err);
 void og__io_file_close(struct og_io_file *f);
-/* Tell the kernel that the pages of a buffered file under this range will not be read again. */
+/* Advises the kernel that the pages of a buffered file in this range will not be read again. */
 void og__io_file_drop(const struct og_io_file *f, uint64_t offset, size_t length);
 
 /* ---- engines ---- */
 
-/* One read. The engine fills result: bytes read, or a negative errno. Short reads are resubmitted
- * by the engine until done or at end of file; so are those the kernel puts off (EAGAIN, EINTR). */
+/* One read. The engine fills result: bytes read, or a negative errno. The engine resubmits short
+ * reads until complete or at end of file, and reads that the kernel postpones (EAGAIN, EINTR). */
 struct og_io_request {
     const struct og_io_file *file; /* one of the engine's */
     uint64_t offset;
     uint32_t length;
     int32_t result;
-    void *data;     /* where to; inside the engine's buffers, or any memory as well aligned */
-    uint32_t done;  /* bytes so far; the engine's own, 0 at submit */
-    uint32_t tries; /* times put off; the engine's own, 0 at submit */
+    void *data;                 /* destination: an engine buffer, or memory aligned as well */
+    uint32_t done;              /* bytes so far; the engine's own, 0 at submit */
+    uint32_t tries;             /* times postponed; the engine's own, 0 at submit */
     struct og_io_request *next; /* engine's own */
 };
 
-/* n > 0 bytes more have come, or 0 at the end of the file. True when that finishes the request:
- * complete, at the end of the file, or stuck there because a file shrank after it was opened.
- * A direct read that stopped between two blocks goes on from the last whole one. */
+/* Records n > 0 more bytes, or 0 at the end of the file. Returns true when the request is finished:
+ * complete, at the end of the file, or stuck there because the file shrank after it was opened. A
+ * direct read that stopped within a block resumes from the last whole one. */
 static inline bool og__io_advance(const struct og_io_file *f, struct og_io_request *q, uint32_t n)
 {
     uint32_t have = q->done + n;
@@ -59,41 +60,42 @@ struct og_io_setup {
     int n_files;
     int depth;     /* most requests in flight, of all files */
     int threads;   /* of engines that have them; >= 1 */
-    void *buffers; /* memory most reads go to; registered with the kernel where it lets us */
+    void *buffers; /* destination of most reads; registered if the kernel allows */
     size_t buffer_bytes;
     const struct og_log *log;
 };
 
 struct og_io_ops {
     const char *name;
-    /* false with a reason: this machine or container has it not. Cheap; called before open. */
+    /* Returns false, with a reason, if the machine or container lacks it. Cheap; called before
+     * open. */
     bool (*available)(const char **reason);
     bool wants_direct;
-    /* Reads of nothing but wanted bytes: a gap read along would distort what is measured. */
+    /* Reads only requested bytes: merging over gaps would distort a measurement. */
     bool never_merges_gaps;
     OG_MUST_CHECK int (*open)(struct og_io_engine **out, const struct og_io_setup *s,
                               struct og_err *err);
     void (*close)(struct og_io_engine *e); /* accepts NULL; nothing may be in flight */
-    /* Takes ownership of the requests until reap returns them. They start now or, with engines
-     * that gather system calls, at the next reap; reap with min = 0 starts without waiting.
-     * At most `depth` are in flight. On failure it has taken none. */
+    /* Takes ownership of the requests until reap returns them. They start now or, with engines that
+     * batch system calls, at the next reap. reap with min = 0 starts them without waiting. At most
+     * `depth` are in flight. On failure it has taken none. */
     OG_MUST_CHECK int (*submit)(struct og_io_engine *e, struct og_io_request **reqs, size_t n,
                                 struct og_err *err);
-    /* At least min (<= in flight) and at most max finished requests; their number is returned. */
+    /* Waits for at least min (<= in flight) and returns at most max finished requests, and their
+     * number. */
     OG_MUST_CHECK int (*reap)(struct og_io_engine *e, struct og_io_request **reqs, size_t min,
                               size_t max, struct og_err *err);
-    /* What the kernel says this engine has read so far, for engines that do not ask it for exact
-     * ranges (mmap); NULL: the requests are the truth. false: the kernel does not say. */
+    /* Reads so far by the kernel's count, for engines that do not request exact ranges (mmap).
+     * NULL: the requests are exact. false: the kernel does not report it. */
     bool (*kernel_counts)(struct og_io_engine *e, struct og_io_counts *out);
 };
 
 extern const struct og_io_ops og__io_uring, og__io_pread, og__io_mmap;
 
-/* The engine of this kind (enum og_io_kind) that this machine has. A fallback is said. */
+/* The engine of this kind (enum og_io_kind), or its fallback on this machine, which is logged. */
 const struct og_io_ops *og__io_pick(int kind, const struct og_log *log);
 
-/* As og__reader_open_parts, on a given engine; no fallback to another. For tests and measurements.
- */
+/* As og__reader_open_parts, with a fixed engine and no fallback. For tests and measurements. */
 OG_MUST_CHECK int og__reader_open_parts_on(struct og_reader **out, const struct og_io_ops *ops,
                                            const struct og_row_files *rows,
                                            const struct og_reader_options *opt, struct og_budget *b,
@@ -105,8 +107,8 @@ OG_MUST_CHECK int og__reader_open_on(struct og_reader **out, const struct og_io_
 
 /* ---- measuring ---- */
 
-/* A steady load of equal reads on one file; at random the places are all different, so that no
- * cache can answer twice. Ends after `seconds`, or when a random load has been everywhere. */
+/* A steady load of equal reads on one file. Random reads are at distinct positions, so no cache can
+ * serve one twice. Ends after `seconds`, or once random reads have covered the file. */
 struct og_io_load {
     size_t bytes; /* a request; rounded up to the file's alignment */
     int depth, threads;

@@ -48,7 +48,7 @@ static bool trial_read(const struct og_io_file *f, size_t block, size_t memory)
         n = pread(f->fd, buffer, block, at);
     while (n < 0 && errno == EINTR);
     og__count_reads(1, n > 0 ? (uint64_t)n : 0);
-    bool refused = n < 0 && errno == EINVAL; /* EIO is for the reader to tell, with its place */
+    bool refused = n < 0 && errno == EINVAL; /* the reader reports EIO, with its offset */
     free(buffer);
     return !refused;
 }
@@ -145,6 +145,6 @@ void og__io_file_close(struct og_io_file *f)
 void og__io_file_drop(const struct og_io_file *f, uint64_t offset, size_t length)
 {
     uint64_t first = offset & ~(uint64_t)(PAGE - 1);
-    uint64_t end = og__round_up(offset + length, PAGE); /* pages in part are kept by the kernel */
+    uint64_t end = og__round_up(offset + length, PAGE); /* the kernel keeps partial pages */
     (void)posix_fadvise(f->fd, (off_t)first, (off_t)(end - first), POSIX_FADV_DONTNEED);
 }

@@ -1,8 +1,8 @@
-/* A steady load on an engine: what the disk delivers, without rows and scattering.
+/* A steady load on an engine: measures the disk, without rows and scattering.
  *
- * At random, the k-th request goes to the k-th place of a keyed permutation of the file, so no
- * place is read twice: the page cache (under mmap) cannot answer, and a host's cache only as far
- * as it holds the file already. */
+ * Random request k goes to position k of a keyed permutation of the file, so no position is read
+ * twice. The page cache (with mmap) cannot serve it; a host's cache can only as far as it holds the
+ * file already. */
 #include "base/random.h"
 #include "io/engine.h"
 #include "io/slab.h"

@@ -1,17 +1,17 @@
-/* The baseline: features mapped and faulted in, as PyG+ does (and every loader that hands
- * numpy.memmap to its workers). Made as good as it can be made: readahead is off, so a fault reads
- * one page, and as many threads fault as serve the disk best, so that many reads are in flight.
+/* The baseline: features mapped and faulted in, as in PyG+ and in loaders that hand numpy.memmap to
+ * their workers. Made as fast as possible: readahead is off, so a fault reads one page. The best
+ * number of threads for the disk fault at once, so many reads are in flight.
  *
  *     thread ──> memcpy from the mapping ──page absent──> fault ──> disk (one page)
  *
- * A mapping turns a failed read into SIGBUS. A file cut short is noticed by its size, asked for
- * once a submit; what fails or is cut between that and the fault ends the process. The command
- * says so first (cli/lost_file.c); another program may handle SIGBUS as well, in any thread.
- * (Asking for the pages with MADV_POPULATE_READ returns an error instead, but makes rows that are
- * in memory already cost twice as much, 0.6 instead of 1.2 million a second: no fair baseline.)
+ * A failed read of a mapping raises SIGBUS. Each submit checks the file's size; a failure or cut
+ * between this check and the fault ends the process. The command first prints the cause
+ * (cli/lost_file.c). Another program may handle SIGBUS as well, in any thread. (MADV_POPULATE_READ
+ * returns an error instead, but doubles the cost of rows in memory: 0.6 instead of 1.2 million a
+ * second. That would be no fair baseline.)
  *
- * The kernel reads pages, not rows, and keeps them as long as it likes: what was read is what it
- * says was read for these threads. */
+ * The kernel reads pages, not rows, and caches them as it likes. So the counts are the kernel's,
+ * for these threads. */
 #include "io/workers.h"
 
 #include <stdatomic.h>

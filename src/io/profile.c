@@ -1,12 +1,12 @@
-/* The disk profile: measured once a device by `outgrow bench io`, kept as JSON.
+/* The disk profile: `outgrow bench io` measures a device once and stores it as JSON.
  *
  *     $XDG_CACHE_HOME/outgrow/disk-<major>-<minor>-<file system id>.json
  *     {"format": 1, "iops": .., "bandwidth": .., "fresh_bandwidth": .., "write_bandwidth": ..,
  *      "depth": .., "fault_threads": .., "measured_under": ".."}
  *
- * The file system's id is part of the name because device numbers are handed out anew at boot. A
- * file that is missing, damaged or absurd is as good as none: figures of a common NVMe disk then
- * stand in, and say that they were not measured. */
+ * The name has the file system's id because device numbers may change at boot. If a file is
+ * missing, damaged or implausible, values of a common NVMe disk replace it, marked as not
+ * measured. */
 #include "base/file.h"
 #include "base/json.h"
 #include "io/io.h"
@@ -97,8 +97,8 @@ void og__profile_load(const char *path, struct og_disk_profile *out)
 
 /* ---- which disk ---- */
 
-/* The kernel's name for the disk of a block device: of a partition the one it is a part of.
- * malloc'ed; NULL where there is none, as for network and overlay file systems. */
+/* The kernel's name for the disk of a block device; for a partition, its whole disk. malloc'ed;
+ * NULL without one, as for network and overlay file systems. */
 static char *disk_of(dev_t device)
 {
     char link[64];
@@ -135,7 +135,7 @@ bool og__same_disk(const char *a, const char *b)
 
 /* ---- several disks ---- */
 
-/* Of n paths, how many lie on the disk of path i; 0 where one before it does. */
+/* The number of paths on the disk of path i; 0 if an earlier path is on it. */
 static int share_of(const char *const *paths, int n, int i)
 {
     int share = 1;

@@ -1,5 +1,5 @@
-/* How rows become requests: near ones merged, blocks rounded out, long runs cut. No I/O, so that
- * what a reader will ask for can be told without a file. */
+/* Turns rows into requests: merges near rows, extends to blocks, cuts long runs. It does no I/O, so
+ * that reads can be predicted without a file. */
 #include "io/span.h"
 
 #include <assert.h>
@@ -24,8 +24,8 @@ static uint64_t block_end(const struct og_read_rule *r, uint64_t at)
     return og__round_up(at, r->align);
 }
 
-/* Take of the n rows those of the unit after s->last into the span while they are near and fit
- * below `limit`. Of an adjacent row a piece is enough. */
+/* Adds rows of the unit after s->last to the span while they are near and fit below `limit`. An
+ * adjacent row may be added in part. */
 static void merge_near(const struct og_read_rule *r, struct og_span *s, uint64_t limit, size_t n)
 {
     for (size_t i = s->last + 1; i < n && s->end < limit; i++) {
@@ -45,8 +45,8 @@ static void merge_near(const struct og_read_rule *r, struct og_span *s, uint64_t
     }
 }
 
-/* Where the request that begins with this block ends at the latest: with a block, or with the last
- * whole element before. */
+/* The largest end of a request that begins with this block: at a block's end, or after the last
+ * whole element before it. */
 static uint64_t request_end(const struct og_read_rule *r, uint64_t from)
 {
     uint64_t limit = from + r->max_request;
@@ -122,9 +122,8 @@ struct og_io_counts og__read_rule_predict(const struct og_read_rule *r, const ui
     return counts;
 }
 
-/* Of the rows between two of them, as many as the rule has for a gap are read too. What is read in
- * one piece has any length, and is cut where a request ends: between two rows, and what lies there
- * is not read. */
+/* Rows in gaps up to the rule's gap are read too. A merged piece has any length and is cut at the
+ * request limit. A cut falls between two rows, and the rows in that gap are not read. */
 struct og_io_expected og__read_rule_expect(const struct og_read_rule *r, double rows, double all)
 {
     const double p = OG_MIN(rows / OG_MAX(all, 1.0), 1.0);

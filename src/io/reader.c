@@ -1,28 +1,27 @@
-/* The reader: rows of a file, many at once.
+/* The reader: reads many rows of a file at once.
  *
- *   rows wanted   3  5    40 41 42 43            900
+ *   row ids       3  5    40 41 42 43            900
  *                 │  │     └──┴──┴──┘             │
- *   requests     [====]   [==========]          [==]      near ones merged, blocks rounded out
+ *   requests     [====]   [==========]          [==]      near ones merged, extended to blocks
  *                   │          │                  │
  *   slab         |##|#########|__________|##|___________|  slab.h
  *                   │          │                  │
- *   out          row by row, at the caller's
+ *   out          row by row, in the caller's memory
  *
- * Requests of all sizes share one slab: many small ones, or a few large ones. (A class of small
- * buffers beside a class of large ones is simpler, but merged requests of 10 to 50 KiB, the usual
- * ones, then take large buffers and the depth falls to their number.)
+ * Requests of all sizes share one slab: many small ones, or a few large ones. (Separate classes of
+ * small and large buffers are simpler. But merged requests, usually of 10 to 50 KiB, then take
+ * large buffers, and the depth falls to their number.)
  *
- * Rows may lie in several files, one a disk (stripes.h). One engine reads them all, so that one
- * wait sees whichever disk is done first; a ring a disk would be waited for in turn, and a disk
- * that is done stand idle meanwhile. Requests go out in the order of rows, so each disk has its
- * share of what is in flight, and all end together.
+ * Rows may be in several files, one a disk (stripes.h). One engine reads them all, so a wait
+ * returns when any disk completes. With one ring a disk, waits would alternate and finished disks
+ * stand idle. Requests go out in row order, so each disk has its share in flight and all finish
+ * together.
  *
- * A request whose rows lie in the file just as they will lie in `out` is read straight there when
- * it is large and alignment allows: no copy at all. Where rows are recoded, every request bounces
- * and the copy recodes.
+ * A large request reads straight into `out`, without a copy, if its rows have the same layout there
+ * and alignment allows. With a conversion, every request goes through the slab.
  *
  * Memory: the slab from the budget as "read buffers"; one allocation of `depth` requests at open;
- * nothing afterwards. */
+ * none later. */
 #include "io/engine.h"
 #include "io/slab.h"
 #include "io/span.h"
@@ -42,7 +41,7 @@ enum {
 
 /* One request and what it is for. */
 struct slot {
-    struct og_io_request request; /* first member: the engine hands back its address */
+    struct og_io_request request; /* first member: the engine returns its address */
     struct og_read_job *job;
     struct og_span span; /* of the job's rows */
     bool bounces;        /* through the slab; else straight to out */
@@ -112,8 +111,8 @@ int og__reader_threads(const struct og_reader_options *opt)
     return threads_of(opt->io == OG_IO_MMAP ? &og__io_mmap : &og__io_pread, opt);
 }
 
-/* Requests, the slab's units, and a ring's pages or, since another engine may have to do, threads
- * as far as they touch their stacks. */
+/* Requests, the slab's units, and the pages of a ring or, for a fallback engine, the touched part
+ * of its threads' stacks. */
 size_t og__reader_beside_bytes(const struct og_reader_options *opt)
 {
     enum { OF_RING = 12 * 1024, OF_ENTRY = 96, OF_THREAD = 32 * 1024 };
@@ -132,7 +131,7 @@ int og__reader_descriptors(const struct og_reader_options *opt)
 
 /* ---- from rows to requests ---- */
 
-/* What so many bytes of rows take in memory. */
+/* Bytes in memory of `bytes` bytes of rows in the file. */
 static size_t arriving(const struct og_reader *r, uint64_t bytes)
 {
     return r->recode ? bytes / r->recode->from * r->recode->to : bytes;
@@ -228,7 +227,7 @@ static int fail_request(struct og_reader *r, const struct slot *s, int code, con
 {
     struct og_read_job *job = s->job;
     og__fail(&r->failure, code,
-             why ? "the file was cut short: make it anew"
+             why ? "the file was cut short: create it again"
                  : "the disk may be failing: see the kernel's log (dmesg)",
              "%s: %s at byte %llu", s->request.file->path, why ? why : strerrordesc_np(-code),
              (unsigned long long)at);
@@ -263,7 +262,7 @@ static int deliver(struct og_reader *r, const struct slot *s, uint64_t from, uin
     return refused < 0 ? 0 : refuse_element(r, s, from + (uint64_t)refused * size);
 }
 
-/* The wanted bytes to their rows; runs of adjacent rows in one piece. */
+/* Copies the requested bytes to their rows; adjacent rows in one copy. */
 static int scatter(struct og_reader *r, const struct slot *s)
 {
     const struct og_span *span = &s->span;
@@ -328,8 +327,8 @@ static void cancel(struct og_read_job *job, int code)
     job->next = job->n;
 }
 
-/* After a failure: nothing more is submitted, and what is in flight is awaited, because it writes
- * to memory that the caller is about to free. An engine that cannot even wait is closed. */
+/* After a failure: submits nothing more, and waits for requests in flight, because they write to
+ * memory that the caller will free. An engine that cannot wait is closed. */
 static void drain_all(struct og_reader *r, int code)
 {
     for (struct og_read_job *job = r->queue; job; job = job->later)
@@ -350,7 +349,7 @@ static void drain_all(struct og_reader *r, int code)
     }
 }
 
-/* A read failed, or the engine itself (`why`): every job that is waited for tells of it. */
+/* Handles a failed read, or engine (`why`): every job in progress reports the failure. */
 static void break_off(struct og_reader *r, int code, const struct og_err *why)
 {
     if (why->code && !r->failure.code)
@@ -457,7 +456,7 @@ static int check_rows(const struct og_read_rule *rule, const struct og_io_file *
         return og__fail(err, -EINVAL, NULL, "%s: %llu rows of %zu bytes", file->path,
                         (unsigned long long)rows, rule->row_bytes);
     if (bytes > file->size)
-        return og__fail(err, -EIO, "the file was cut short: make it anew",
+        return og__fail(err, -EIO, "the file was cut short: create it again",
                         "%s: the file ends early: %llu bytes, %llu rows of %zu from byte %llu "
                         "need %llu",
                         file->path, (unsigned long long)file->size, (unsigned long long)rows,
@@ -507,7 +506,7 @@ static int take_memory(struct og_reader *r, size_t slab, struct og_budget *b, st
     return 0;
 }
 
-/* Opens ops' engine; when that fails and `fallback` is given, says so and opens that one. */
+/* Opens ops' engine. If that fails and `fallback` is given, logs it and opens that one. */
 static int open_engine(struct og_reader *r, const struct og_io_ops *fallback,
                        const struct og_reader_options *opt, struct og_err *err)
 {

@@ -1,10 +1,10 @@
-/* Read buffers of all sizes from one piece of memory.
+/* A slab of read buffers: allocates all sizes from one piece of memory.
  *
- *     base |##|#########|__________|##|___________|   units of 4 KiB, each request a run of them
- *                       ^ next: where the search goes on
+ *     base |##|#########|__________|##|___________|   units of 4 KiB; a request takes a run of them
+ *                       ^ next: where the search resumes
  *
- * Units are handed out round robin, so runs come free about in the order they were taken and the
- * slab does not splinter. */
+ * Units are allocated round robin, so runs are released roughly in order and the slab does not
+ * fragment. */
 #ifndef OG_IO_SLAB_H
 #define OG_IO_SLAB_H
 
@@ -25,7 +25,7 @@ OG_MUST_CHECK int og__slab_init(struct og_slab *s, size_t bytes, struct og_budge
 void og__slab_release(struct og_slab *s); /* accepts a zeroed one */
 size_t og__slab_bytes(size_t bytes);      /* what init takes of the budget for these */
 
-/* `bytes` bytes, or NULL while there is no such run. */
+/* A run of `bytes` bytes, or NULL while there is none. */
 char *og__slab_take(struct og_slab *s, size_t bytes);
 void og__slab_give(struct og_slab *s, const char *data, size_t bytes);
 

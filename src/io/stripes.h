@@ -1,11 +1,11 @@
-/* Rows of one array that lie in parts, a file on each of several disks: units of whole rows, one
- * part after another in turn.
+/* Striped arrays: rows in parts, a file on each of several disks. Units of whole rows go to the
+ * parts in round robin.
  *
  *   row           0 .. u-1 | u .. 2u-1 | 2u .. 3u-1 | 3u .. 4u-1 | 4u .. N-1
  *   part of two      0     |     1     |     0      |     1      |    0
  *   row of it     0 .. u-1 | 0 .. u-1  |  u .. 2u-1 |  u .. 2u-1 | 2u ..        the last is short
  *
- * This is the only place that knows which row lies where. Within a unit rows are as in one file. */
+ * Only this file maps rows to parts. Within a unit rows are as in one file. */
 #ifndef OG_IO_STRIPES_H
 #define OG_IO_STRIPES_H
 
@@ -18,8 +18,8 @@ struct og_stripes {
     uint32_t unit;  /* rows, > 0 where there are several parts */
 };
 
-/* Rows [first, end) of the array are rows `at` and on of their part. end may lie beyond the last
- * row that there is. */
+/* Rows [first, end) of the array are rows `at` and on of their part. end may exceed the number of
+ * rows. */
 struct og_unit {
     uint32_t part;
     uint64_t first, end, at;
@@ -36,7 +36,7 @@ static inline struct og_unit og__unit_of(const struct og_stripes *s, uint64_t ro
                             .at = unit / s->parts * s->unit};
 }
 
-/* Of n_rows, how many lie in this part? */
+/* The number of the n_rows rows that are in this part. */
 static inline uint64_t og__part_rows(const struct og_stripes *s, uint32_t part, uint64_t n_rows)
 {
     if (s->parts <= 1)
@@ -47,10 +47,10 @@ static inline uint64_t og__part_rows(const struct og_stripes *s, uint32_t part, 
     return n_rows / turn * s->unit + OG_MIN(left - OG_MIN(left, before), (uint64_t)s->unit);
 }
 
-/* Rows a unit has: about a MiB of them, and whole blocks of a disk where a MiB has room for such a
- * number of rows, so that no block belongs to two units. */
+/* Rows of a unit: about a MiB. Whole disk blocks if a MiB holds such a number of rows, so that no
+ * block belongs to two units. */
 uint32_t og__stripe_unit(size_t row_bytes);
-/* The same, but whole blocks even where that takes more than a MiB. */
+/* As og__stripe_unit, but whole blocks even if they exceed a MiB. */
 uint32_t og__stripe_unit_of_blocks(size_t row_bytes);
 
 #endif

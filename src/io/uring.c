@@ -3,13 +3,12 @@
  *     submit: fills the submission queue, makes no system call
  *     reap:   one io_uring_enter both starts what submit queued and waits for completions
  *
- * So a reader that tops its depth up by sixteen requests at a time makes one system call for
- * sixteen reads. Files are registered (no reference counting per read) and so is the reader's
- * slab of buffers (no page pinning per read); where RLIMIT_MEMLOCK refuses the second, the same
- * buffers are used unregistered.
+ * A reader that tops up its depth by sixteen requests makes one system call for them. Files are
+ * registered (no reference counting per read), and so is the reader's slab (no page pinning per
+ * read). If RLIMIT_MEMLOCK refuses the slab, it is used unregistered.
  *
- * DEFER_TASKRUN completes reads when we ask for them rather than by interrupting us; it needs
- * Linux 6.1 and binds a ring to one thread. COOP_TASKRUN (5.19) is the next best; then neither. */
+ * DEFER_TASKRUN completes reads when we ask for them, not by interrupts. It needs Linux 6.1 and
+ * binds a ring to one thread. COOP_TASKRUN (5.19) is the next best; then neither. */
 #include "io/engine.h"
 
 #include <assert.h>
@@ -51,8 +50,8 @@ static const char *refusal(int rc)
     }
 }
 
-/* Lockable memory is counted per user, and what a ring held comes free a moment after it was
- * closed: a refusal right after a close may be none. */
+/* Lockable memory is counted per user, and a closed ring's is released a moment later. So a refusal
+ * right after a close may be temporary. */
 static int init_patiently(unsigned entries, struct io_uring *ring, unsigned flags)
 {
     int rc = io_uring_queue_init(entries, ring, flags);
@@ -151,8 +150,8 @@ static int uring_open(struct og_io_engine **out, const struct og_io_setup *s, st
     return 0;
 }
 
-/* May this thread use the ring? A number tells threads apart only while both are there: one may
- * have that of a thread that is no more, and then it is the kernel that knows. */
+/* May this thread use the ring? Thread ids may be reused after a thread has ended; then only the
+ * kernel knows. */
 static bool is_ours(struct og_io_engine *e)
 {
     if (e->owner == 0)
@@ -160,8 +159,8 @@ static bool is_ours(struct og_io_engine *e)
     return e->owner == gettid() && (e->in_flight > 0 || io_uring_get_events(&e->ring) != -EEXIST);
 }
 
-/* A ring of DEFER_TASKRUN belongs to the thread that made it. A reader that changes hands between
- * two jobs (opened here, used in a loader thread) gets a new ring. */
+/* A ring with DEFER_TASKRUN belongs to the thread that created it. A reader that moves to another
+ * thread between two jobs (opened here, used in a loader thread) gets a new ring. */
 static int bind_to_thread(struct og_io_engine *e, struct og_err *err)
 {
     if (is_ours(e))
@@ -270,8 +269,8 @@ static int enter(struct og_io_engine *e, size_t wait, struct og_err *err)
     }
     if (rc >= 0 || rc == -EINTR)
         return 0;
-    /* Another thread's ring. Its reads cannot be awaited here, and would come to memory that is
-     * somebody else's by then. */
+    /* Another thread's ring: its reads cannot be awaited here, and would write to memory that may
+     * have been freed. */
     assert(rc != -EEXIST);
     return og__fail_errno(err, rc, "use --io pread", "%s: io_uring_enter", e->setup.files[0].path);
 }

@@ -3,9 +3,8 @@
  *     submit ──> todo ──> thread ──> done ──> reap
  *                   └───> thread ──┘
  *
- * Both lists run through the requests themselves, so nothing is allocated after open. One lock
- * guards both; a thread takes a few requests at a time when many wait, so that the lock costs
- * little beside the reads. */
+ * Both lists link the requests themselves, so nothing is allocated after open. One lock guards
+ * both. A thread takes a few requests at a time when many wait, so the lock costs little. */
 #include "io/workers.h"
 
 #include <pthread.h>
@@ -94,8 +93,8 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* Signals are for the threads of the program that uses the library; but that a mapped page cannot
- * be read comes to the thread that touches it, and kills outright where it is blocked. */
+/* Blocks signals, which are for the threads of the calling program. Not SIGBUS: it goes to the
+ * thread that touches an unreadable page, and if blocked it kills the process. */
 static int start_threads(struct og_workers *w, size_t threads, struct og_err *err)
 {
     pthread_attr_t attr;
@@ -117,7 +116,7 @@ static int start_threads(struct og_workers *w, size_t threads, struct og_err *er
     w->n_threads = started;
     if (started == 0)
         return og__fail_errno(err, -failed, NULL, "cannot start a thread for reading");
-    return 0; /* fewer than asked for do the work as well, only slower */
+    return 0; /* fewer threads than requested work as well, only slower */
 }
 
 int og__workers_open(struct og_workers **out, int threads,
