@@ -1,5 +1,4 @@
-/* The plugin for CUDA: loaded when somebody asks for it, so that one command serves machines with
- * and without. */
+/* Loads the CUDA plugin on demand, so that one command serves machines with and without it. */
 #include "device/device.h"
 
 #include "base/base.h"

@@ -15,7 +15,8 @@
 extern "C" const void *const og__cuda_kernel[];
 extern "C" const uint32_t og__cuda_n_kernels;
 
-/* What cuBLASLt may use for a product: always as much, since how it adds follows from it. */
+/* Workspace of cuBLASLt for a product. Always the same, since the order of its sums depends on
+ * it. */
 #define WORKSPACE ((size_t)32 << 20)
 
 struct og_device {
@@ -167,8 +168,8 @@ static void cuda_end_lending(struct og_device *d, const void *p, size_t bytes)
         cudaHostUnregister((void *)p);
 }
 
-/* Two that were opened by one number are one GPU; what others have is reached from then on, of all
- * that this process has there. */
+/* Two opens of one number are one GPU. Otherwise enables access to all of this process's memory on
+ * the peer. */
 static int cuda_reach(struct og_device *d, struct og_device *peer, struct og_err *err)
 {
     int can = 0;
@@ -307,7 +308,7 @@ static int cuda_finish(struct og_stream *s, struct og_err *err)
     return rc < 0 ? rc : check(cudaStreamSynchronize(s->stream), "wait", err);
 }
 
-/* ==== what streams are asked ==== */
+/* ==== work of streams ==== */
 
 static int cuda_copy(struct og_stream *s, void *to, const void *from, size_t bytes,
                      enum og__way way, struct og_err *err)
@@ -398,8 +399,8 @@ static int describe(struct product *p, const struct og_product_of *op, struct og
     return 0;
 }
 
-/* Whole vectors of four may be loaded: which follows from the shape, as what lies in memory begins
- * at multiples of 64 bytes. */
+/* Loads vectors of four where the shape allows. Memory is aligned to 64 bytes, so only the shape
+ * decides. */
 static uint32_t alignment(const void *p, size_t ld)
 {
     return ((uintptr_t)p | ld * sizeof(float)) % 16 == 0 ? 16 : 4;
@@ -564,7 +565,7 @@ static int cuda_settle(struct og_stream *s, struct og_group *g, struct og_err *e
     return og__nccl_await(g->nccl, s->stream, why) ? 0 : fail(err, -EIO, "exchange", why);
 }
 
-/* ==== what they tell ==== */
+/* ==== counters ==== */
 
 static void cuda_counts(struct og_device *d, struct og_device_counts *out)
 {

@@ -6,21 +6,21 @@
 #include <sys/mman.h>
 
 enum { LANES = 32, PAGE = 4096, STACK = 64 * 1024, STEP = PAGE + STACK };
-#define STACKS ((size_t)OG__MOST_THREADS * STEP) /* below each a page that is nobody's */
+#define STACKS ((size_t)OG__MOST_THREADS * STEP) /* a guard page below each */
 
-/* What a thread of the block is about to do. */
+/* The next state of a thread of the block. */
 enum state { RUNS, MEETS_BLOCK, MEETS_WARP, ENDED };
 
-/* ==== from one stack to another ====
+/* ==== stack switch ====
  *
- * swapcontext would ask the kernel for the signal mask twice a switch, which takes longer than most
- * kernels do between two meetings. */
+ * swapcontext makes a system call for the signal mask at each switch. Most kernels take less time
+ * between two synchronizations. */
 #if defined(__x86_64__)
 struct fibre {
-    void *stack; /* where it goes on */
+    void *stack; /* saved stack pointer */
 };
 
-/* Saves what a called function must leave alone, and goes on where `to` was left. */
+/* Saves callee-saved registers, and continues at the saved state of `to`. */
 void og__fibre_switch(void **from, void *to);
 __asm__(".text\n"
         ".globl og__fibre_switch\n"
@@ -83,7 +83,7 @@ static void change(struct fibre *from, struct fibre *to)
 
 /* ==== a block ==== */
 
-/* Fibres, which every block uses again. */
+/* Fibres, reused by every block. */
 struct og_crew {
     char *stacks;
     struct fibre scheduler, fibre[OG__MOST_THREADS];
@@ -94,8 +94,8 @@ struct og_crew {
 };
 static _Thread_local struct og_crew *at_work_here;
 
-/* A crew may work for one thread and then for another: where the variable of the thread lies must
- * be looked up anew each time, which compilers would not do within a function. */
+/* The crew may move to another thread, so each access must look up the thread-local variable again.
+ * Compilers would not do so within a function. */
 static __attribute__((noinline)) struct og_crew **at_work(void)
 {
     __asm__ volatile("");
@@ -244,7 +244,7 @@ static int run_meeting(struct og_crew **crew, const struct og_launch *l, enum og
     for (uint32_t b = 0; b < l->blocks && rc == 0; b++)
         rc = run_block(c, in_order(order, b, l->blocks), order, err);
     *at_work() = NULL;
-    if (rc < 0) { /* some fibres were left on their way */
+    if (rc < 0) { /* some fibres have not finished */
         og__crew_close(c);
         *crew = NULL;
     }

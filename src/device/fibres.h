@@ -1,8 +1,8 @@
-/* A kernel on a processor: block by block, each thread of a block a call, or, where threads meet, a
- * fibre with a stack of its own that gives the processor to the next one at every meeting.
+/* Runs a kernel on a CPU core, block by block. Each thread of a block is a call. If threads
+ * synchronize, it is a fibre with its own stack, which yields the core at every synchronization.
  *
- * Threads run in any of three orders, which must make no difference: where it does, a meeting is
- * missing, or two threads write to one place. */
+ * Threads run in any of three orders, which must not change the result. If one does, a
+ * synchronization is missing, or two threads write to one location. */
 #ifndef OG_DEVICE_FIBRES_H
 #define OG_DEVICE_FIBRES_H
 
@@ -15,15 +15,15 @@ struct og__here {
 
 enum og__order { OG__FORWARDS, OG__REVERSED, OG__SHUFFLED, OG__ORDERS };
 
-/* Runs it to its end; -ENOMEM without stacks, -EDEADLK where some threads of a block, or of a warp,
- * have ended, or meet elsewhere, while others wait for them. *crew, NULL to begin with, is kept for
- * the next one. */
+/* Runs the kernel to its end. -ENOMEM: no stacks. -EDEADLK: some threads of a block or
+ * warp have ended, or wait elsewhere, while others wait for them. The next call reuses *crew, which
+ * is NULL at first. */
 struct og_crew;
 OG_MUST_CHECK int og__fibres_run(struct og_crew **crew, const struct og_launch *l,
                                  enum og__order order, struct og_err *err);
 void og__crew_close(struct og_crew *c); /* NULL: nothing */
 
-/* For kernels: wait for all threads of the block; the sum over the warp, in one order. */
+/* For kernels: a barrier of the block; the sum over the warp, in a fixed order. */
 void og__fibre_meet(void);
 float og__fibre_warp_sum(const struct og__here *here, float x);
 

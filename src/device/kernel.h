@@ -1,18 +1,18 @@
-/* What kernels are written in: what C and CUDA C have in common. nvcc makes them kernels of a GPU;
- * a C compiler makes functions of them that run one thread of a block, which the virtual device
- * calls for each (fibres.h).
+/* The language of kernels: what C and CUDA C have in common. nvcc compiles them as GPU kernels. A C
+ * compiler makes functions that run one thread of a block; the virtual device calls them for each
+ * thread (fibres.h).
  *
- *   OG_KERNEL(og__k_name, og_args)      struct og_args: all it is given, seen as *op
+ *   OG_KERNEL(og__k_name, og_args)      struct og_args: all arguments, available as *op
  *   {
- *       uint32_t i = og_item();         the thread's number among all; og_warp() the warp's
+ *       uint32_t i = og_item();         global thread number; og_warp(): global warp number
  *       if (i < op->n) ...
  *   }
  *
- * A warp is 32 neighbours of a block; og_lane() is a thread's number among them. A kernel whose
- * threads meet (og_meet, og_warp_sum) is listed as one that does, and all its threads come to
- * every meeting: og_meet those of the block, og_warp_sum those of the warp.
+ * A warp is 32 adjacent threads of a block; og_lane() is a thread's number in it. A kernel with
+ * synchronization (og_meet, og_warp_sum) declares that, and all threads must reach every one:
+ * og_meet the whole block, og_warp_sum the whole warp.
  *
- * No atomics on floats: every sum has one order, whatever order threads run in. */
+ * No atomics on floats: every sum has a fixed order, independent of thread order. */
 #ifndef OG_DEVICE_KERNEL_H
 #define OG_DEVICE_KERNEL_H
 
@@ -33,13 +33,13 @@ enum { OG_LANES = 32, OG_WARPS = 8, OG_THREADS = OG_WARPS * OG_LANES };
     }                                                        \
     OG_ON_DEVICE void name##_thread(const struct type *op)
 
-#define OG_HERE /* parameter and argument of functions that ask where they are */
+#define OG_HERE /* parameter and argument of functions that use the position of the thread */
 #define OG_PASS
 #define og_thread() ((uint32_t)threadIdx.x)
 #define og_block()  ((uint32_t)blockIdx.x)
 #define og_meet()   __syncthreads()
 
-/* The sum over the lanes, in one order, and the same in all of them. */
+/* The sum over the lanes, in a fixed order, returned to all of them. */
 OG_ON_DEVICE float og_warp_sum(float x)
 {
     for (int step = OG_LANES / 2; step > 0; step /= 2)
@@ -47,7 +47,7 @@ OG_ON_DEVICE float og_warp_sum(float x)
     return x;
 }
 
-/* a b + c as the host's processors add it up. */
+/* a b + c, rounded as on the host's CPU. */
 OG_ON_DEVICE float og_times_plus(float a, float b, float c)
 {
 #ifdef __aarch64__

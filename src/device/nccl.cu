@@ -1,6 +1,5 @@
-/* Pieces that go from GPU to GPU: NCCL's send and receive, in groups, and none of its sums, whose
- * order is its own. It is told never to wait in a call, so that nobody waits for ever for a process
- * that has ended. */
+/* Transfers between GPUs by NCCL's grouped send and receive. Its reductions are not used: their
+ * order is NCCL's. Its calls do not block, so that no process waits for ever for one that has ended. */
 #include "device/nccl.h"
 
 #include <cstdio>
@@ -40,7 +39,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool tried, loaded; /* guarded by lock; never unloaded */
 static char missing[OG__NCCL_WHY];
 
-/* OUTGROW_NCCL says where it is; a name that nothing has, that it is not to be used. */
+/* OUTGROW_NCCL names the library; a name that does not exist disables it. */
 static bool load(void)
 {
     const char *asked = getenv("OUTGROW_NCCL");
@@ -95,7 +94,7 @@ static bool is_late(double begun, const char *what, char *why)
     return true;
 }
 
-/* What was asked of it is under way, or could not be. */
+/* Waits, with a time limit, until NCCL has started the request or refused it. */
 static bool is_asked(const og__nccl *g, ncclResult_t asked, const char *what, char *why)
 {
     const double begun = now();

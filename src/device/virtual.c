@@ -1,5 +1,5 @@
-/* A device that is none: its memory is the host's, shut to the host but while the device works; its
- * kernels are run by whoever asks; its streams do what they were asked when their pace says so. */
+/* A simulated device. Its memory is host memory, inaccessible to the host except while the device
+ * works. The waiting thread runs its kernels. A pace decides when streams execute their work. */
 #include "device/virtual_group.h"
 #include "device/virtual_parts.h"
 
@@ -105,7 +105,7 @@ static void *refuse(size_t bytes, const struct og_device *d, struct og_err *err)
     return NULL;
 }
 
-/* Behind it lies a page that is nobody's. */
+/* Followed by a guard page. */
 static char *map(size_t bytes)
 {
     char *p =
@@ -118,7 +118,7 @@ static char *map(size_t bytes)
     return NULL;
 }
 
-/* What it holds is no number. */
+/* Fills new memory with NaN. */
 static void *take(struct og_device *d, size_t bytes, struct og_err *err)
 {
     if (d->is.capacity && bytes > d->is.capacity - d->counts.used)
@@ -316,7 +316,7 @@ static int virtual_wait(struct og_event *e, struct og_err *err)
     const uint64_t number = atomic_load(&e->asked);
     if (!og__virtual_has_happened(e, number))
         og__virtual_settle(atomic_load(&e->stream), e, number);
-    int rc = called("wait", err); /* even one that fails: else what comes behind would be undone */
+    int rc = called("wait", err); /* after the work: a failing wait still completes it */
     return rc < 0 ? rc : og__virtual_told(e->device, err);
 }
 
@@ -327,7 +327,7 @@ static int virtual_finish(struct og_stream *s, struct og_err *err)
     return rc < 0 ? rc : og__virtual_told(s->device, err);
 }
 
-/* ==== what is asked of them ==== */
+/* ==== work of streams ==== */
 
 static int virtual_copy(struct og_stream *s, void *to, const void *from, size_t bytes,
                         enum og__way way, struct og_err *err)
@@ -433,7 +433,7 @@ static int virtual_exchange(struct og_stream *s, struct og_group *g, const struc
     if (rc < 0)
         return rc;
     if (s->device != g->device)
-        return og__fail(err, -EINVAL, NULL, "virtual device: a group of device %d, asked of %d",
+        return og__fail(err, -EINVAL, NULL, "virtual device: a group of device %d, a stream of device %d",
                         g->device->number, s->device->number);
     for (int i = 0; i < n; i++) {
         const bool other = i != g->comm->rank;
@@ -450,7 +450,7 @@ static int virtual_settle(struct og_stream *s, struct og_group *g, struct og_err
     return virtual_finish(s, err);
 }
 
-/* ==== what they tell ==== */
+/* ==== counters ==== */
 
 static void virtual_counts(struct og_device *d, struct og_device_counts *out)
 {

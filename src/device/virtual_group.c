@@ -1,5 +1,5 @@
-/* Streams between processes of one machine whose virtual devices are a group. Nobody but them knows
- * what they are called:
+/* Streams between processes of one machine whose virtual devices form a group. Only they know the
+ * address:
  *
  *   rank r   listens at <id>-r, calls ranks 0 .. r - 1, and takes the calls of r + 1 .. n - 1 */
 #include "device/virtual_group.h"
@@ -86,7 +86,7 @@ static int call(const unsigned char *id, int rank, int own, struct og_err *err)
     return lost(rank, err);
 }
 
-/* Who it is, is said first. */
+/* A caller first sends its rank. */
 static int take_call(int listener, int own, int n, int *fd, struct og_err *err)
 {
     struct pollfd asked = {.fd = listener, .events = POLLIN};

@@ -1,4 +1,4 @@
-/* Inside of virtual devices: what there is between the files of that name.
+/* Internals of virtual devices, shared by their files:
  *
  *   virtual.c           settings, devices and their memory, the table of functions
  *   virtual_streams.c   what streams do, and when
@@ -30,7 +30,7 @@ struct task {
         struct og_sort sort;
         struct {
             struct og_group *group;
-            const struct og_message *pieces; /* [2, n] that go out, and that come in */
+            const struct og_message *pieces; /* [2, n]: sent, then received */
         } exchange;
         struct {
             struct og_event *event;
@@ -45,14 +45,14 @@ struct og_stream {
     struct task *first, **end;
 };
 
-/* One thread records it; streams of other devices may follow, whose locks are others. */
+/* One thread records it. Streams of other devices, with other locks, may follow it. */
 struct og_event {
     struct og_device *device;
-    _Atomic(struct og_stream *) stream;   /* that it was recorded in last */
+    _Atomic(struct og_stream *) stream;   /* of the last recording */
     atomic_uint_fast64_t asked, happened; /* recordings */
 };
 
-/* Of one device: its streams make what is asked of it one after the other. */
+/* A group's member: streams of the device make its exchanges one at a time. */
 struct og_group {
     struct og_device *device;
     struct og_comm *comm;
@@ -62,10 +62,11 @@ struct block {
     char *start;
     size_t bytes, mapped;
     uint64_t number; /* of all that this device ever had */
-    int open;        /* for so many: its own work, and that of others who reach it */
+    int open;        /* reference count: own work, and work of devices that reach it */
 };
 
-/* Who has one device's lock takes no other's but the gate, and with a gate nothing. */
+/* Lock order: a device's lock, then a gate. A thread with a lock takes no second lock, and with a
+ * gate nothing. */
 struct og_device {
     struct og_virtual is;
     int number;
@@ -81,27 +82,27 @@ struct og_device {
     uint64_t draws;
     struct peer {
         struct og_device *device;
-        uint64_t seen;  /* its blocks up to this number are open for the task at hand */
-    } peer[MOST_PEERS]; /* whose memory its kernels and products may read; the first is itself */
+        uint64_t seen;  /* blocks up to this number are open to the current task */
+    } peer[MOST_PEERS]; /* devices whose memory it may read; the first is itself */
     int n_peers;
     struct og_stream *stream[MOST_STREAMS];
     int n_streams;
-    int failed; /* of work that nobody waited for yet */
+    int failed; /* the first failure that no wait has reported */
     struct og_err why;
 };
 
-/* Whether a piece may be touched now, for one more or one less. */
+/* Opens a block to one more user, or closes it to one. */
 void og__virtual_touch(const struct og_device *d, struct block *b, bool touch);
-/* The stream is asked: counted, and put behind what it was asked before. `args`: bytes of what the
- * task points to, which is copied. put: by who has the device's lock. */
+/* Counts a task and appends it to the stream. `args`: bytes of the task's pointed-to arguments,
+ * which are copied. put only appends; its caller holds the device's lock. */
 OG_MUST_CHECK int og__virtual_ask(struct og_stream *s, const struct task *wanted, size_t args,
                                   struct og_err *err);
 OG_MUST_CHECK int og__virtual_put(struct og_stream *s, const struct task *wanted, size_t args,
                                   struct og_err *err);
 bool og__virtual_has_happened(const struct og_event *e, uint64_t number);
-/* All that the stream was asked is done, or, with e, what it was before this recording of it. */
+/* Executes all work of the stream or, with e, the work up to this recording of it. */
 void og__virtual_settle(struct og_stream *s, const struct og_event *e, uint64_t number);
-/* What failed of work that nobody waited for yet. */
+/* Reports and clears the first failure that no wait has reported. */
 int og__virtual_told(struct og_device *d, struct og_err *err);
 
 #endif

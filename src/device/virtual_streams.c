@@ -1,5 +1,5 @@
-/* What streams of virtual devices were asked, done when their pace says so: what a task touches is
- * open to it and to nobody else. */
+/* Streams of virtual devices: execute queued work when their pace says so. A task can access only
+ * its own memory, and only while it runs. */
 #include "device/virtual_parts.h"
 
 #include "base/base.h"
@@ -18,8 +18,8 @@ void og__virtual_touch(const struct og_device *d, struct block *b, bool touch)
         mprotect(b->start, b->mapped, touch ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
-/* All of a device that the kernel may be given; when it is done, what it was let touch: others may
- * have taken more since, and given back. */
+/* Opens all blocks of a device to a kernel. Afterwards closes the same ones: others may have
+ * allocated or released blocks meanwhile. */
 static void let_touch_all(struct peer *p, bool touch)
 {
     struct og_device *d = p->device;
@@ -32,7 +32,7 @@ static void let_touch_all(struct peer *p, bool touch)
     pthread_mutex_unlock(&d->gate);
 }
 
-/* The piece that p lies in, if that is none of a host's. */
+/* The block that contains p, if it is device memory. */
 static void let_touch_at(struct og_device *d, const void *p, bool touch)
 {
     pthread_mutex_lock(&d->gate);
@@ -52,8 +52,8 @@ static void let_touch_pieces(struct og_device *d, const struct task *t, bool tou
             let_touch_at(d, t->of.exchange.pieces[i].at, touch);
 }
 
-/* What a task touches is open while it is done: of copies and exchanges what they name, of sorts
- * all that the device has, of kernels and products what it reaches as well. */
+/* Opens a task's memory while it runs. Copies and exchanges: the blocks they name. Sorts: all
+ * blocks of the device. Kernels and products: the peers' blocks as well. */
 static void let_task_touch(struct og_device *d, const struct task *t, bool touch)
 {
     switch (t->kind) {
@@ -130,7 +130,7 @@ static bool is_ready(const struct task *t)
     return t->kind != FOLLOW || og__virtual_has_happened(t->of.at.event, t->of.at.number);
 }
 
-/* What failed is told to whoever waits next. */
+/* Runs the first task. The next wait reports a failure. */
 static void do_first(struct og_stream *s)
 {
     struct og_device *d = s->device;
@@ -171,8 +171,8 @@ static bool do_any(struct og_device *d)
 
 static void await(struct og_device *d, const struct og_event *e, uint64_t number);
 
-/* Until this stream has nothing left, or the event, recorded in it, has happened: no more than is
- * needed for it, or anything in between. */
+/* Runs tasks until the stream is empty, or the event, recorded in it, has occurred. Runs only what
+ * that needs, or with a seeded pace anything. */
 static void go_on(struct og_device *d, struct og_stream *s, const struct og_event *e,
                   uint64_t number)
 {
@@ -186,7 +186,7 @@ static void go_on(struct og_device *d, struct og_stream *s, const struct og_even
     }
 }
 
-/* By whoever waits; what others asked may be done meanwhile. */
+/* Runs in the waiting thread, and may run work that others queued. */
 void og__virtual_settle(struct og_stream *s, const struct og_event *e, uint64_t number)
 {
     pthread_mutex_lock(&s->device->lock);
@@ -194,7 +194,7 @@ void og__virtual_settle(struct og_stream *s, const struct og_event *e, uint64_t 
     pthread_mutex_unlock(&s->device->lock);
 }
 
-/* Of this device or, whose lock is held no longer then, of another. */
+/* Waits for an event of this device or of another; for another it releases this one's lock. */
 static void await(struct og_device *d, const struct og_event *e, uint64_t number)
 {
     struct og_stream *by = atomic_load(&e->stream);
@@ -207,7 +207,7 @@ static void await(struct og_device *d, const struct og_event *e, uint64_t number
     pthread_mutex_lock(&d->lock);
 }
 
-/* Where nobody listens a failure stays, for who does next. */
+/* A caller without `err` leaves the failure for the next one. */
 int og__virtual_told(struct og_device *d, struct og_err *err)
 {
     pthread_mutex_lock(&d->lock);
@@ -220,7 +220,7 @@ int og__virtual_told(struct og_device *d, struct og_err *err)
     return rc < 0 ? og__fail(err, rc, why.hint, "virtual device: %s", why.message) : 0;
 }
 
-/* What a task points to is its own. */
+/* Copies the arguments that a task points to. */
 static void keep_args(struct task *t, const struct task *wanted, size_t args)
 {
     if (t->kind == LAUNCH)
@@ -229,7 +229,7 @@ static void keep_args(struct task *t, const struct task *wanted, size_t args)
         t->of.exchange.pieces = memcpy(t->args, wanted->of.exchange.pieces, args);
 }
 
-/* The stream is asked: now or later. */
+/* Appends a task, and runs it now or later. */
 int og__virtual_put(struct og_stream *s, const struct task *wanted, size_t args, struct og_err *err)
 {
     struct og_device *d = s->device;

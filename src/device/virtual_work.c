@@ -1,4 +1,5 @@
-/* What a virtual device has for a vendor's libraries: plain, and with sums of one order. */
+/* Products and sorts of virtual devices, in place of a vendor's libraries: simple, with sums in a
+ * fixed order. */
 #include "device/virtual.h"
 
 #include "base/base.h"
