@@ -58,7 +58,7 @@ void og__alias_make(struct og_alias *out, const float *weights, int64_t n, void 
         sum += (double)weights[i];
     uint32_t heavy = n > 0 && sum > 0 ? heaviest(weights, n) : OG__NO_OTHER;
     for (int64_t i = 0; i < n; i++) {
-        /* whole parts, but for rounding, unless a pair says otherwise */
+        /* full slots, up to rounding, unless paired */
         out[i] = (struct og_alias){weights[i] > 0 ? UINT32_MAX : 0, heavy};
         p.worth[i] = sum > 0 ? (double)weights[i] * ((double)n / sum) : 0;
         if (sum > 0)

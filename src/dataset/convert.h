@@ -1,4 +1,4 @@
-/* Numbers of any stored type, one at a time, and rows in the dtypes features are stored in. */
+/* Converts single elements of any stored type, and rows to and from feature dtypes. */
 #ifndef OG_DATASET_CONVERT_H
 #define OG_DATASET_CONVERT_H
 
@@ -9,9 +9,9 @@
 uint16_t og__half_of(float x);   /* IEEE half, round to nearest, ties to even */
 uint16_t og__bfloat_of(float x); /* the same for bfloat16 */
 
-/* Shifted into place, a half is a float 2^112 too small, subnormals included; the multiplication is
- * exact. All-ones exponents (inf, NaN) need theirs completed. Integer steps only, so that it
- * vectorises on every x86-64. */
+/* Shifted into place, a half is a float that is 2^112 too small, subnormals included; the
+ * multiplication is exact. All-ones exponents (inf, NaN) are completed. Integer operations only, so
+ * that it vectorises on every x86-64. */
 static inline __attribute__((always_inline)) float og__float_of_half(uint16_t h)
 {
     uint32_t bits = (uint32_t)(h & 0x7fff) << 13;
@@ -27,22 +27,22 @@ static inline __attribute__((always_inline)) float og__float_of_half(uint16_t h)
 
 /* Element i of an array of `type`. Integers above 2^53 lose bits. */
 double og__number_at(enum og__npy_type type, const void *data, size_t i);
-/* Element i of an array of an integer type; unsigned ones above the range come out negative. */
+/* Element i of an array of an integer type; unsigned values beyond int64 come out negative. */
 int64_t og__integer_at(enum og__npy_type type, const void *data, size_t i);
 
-/* Element i of an array of an integer type less x, exactly but for the last rounding. */
+/* Element i of an array of an integer type minus x, exact except for the last rounding. */
 double og__integer_less(enum og__npy_type type, const void *data, size_t i, float x);
 
-/* n numbers into a row of `dtype`; u8 takes whole numbers from 0 to 255. Returns the position of
- * the first that does not fit (a NaN fits nowhere), or -1. */
+/* Stores n numbers as a row of `dtype`; u8 takes whole numbers from 0 to 255. Returns the position
+ * of the first that does not fit (a NaN never fits), or -1. */
 int64_t og__store_row(enum og_dtype dtype, void *row, const float *x, size_t n);
 
-/* The other way: y[0 .. n) = elements [first, first + n) of a row, which may lie at any byte. */
+/* The reverse: y[0 .. n) = elements [first, first + n) of a row, at any alignment. */
 void og__widen(float *y, const void *row, enum og_dtype dtype, size_t first, size_t n);
 
-/* n floats at `in` to halves or bfloat16s at `out`, either at any byte, rounded to nearest, ties to
- * even. NaN stays NaN, infinity infinity. Returns the position of the first finite number that is
- * beyond what they hold, or -1. */
+/* Converts n floats at `in` to halves or bfloat16s at `out`, both at any alignment. Rounds to
+ * nearest, ties to even; keeps NaN and infinity. Returns the position of the first finite number
+ * out of range, or -1. */
 int64_t og__narrow_to_half(const void *in, size_t n, void *out);
 int64_t og__narrow_to_bfloat(const void *in, size_t n, void *out);
 

@@ -69,16 +69,16 @@ struct splitter {
     const char *folder;
     struct og_budget *budget;
     struct og_npy_writer *edges[OG__SPLITS];
-    struct og_npy_writer *relations[OG__SPLITS]; /* beside them; without types NULL */
+    struct og_npy_writer *relations[OG__SPLITS]; /* of these edges; NULL if homogeneous */
     json_t *root, *files, *checksums;
     int64_t kept;        /* edges of all relations that stay */
     uint64_t one, other; /* sums that are equal if every edge is there in both directions */
     bool symmetric;      /* then a row of the lists stands for both */
-    uint32_t at;         /* the relation at hand; */
+    uint32_t at;         /* the current relation; */
     struct og_thinned left;
 };
 
-/* Between the groups of a relation that is asked for, in either direction. */
+/* Is the relation, or one between the same groups in either direction, to be learned? */
 static bool loses_edges(const struct splitter *w, uint32_t r)
 {
     const struct og_relation *a = &w->g->relation[r];
@@ -91,7 +91,7 @@ static bool loses_edges(const struct splitter *w, uint32_t r)
     return false;
 }
 
-/* Node ids of lists: with types of the whole, else as they are read. */
+/* Dtype of the edge lists: int64 if heterogeneous, else that of the input. */
 static enum og__npy_type list_type(const struct og_graph *g)
 {
     return g->has_types ? OG__NPY_I64 : g->relation->indices.type;
@@ -111,7 +111,7 @@ static int add_fingerprints(void *arg, const struct og_edge_walk *walk, uint32_t
     return 0;
 }
 
-/* With types nobody looks: the reverse of an edge is of another relation. */
+/* Heterogeneous graphs skip this: the reverse of an edge is of another relation. */
 static int find_symmetry(struct splitter *w, struct og_err *err)
 {
     struct og_edge_walk walk;
@@ -295,7 +295,7 @@ out:
     return rc;
 }
 
-/* What the dataset says of itself, but for what is new. */
+/* Copies the dataset's declarations, except those that change. */
 static int write_meta(struct splitter *w, struct og_err *err)
 {
     int bad = json_object_set_new(w->root, "num_edges", json_integer((json_int_t)w->kept));
@@ -361,7 +361,7 @@ uint64_t og__edge_split_bytes(const struct og_graph *g)
     return bytes;
 }
 
-/* meta.json apart, whose length is that of paths as well. */
+/* Excludes meta.json, whose length depends on paths. */
 uint64_t og__edge_split_written(const char *folder)
 {
     uint64_t bytes = 0;

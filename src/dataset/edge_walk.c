@@ -40,7 +40,8 @@ out:
     return rc;
 }
 
-/* The lists of nodes [node, node + n), whose ends are in ptr. `end` comes after each list. */
+/* Visits the lists of nodes [node, node + n), whose offsets are in ptr. Calls `end` after each
+ * list. */
 static int walk_nodes(struct og_edge_walk *w, int64_t node, int64_t n, og_edge_visit *visit,
                       og_edge_visit *end, void *arg, struct og_err *err)
 {

@@ -1,5 +1,5 @@
-/* Every edge of a graph once, list by list, through buffers of a fixed size: what holding edges out
- * goes by (edge_split.c), and exports (export.c). */
+/* Visits every edge once, list by list, with buffers of a fixed size. Used by edge_split.c and
+ * export.c. */
 #ifndef OG_DATASET_EDGE_WALK_H
 #define OG_DATASET_EDGE_WALK_H
 
@@ -14,7 +14,7 @@ struct og_edge_walk {
     struct og_budget *budget;
 };
 
-/* Sources w->src[from .. to) of node dst; more of the same node may follow. */
+/* Visits sources w->src[from .. to) of node dst; another call may follow for the same node. */
 typedef int og_edge_visit(void *arg, const struct og_edge_walk *w, uint32_t dst, size_t from,
                           size_t to, struct og_err *err);
 
@@ -26,8 +26,7 @@ void og__edge_walk_close(struct og_edge_walk *w); /* also a zeroed one */
 OG_MUST_CHECK int og__edge_walk(struct og_edge_walk *w, og_edge_visit *visit, og_edge_visit *end,
                                 void *arg, struct og_err *err);
 
-/* An array of the folder, to be written; and finished, with its checksum among `checksums`. NULL is
- * left alone. */
+/* Creates an array in the folder; finish adds its checksum to `checksums`. NULL does nothing. */
 struct og_npy_writer;
 OG_MUST_CHECK int og__split_create(struct og_npy_writer **out, const char *folder, const char *name,
                                    enum og__npy_type type, int ndim, int64_t row,
@@ -35,7 +34,7 @@ OG_MUST_CHECK int og__split_create(struct og_npy_writer **out, const char *folde
 OG_MUST_CHECK int og__split_finish(struct og_npy_writer **writer, const char *name,
                                    json_t *checksums, struct og_err *err);
 
-/* The lists of a graph, or of a relation, without the edges that are held out; their files. */
+/* The lists of a graph or relation without the held-out edges, and their files. */
 struct og_thinned_files {
     const char *indptr, *indices, *weights;
 };
@@ -47,17 +46,17 @@ struct og_thinned {
 OG_MUST_CHECK int og__thinned_create(struct og_thinned *t, const struct og_edge_walk *w,
                                      const char *folder, const struct og_thinned_files *files,
                                      struct og_err *err);
-/* Edge w->src[i] stays, with its weight, and its id in the dtype that it was read in. */
+/* Keeps edge w->src[i] with its weight; its id keeps the input's dtype. */
 OG_MUST_CHECK int og__thinned_keep(struct og_thinned *t, const struct og_edge_walk *w, size_t i,
                                    struct og_err *err);
 OG_MUST_CHECK int og__thinned_end_list(struct og_thinned *t, struct og_err *err);
 OG_MUST_CHECK int og__thinned_finish(struct og_thinned *t, const struct og_thinned_files *files,
                                      json_t *checksums, struct og_err *err);
 void og__thinned_discard(struct og_thinned *t); /* also a finished or zeroed one */
-/* Of edges that are held out, and of those that stay, their ends, by split. */
+/* Files of edge ends by split: the remaining edges and the held-out ones. */
 extern const char *const og__edge_files[OG__SPLITS];
 
-/* An array where it lies, as "files" of meta.json has it. */
+/* The entry for an array in "files" of meta.json. */
 OG_MUST_CHECK int og__file_json(const struct og_npy *a, json_t **out, struct og_err *err);
 
 #endif

@@ -1,13 +1,13 @@
-/* A dataset in layouts that others read.
+/* Exports a dataset to the layouts of other programs.
  *
  *   npy         edges.npy [E, 2], edge_weight.npy, feat.npy, label.npy, <split>.npy,
- *               <split>_edges.npy, meta.json: what `import npy` takes. With types ids are those of
- *               the whole, relation after relation, with edge_type.npy, node_type.npy,
+ *               <split>_edges.npy, meta.json: the input of `import npy`. Heterogeneous graphs: ids
+ *               of the whole graph, relation after relation, with edge_type.npy, node_type.npy,
  *               feat_<type>.npy, <split>_edge_type.npy, and the names in meta.json
  *   graphbolt   metadata.yaml, edges/edges.npy [2, E], data/feat.npy,
  *               set/<split>_{seeds,labels}.npy
  *
- * Arrays are copied in pieces; bf16, which NumPy has no name for, becomes float32. */
+ * Arrays are copied in pieces; bf16, which NumPy lacks, becomes float32. */
 #include "base/file.h"
 #include "base/option_rows.h"
 #include "base/sized.h"
@@ -49,7 +49,7 @@ static int finish(struct og_npy_writer **w, struct og_err *err)
 
 /* ---- edges, relation after relation, in the order of their indices ---- */
 
-/* What is written of each: both ends side by side, or one of them. */
+/* The part of each edge to write: both ends in a row, or one of them. */
 enum ends { BOTH, SOURCES, DESTINATIONS };
 
 struct edge_files {
@@ -117,7 +117,7 @@ static bool all_weighted(const struct og_graph *g)
     return all;
 }
 
-/* [E, 2] with what goes with edges; or [2, E] alone: all sources, then all destinations. */
+/* [E, 2] with the other edge arrays; or [2, E] alone: all sources, then all destinations. */
 static int export_edges(const struct exporter *x, const char *name, bool two_rows,
                         struct og_err *err)
 {

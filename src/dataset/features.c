@@ -2,7 +2,7 @@
 
 #include "dataset/convert.h"
 
-/* NULL: rows are kept as they are stored. */
+/* NULL: no conversion. */
 static const struct og_recode *recode_of(const struct og_group *g)
 {
     static const struct og_recode to_half = {

@@ -4,11 +4,11 @@
 
 #include "base/base.h"
 
-/* Which commands or options read a file of a dataset, in words; NULL = none. */
+/* The commands or options that read a file of a dataset, as text; NULL = none. */
 const char *og__file_use(const char *file);
 
-/* Calls `each` with the name of every plain file, in the order of names; ends with what it returns
- * below 0. */
+/* Calls `each` with the name of every regular file, sorted. A negative result ends it and is
+ * returned. */
 OG_MUST_CHECK int og__dataset_files(const char *path,
                                     int (*each)(void *arg, const char *name, struct og_err *err),
                                     void *arg, struct og_err *err);

@@ -1,5 +1,5 @@
-/* Opening a graph: meta.json is read, every array's header is read and held against the others.
- * Split and label ids are checked when they are loaded, structure in topology.c. */
+/* Opens a graph: reads meta.json and every array's header, and checks them against each other.
+ * Loading checks split and label ids; topology.c checks the lists. */
 #include "base/descriptors.h"
 #include "base/file.h"
 #include "dataset/identity.h"
@@ -67,7 +67,7 @@ static int open_raw(struct og_npy *a, const char *path, const struct og_meta_fil
     return rc;
 }
 
-/* Is this part what the array needs in its place? What is told of it is told with its number. */
+/* Checks that this part fits its position in the array. Messages name its number. */
 static int check_part(const struct og_npy *whole, uint32_t p, uint64_t contents, struct og_err *err)
 {
     const struct og_npy *a = &whole->parts->part[p];
@@ -181,20 +181,20 @@ static bool has_weights(const struct og_graph *g, const struct og_meta *m, uint3
     struct og_meta_file f;
     const struct og_array_name name = og__relation_array(g, r, OG__WEIGHTS);
     if (og__meta_find_file(m, name.text, &f, g->path, NULL) < 0 || f.path)
-        return true; /* or opening it says what is wrong */
+        return true; /* opening it then reports the error */
     char *path = array_path(g->path, &f, name.text);
     const bool there = path && access(path, F_OK) == 0;
     free(path);
     return there;
 }
 
-/* Types may have no features; without types every node has a row. */
+/* Node types may lack features; in a homogeneous graph every node has a row. */
 static bool has_rows(const struct og_graph *g, const struct og_meta *m, uint32_t k)
 {
     return !g->has_types || m->type[k].dim > 0;
 }
 
-/* Nodes of a group. The lists, open by now, tell where meta.json does not. */
+/* Nodes of a group, by meta.json or else by the open lists. */
 static int64_t nodes_of(const struct og_graph *g, const struct og_meta *m, uint32_t k)
 {
     return g->has_types ? m->type[k].count : g->relation->indptr.shape[0] - 1;
@@ -271,7 +271,8 @@ static int disagree(const char *where, const char *what, int64_t said, int64_t f
                     (long long)said, (long long)found);
 }
 
-/* The ends' counts where meta.json says them; else, without types, as many nodes as lists. */
+/* Checks against the ends' counts in meta.json. Else, if homogeneous, against the number of
+ * lists. */
 static int check_relation(struct og_relation *r, int64_t n_nodes, int64_t n_edges,
                           struct og_err *err)
 {
@@ -327,7 +328,7 @@ out:
     return rc;
 }
 
-/* What meta.json says, if the file can hold it; else what the file says. */
+/* Sets the dtype in meta.json if the file can hold it; else the file's own. */
 static int take_dtype(struct og_group *g, int said, struct og_err *err)
 {
     enum og__npy_type stored = g->rows.type;
@@ -413,7 +414,7 @@ static int check_edges(const struct og_graph *g, struct og_err *err)
     return 0;
 }
 
-/* Beside each list of edges, as many. */
+/* Checks that each edge list has as many relations. */
 static int check_edge_relations(const struct og_graph *g, struct og_err *err)
 {
     for (int s = 0; s < OG__SPLITS; s++) {

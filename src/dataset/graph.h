@@ -1,27 +1,27 @@
 /* graph: a dataset, a folder of plain .npy files that any NumPy user can open
  * (docs/reference/formats.md).
  *
- *   meta.json      counts, dtypes, dims, classes, checksums
- *   indptr.npy     int64 [N+1]        CSC: in-neighbours of v are indices[indptr[v]:indptr[v+1]]
- *   indices.npy    int32|int64 [E]    sorted within each list
- *   weights.npy    float32 [E]        optional
- *   features.npy   f32|f16|u8 [N,F]   bf16 as uint16, named in meta.json
- *   labels.npy     int64 [N], -1 = none | float32 [N,C], multi-label or, where meta.json's task is
- *                  node regression, values; NaN = none
- *   train.npy valid.npy test.npy      int64 node ids
- *   train_edges.npy ...               int32|int64 [n,2] src, dst: optional, of link prediction
+ *     meta.json      counts, dtypes, dims, classes, checksums
+ *     indptr.npy     int64 [N+1]        CSC: in-neighbours of v are indices[indptr[v]:indptr[v+1]]
+ *     indices.npy    int32|int64 [E]    sorted within each list
+ *     weights.npy    float32 [E]        optional
+ *     features.npy   f32|f16|u8 [N,F]   bf16 as uint16, named in meta.json
+ *     labels.npy     int64 [N], -1 = none | float32 [N,C], multi-label or, if meta.json's task is
+ *                    node regression, values; NaN = none
+ *     train.npy valid.npy test.npy      int64 node ids
+ *     train_edges.npy ...               int32|int64 [n,2] src, dst: optional, of link prediction
  *
- * With types of nodes and of edges (format 2) each type has its features, and each relation its
- * lists. Ids of a type are one range:
+ * In a heterogeneous graph (format 2) each node type has its features, and each relation its lists.
+ * Ids of a type are one range:
  *
  *   ids     | group 0         | group 1    | group 2 |
  *           0                first        first      N
  *
- * A graph without types has one group and one relation.
+ * A homogeneous graph has one group and one relation.
  *
- * Opening reads headers, checks sizes, and looks at a few hundred pages of each array to know the
- * dataset again (dataset/identity.h); it never reads all of an array that is larger than that. Read
- * only, so any number of threads may share an open graph. */
+ * Opening reads headers, checks sizes, and reads a few hundred pages of each array to identify the
+ * dataset (dataset/identity.h). It never reads all of a larger array. An open graph is read-only,
+ * so any number of threads may share it. */
 #ifndef OG_DATASET_GRAPH_H
 #define OG_DATASET_GRAPH_H
 
@@ -44,42 +44,42 @@ enum og__array {
 };
 const char *og__array_name(enum og__array array); /* "indptr" */
 
-/* Which dataset it is, wherever it lies, and which files in what state (dataset/identity.h). With
- * types there are no states: `array` is zeros. */
+/* Identifies a dataset independently of its path, and the state of its files (dataset/identity.h).
+ * Heterogeneous graphs have no states: `array` is zeros. */
 struct og_identity {
-    uint64_t contents; /* of all arrays, and of what else decides numbers */
+    uint64_t contents; /* hash of all arrays and of other data that affects results */
     struct og_array_state {
         uint64_t contents;
-        uint64_t file;    /* 0 = the file system does not tell, or there is no such array */
+        uint64_t file;    /* 0 = unknown to the file system, or there is no such array */
         uint64_t written; /* the same until it is written to */
     } array[OG__ARRAYS];
 };
 
 enum {
     OG_MOST_TYPES = 256,
-    OG_MOST_RELATIONS = 1024, /* each has files of its own, which are open together */
+    OG_MOST_RELATIONS = 1024, /* each has its own files, all open at once */
     OG__TYPE_NAME_MAX = 63,   /* bytes of a name */
 };
 
 enum og__split { OG__TRAIN, OG__VALID, OG__TEST, OG__SPLITS };
 
-/* Feature rows of one width: of the nodes [first, first + n_nodes). */
+/* Feature rows of one width, for the nodes [first, first + n_nodes). */
 struct og_group {
     const struct og_graph *graph; /* that it is of */
-    const char *name;             /* of the type; "" without types */
+    const char *name;             /* of the node type; "" if homogeneous */
     int64_t first, n_nodes;
     int dim;              /* 0: no rows */
     enum og_dtype stored; /* in the file */
     enum og_dtype kept;   /* in memory and in packs (dataset/features.h) */
-    struct og_npy rows;   /* [n_nodes, dim], or of a worker's share those of its nodes */
-    uint64_t contents;    /* number of the rows, which is in packs made of them */
+    struct og_npy rows;   /* [n_nodes, dim]; in a worker's share, the rows of its nodes */
+    uint64_t contents;    /* hash of the rows; packs of them store it */
 };
 
-/* Edges of one type: CSC lists of the destination's nodes with nodes of the source, both counted
- * from 0 within their groups. */
+/* Edges of one type: CSC lists, one a destination node, of source nodes. Both are counted from 0
+ * within their groups. */
 struct og_relation {
     const struct og_graph *graph; /* that it is of */
-    const char *name;             /* "" without types */
+    const char *name;             /* "" if homogeneous */
     uint32_t source, destination; /* groups */
     int64_t n_nodes, n_sources;   /* of the destination, of the source */
     int64_t n_edges;
@@ -88,46 +88,45 @@ struct og_relation {
 
 struct og_graph {
     char *path, *name;
-    bool has_types;  /* format 2; else one group and one relation, without names */
+    bool has_types;  /* format 2; otherwise one group and one relation, without names */
     int64_t n_nodes; /* N, < 2^32 - 1: node ids are u32 inside a batch */
     int64_t n_edges; /* E, of all relations */
     uint32_t n_groups, n_relations;
     struct og_group *group;       /* [n_groups] in the order of ids */
     struct og_relation *relation; /* [n_relations] */
-    uint32_t workers, worker;     /* rows of the nodes that this one of them owns; 0: of all */
+    uint32_t workers, worker;     /* a worker's share: features of its own nodes only; 0: all */
 
     int n_classes; /* C */
     bool multi_label;
     bool regression; /* labels are C values; then not multi_label */
-    bool symmetric;  /* said to hold every edge in both directions */
+    bool symmetric;  /* declared to hold every edge in both directions */
     struct og_npy labels, split[OG__SPLITS];
-    struct og_npy edges[OG__SPLITS]; /* of link prediction; those held out are not in the graph */
-    struct og_npy edge_relations[OG__SPLITS]; /* of them, with types (typed_edges.h), or absent */
+    struct og_npy edges[OG__SPLITS]; /* for link prediction; held-out edges are not in the graph */
+    struct og_npy edge_relations[OG__SPLITS]; /* of these edges (typed_edges.h), or absent */
     struct og_npy node_ids;                   /* what the source called each node, or absent */
     struct og_identity identity;
     struct json_t *meta; /* meta.json, which has the names */
 };
 
-/* Of either format; one of a worker's share is -EINVAL. */
+/* Opens either format; -EINVAL for a worker's share. */
 OG_MUST_CHECK int og__graph_open(const char *path, struct og_graph **out, struct og_err *err);
-/* The same, but it may be a worker's share (g->workers). */
+/* As og__graph_open, and accepts a worker's share (g->workers). */
 OG_MUST_CHECK int og__graph_open_share(const char *path, struct og_graph **out, struct og_err *err);
-/* What of it is known before it is opened: its meta.json alone is looked at. */
+/* Reads meta.json alone: is the dataset heterogeneous? */
 OG_MUST_CHECK int og__graph_has_types(const char *path, bool *has, struct og_err *err);
-/* -EINVAL for one with types, of a command that takes none. */
+/* -EINVAL for a heterogeneous graph, for commands that do not support one. */
 OG_MUST_CHECK int og__graph_refuse_types(const struct og_graph *g, struct og_err *err);
-/* `left` was made of g, which it stands for from here on, closing it: under its path and identity.
- */
+/* Replaces g by `left`, which was made from it: `left` takes its path and identity, and g is
+ * closed. */
 void og__graph_replace(struct og_graph *left, struct og_graph *g);
 void og__graph_close(struct og_graph *g);
-/* Refuses an output that is one of the graph's own files. NULL, and what is not there yet, may be
- * written. */
+/* Refuses an output path that is one of the graph's files. NULL and absent paths are fine. */
 OG_MUST_CHECK int og__graph_spare(const struct og_graph *g, const char *path, struct og_err *err);
 
-/* An array of a graph without types; with types also labels and lists. */
+/* An array of a homogeneous graph; of a heterogeneous one, only labels and edge lists. */
 struct og_npy *og__array_of(struct og_graph *g, enum og__array array);
 
-/* Names of arrays, without .npy: "indices", or with types "rel2_indices"; "features", or
+/* Names of arrays without .npy: "indices", in a heterogeneous graph "rel2_indices"; "features" or
  * "features_2". */
 struct og_array_name {
     char text[32];
@@ -138,7 +137,7 @@ struct og_array_name og__group_array(const struct og_graph *g, uint32_t group);
 /* The group that a node is of. */
 uint32_t og__group_of(const struct og_graph *g, uint32_t node);
 
-/* Of a feature row as it is kept, in memory and in packs; and of one in the feature file. */
+/* Bytes of a feature row in memory and in packs; and in the feature file. */
 static inline size_t og__row_bytes(const struct og_group *g)
 {
     return (size_t)g->dim * og__dtype_size(g->kept);
@@ -147,31 +146,31 @@ static inline size_t og__file_row_bytes(const struct og_group *g)
 {
     return (size_t)g->dim * og__dtype_size(g->stored);
 }
-/* Rows of all nodes, as they are kept. */
+/* Bytes in memory of all nodes' rows. */
 size_t og__feature_bytes(const struct og_graph *g);
 
-/* Node ids of a split, [*count] u32 in file order, from the budget as "seeds". Ids out of range or
- * doubled are refused. Release with og__release(b, ids, *count * 4, "seeds"). An absent split has
- * count 0 and NULL. */
+/* Loads the node ids of a split, [*count] u32 in file order, from the budget as "seeds". Refuses
+ * ids out of range and duplicates. Release with og__release(b, ids, *count * 4, "seeds"). An absent
+ * split has count 0 and NULL. */
 OG_MUST_CHECK int og__graph_split(const struct og_graph *g, enum og__split split,
                                   struct og_budget *b, uint32_t **ids, int64_t *count,
                                   struct og_err *err);
 
-/* A list of the caller's own [n] in their place; *repeats: it lists a node several times. */
+/* As og__graph_split, for a caller's list [n]; *repeats: some node occurs more than once. */
 OG_MUST_CHECK int og__graph_seeds(const struct og_graph *g, const int64_t *list, int64_t n,
                                   struct og_budget *b, uint32_t **ids, bool *repeats,
                                   struct og_err *err);
 
-/* The edges of a split for link prediction: src and dst of one after another, [*count][2] u32, from
- * the budget as "seeds". Release with og__release(b, ends, *count * 8, "seeds"). An absent split
- * has count 0 and NULL. */
+/* Loads the edges of a split for link prediction: [*count][2] u32, src and dst, from the budget as
+ * "seeds". Release with og__release(b, ends, *count * 8, "seeds"). An absent split has count 0 and
+ * NULL. */
 OG_MUST_CHECK int og__graph_edges(const struct og_graph *g, enum og__split split,
                                   struct og_budget *b, uint32_t **ends, int64_t *count,
                                   struct og_err *err);
 
-/* Labels of `count` nodes in the order of ids, from the budget as "labels": int32 [count] class, -1
- * = none; or float32 [count, C] when multi-label or values. Classes out of range are refused.
- * Release with og__release(b, labels, og__labels_bytes(g, count), "labels"). */
+/* Loads the labels of `count` nodes in the order of ids, from the budget as "labels". int32 [count]
+ * class, -1 = none; or float32 [count, C] for multi-label graphs and values. Refuses classes out of
+ * range. Release with og__release(b, labels, og__labels_bytes(g, count), "labels"). */
 OG_MUST_CHECK int og__graph_labels(const struct og_graph *g, const uint32_t *ids, int64_t count,
                                    struct og_budget *b, void **labels, struct og_err *err);
 static inline bool og__float_labels(const struct og_graph *g)

@@ -156,8 +156,8 @@ int og__graph_edges(const struct og_graph *g, enum og__split split, struct og_bu
 
 /* ---- labels ---- */
 
-/* Walks the file once, front to back: ids are visited in ascending order through `order`, whose
- * entries are id << 32 | place, and rows near each other are read together. */
+/* Reads the file once, front to back. `order` sorts ids ascending, with entries id << 32 |
+ * position; near rows are read together. */
 struct label_walk {
     const struct og_graph *g;
     const uint64_t *order;

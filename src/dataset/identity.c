@@ -19,9 +19,8 @@ static uint64_t mix(uint64_t sum, const void *data, size_t bytes)
 
 /* ---- the contents of an array ---- */
 
-/* Byte of the elements where page k of those that are looked at begins: the first, the last, and
- * one of each of the equal parts between them, anywhere in it, so that no pattern of the array
- * keeps step with them. */
+/* Byte offset in the elements of sampled page k: the first, the last, and one at random within each
+ * of the equal parts between them. So no period of the array aligns with the pages. */
 static int64_t page_at(int64_t bytes, uint64_t k)
 {
     const uint64_t pages = (uint64_t)bytes / PAGE;
@@ -34,7 +33,7 @@ static int64_t page_at(int64_t bytes, uint64_t k)
     return (int64_t)(from + XXH3_64bits(&k, sizeof(k)) % (to - from)) * PAGE;
 }
 
-/* All pages are asked for before the first is waited for: a disk serves them side by side. */
+/* Requests all pages before the first wait: a disk serves them in parallel. */
 static int look_at_pages(const struct og_npy *a, char *buffer, uint64_t *sum, struct og_err *err)
 {
     int rc = 0;
@@ -101,7 +100,7 @@ struct file_state {
     bool has_birth;
 };
 
-/* Old kernels and some sandboxes have no statx, and some file systems do not tell of births. */
+/* Old kernels and some sandboxes lack statx, and some file systems lack birth times. */
 static int stat_file(const struct og_npy *a, struct file_state *s, struct og_err *err)
 {
     struct statx st = {0};
@@ -126,8 +125,8 @@ static bool is_later(const uint64_t a[3], const uint64_t b[3])
     return (int64_t)a[1] > (int64_t)b[1] || (a[1] == b[1] && a[2] > b[2]);
 }
 
-/* Parts: all of them are the file, which is as long as the one that they were, or one with the
- * first one's header. */
+/* An array in parts counts as one file, with the length of the original file, or of one with the
+ * first part's header. */
 static int look_at_parts(const struct og_npy *a, const struct og_meta_file *declared,
                          struct og_array_state *s, struct og_err *err)
 {
@@ -166,7 +165,7 @@ static int look_at_file(const struct og_npy *a, const struct og_meta_file *decla
 
 /* ---- a graph ---- */
 
-/* What meta.json says and the arrays do not. */
+/* Hashes declarations of meta.json that the arrays do not contain. */
 static uint64_t meaning(const struct og_graph *g)
 {
     const int64_t facts[] = {g->n_classes, g->group->stored, g->regression, g->symmetric};
@@ -197,8 +196,8 @@ out:
     return rc;
 }
 
-/* With types: one number alone, of numbers and arrays of each part in turn. A part has those of a
- * graph in format 1, most of them 0 or absent. */
+/* A heterogeneous graph has one hash, of the values and arrays of each part in turn. A part has the
+ * fields of a format 1 graph, most of them 0 or absent. */
 struct part {
     int64_t n_nodes, n_sources, n_edges, dim, dtype, n_classes, regression;
 };

@@ -76,7 +76,7 @@ static double feature_bytes(const struct og_group *g)
     return (double)g->n_nodes * (double)og__file_row_bytes(g);
 }
 
-/* For each memory size: does the topology fit, and what share of the feature rows beside it? */
+/* For each memory size: does the topology fit, and which share of the feature rows as well? */
 static json_t *fits_json(double topology, double features)
 {
     static const int sizes[] = {1, 4, 16, 64, 256};
@@ -101,7 +101,7 @@ static json_t *checksum_json(const struct og_graph *ds)
     return checksum;
 }
 
-/* Where features lie that are on several disks. */
+/* The locations of features on several disks. */
 static json_t *parts_json(const struct og_npy *features)
 {
     const struct og_npy_parts *parts = features->parts;

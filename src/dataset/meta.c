@@ -99,7 +99,7 @@ static int find_type(const char *dtype)
     return type >= 0 || ours < 0 ? type : (int)og__dtype_stored((enum og_dtype)ours);
 }
 
-/* Features alone are so large that they lie on several disks. */
+/* Only features are large enough to be on several disks. */
 static int get_parts(json_t *object, struct og_meta_file *f, const char *name, struct og_err *err)
 {
     static const char expected[] = "a list of 2 to 64 files with \"path\"";
@@ -296,7 +296,7 @@ static bool same_relation(const struct og_relation_meta *a, const struct og_rela
            strcmp(a->name, b->name) == 0;
 }
 
-/* Without types: what format 1 says of all nodes and edges. */
+/* The totals of format 1, for a homogeneous graph. */
 static int get_all(struct og_meta *m, const char *name, struct og_err *err)
 {
     int rc = 0;

@@ -1,4 +1,4 @@
-/* Names gathered one by one for a message: "a, b and 3 others". */
+/* Collects names for a message: "a, b and 3 others". */
 #ifndef OG_DATASET_NAMES_H
 #define OG_DATASET_NAMES_H
 

@@ -21,13 +21,13 @@ static const char ids_file[] = "ids.npy";
 
 /* ---- sizes ---- */
 
-/* What a list of `degree` takes: its ids and its offset. */
+/* Bytes of a list of `degree`: its ids and its offset. */
 static uint64_t list_bytes(int64_t degree)
 {
     return (uint64_t)degree * sizeof(uint32_t) + sizeof(uint32_t);
 }
 
-/* What is there however few the lists; offsets' bases as for a list of every node. */
+/* Bytes of the cache without its lists; bases of offsets as for a list of every node. */
 static size_t fixed_bytes(uint64_t n_nodes)
 {
     return og__bits_words(n_nodes) * 8 + og__bits_words(n_nodes) * 4 + og__offsets_bytes(n_nodes) -
@@ -199,7 +199,7 @@ static void choose_all(struct og_neighbors *c, const struct og_topology *t)
             og__bits_add(c->bits, v);
 }
 
-/* By how often each node is another's neighbour, which a pass over all lists tells. */
+/* Ranks nodes by out-degree, which needs a scan of all lists. */
 static int choose_best(struct og_neighbors *c, const struct og_topology *t, size_t capacity,
                        struct og_err *err)
 {
@@ -306,7 +306,7 @@ static char *print_note(struct og_neighbors_note *note, const struct og_relation
     return text;
 }
 
-/* What must hold of a cache that is in memory; checksums of what is there. */
+/* Describes a cache in memory, with checksums; a saved one must match. */
 static struct og_neighbors_note describe(const struct og_neighbors *c, const struct og_topology *t,
                                          size_t capacity)
 {
@@ -347,8 +347,8 @@ out:
     return rc;
 }
 
-/* The note comes last and names the others by checksum: whenever this is broken off, what lies in
- * the folder is either whole or known not to be. */
+/* Writes the note last; it holds checksums of the other files. So after an interruption the folder
+ * is either complete or known not to be. */
 static int save(struct og_neighbors *c, struct og_neighbors_note *note, const struct og_relation *r,
                 const char *dir, struct og_err *err)
 {

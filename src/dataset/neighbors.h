@@ -1,15 +1,14 @@
-/* The neighbour cache: in-neighbour lists that stay in memory while the topology is on disk
- * (Park et al. 2022, §3.2).
+/* The neighbour cache: in-neighbour lists held in memory while the topology is on disk (Park et al.
+ * 2022, §3.2).
  *
- * A list costs its length in memory and is asked for as often as its node is drawn, so nodes are
- * taken by out-degree / in-degree, best first, while there is room.
+ * A list costs its length in memory, and its use is proportional to its node's out-degree. So nodes
+ * are selected by out-degree / in-degree, best first, until the capacity is full.
  *
  *   node v ──> bit? ──rank──> slot ──first──> ids[first[slot] .. first[slot] + degree(v))
  *
- * Choosing and copying are two passes over indices.npy. The result is saved
- * (docs/reference/formats.md) and afterwards loaded in one sequential read. What was saved is never
- * trusted: it must name this dataset and this capacity, fit the degrees, match its checksums and
- * hold ids in range; else it is built anew. */
+ * Selection and copy each scan indices.npy once. The result is saved (docs/reference/formats.md)
+ * and later loaded in one sequential read. A saved cache is checked: dataset, capacity, degrees,
+ * checksum and range of ids must match. Otherwise it is built again. */
 #ifndef OG_DATASET_NEIGHBORS_H
 #define OG_DATASET_NEIGHBORS_H
 
@@ -19,11 +18,11 @@
 
 struct og_neighbors {
     uint64_t n_nodes, n_lists, n_ids;
-    uint64_t *bits;          /* over nodes: is its list here? NULL = no cache */
+    uint64_t *bits;          /* one bit a node: is its list cached? NULL = no cache */
     uint32_t *rank;          /* of bits */
     struct og_offsets first; /* [n_lists + 1] into ids */
     uint32_t *ids;           /* [n_ids] list after list, by node */
-    uint64_t bytes_written;  /* to keep it; 0 where it was kept already */
+    uint64_t bytes_written;  /* bytes written to save it; 0 if it was loaded */
     struct og_budget *budget;
 };
 
@@ -32,30 +31,30 @@ static inline bool og__neighbors_has(const struct og_neighbors *c, uint32_t v)
     return c->bits && og__bits_has(c->bits, v);
 }
 
-/* Where the list of v, which is here, begins in ids. */
+/* The start in ids of the list of cached node v. */
 static inline int64_t og__neighbors_first(const struct og_neighbors *c, uint32_t v)
 {
     return og__offset(&c->first, og__bits_rank(c->bits, c->rank, v));
 }
 
-/* The best lists in at most `capacity` bytes, all that the cache takes of the budget included; of
- * equal ones those of smaller ids, a list too long for what is left being passed over in favour of
- * equals. From folder `dir` when it was saved there, else built and saved there; NULL = not saved.
- * That it could not be saved is said, not an error. Memory "neighbour cache" from t's budget. */
+/* Selects the best lists in at most `capacity` bytes, the cache's overhead included; ties go to
+ * smaller ids. If a list is too long for the remaining space, lists of equal rank are tried. Loads
+ * the cache from folder `dir` if saved there, else builds and saves it; NULL = not saved. A failed
+ * save is logged and is no error. Memory "neighbour cache" from t's budget. */
 OG_MUST_CHECK int og__neighbors_open(struct og_neighbors *c, const struct og_topology *t,
                                      size_t capacity, const char *dir, const struct og_log *log,
                                      struct og_err *err);
 void og__neighbors_release(struct og_neighbors *c);
 
-/* The folder under `under` where that of ds is kept, named by where ds lies: one for each place,
- * whatever is put there. malloc'ed; NULL where that cannot be told. */
+/* The folder below `under` for the cache of r, named by the dataset's path. malloc'ed; NULL if the
+ * path is unknown. */
 char *og__neighbors_folder(const char *under, const struct og_relation *r);
 extern const struct og_kept_kind og__neighbors_kind; /* such folders */
-/* Where the dataset lay that the folder `dir` says it is of; malloc'ed, NULL = it does not say. */
+/* The dataset path that folder `dir` records; malloc'ed, NULL = none. */
 char *og__neighbors_dataset(const char *dir);
 
-/* Sizes: what a cache of this capacity takes at most; what one of every list would; what building
- * one takes besides, for a while. */
+/* Byte sizes: the most that a cache of this capacity takes; a cache of all lists; temporary memory
+ * while building. */
 size_t og__neighbors_bytes(const struct og_relation *r, size_t capacity);
 size_t og__neighbors_least_bytes(const struct og_relation *r); /* with no list yet */
 size_t og__neighbors_whole_bytes(const struct og_relation *r);

@@ -1,4 +1,4 @@
-/* One array on disk: the .npy format, version 1 to 3.
+/* An array on disk: the .npy format, version 1 to 3.
  *
  *   offset  size  what
  *   0       6     "\x93NUMPY"
@@ -7,9 +7,9 @@
  *   10|12   ...   "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }", spaces, newline
  *   then          the elements
  *
- * The dictionary is Python, but numpy writes only these three keys, so a reader of literals is
- * enough. It comes from outside: everything is measured against the bytes at hand and the size
- * of the file before it is believed. Nothing here allocates by what a file says. */
+ * The dictionary is Python, but numpy writes only these three keys, so a parser of literals
+ * suffices. Files are untrusted: every value is checked against the available bytes and the file's
+ * size. No allocation here depends on the file's content. */
 #include "dataset/graph.h"
 
 #include "base/file.h"
@@ -230,7 +230,7 @@ int og__npy_fit(struct og_npy *a, uint64_t file_size, const char *name, struct o
     return 0;
 }
 
-/* Where it says that its dictionary begins, and how long that is. */
+/* Reads where the dictionary starts, and its length. */
 static bool says_length(const unsigned char *head, size_t len, size_t *start, size_t *size)
 {
     if (len < 10 || memcmp(head, "\x93NUMPY", 6) != 0 || head[6] < 1 || head[6] > 3)
@@ -242,7 +242,7 @@ static bool says_length(const unsigned char *head, size_t len, size_t *start, si
     return true;
 }
 
-/* Where the dictionary lies; -EINVAL when the first bytes are not a .npy file's. */
+/* Finds the dictionary; -EINVAL if the first bytes are not a .npy file's. */
 static int find_dictionary(const unsigned char *head, size_t len, const char *name, size_t *start,
                            size_t *size, struct og_err *err)
 {
@@ -362,7 +362,7 @@ int og__npy_open_file(struct og_npy *a, const char *path, uint64_t *size, struct
     return OG_MIN(rc, 0);
 }
 
-/* Its first page has nearly every header whole; one that says it is longer is read on. */
+/* The first page holds nearly every header; longer ones are read further. */
 static int read_head(const struct og_npy *a, uint64_t size, char **head, size_t *len,
                      struct og_err *err)
 {

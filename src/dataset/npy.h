@@ -1,4 +1,4 @@
-/* npy: one array on disk, and what its elements are. */
+/* npy: an array on disk and its element type. */
 #ifndef OG_DATASET_NPY_H
 #define OG_DATASET_NPY_H
 
@@ -27,7 +27,7 @@ const char *og__npy_name(enum og__npy_type type); /* "float32" */
 int og__npy_find_type(const char *name);          /* enum og__npy_type, or -1 */
 bool og__npy_is_integer(enum og__npy_type type);  /* bool is not */
 
-/* An open .npy file, or a raw one declared in meta.json. Little endian, C order. */
+/* An open .npy file, or a raw file declared in meta.json. Little endian, C order. */
 struct og_npy {
     int fd; /* -1 = absent */
     char *path;
@@ -36,11 +36,11 @@ struct og_npy {
     int64_t shape[2];           /* shape[1] = 1 when ndim is 1 */
     int64_t offset;             /* byte of the first element */
     int64_t bytes;              /* of the elements; the file is at least offset + bytes long */
-    struct og_npy_parts *parts; /* NULL, or the files that hold it in place of this one */
+    struct og_npy_parts *parts; /* NULL, or the files that hold the array in parts */
 };
 
-/* Rows of an array in several files (io/stripes.h), whose first rows begin at the same byte. The
- * array itself then has no descriptor; its path, for messages, is that of the first part. */
+/* Rows of an array in several files (io/stripes.h), whose first rows start at the same byte. The
+ * array has no descriptor then; its path, for messages, is the first part's. */
 struct og_npy_parts {
     struct og_stripes stripes;
     struct og_npy part[]; // [stripes.parts]
@@ -51,7 +51,8 @@ static inline bool og__npy_there(const struct og_npy *a)
     return a->fd >= 0 || a->parts;
 }
 
-/* Elements' bytes [at, at + bytes) as far as they lie in one file: which one, where, how many. */
+/* The leading piece of elements' bytes [at, at + bytes) that is in one file: file, offset,
+ * length. */
 struct og_npy_piece {
     const struct og_npy *file;
     int64_t at; /* byte of the file */
@@ -63,13 +64,14 @@ struct og_npy_piece og__npy_piece(const struct og_npy *a, int64_t at, size_t byt
 OG_MUST_CHECK int og__npy_read_bytes(const struct og_npy *a, int64_t at, size_t bytes, void *out,
                                      struct og_err *err);
 
-/* -ENOENT, -EACCES, or -EINVAL for anything that is not such a file: wrong magic, a header that
- * lies about the size, Fortran order, big endian, more than two dimensions. */
+/* -ENOENT, -EACCES, or -EINVAL for any other content: wrong magic, a header that contradicts the
+ * size, Fortran order, big endian, more than two dimensions. */
 OG_MUST_CHECK int og__npy_open(struct og_npy *a, const char *path, struct og_err *err);
-/* How the elements of other programs' files lie. */
+/* Element layouts of other programs' files. */
 struct og_npy_order {
-    bool columns; /* Fortran order, two dimensions: shape is that of the transpose, which has the
-                   * same bytes in C order */
+    /* Fortran order, two dimensions: shape is the transpose's, which has identical bytes in C
+     * order */
+    bool columns;
     bool swapped; /* big endian */
 };
 /* Also takes both. */
@@ -79,14 +81,14 @@ OG_MUST_CHECK int og__npy_open_any(struct og_npy *a, const char *path, struct og
 void og__npy_swap(enum og__npy_type type, void *elements, size_t n);
 void og__npy_close(struct og_npy *a);
 
-/* The two halves of opening a headerless file: open it and learn its size; then, with type, ndim,
- * shape and offset filled by the caller, check that the elements fit and fill bytes. */
+/* The two steps of opening a headerless file. First open it and get its size. Then the caller fills
+ * type, ndim, shape and offset; the second checks that the elements fit, and sets bytes. */
 OG_MUST_CHECK int og__npy_open_file(struct og_npy *a, const char *path, uint64_t *size,
                                     struct og_err *err);
 OG_MUST_CHECK int og__npy_fit(struct og_npy *a, uint64_t file_size, const char *name,
                               struct og_err *err);
 
-/* The parser alone, for fuzzing and archives: `head` holds the first `len` bytes of a file of
+/* The header parser, for fuzzing and archives: `head` holds the first `len` bytes of a file of
  * `file_size` bytes. Fills type, ndim, shape, offset, bytes. `name` is for messages. */
 OG_MUST_CHECK int og__npy_parse(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
                                 const char *name, struct og_err *err);
@@ -97,19 +99,19 @@ OG_MUST_CHECK int og__npy_parse_any(struct og_npy *a, const void *head, size_t l
 /* Enough bytes to hold any header we accept. */
 enum { OG__NPY_HEAD_MAX = 64 * 1024 };
 
-/* A header for ndim, shape and type, padded with spaces to `pad` bytes (4096 for our own data
- * files, a multiple of 64). Returns the number of bytes written into buf[4096]; NumPy reads it. */
+/* Writes a header for ndim, shape and type, padded to `pad` bytes (a multiple of 64; 4096 for our
+ * own files). Returns the bytes written to buf[4096]. NumPy reads it. */
 size_t og__npy_header(char buf[4096], enum og__npy_type type, int ndim, const int64_t shape[2],
                       size_t pad);
 
-/* Rows [first, first + count) into out, as stored. */
+/* Reads rows [first, first + count) into out, as stored. */
 OG_MUST_CHECK int og__npy_read(const struct og_npy *a, int64_t first, int64_t count, void *out,
                                struct og_err *err);
 
-/* n integers (or bools) of `type` as int64; uint64 beyond int64 comes out negative. */
+/* Converts n integers (or bools) of `type` to int64; uint64 beyond int64 comes out negative. */
 void og__npy_widen(enum og__npy_type type, const void *in, size_t n, int64_t *out);
 
-/* A one-dimensional integer array of any integer type as int64, [first, first + count). */
+/* Reads [first, first + count) of a one-dimensional array of any integer type as int64. */
 OG_MUST_CHECK int og__npy_read_int64(const struct og_npy *a, int64_t first, int64_t count,
                                      int64_t *out, struct og_err *err);
 

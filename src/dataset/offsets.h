@@ -1,5 +1,4 @@
-/* n + 1 ascending numbers at 4 bytes each: a 32-bit distance from a whole number that stands for
- * 1024 of them. */
+/* Stores n + 1 ascending numbers in 4 bytes each: 32-bit distances from a base a block of 1024. */
 #ifndef OG_DATASET_OFFSETS_H
 #define OG_DATASET_OFFSETS_H
 
@@ -17,7 +16,7 @@ static inline int64_t og__offset(const struct og_offsets *o, uint64_t i)
 }
 OG_MUST_CHECK int og__offsets_init(struct og_offsets *o, uint64_t n, struct og_budget *b,
                                    const char *part, struct og_err *err);
-/* In order of i. False when it is too far from its base. */
+/* Call in the order of i. False if the value is too far from its base. */
 bool og__offsets_put(struct og_offsets *o, uint64_t i, int64_t value);
 void og__offsets_release(struct og_offsets *o, struct og_budget *b, const char *part);
 size_t og__offsets_bytes(uint64_t n);

@@ -133,7 +133,7 @@ void og__neighbors_keep_none(struct og_topology *t)
     t->disk->opt.cache_dir = NULL;
 }
 
-/* Nobody removes the folder from here on. */
+/* Holds the lock that prevents the folder's removal. */
 static void hold(struct og_topology_disk *d)
 {
     let_go(d);

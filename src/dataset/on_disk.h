@@ -1,11 +1,11 @@
-/* Topology on disk: where each node's list begins stays in memory, at little more than 4 bytes a
- * node; the lists stay in indices.npy, but for those in the neighbour cache.
+/* Topology on disk: list offsets are in memory, at little more than 4 bytes a node. The lists are
+ * in indices.npy, or in the neighbour cache.
  *
  *   indices.npy   | header | block | block | block | ...          | block | tail |
  *                          ^ base    512 bytes each, read on demand         in memory
  *
- * Blocks lie on multiples of 512 in the file, so that direct reads need no more than them; where
- * the elements start off an element's boundary, blocks start with them, and reads are wider. */
+ * Blocks are at multiples of 512 in the file, so direct reads need no more than them. If elements
+ * are not aligned in the file, blocks start at the elements, and reads are wider. */
 #ifndef OG_DATASET_ON_DISK_H
 #define OG_DATASET_ON_DISK_H
 
@@ -16,14 +16,14 @@
 enum { OG__LIST_BLOCK = 512 };
 
 struct og_topology_disk_options {
-    size_t cache_bytes;              /* capacity of the neighbour cache; 0 = none */
-    const char *cache_dir;           /* folder it is kept in; NULL = not kept. Copied. */
-    size_t staging_bytes;            /* what each sampler reads into; 0 = 8 MiB */
+    size_t cache_bytes;    /* capacity of the neighbour cache; 0 = none */
+    const char *cache_dir; /* folder that the cache is saved in; NULL = not saved. Copied. */
+    size_t staging_bytes;  /* bytes of each sampler's read buffer; 0 = 8 MiB */
     struct og_reader_options reader; /* of each sampler */
     const struct og_log *log;
 };
 
-/* An array with an element an edge, as blocks. */
+/* An array with one element an edge, as blocks. */
 struct og_blocks {
     const struct og_npy *array;
     uint64_t base;             /* byte of the file where block 0 begins */
@@ -37,20 +37,20 @@ struct og_topology_disk {
     struct og_topology_disk_options opt; /* cache_dir is our copy */
     struct og_blocks lists;
     int64_t longest; /* list: its length */
-    int lock;        /* of the folder the cache is kept in; 0 = none */
+    int lock;        /* on the folder of the saved cache; 0 = none */
     struct og_neighbors cache;
 };
 
-/* The graph stays open as long as the topology. "topology" and "neighbour cache" of the budget.
- * -EOVERFLOW for graphs that the 32-bit distances or block numbers cannot hold. */
+/* The graph must stay open as long as the topology. Memory "topology" and "neighbour cache" from
+ * the budget. -EOVERFLOW if the 32-bit distances or block numbers are too small for the graph. */
 OG_MUST_CHECK int og__topology_open_disk(const struct og_graph *g,
                                          const struct og_topology_disk_options *opt,
                                          struct og_budget *b, struct og_topology *out,
                                          struct og_err *err);
-/* How one of several relations is opened then: relations are read one after another, but each
- * through a reader of its own, and hundreds of them have to fit. So what is read into goes by their
- * sizes, as do threads, of which each has one at least, where the engine reads by threads; and so
- * does what is asked for at a time, of which those with a quarter of the edges have all. */
+/* Divides the options among relations. They are read one after another, but each has its own
+ * reader, and hundreds must fit. So buffers and threads are proportional to a relation's edges; an
+ * engine with threads has at least one. So is the depth; relations with a quarter of the edges have
+ * all. */
 struct og_topology_disk_options og__relation_on_disk(const struct og_relation *r,
                                                      const struct og_topology_disk_options *opt);
 OG_MUST_CHECK int og__relation_open_disk(const struct og_relation *r,
@@ -59,22 +59,22 @@ OG_MUST_CHECK int og__relation_open_disk(const struct og_relation *r,
                                          struct og_err *err);
 void og__topology_close_disk(struct og_topology *t); /* og__topology_release calls it */
 
-/* Give the neighbour cache's memory back, and fetch it again: from its folder, or built anew. No
- * sampler may be at work meanwhile; batches are the same with and without it. */
+/* Releases the neighbour cache, and restores it from its folder or by building. No sampler may run
+ * meanwhile. Batches are identical with and without it. */
 void og__neighbors_unload(struct og_topology *t);
 void og__neighbors_keep_none(struct og_topology *t); /* from now on in memory alone */
 OG_MUST_CHECK int og__neighbors_load(struct og_topology *t, struct og_err *err);
 
-/* What stays in memory, the neighbour cache apart; og__neighbors_bytes tells of that. Opening and
- * scanning take 4 MiB more, for a while; building the cache og__neighbors_build_bytes. */
+/* Memory of an open topology without the neighbour cache (og__neighbors_bytes). Opening and
+ * scanning take 4 MiB more temporarily; building the cache takes og__neighbors_build_bytes. */
 size_t og__topology_disk_bytes(const struct og_graph *g);
 size_t og__relation_disk_bytes(const struct og_relation *r);
 
-/* The array stays where it is as long as `out`. -EOVERFLOW beyond 2 TiB. */
+/* The array must outlive `out`. -EOVERFLOW beyond 2 TiB. */
 OG_MUST_CHECK int og__blocks_lay(struct og_blocks *out, const struct og_npy *array,
                                  struct og_err *err);
 
-/* Where an edge's element is: byte `within` of `block`; block n_blocks is the tail. */
+/* The position of an edge's element: byte `within` of `block`; block n_blocks is the tail. */
 struct og_list_place {
     uint32_t block, within;
 };

@@ -1,12 +1,12 @@
-/* og_stripe_part: a dataset for one of several machines whose workers send one another rows.
+/* og_stripe_part: makes a dataset for one of several machines whose workers exchange rows.
  *
  *   DATASET   indptr  indices  labels  ...   features  0 1 2 3 4 5 6 7 8      rows
  *                │       │       │                     │       │       │
  *   part 0 of 4  indptr  indices  labels  ...  features 0       4       8     1/4 of them
  *
- * All that is small beside features is copied; of those it has the rows of the nodes that worker
- * `part` owns (plan/owners.h). It counts as the same dataset where the whole has checksums of its
- * arrays, as all that are written here: contents of the others are those of the part's own. */
+ * It copies everything but features; of those it copies the rows of the nodes that worker `part`
+ * owns (plan/owners.h). It has the identity of the whole dataset if that has checksums of its
+ * arrays, as all datasets written here do. Otherwise the contents are the part's own. */
 #include "base/file.h"
 #include "base/hex.h"
 #include "base/sized.h"
@@ -107,7 +107,7 @@ out:
     return rc;
 }
 
-/* What it says of itself, but where arrays lie. */
+/* Reads the dataset's declarations, except locations of arrays. */
 static int read_meta(struct parter *p, struct og_err *err)
 {
     char *path = og__path_join(p->ds->path, "meta.json");

@@ -172,8 +172,7 @@ int64_t og__longest_list(const struct og_topology *t)
 
 /* ---- in memory that processes share ---- */
 
-/* One behind the other: indptr, indices, and of a graph whose weights are used these and aliases.
- */
+/* Consecutive arrays: indptr, indices, and if weights are used, these and the alias tables. */
 struct layout {
     size_t indices, weights, alias, bytes;
 };

@@ -160,7 +160,7 @@ struct loop_search {
     const struct og_topology *t;
     int (*found)(void *arg, uint32_t v, struct og_err *err);
     void *arg;
-    uint64_t v; /* whose list is at hand */
+    uint64_t v; /* the current list's node */
 };
 
 static int search_run(void *arg, int64_t first, const uint32_t *ids, size_t n, struct og_err *err)
@@ -175,7 +175,7 @@ static int search_run(void *arg, int64_t first, const uint32_t *ids, size_t n, s
                 return rc;
         }
         if (end > (int64_t)n)
-            break; /* it goes on in the next run */
+            break; /* the list continues in the next run */
         s->v++;
     }
     return 0;

@@ -1,9 +1,9 @@
-/* Groups and relations of a graph that is being made: an og_graph without arrays.
+/* Builds groups and relations of a new graph: an og_graph without arrays.
  *
  *   init ──> add groups ──> add relations ──> settle ──> edges to the sorter, by relations
  *       └──> one group and one relation ──────────────────┘
  *
- * The sorter writes each relation's arrays; who makes the graph writes those of groups. */
+ * The sorter writes each relation's arrays; the caller writes the groups' arrays. */
 #ifndef OG_DATASET_SCHEMA_H
 #define OG_DATASET_SCHEMA_H
 
@@ -13,11 +13,12 @@
 OG_MUST_CHECK int og__schema_init(struct og_graph *g, struct og_err *err);
 void og__schema_release(struct og_graph *g);
 
-/* Without types: one group of so many nodes and one relation; groups and relations added before are
- * dropped. There is nothing to settle. */
+/* Homogeneous: one group of n_nodes nodes and one relation; drops those added before. Needs no
+ * og__schema_settle. */
 void og__schema_plain(struct og_graph *g, int64_t n_nodes);
 
-/* The name is copied; `said_by` is for messages. -EINVAL: not a name, twice, too many, no nodes. */
+/* Copies the name; messages name `said_by`. -EINVAL: invalid name, duplicate, too many, no
+ * nodes. */
 OG_MUST_CHECK int og__schema_add_group(struct og_graph *g, const char *name, int64_t n_nodes,
                                        const char *said_by, struct og_err *err);
 OG_MUST_CHECK int og__schema_add_relation(struct og_graph *g, uint32_t source, const char *name,
@@ -26,8 +27,8 @@ OG_MUST_CHECK int og__schema_add_relation(struct og_graph *g, uint32_t source, c
 /* The group of that name, or -1. */
 int og__schema_find(const struct og_graph *g, const char *name);
 
-/* All are there; with `reverses` relation r gets another, r + n_relations / 2, backwards, as
- * rev_<name>. -EINVAL where ids would not fit 32 bits. */
+/* Completes the schema. With `reverses`, relation r gets a reverse r + n_relations / 2, named
+ * rev_<name>. -EINVAL if ids do not fit 32 bits. */
 OG_MUST_CHECK int og__schema_settle(struct og_graph *g, bool reverses, const char *said_by,
                                     struct og_err *err);
 /* Lists of all relations together. */

@@ -1,4 +1,4 @@
-/* External sort: edges in any order -> CSC, of each relation.
+/* External sort: edges in any order -> CSC, for each relation.
  *
  *   lists   | relation 0 | relation 1   | relation 2 |
  *           0          row[1]         row[2]       row[3]
@@ -8,13 +8,13 @@
  *   scratch file, range by range ──> a ──────────┴──> partition into b ──> sort each part
  *                                                     in cache, in parallel ──> indptr, indices
  *
- * An edge is one number, its list above src, so "sorted by destination, then source" is the order
- * of numbers, and a range of numbers may cut through the list of a hub. A range that does not fit
- * memory is partitioned again. Every step is stable: equal edges stay in the order they came, and
- * of duplicates the first is kept, whatever the memory.
+ * An edge is one number, its list above src. So "sorted by destination, then source" is numeric
+ * order, and a range of numbers may split the list of a hub. A range that does not fit memory is
+ * partitioned again. Every step is stable: equal edges keep their input order, and the first of
+ * duplicates stays, for any amount of memory.
  *
- * One write and one read of the edges in the usual case; a merge of sorted runs would move as
- * much and compare more. The scratch file has no name, so nothing of it can be left behind.
+ * The usual case writes and reads the edges once; a merge of sorted runs would move as much and
+ * compare more. The scratch file has no name, so nothing of it can remain.
  *
  * Memory: a and b, 16 bytes an edge, 24 with weights, from the budget as "edge sorter". */
 #include "base/temporary.h"
@@ -73,7 +73,7 @@ struct og_edge_sorter {
     uint32_t at; /* the relation that is written */
     struct og_npy_writer *indptr, *indices, *weights;
     int64_t n_in, n_emitted; /* edges added; of these taken to the output */
-    int64_t n_out, n_before; /* and kept; of these of the relations before */
+    int64_t n_out, n_before; /* written; of these in earlier relations */
     int64_t n_loops;         /* not added: self loops */
     int64_t n_fed;           /* lists that an edge is in */
     uint32_t next_row;       /* indptr is complete up to here */
@@ -276,8 +276,8 @@ out:
     return rc;
 }
 
-/* What is in a goes to the scratch file, range by range. Dirty pages are pushed out at once: they
- * would count against a memory limit until the kernel thinks of them. */
+/* Writes a to the scratch file, range by range. Flushes dirty pages at once: they would count
+ * against a memory limit until the kernel writes them. */
 static int spill(struct og_edge_sorter *s, struct cut c, size_t n, struct extents *to,
                  struct og_err *err)
 {
@@ -328,7 +328,7 @@ int og__sorter_add(struct og_edge_sorter *s, uint32_t relation, const uint32_t *
 /* ---- sorting what fits ---- */
 
 struct sort_parts {
-    struct edges from, spare; /* parts lie in from; sorted, they lie there again */
+    struct edges from, spare; /* parts are in from, before and after sorting */
     const size_t *end;
     struct cut cut;
 };
@@ -474,8 +474,8 @@ static void add_fingerprints(struct og_edge_sorter *s, const uint64_t *key, size
     }
 }
 
-/* Sorted edges to the files, the same edge once if so wanted: those at the front that are of the
- * present relation, of n. */
+/* Writes sorted edges to the files, optionally without duplicates: of n, the leading ones that are
+ * of the current relation. */
 static int emit_relation(struct og_edge_sorter *s, const struct edges *e, size_t n, size_t *done,
                          struct og_err *err)
 {

@@ -1,7 +1,7 @@
 /* Sequential reading.
  *
- * With O_DIRECT the bytes land where they stay and the page cache keeps its pages; where a file or
- * its alignment refuses, reads are buffered and the pages dropped behind.
+ * With O_DIRECT, bytes arrive at their destination and the page cache is unaffected. If a file or
+ * its alignment refuses that, reads are buffered and their pages dropped.
  *
  *   file:  | header 4096 | chunk | chunk | ... | tail |      direct: whole blocks;  tail: buffered
  *   memory:              | chunk | chunk | ... | tail |      or one chunk, used again */
@@ -129,8 +129,8 @@ int og__read_indices(const struct og_relation *r, int64_t first, int64_t n, int6
     return rc;
 }
 
-/* The largest first, as unsigned (negative ids are large): it vectorises; finding the culprit is
- * for the case that there is one. */
+/* The maximum as unsigned (negative ids become large): it vectorises. Only a violation needs a
+ * search for the element. */
 OG_CLONES static uint32_t largest32(const uint32_t *p, size_t n)
 {
     uint32_t most = 0;

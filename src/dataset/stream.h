@@ -1,5 +1,5 @@
-/* Arrays read front to back, once, in large pieces that leave the page cache as it is; and the
- * checks that topology passes while it goes by. */
+/* Reads arrays sequentially, once, in large pieces that do not displace the page cache. Also checks
+ * the topology on the way. */
 #ifndef OG_DATASET_STREAM_H
 #define OG_DATASET_STREAM_H
 
@@ -7,7 +7,7 @@
 
 enum { OG__CHUNK = 4 * 1024 * 1024 };
 
-/* Called for each chunk as it arrives, while it is still in the processor's cache. Below 0 ends the
+/* Called for each chunk on arrival, while it is in the CPU cache. A negative result ends the
  * reading. Chunks hold whole elements. */
 typedef int og_chunk_fn(void *arg, const void *data, int64_t first_byte, size_t bytes,
                         struct og_err *err);
@@ -19,7 +19,7 @@ OG_MUST_CHECK int og__npy_load(const struct og_npy *a, void *out, og_chunk_fn *f
 OG_MUST_CHECK int og__npy_stream(const struct og_npy *a, void *buffer, og_chunk_fn *fn, void *arg,
                                  struct og_err *err);
 
-/* indptr starts at 0, never falls and ends at E. */
+/* Checks that indptr starts at 0, never falls and ends at E. */
 struct og_indptr_check {
     const struct og_relation *of;
     int64_t last;
@@ -28,10 +28,10 @@ OG_MUST_CHECK int og__check_indptr(struct og_indptr_check *c, const int64_t *p, 
                                    size_t n, struct og_err *err);
 OG_MUST_CHECK int og__check_indptr_end(const struct og_indptr_check *c, struct og_err *err);
 
-/* Every index is a node; an og_chunk_fn whose arg is the relation. */
+/* Checks that every index is a node; an og_chunk_fn whose arg is the relation. */
 OG_MUST_CHECK int og__check_indices(void *relation, const void *data, int64_t first_byte,
                                     size_t bytes, struct og_err *err);
-/* Entries [first, first + n) of indices, each of which is a node. */
+/* Reads entries [first, first + n) of indices and checks that each is a node. */
 OG_MUST_CHECK int og__read_indices(const struct og_relation *r, int64_t first, int64_t n,
                                    int64_t *out, struct og_err *err);
 int og__bad_index(const struct og_relation *r, int64_t edge, int64_t id, struct og_err *err);

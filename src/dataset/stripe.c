@@ -1,19 +1,19 @@
-/* og_stripe: the features of a dataset in parts over folders, a disk each; with types those of one
- * after another.
+/* og_stripe: divides the features of a dataset among folders, a disk each, one node type after
+ * another.
  *
  *   features.npy ──read once, a unit at a time──> part 1, part 2, ...   under temporary names
- *        │ checksum as declared?                     │ read back: what was meant?
+ *        │ checksum as declared?                     │ read back: as written?
  *        └────────────────────────────┬──────────────┘
  *                  parts get their names ──> meta.json is replaced ──> what it replaces is removed
  *
- * Until meta.json is replaced the dataset is what it was, whatever happens; then it is the other.
- * Parts without it are files that nobody knows; the next start to the same folders writes over
- * them. What is to be removed stands in meta.json ("replaces") until it is, so that a start after a
- * kill in between finishes.
+ * Replacing meta.json switches the dataset from the old state to the new one. Parts without it are
+ * unreferenced files; the next run with the same folders overwrites them. Files to remove are
+ * listed in meta.json ("replaces") until they are gone, so that a run after a kill finishes the
+ * removal.
  *
- * A part's name has a number made of the dataset's place, its contents and the folders, in order.
- * So parts are never written over those in use, and those of another dataset are not removed, even
- * where it is a copy of this one whose meta.json still names them. */
+ * A part's name has a hash of the dataset's path, its contents and the folders, in order. So parts
+ * never overwrite those in use. Those of another dataset are not removed, even of a copy whose
+ * meta.json still names them. */
 #include "base/hex.h"
 #include "base/lease.h"
 #include "base/sized.h"
@@ -71,7 +71,7 @@ out:
     return rc;
 }
 
-/* Of all groups that do not lie as they are asked to yet. */
+/* Bytes of all groups that are not yet laid out as requested. */
 static int part_bytes(struct og_striper *s, uint64_t bytes[OG_MOST_PARTS], struct og_err *err)
 {
     int rc = 0;
@@ -113,7 +113,7 @@ out:
 
 /* ---- writing ---- */
 
-/* The header is known before the first row, so what is written can be told from what was meant. */
+/* The header is known before the first row, so the written file can be verified against it. */
 static int open_target(struct og_striper *s, uint32_t p, struct og_err *err)
 {
     struct og_stripe_target *t = &s->target[p];
@@ -134,7 +134,7 @@ out:
     return rc;
 }
 
-/* The files that features lie in now: the one, or parts. */
+/* The number of present feature files: one, or the parts. */
 static uint32_t n_sources(const struct og_striper *s)
 {
     const struct og_npy_parts *parts = s->group->rows.parts;
@@ -170,8 +170,8 @@ out:
     return rc;
 }
 
-/* Bytes [at, at + bytes) of the elements, which are in s->unit, to the sums of their files, which
- * are read once: their pages make room for others'. */
+/* Adds bytes [at, at + bytes) of the elements, which are in s->unit, to the hashes of their files.
+ * Drops their pages, as they are read once. */
 static void sum_sources(struct og_striper *s, int64_t at, size_t bytes)
 {
     const struct og_npy *f = &s->group->rows;
@@ -303,7 +303,7 @@ out:
 
 /* ---- all of it ---- */
 
-/* What belongs to the group at hand. */
+/* Releases what belongs to the current group. */
 static void close_group(struct og_striper *s)
 {
     for (uint32_t p = 0; p < OG_MOST_PARTS; p++) {
@@ -376,13 +376,13 @@ out:
     return rc;
 }
 
-/* The folder for this process alone, until the descriptor is closed: two at the same time would
- * write over each other's parts, and remove them. */
+/* Locks the folder for this process until the descriptor is closed. Two runs at once would
+ * overwrite and remove each other's parts. */
 static int take_dataset(struct og_striper *s, const char *dataset, struct og_err *err)
 {
     s->lock = open(dataset, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (s->lock < 0 || og__lease_lock(s->lock) != -EBUSY)
-        return 0; /* opening the dataset says what is wrong with it */
+        return 0; /* opening the dataset reports the error */
     return og__fail(err, -EBUSY, "wait until it ends", "%s: another process lays its features",
                     dataset);
 }

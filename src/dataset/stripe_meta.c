@@ -1,4 +1,4 @@
-/* What meta.json says of features in parts, and the names of parts. */
+/* Entries of meta.json for features in parts, and the names of parts. */
 #include "dataset/striper.h"
 
 #include "base/file.h"
@@ -17,7 +17,7 @@ enum { META_MAX = 1024 * 1024 };
 
 static const char replaces[] = "replaces";
 
-/* Where features lie that are not in parts, "features.npy". */
+/* The file of features that are not in parts, "features.npy". */
 struct one_file {
     char name[40];
 };
@@ -49,7 +49,7 @@ char *og__striper_part_path(const struct og_striper *s, const char *const *folde
                : path;
 }
 
-/* As meta.json has it: what lies in the dataset's folder moves with it. */
+/* The path for meta.json: relative for files in the dataset's folder, which move with it. */
 static const char *as_declared(const struct og_striper *s, const char *path)
 {
     const size_t n = strlen(s->home);
@@ -76,7 +76,7 @@ static int split_paths(const struct og_striper *s, const json_t *paths, size_t n
     return 0;
 }
 
-/* Were these parts made by a stripe of this dataset where it lies now? */
+/* Did a stripe of this dataset, at its present path, make these parts? */
 static int find_ours(const struct og_striper *s, const json_t *paths, bool *ours,
                      struct og_err *err)
 {
@@ -168,7 +168,7 @@ int og__striper_lies_so(const struct og_striper *s, bool *so, struct og_err *err
     return rc;
 }
 
-/* What nobody needs once the parts are there, as declared; empty: all is kept. */
+/* Files to remove once the parts are there, as declared; empty: none. */
 static int spare_files(const struct og_striper *s, json_t **out, struct og_err *err)
 {
     json_t *paths = declared_parts(s);
@@ -238,8 +238,8 @@ static json_t *features_json(const struct og_striper *s, json_t *spare)
     return features;
 }
 
-/* A file that could not be written may be there nevertheless, when its folder failed. So who asks
- * is told by what is there, and what cannot be read may name them. */
+/* After a failed write, meta.json may be there nevertheless. So this reads it, and assumes that an
+ * unreadable one names the parts. */
 static bool meta_names_parts(struct og_striper *s)
 {
     bool so = true;
@@ -275,7 +275,7 @@ out:
     return rc;
 }
 
-/* What names it is a file: only what a dataset or a stripe of it has by that name is removed. */
+/* meta.json is untrusted: removes only files with a name that a dataset or its stripe gives. */
 int og__striper_remove_replaced(struct og_striper *s, struct og_err *err)
 {
     json_t *features = features_of(s);

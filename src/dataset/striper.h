@@ -20,7 +20,7 @@ struct og_stripe_target {
 
 struct og_striper {
     struct og_graph *ds;
-    const struct og_group *group; /* whose rows are at hand, */
+    const struct og_group *group; /* the current group, */
     struct og_array_name name;    /* and what they are called: "features", "features_2" */
     int lock;                     /* the dataset's folder */
     const struct og_observer *seen;
@@ -31,7 +31,7 @@ struct og_striper {
     char *folder[OG_MOST_PARTS];
     struct og_stripes stripes;
     struct og_stripe_target target[OG_MOST_PARTS];
-    XXH3_state_t *source[OG_MOST_PARTS]; /* of the files that features lie in now */
+    XXH3_state_t *source[OG_MOST_PARTS]; /* hashes of the present feature files */
     off_t source_bytes;                  /* of the first one */
     char *unit;
     json_t *meta;
@@ -41,17 +41,17 @@ int og__striper_no_memory(const struct og_striper *s, struct og_err *err);
 
 /* ---- names and meta.json (stripe_meta.c) ---- */
 
-/* The file of part p of n of the group in these folders; malloc'ed, NULL = no memory. */
+/* The path of part p of n of the group in these folders; malloc'ed, NULL = no memory. */
 char *og__striper_part_path(const struct og_striper *s, const char *const *folders, uint32_t n,
                             uint32_t p);
 OG_MUST_CHECK int og__striper_read_meta(struct og_striper *s, struct og_err *err);
-/* What meta.json has for the file that source i is; NULL where it has none. */
+/* The checksum in meta.json for source file i; NULL = none. */
 const char *og__striper_checksum(const struct og_striper *s, uint32_t i);
-/* Do the rows of the group lie as they are asked to already? */
+/* Are the group's rows already laid out as requested? */
 OG_MUST_CHECK int og__striper_lies_so(const struct og_striper *s, bool *so, struct og_err *err);
 /* From here on the dataset has these parts. */
 OG_MUST_CHECK int og__striper_switch_meta(struct og_striper *s, struct og_err *err);
-/* Removes what the parts replace, and says so in meta.json. */
+/* Removes the files that the parts replace, and updates meta.json. */
 OG_MUST_CHECK int og__striper_remove_replaced(struct og_striper *s, struct og_err *err);
 
 #endif

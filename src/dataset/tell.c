@@ -1,4 +1,4 @@
-/* What the user hears while a dataset is written, and says. */
+/* Progress reports and messages while a dataset is written. */
 #include "dataset/writer.h"
 
 int og__writing_goes_on(const struct og_observer *seen, const char *stage, const char *unit,

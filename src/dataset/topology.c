@@ -1,4 +1,4 @@
-/* The structure of a graph: the lists of its relations, or without types of the one that it has. */
+/* The topology of a graph: the lists of its relations, or of the only one if homogeneous. */
 #include "dataset/relation.h"
 
 #include "base/bits.h"
@@ -36,7 +36,7 @@ static uint32_t find_back(const struct og_graph *g, uint32_t r)
     return OG__NO_RELATION;
 }
 
-/* Without types the topology is that of the one relation. */
+/* The lists of relation r; of a homogeneous graph, the topology itself. */
 static struct og_topology *lists_of(struct og_topology *t, uint32_t r)
 {
     return t->relation ? &t->relation[r].lists : t;
@@ -68,7 +68,8 @@ static size_t listed_bytes(uint64_t n_nodes)
     return og__bits_words(n_nodes) * sizeof(uint64_t);
 }
 
-/* Of hundreds of relations most nodes have lists of a few: who looks for them looks at bits. */
+/* With hundreds of relations, most nodes have lists in few of them. A bit set finds these
+ * faster. */
 static void mark_listed(const struct og_topology *lists, uint64_t *listed)
 {
     memset(listed, 0, listed_bytes((uint64_t)lists->n_nodes));
@@ -158,14 +159,13 @@ out:
 
 /* ---- in memory that processes share ---- */
 
-/* One behind the other, of relations that have edges: lists, and with types which nodes have one.
- */
+/* Layout for relations with edges: the lists and, if heterogeneous, a bit a node with a list. */
 static size_t listed_at(const struct og_relation *r, bool weighs)
 {
     return og__round_up(og__relation_placed_bytes(r, weighs), 64);
 }
 
-/* With types: which nodes have a list. */
+/* Bytes of the bits; 0 if homogeneous. */
 static size_t listed_of(const struct og_relation *r)
 {
     return r->graph->has_types && r->n_edges > 0 ? listed_bytes((uint64_t)r->n_nodes) : 0;
@@ -277,7 +277,7 @@ struct og_topology_disk_options og__relation_on_disk(const struct og_relation *r
     enum { STAGING = 8 * OG_MIB, REQUEST = 64 * OG_KIB, LEAST_DEPTH = 4, FEW = 4 };
     struct og_topology_disk_options own = *opt;
     const double edges = (double)r->n_edges / (double)r->graph->n_edges;
-    const double share = OG_MIN(FEW * edges, 1.0); /* of what is asked for at a time */
+    const double share = OG_MIN(FEW * edges, 1.0); /* of the reader's depth */
     const int depth = opt->reader.depth > 0 ? opt->reader.depth : opt->reader.profile.depth;
     if (!r->graph->has_types)
         return own;

@@ -58,7 +58,7 @@ out:
     return rc;
 }
 
-/* How many are asked for; and, where there is room for them, they themselves. */
+/* Counts the edges of the requested relations; stores them if there are arrays. */
 static int pick(const struct og_graph *g, enum og__split split, const bool *asked, uint32_t *ends,
                 uint32_t *relation, int64_t *count, struct og_err *err)
 {

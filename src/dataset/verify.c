@@ -1,4 +1,4 @@
-/* og_verify: reads every array once, in pieces, and tells all that is wrong with it. */
+/* og_verify: reads every array once, in pieces, and reports all defects. */
 #include "base/file.h"
 #include "base/hex.h"
 #include "base/json.h"
@@ -24,14 +24,14 @@ struct verifier {
     const char *file;        /* being read */
     char name[48];           /* its name, of a relation's or a group's */
     bool bfloat;             /* which has features in bf16 */
-    uint64_t wrong;          /* in it; only the first few are told one by one */
+    uint64_t wrong;          /* defects in it; only the first few are reported one by one */
     int64_t *piece;          /* [PIECE_BYTES] bytes */
     unsigned char *split_of; /* [N] bit s: the node is in split s */
 };
 
 static const char part[] = "verify";
 
-/* What would mend each kind of damage. Datasets are only read here: mending is the user's to do. */
+/* Hints for each kind of damage. Verification only reads; repairs are up to the user. */
 static const char anew[] = "the graph's structure cannot be mended in place: import or generate "
                            "the dataset again, or copy "
                            "indptr.npy and indices.npy from a sound copy";
@@ -176,7 +176,7 @@ static bool is_value(const struct og_npy *a, const void *data, size_t i)
 
 enum numbers { FEATURES, LABELS, WEIGHTS };
 
-/* Of features bf16 is stored as uint16; weights are not below 0. */
+/* Features in bf16 are stored as uint16; weights must not be negative. */
 static int verify_numbers(struct verifier *v, const char *file, const struct og_npy *a,
                           enum numbers what, struct og_err *err)
 {
@@ -320,7 +320,7 @@ static int check_reference(struct verifier *v, const char *file)
     return 0;
 }
 
-/* Parts lie on other disks: any path is theirs. */
+/* Parts are on other disks: any path is valid. */
 static int verify_parts(struct verifier *v, const json_t *root, uint32_t group, struct og_err *err)
 {
     const struct og_array_name name = og__group_array(v->ds, group);
@@ -428,7 +428,7 @@ static int verify_node_ids(struct verifier *v, struct og_err *err)
     return 0;
 }
 
-/* Of each edge of a list one that its ends can have. */
+/* Checks that each edge of a list has a relation that fits its ends. */
 static int verify_edge_relations(struct verifier *v, enum og__split split, struct og_err *err)
 {
     static const char hint[] = "whole numbers of relations between the types of the ends";

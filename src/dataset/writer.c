@@ -1,10 +1,10 @@
-/* One .npy file, written front to back.
+/* Writes one .npy file, front to back.
  *
  *   | header 4096 | data ........ | window being written | window flushed before it |
  *
- * Data goes through one buffer to the page cache; a window behind, pages are pushed to disk and
- * dropped, so that a large file neither fills memory with dirty pages nor evicts what others
- * need. The header is completed at the end, and the checksum is taken from what is on disk. */
+ * Data goes through one buffer to the page cache. Pages of the previous window are flushed and
+ * dropped. So a large file neither fills memory with dirty pages nor evicts others' pages. The
+ * header is completed at the end, and the checksum is computed from the file on disk. */
 #include "dataset/writer.h"
 
 #include <fcntl.h>

@@ -433,7 +433,8 @@ static int virtual_exchange(struct og_stream *s, struct og_group *g, const struc
     if (rc < 0)
         return rc;
     if (s->device != g->device)
-        return og__fail(err, -EINVAL, NULL, "virtual device: a group of device %d, a stream of device %d",
+        return og__fail(err, -EINVAL, NULL,
+                        "virtual device: a group of device %d, a stream of device %d",
                         g->device->number, s->device->number);
     for (int i = 0; i < n; i++) {
         const bool other = i != g->comm->rank;

@@ -1,11 +1,9 @@
-/* Synthetic graphs: three ways to draw an edge, one way to write a dataset. Nodes of every group
- * have a class, and planted edges of every relation lie within classes as often as homophily says.
- * So the class of a node of the first group, which alone has labels, shows in its neighbours of any
- * group, near and far.
+/* Synthetic graphs: three models for edges, one writer. Nodes of every group have a class. Planted
+ * edges join nodes of equal class with probability homophily. Only the first group has labels;
+ * neighbours of any group, near and far, reveal a node's class.
  *
- * Everything about node v is a pure function of (seed, v), and everything about edge number i of
- * (seed, i), so nothing is kept but what is being written, and any number of threads makes the
- * same files. */
+ * Node v is a pure function of (seed, v), and edge i of (seed, i). So memory holds only what is
+ * being written, and any number of threads makes identical files. */
 #include "base/file.h"
 #include "base/sized.h"
 #include "base/thread.h"
@@ -16,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Distance of the class means from the origin, in standard deviations of the noise: features alone
- * tell 16 classes about every second time. On rmat, whose edges know no classes, less. */
+/* Distance of the class means from the origin, in standard deviations of the noise. Features alone
+ * then classify about half the nodes of 16 classes. Less for rmat, whose edges ignore classes. */
 #define PLANTED_SIGNAL 1.6f
 #define RMAT_SIGNAL    0.8f
 
@@ -169,7 +167,7 @@ static void give_tables(struct og_maker *k)
     og__release(k->budget, k->chunk, CHUNK_BYTES, part);
 }
 
-/* Of the classes of the group at hand. */
+/* Draws the class means of the current group. */
 static int draw_means(struct og_maker *k, struct og_err *err)
 {
     const struct og_generate *g = &k->of->g;
@@ -237,7 +235,7 @@ static void make_rows(void *arg, size_t task, int thread)
         make_row(k, (uint32_t)(k->first + i), k->chunk + i * row_bytes);
 }
 
-/* Of nodes of the first group; others have none. */
+/* For the first group only; others have no labels. */
 static void make_labels(void *arg, size_t task, int thread)
 {
     struct og_maker *k = arg;
@@ -314,8 +312,8 @@ static int write_labels(struct og_maker *k, struct og_err *err)
 
 /* ---- splits ---- */
 
-/* A random order of the nodes of the first group; the first run of it trains, the next validates,
- * the next tests. */
+/* Shuffles the nodes of the first group; the first run of them trains, the next validates, the next
+ * tests. */
 static int write_split(struct og_maker *k, const char *name, uint64_t first, uint64_t count,
                        struct og_err *err)
 {

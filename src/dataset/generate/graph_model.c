@@ -21,8 +21,8 @@ static uint32_t inverse(uint32_t odd)
     return x;
 }
 
-/* Both steps are bijections of `bits` bits, and the fold is its own inverse where it folds the
- * upper half onto the lower. Values beyond N walk on until they fall inside. */
+/* Both steps are bijections of `bits` bits; the fold of the upper half onto the lower is its own
+ * inverse. Values of N or more repeat the steps until they are below N. */
 uint32_t og__node_id(const struct og_graph_model *m, uint64_t internal)
 {
     const uint32_t mask = (uint32_t)(((uint64_t)1 << m->bits) - 1);

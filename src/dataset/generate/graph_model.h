@@ -1,5 +1,5 @@
-/* What a synthetic graph is made of. Its nodes are numbered through a bijection: internally a node
- * is (class, rank), the rank telling how popular it is; outside, ids say nothing. */
+/* Parameters of a synthetic graph. Internally a node is (class, rank), the rank by popularity. A
+ * bijection maps these to ids, which reveal neither. */
 #ifndef OG_GRAPH_MODEL_H
 #define OG_GRAPH_MODEL_H
 

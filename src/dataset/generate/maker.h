@@ -1,4 +1,4 @@
-/* A synthetic dataset being made: what is wanted of it (wanted.c), and the making (generate.c). */
+/* A synthetic dataset in creation: its specification (wanted.c) and its generation (generate.c). */
 #ifndef OG_GENERATE_MAKER_H
 #define OG_GENERATE_MAKER_H
 
@@ -8,7 +8,7 @@
 #include "dataset/schema.h"
 #include "dataset/writer.h"
 
-/* What the nodes of a group are. */
+/* A node group. */
 struct og_maker_group {
     struct og_generate g;
     struct og_graph_model model; /* of it */
@@ -28,14 +28,14 @@ struct og_maker {
     json_t *checksums;
     float *quantile; /* [QUANTILES] of the standard normal */
     char *chunk;     /* of an array, on its way to disk */
-    /* the group at hand */
+    /* the current group */
     const struct og_maker_group *of;
     float *mean; /* [classes, dim] */
     uint64_t first, count;
 };
 
-/* Groups and relations as the options have them: checked, with their models. Release also what
- * failed. */
+/* Parses and checks the groups and relations of the options, and sets their models. Release it even
+ * after a failure. */
 OG_MUST_CHECK int og__maker_wanted(struct og_maker *k, const struct og_generate *g,
                                    struct og_err *err);
 void og__maker_release(struct og_maker *k);

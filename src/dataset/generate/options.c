@@ -1,5 +1,4 @@
-/* The table of a generated dataset's options. A row is everything there is to say about one: adding
- * one means a field in options.h and a row here. */
+/* The option table of a generated dataset. A new option is a field in options.h and a row here. */
 #include "dataset/generate/options.h"
 
 #include "base/base.h"
@@ -12,7 +11,7 @@
     OG_ROW(name, arg, standard, "Options", OG_DECIDES_NOTHING, help, choices, type, field, min, \
            max, OG__NO_PARENT)
 
-/* Laid out by hand: an option, its help, how it is stored. */
+/* Formatted by hand: an option, its help, its field. */
 /* clang-format off */
 static const struct og_row table[] = {
     ROW("model", "KIND", "planted",

@@ -1,8 +1,8 @@
 /* Planted communities with power-law degrees (a degree-corrected block model).
  *
- * A node of rank r in its class is drawn with probability ~ (r + 1)^(-2/3), which makes the tail of
- * the degrees fall with exponent 1 + 3/2. The inverse of that distribution is a cube, so nodes
- * are drawn without any table. */
+ * A node of rank r in its class is drawn with probability ~ (r + 1)^(-2/3). So the tail of the
+ * degrees falls with exponent 1 + 3/2. The inverse of that distribution is a cube, so drawing needs
+ * no table. */
 #include "dataset/generate/edges.h"
 
 #include <math.h>

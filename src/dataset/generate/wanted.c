@@ -1,4 +1,4 @@
-/* What is wanted of a synthetic graph: groups of nodes and relations between them. */
+/* Parses the specification of a synthetic graph: node groups and relations between them. */
 #include "dataset/generate/maker.h"
 
 #include <errno.h>
@@ -141,8 +141,7 @@ out:
 
 /* ---- all of it ---- */
 
-/* One group and one relation with features: what `generate` makes of the same size without types.
- */
+/* Turns one group and one relation with features into the homogeneous graph of the same size. */
 static void drop_names(struct og_maker *k)
 {
     if (k->graph.n_groups != 1 || k->graph.n_relations != 1 || k->group->g.dim == 0)

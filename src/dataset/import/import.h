@@ -2,25 +2,25 @@
  * types of nodes has one group of them, and one relation (dataset/schema.h). Each file calls those
  * below it:
  *
- *   import.c   the command: formats by name (formats.h), meta.json
- *   options.c  what it may be told
- *   npy.c ogb.c igb.c graphbolt.c edgelist.c mtx.c metis.c   one format each: which file is what
- *   npy_meta.c npy_types.c npy_rows.c npy_sparse.c   parts of npy
- *   ogb_words.c   a part of ogb
- *   folders.c  what MAG240M and IGB have in common
- *   by_id.c    what nodes have, in CSV by their ids
- *   means.c    rows of groups that have none
- *   build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
- *   build.c    the dataset being made: keys of its meta.json, arrays, groups of nodes
- *   source.c   the files it is made from, and those that were not read
- *   tell.c     remarks to the user
+ *     import.c   the command: formats by name (formats.h), meta.json
+ *     options.c  what it may be told
+ *     npy.c ogb.c igb.c graphbolt.c edgelist.c mtx.c metis.c   one format each: which file is what
+ *     npy_meta.c npy_types.c npy_rows.c npy_sparse.c   parts of npy
+ *     ogb_words.c   a part of ogb
+ *     folders.c  what MAG240M and IGB have in common
+ *     by_id.c    what nodes have, in CSV by their ids
+ *     means.c    rows of groups that have none
+ *     build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
+ *     build.c    the dataset being made: keys of its meta.json, arrays, groups of nodes
+ *     source.c   the files it is made from, and those that were not read
+ *     tell.c     remarks to the user
  *
  * and beside them, knowing nothing of importers:
  *
- *   table.c table_zip.c table_csv.c   rows of numbers in .npy, headerless, .npz and CSV files
- *   edge_text.c   edge lists in text, one edge a line
- *   text.c     text files, gzipped or not
- *   ids.c      sparse node ids -> 0, 1, 2, ... */
+ *     table.c table_zip.c table_csv.c   rows of numbers in .npy, headerless, .npz and CSV files
+ *     edge_text.c   edge lists in text, one edge a line
+ *     text.c     text files, gzipped or not
+ *     ids.c      sparse node ids -> 0, 1, 2, ... */
 #ifndef OG_IMPORT_H
 #define OG_IMPORT_H
 
