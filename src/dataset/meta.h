@@ -7,9 +7,10 @@
  *      "files": {"features": {"path": "/big/paper.npy"},              any .npy, or in parts:
  *                "features": {"unit": 2048, "parts": [{"path": "/disk1/p.npy", "checksum": ...,
  *                                                      "contents": ...}, ...]},
- *                "features": {"path": "features.npy", "workers": 4, "worker": 0,   rows of own
- * nodes "contents": ...},                                or headerless: "labels":   {"path":
- * "labels.bin", "dtype": "int64", "shape": [N], "offset": 0}}, "provenance": {...}}
+ *                "features": {"path": "features.npy", "workers": 4, "worker": 0,   own rows only
+ *                             "contents": ...},                                  or headerless:
+ *                "labels":   {"path": "labels.bin", "dtype": "int64", "shape": [N], "offset": 0}},
+ *      "provenance": {...}}
  *
  * Only "format" and "num_classes" are required. Counts come from the arrays; declared ones must
  * agree with them. Arrays not named in "files" are NAME.npy in the dataset's folder.

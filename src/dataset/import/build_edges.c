@@ -1,4 +1,4 @@
-/* Tables of edges -> indptr.npy, indices.npy and weights.npy, by way of the sorter. */
+/* Edge tables -> indptr.npy, indices.npy and weights.npy, through the sorter. */
 #include "dataset/import/import.h"
 
 #include "dataset/convert.h"
@@ -14,7 +14,7 @@ static int tell_sorted(void *arg, int64_t done, int64_t total, struct og_err *er
     return og__writing_goes_on(imp->seen, "sorting", "edges", done, total, err);
 }
 
-/* What will stand on the disk at most: the edges being sorted, and the result. */
+/* The most disk space in use at once: the edges being sorted, and the result. */
 static int check_room(const struct og_importer *imp, int64_t expected, struct og_err *err)
 {
     const bool twice = imp->both_ways || imp->n_relations < imp->graph.n_relations;
@@ -69,8 +69,8 @@ out:
     return rc;
 }
 
-/* -EINVAL for very many nodes, or lists of them, that few edges know of: a number costs a few bytes
- * to write and eight bytes a node to believe. */
+/* -EINVAL for very many nodes, or lists of them, with few edges. A declared count costs a few bytes
+ * to write and eight bytes a node to accept. */
 static int check_claim(const struct og_importer *imp, int64_t edges, struct og_err *err)
 {
     enum { NODES_AN_EDGE = 1024, ALWAYS = 1 << 24 };
@@ -87,7 +87,7 @@ static const char *plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
-/* What became of the source's edges, where they are not just what is there now. */
+/* Reports changes between the source's edges and the graph's. */
 static void tell_edges(const struct og_importer *imp, const struct og_edge_sorter_result *r)
 {
     const int64_t dropped = r->n_self_loops + r->n_duplicates;
@@ -100,7 +100,7 @@ static void tell_edges(const struct og_importer *imp, const struct og_edge_sorte
                        (long long)r->n_duplicates, plural(r->n_duplicates), (long long)r->n_edges);
 }
 
-/* Of a graph without types: how its lists are, which relations need not be. */
+/* Reports properties of the lists of a homogeneous graph; relations need not have them. */
 static void tell_lists(const struct og_importer *imp, const struct og_edge_sorter_result *r)
 {
     if (!r->symmetric && imp->said_symmetric)

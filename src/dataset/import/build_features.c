@@ -1,4 +1,4 @@
-/* A table -> features.npy, copied or converted; or a reference to where it lies. */
+/* A table -> features.npy, copied or converted; or a reference to the source's file. */
 #include "dataset/import/import.h"
 
 #include "dataset/convert.h"
@@ -77,7 +77,7 @@ struct place {
     enum og_dtype dtype;
 };
 
-/* Row i of the piece as it is stored in `out`, beside what the source has. */
+/* Compares row i of the piece, as stored in `out`, with the source's values. */
 static void compare_row(const struct og_piece *p, int64_t first, int64_t i, enum og_dtype dtype,
                         float *row, const char *out, struct og_changed *changed)
 {
@@ -89,7 +89,7 @@ static void compare_row(const struct og_piece *p, int64_t first, int64_t i, enum
         const double difference = og__npy_size(p->t->type) == 8 && og__npy_is_integer(p->t->type)
                                       ? og__integer_less(p->t->type, p->raw, at, row[j])
                                       : og__number_at(p->t->type, p->raw, at) - (double)row[j];
-        /* digits behind the point are rounded in every type */
+        /* decimal fractions are rounded in every type */
         if (difference != 0 && (!p->t->text || og__number_at(p->t->type, p->raw, at) ==
                                                    floor(og__number_at(p->t->type, p->raw, at))))
             og__changed_by(changed, first + i, j, fabs(difference));

@@ -115,7 +115,7 @@ out:
     return rc;
 }
 
-/* What is probably not meant. */
+/* Warns of probable mistakes. */
 static void doubt_labels(const struct og_importer *imp, const struct og_table *t,
                          const struct labelling *l, int64_t classes)
 {
@@ -173,7 +173,7 @@ static void no_labels(struct og_importer *imp, int64_t n_classes)
     og__import_note(imp, "multi_label", json_false());
 }
 
-/* What was written of them. */
+/* Removes labels that were written. */
 static int drop_labels(struct og_importer *imp, int64_t n_classes, struct og_err *err)
 {
     char *path = og__import_target(imp, "labels.npy");

@@ -16,8 +16,8 @@ static void swap_ends(int64_t *ids, int64_t rows)
     }
 }
 
-/* Nodes that a list has had: a bit each. Without (NULL, where memory has no room for them) nothing
- * is told here, but when the list is loaded. */
+/* Marks a node of a list, one bit a node. Without the bits (NULL, for lack of memory) only loading
+ * the list finds duplicates. */
 static int note_id(uint64_t *seen, const struct og_table *t, int64_t row, int64_t id,
                    struct og_err *err)
 {
@@ -74,8 +74,8 @@ out:
 
 /* ---- masks: a flag a node, or several, of which --split-column takes one ---- */
 
-/* The flags of the next nodes, at most IDS; *n = 0 at the end, and at what is no flag, with *flags
- * false. */
+/* Reads the flags of the next nodes, at most IDS. *n = 0 at the end, and at a value that is no
+ * flag, with *flags false. */
 static int next_flags(const struct og_piece *p, int64_t column, bool out[IDS], int64_t *n,
                       bool *flags, struct og_err *err)
 {
@@ -211,7 +211,7 @@ static void compare_labels(const struct og_importer *imp, const struct og_table 
                         (long long)all);
 }
 
-/* Takes `seen`. */
+/* Takes ownership of `seen`. */
 static void compare_splits(struct og_importer *imp, const struct og_table *t, uint64_t *seen)
 {
     for (unsigned i = 0; seen && i < imp->n_splits; i++) {

@@ -1,11 +1,11 @@
 /* Rows in the order of a text -> rows in the order of nodes.
  *
- *   feat.csv ──> values in a file without a name, as they come
- *           └──> place[node] = which of them is its row
+ *   feat.csv ──> values in a nameless file, in input order
+ *           └──> place[node] = position of its row in that file
  *
- * Reading the table follows `place`; where the text is in the order of ids, as most are, that is
- * one pass over the file. Memory: 4 bytes a node, and 8 for the ids where they were numbered anew.
- */
+ * Reading the table follows `place`. If the text is sorted by id, as most are, that is one
+ * sequential scan of the file. Memory: 4 bytes a node, and 8 for the ids if nodes were
+ * renumbered. */
 #include "dataset/import/by_id.h"
 
 #include "base/temporary.h"

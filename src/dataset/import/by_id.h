@@ -1,34 +1,33 @@
-/* What nodes have, in CSV: an id and its numbers a line, in any order. */
+/* Node data in CSV: a line has a node's id and its numbers, in any order of nodes. */
 #ifndef OG_IMPORT_BY_ID_H
 #define OG_IMPORT_BY_ID_H
 
 #include "dataset/import/import.h"
 
-/* Is NAME or NAME.gz there? 1, 0, or negative where it cannot be told. */
+/* Is NAME or NAME.gz there? 1, 0, or a negative errno if the lookup fails otherwise. */
 OG_MUST_CHECK int og__by_id_has(const struct og_importer *imp, const char *name,
                                 struct og_err *err);
-/* Opens NAME, feat.csv say, or NAME.gz of the source: a row is an int64 id and doubles, as the text
- * has them. NULL where neither is there. */
+/* Opens NAME, such as feat.csv, or NAME.gz of the source. A row is an int64 id and doubles, in the
+ * order of the text. NULL if neither is there. */
 OG_MUST_CHECK int og__by_id_text(const struct og_importer *imp, const char *name,
                                  struct og_table **out, struct og_err *err);
 
-/* The same as doubles alone, a row a node in the order of nodes, as imp->ids has them: each node's
- * once. With `whole` every node has one, of finite numbers; else those are labels: NaN stands for
- * what is not there, which is told, or refused where they are several a node. NULL where there is
- * no such file. */
+/* Opens the same as doubles alone, a row a node in the order of imp->ids, each node at most once.
+ * With `whole` every node needs a row of finite numbers. Otherwise the rows are labels: a missing
+ * one is NaN, which is reported, or an error if a node has several labels. NULL if there is no such
+ * file. */
 OG_MUST_CHECK int og__by_id_open(struct og_importer *imp, const char *name, bool whole,
                                  struct og_table **out, struct og_err *err);
 
-/* How many lines it has, but for one of names; -1 where there is no such file. */
+/* The number of its lines, without a line of names; -1 if there is no such file. */
 OG_MUST_CHECK int og__by_id_count(const struct og_importer *imp, const char *name, int64_t *rows,
                                   struct og_err *err);
 
-/* NAME as a list of nodes, an id a line: rows are the nodes' numbers. NULL where it is not there.
- */
+/* Opens NAME as a list of nodes, an id a line; rows are node numbers. NULL if it is not there. */
 OG_MUST_CHECK int og__by_id_list(struct og_importer *imp, const char *name, struct og_table **out,
                                  struct og_err *err);
 
-/* Ids that were numbered anew: those of node_ids.npy, which has been written. */
+/* Loads the ids of renumbered nodes from node_ids.npy, which has been written. */
 OG_MUST_CHECK int og__node_ids_load(struct og_importer *imp, struct og_err *err);
 void og__node_ids_drop(struct og_importer *imp);
 

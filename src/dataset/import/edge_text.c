@@ -8,7 +8,8 @@
 
 static const char part_name[] = "edge list";
 
-/* "0 1\n": no edge takes less, so edge k of a part that begins at byte b has place b / 4 + k. */
+/* The shortest line is "0 1\n", so edge k of a part that begins at byte b is stored at index b / 4
+ * + k. */
 enum { LEAST_LINE = 4 };
 
 static size_t most_edges(const struct og_edge_text *p)
@@ -79,7 +80,7 @@ static const char *skip_field(const char *p)
     return p;
 }
 
-/* Of a column that is not read: where the mark is known it may have blanks in it, or quotes. */
+/* Skips an unused column. With a known separator it may hold blanks or quotes. */
 static const char *skip_unread(const struct og_edge_text *p, const char *at)
 {
     bool quoted = false;
@@ -111,8 +112,8 @@ static const char *next_line(const char *p, const char *end)
     return newline ? newline + 1 : end;
 }
 
-/* A number ends with its field: 1d5 is none, nor is 1,5 where columns are parted by `mark`, which
- * is a semicolon, or 0 for blanks. */
+/* Does the number end its field? 1d5 is no number, nor is 1,5 where columns are separated by
+ * `mark`, a semicolon, or 0 for blanks. */
 static bool ends_field(const char *at, char mark)
 {
     const char *next = skip_blanks(at);
@@ -128,7 +129,7 @@ static const char *refuse(struct og_edge_text_part *part, const char *at, const 
     return NULL;
 }
 
-/* What follows the field, or NULL. `mark` stands before it: 0 = blanks. */
+/* Returns the end of the field, or NULL. `mark` precedes it: 0 = blanks. */
 static const char *parse_weight(const struct og_edge_text *p, struct og_edge_text_part *part,
                                 const char *at, char mark)
 {
@@ -143,7 +144,7 @@ static const char *parse_weight(const struct og_edge_text *p, struct og_edge_tex
     return end;
 }
 
-/* Of a node, perhaps in quotes. */
+/* Parses a node's id, perhaps in quotes. */
 static const char *parse_end(const struct og_edge_text *p, struct og_edge_text_part *part,
                              const char *at, uint64_t *id)
 {
@@ -172,7 +173,7 @@ static bool parse_edge(const struct og_edge_text *p, struct og_edge_text_part *p
     const int last = last_column(p);
     uint64_t id[2] = {0, 0};
     const char *q = *at;
-    char mark = p->mark; /* before the column; of the first one behind it */
+    char mark = p->mark; /* before the column; for the first one, after it */
     for (int column = 0; q && column <= last; column++) {
         if (column > 0) {
             const char *blank = skip_blanks(q);
@@ -216,7 +217,7 @@ static void parse_part(void *arg, size_t task, int thread)
         else if (is_remark(first))
             at = next_line(first, part.end);
         else {
-            at = p->mark == '\t' ? at : first; /* whose first column may be empty */
+            at = p->mark == '\t' ? at : first; /* the first column may be empty */
             if (!parse_edge(p, &part, &at, part.end))
                 break;
         }
@@ -341,7 +342,7 @@ static int name_as_told(struct og_edge_text *p, const char *at, struct og_err *e
     return name_columns(p, line, at, err);
 }
 
-/* Without names: src, dst, and what --weight-column says. */
+/* Without column names: src, dst, and --weight-column. */
 static int number_columns(struct og_edge_text *p, const char *at, struct og_err *err)
 {
     p->weight = p->weight_column > 0 ? p->weight_column - 1 : -1;

@@ -1,6 +1,6 @@
-/* Edges in text, one a line: "src dst" or "src dst weight", blanks, tabs, commas or semicolons
- * between them; lines that begin with # or % are remarks. The first line may name the columns, in
- * any order. Parsed by all threads. */
+/* Edges in text, one a line: "src dst" or "src dst weight", separated by blanks, tabs, commas or
+ * semicolons. Lines that begin with # or % are comments. The first line may name the columns, in
+ * any order. All threads parse. */
 #ifndef OG_IMPORT_PAIRS_H
 #define OG_IMPORT_PAIRS_H
 
@@ -10,14 +10,14 @@
 
 enum { OG__EDGE_TEXT_PARTS = 8 };
 
-/* Edges of one part of the text, in its order. */
+/* Edges of one part of the text, in order. */
 struct og_edge_text_part {
     const char *begin, *end;
     uint64_t *src, *dst; /* [n] */
     float *weight;       /* [n], or NULL */
     size_t n;
     uint64_t most;           /* largest id */
-    const char *wrong, *why; /* where parsing ended, and for what reason; else NULL */
+    const char *wrong, *why; /* where parsing failed, and why; else NULL */
 };
 
 struct og_edge_text {
@@ -25,14 +25,14 @@ struct og_edge_text {
     struct og_budget *budget;
     struct og_pool *pool;
     /* rules: set between open and the first next */
-    int weight_column; /* from 1; 0 = further columns are left out; -1 = there are none */
-    bool exact;        /* there are no columns behind the weight */
+    int weight_column; /* from 1; 0 = ignore further columns; -1 = there are none */
+    bool exact;        /* there are no columns after the weight */
     uint64_t base;     /* the first id there may be */
     uint64_t limit;    /* ids are below base + limit; 0 = any */
     int64_t skip;      /* lines at the start that are a header */
-    const char *names; /* of the columns, "dst,src,weight", whatever the file says; or NULL */
-    bool reverse;      /* the user's word that columns are dst, src: not where the file says so */
-    /* what the first line says, columns from 0; -1 = there are none */
+    const char *names; /* column names, "dst,src,weight", that override the file's; or NULL */
+    bool reverse;      /* the user declares columns dst, src; contradicted by names in the file */
+    /* from the first line, columns from 0; -1 = absent */
     int src, dst, weight;
     char mark;         /* between named columns: comma, semicolon or tab; 0 = blanks, or no names */
     bool others_known; /* further columns are left out */

@@ -1,12 +1,12 @@
 /* Edge lists in text, as SNAP publishes them, and CSV.
  *
- *   first reading   which ids are there        bitmap, list, or runs on disk
- *   second reading  ids -> 0, 1, 2, ...   ──>  sorter
+ *   first scan    the set of ids              bitmap, list, or runs on disk
+ *   second scan   ids -> 0, 1, 2, ...    ──>  sorter
  *
- * Reading the text twice costs less than what it saves: edges go to the disk once, in their final
- * numbers, and new numbers keep the order of the ids. SRC is a file; or a folder with edges.txt,
- * .tsv, .csv or .el, perhaps gzipped, and what nodes have: arrays as of the neutral layout, then
- * ids are their rows and one reading will do; or CSV by id, then its nodes are nodes too. */
+ * Reading the text twice is worth it: edges go to the disk once, with their final numbers, and new
+ * numbers keep the order of ids. SRC is a file, or a folder with edges.txt, .tsv, .csv or .el,
+ * perhaps gzipped, and node data. With arrays as in the npy layout, ids are their rows, and one
+ * scan suffices. With CSV by id, its nodes are added. */
 #include "dataset/import/by_id.h"
 #include "dataset/import/edge_text.h"
 #include "dataset/import/ids.h"
@@ -288,7 +288,7 @@ static int read_edges(struct edge_list *l, struct og_err *err)
 {
     int64_t expected = l->edges > 0 ? l->edges : -1;
     int rc;
-    OG_TRY(og__edge_text_next(&l->pairs, err)); /* which says whether there are weights */
+    OG_TRY(og__edge_text_next(&l->pairs, err)); /* sets whether there are weights */
     OG_TRY(og__import_open_edges(l->imp, l->pairs.weight >= 0, expected, err));
     for (l->edges = 0; l->pairs.parts > 0;) {
         OG_TRY(add_block(l, err));
@@ -330,7 +330,7 @@ static int find_file(const struct og_importer *imp, char **path, bool *is_folder
     return *path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
 }
 
-/* Where CSV beside the edges names nodes by their ids, and these are numbered anew. */
+/* If CSV files name nodes by id and nodes were renumbered. */
 static int load_ids(struct edge_list *l, struct og_err *err)
 {
     static const char *const splits[] = {"train.csv", "valid.csv", "val.csv", "test.csv"};

@@ -1,8 +1,9 @@
-/* processed/<type>/node_feat.npy and processed/<source>__<name>__<destination>/edge_index.npy.
+/* Reads processed/<type>/node_feat.npy and
+ * processed/<source>__<name>__<destination>/edge_index.npy.
  *
- * Which types and relations there are is told by the folders' names, in alphabetical order behind
- * the type that has labels. A type has as many nodes as rows of features; without these, one more
- * than the largest id that its edges have. */
+ * The folders' names define types and relations. They are in alphabetical order, after the type
+ * with labels. A type has as many nodes as rows of features; without features, one more than the
+ * largest id in its edges. */
 #include "dataset/import/folders.h"
 
 #include <dirent.h>
@@ -139,7 +140,7 @@ static int add_type(struct og_folders *f, const char *name, struct og_err *err)
     return add_name(&f->groups, name, err);
 }
 
-/* Of relation i: the types of its ends, and its name. */
+/* The types of relation i's ends, and its name. */
 static void read_name(const struct og_folders *f, size_t i, int ends[2], char name[NAME])
 {
     char *parts[3] = {name, name, name};
@@ -220,7 +221,7 @@ out:
     return rc;
 }
 
-/* What the edges of relation i know of types without features. */
+/* Node counts from the edges of relation i, for types without features. */
 static int count_ends(struct og_folders *f, size_t i, struct og_edges *e, struct og_err *err)
 {
     char name[NAME];

@@ -1,4 +1,4 @@
-/* Sources that have a folder a type of nodes and one a relation, in processed/: MAG240M and IGB. */
+/* Sources with a folder a node type and one a relation, in processed/: MAG240M and IGB. */
 #ifndef OG_IMPORT_FOLDERS_H
 #define OG_IMPORT_FOLDERS_H
 
@@ -7,7 +7,7 @@
 /* How the files of one of them look. */
 struct og_folder_layout {
     const char *join;     /* between source, name and destination: "__" */
-    const char *only;     /* the relation that a source without types has */
+    const char *only;     /* the only relation of a homogeneous source */
     const char *labelled; /* the type that has labels: the first one */
     /* Tables of the source, by name. */
     int (*open_edges)(const struct og_importer *imp, const char *name, struct og_edges *e,
@@ -17,8 +17,8 @@ struct og_folder_layout {
 };
 
 struct og_folders;
-/* Its groups and relations, into imp->graph. Without types where there is no other relation than
- * the one, and with --drop-types. Close also what failed, and NULL. */
+/* Reads groups and relations into imp->graph. Homogeneous if `only` is the one relation, and with
+ * --drop-types. Close it even after a failure; NULL is fine. */
 OG_MUST_CHECK int og__folders_open(struct og_folders **out, struct og_importer *imp,
                                    const struct og_folder_layout *layout, struct og_err *err);
 void og__folders_close(struct og_folders *f);

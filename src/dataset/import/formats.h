@@ -1,5 +1,5 @@
-/* The table of formats: a row each, in the order in which files of a folder are looked for. A row
- * names og__format_<name>, which stands in the format's file. */
+/* The table of formats, in the order in which a folder is searched for their files. A row names
+ * og__format_<name>, which is in the format's file. */
 #ifndef OG_IMPORT_FORMATS_H
 #define OG_IMPORT_FORMATS_H
 

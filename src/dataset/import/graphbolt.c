@@ -1,14 +1,14 @@
-/* GraphBolt's OnDiskDataset, from the raw side: metadata.yaml and the files it names.
+/* GraphBolt's OnDiskDataset, from its raw files: metadata.yaml and the files that it names.
  *
- *   graph.nodes          how many, of each type
+ *   graph.nodes          the number of each type
  *   graph.edges          csv: src,dst a line; numpy: [2, E]; of each source:name:destination
  *   feature_data         domain node: the one named feat, or the only one of a type, [N, F]
  *   tasks[0]             train_set, validation_set, test_set: seeds (node ids) and labels, which
- *                        are values where the task's name says regression
+ *                        are values if the task's name says regression
  *
- * Labels stand with their seeds, in three files; nodes that are in none have no label. The type of
- * the sets becomes the first, the others follow in the file's order; so do relations. What it keeps
- * in preprocessed/ is pickled and not read. */
+ * Labels are stored with their seeds, in three files; other nodes have no label. The type of the
+ * sets becomes the first; the others follow in the file's order. So do relations. preprocessed/ is
+ * pickled and not read. */
 #include "dataset/import/graphbolt_meta.h"
 #include "dataset/import/import.h"
 
@@ -423,7 +423,7 @@ out:
     return rc;
 }
 
-/* Of the first group. */
+/* Splits of the first group. */
 static int import_splits(struct bolt *b, struct og_err *err)
 {
     int rc = 0;

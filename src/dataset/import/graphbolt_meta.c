@@ -19,7 +19,7 @@ static int refuse(const struct reader *r, const yaml_mark_t *at, const char *key
                     "%s:%zu: %s: %s", r->name, at->line + 1, key, why);
 }
 
-/* What `map` has under `key`; NULL where it has nothing, unless that is needed. */
+/* The value of `key` in `map`; NULL if absent, unless required. */
 static int find(const struct reader *r, const yaml_node_t *map, const char *key,
                 yaml_node_type_t type, bool needed, const yaml_node_t **out)
 {
@@ -192,9 +192,9 @@ out:
 
 /* ---- the document ---- */
 
-/* libyaml looks at all open brackets for every word, and at all anchors for each: a megabyte of
- * them would take hours. Those that are closed count too, since only it knows which are in quotes
- * or remarks. */
+/* Limits brackets and anchors. libyaml scans all open brackets for every word, and all anchors for
+ * each, so a megabyte of them would take hours. Closed ones count too, since only libyaml knows
+ * which are in quotes or comments. */
 static int check_brackets(const char *text, size_t len, const char *name, struct og_err *err)
 {
     enum { MOST_BRACKETS = 1000 };

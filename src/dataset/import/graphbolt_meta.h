@@ -39,8 +39,7 @@ struct og_gb_meta {
     struct yaml_document_s *document; /* has the texts */
 };
 
-/* -EINVAL with the line and what is wrong there. Unknown keys are named in `unread`, aliases
- * refused. */
+/* -EINVAL with the line and the error. Lists unknown keys in `unread`; refuses aliases. */
 OG_MUST_CHECK int og__gb_meta_parse(struct og_gb_meta **out, const char *text, size_t len,
                                     const char *name, struct og_err *err);
 void og__gb_meta_free(struct og_gb_meta *m);

@@ -1,17 +1,17 @@
-/* The list is cut into ranges that fit memory. Ids go to the stream of their range; range by range
- * they become places, in place; and since streams keep the order in which ids came, asking for the
- * same ids again finds the places one behind another:
+/* The list is cut into ranges that fit memory. Ids go to the stream of their range; each range
+ * replaces its ids by positions, in place. Streams keep the order of ids, so looking the same ids
+ * up again reads the positions sequentially:
  *
- *   ids ──> by range ──> streams of ids ──(a range of the list in memory)──> streams of places
+ *   ids ──> by range ──> streams of ids ──(a range of the list in memory)──> streams of positions
  *                                                                                  │
  *   ids again ──> by range ──> the next of its stream  <───────────────────────────┘
  *
- * A stream is a chain of blocks in one file, a block being written when it is full:
+ * A stream is a chain of blocks in one file; a block is written when full:
  *
- *   | u64: where the next block is | ids, u64; later places, u32 |
+ *   | u64: offset of the next block | ids, u64; later positions, u32 |
  *
- * 16 bytes an edge are written, then half of that again, and edges keep their order, which sorting
- * them by one end and then by the other would not do as simply. */
+ * This writes 16 bytes an edge, then half of that again, and keeps the order of edges. Sorting by
+ * one end and then by the other would keep it less simply. */
 #include "dataset/import/id_ranges.h"
 
 #include "base/file.h"

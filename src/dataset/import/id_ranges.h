@@ -1,5 +1,5 @@
-/* Places of ids in a sorted list that does not fit memory. All ids are put, in any order; then the
- * places of all; then the same ids are asked for in the same order. */
+/* Positions of ids in a sorted list that exceeds memory. First put all ids, in any order; then
+ * compute all positions; then take them in the order of the puts. */
 #ifndef OG_ID_RANGES_H
 #define OG_ID_RANGES_H
 
@@ -18,12 +18,13 @@ struct og_id_ranges {
     char *buffer;    /* [n, block] */
     struct og_id_stream {
         uint64_t at; /* of its present block */
-        uint64_t n;  /* ids put; then still to be asked for */
+        uint64_t n;  /* ids put; later, ids not yet taken */
         size_t next, filled;
     } * stream; /* [n] */
 };
 
-/* Takes at most a quarter of what the budget has left, and as much again while places are found. */
+/* Takes at most a quarter of the budget's remaining memory, and as much again while it computes
+ * positions. */
 OG_MUST_CHECK int og__id_ranges_open(struct og_id_ranges *r, const struct og_id_runs *list,
                                      struct og_budget *b, struct og_err *err);
 void og__id_ranges_close(struct og_id_ranges *r); /* also on a zeroed one */

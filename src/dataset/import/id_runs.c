@@ -1,9 +1,9 @@
-/* Runs lie one behind another in one file:
+/* Runs are consecutive in one file:
  *
  *   | run | run | run | ... | merged | merged | ... | all |
  *
- * As many as there is memory for buffers of 4 KiB are merged at a time, the first ones first, to a
- * new run at the end, until one is left. */
+ * A merge takes the earliest runs, as many as there is memory for buffers of 4 KiB, and appends a
+ * new run, until one is left. */
 #include "dataset/import/id_runs.h"
 
 #include "base/file.h"

@@ -1,4 +1,4 @@
-/* Distinct ids that do not fit memory: sorted runs of them on disk, merged into one. */
+/* Distinct ids that exceed memory: sorted runs on disk, merged into one. */
 #ifndef OG_ID_RUNS_H
 #define OG_ID_RUNS_H
 
@@ -23,9 +23,9 @@ void og__id_runs_release(struct og_id_runs *r); /* also of a zeroed one */
 /* n ids, ascending, each once. */
 OG_MUST_CHECK int og__id_runs_add(struct og_id_runs *r, const uint64_t *id, size_t n,
                                   struct og_err *err);
-/* Into one run, in which each id is once; with half of what the budget has left. */
+/* Merges all into one run without duplicates; uses half of the budget's remaining memory. */
 OG_MUST_CHECK int og__id_runs_merge(struct og_id_runs *r, struct og_err *err);
-/* Ids [first, first + n) of the one run. */
+/* Reads ids [first, first + n) of the merged run. */
 OG_MUST_CHECK int og__id_runs_read(const struct og_id_runs *r, uint64_t first, size_t n,
                                    uint64_t *out, struct og_err *err);
 

@@ -1,9 +1,9 @@
-/* Ids below 2^32 are a bitmap, whose running count of ones, kept for every word, is the new number:
- * 1.5 bits for each possible id, and order is kept. (A count for every eight words would take 1.06
- * and 40 % longer.) Larger ones, hashes say, are a set, then a sorted list: 8 bytes an id, twice to
- * five times that while they are collected. Where half of the memory cannot hold the set, what it
- * has goes to the disk as a sorted run, as often as it is full, and places are found on disk too.
- */
+/* Ids below 2^32 are a bitmap with a running count of ones for every word; the count is the new
+ * number. That is 1.5 bits for each possible id, and keeps the order. (A count for every eight
+ * words would take 1.06 bits and 40 % more time.) Larger ids, such as hashes, are a set, then a
+ * sorted list: 8 bytes an id, and two to five times that while collecting. If the set exceeds half
+ * of the memory, it is written to disk as a sorted run whenever it is full; positions are then
+ * found on disk too. */
 #include "dataset/import/ids.h"
 
 #include <stdlib.h>
@@ -134,7 +134,7 @@ static size_t sort_set(struct og_ids *ids)
     return n;
 }
 
-/* The set goes to the disk, and is empty again. */
+/* Writes the set to disk and empties it. */
 static int spill(struct og_ids *ids, struct og_err *err)
 {
     int rc = og__id_runs_add(&ids->runs, ids->list, sort_set(ids), err);

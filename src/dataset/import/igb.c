@@ -4,13 +4,13 @@
  *   paper/node_label_19.npy                 or _2K: a class a paper, as float32
  *   paper__cites__paper/edge_index.npy      [E, 2]
  *
- * and, of the heterogeneous sets, <type>/node_feat.npy and <source>__<name>__<destination>/
- * edge_index.npy of others.
+ * and, in the heterogeneous sets, <type>/node_feat.npy and
+ * <source>__<name>__<destination>/edge_index.npy of others.
  *
- * In the two largest sets, features and labels are named .npy but have no header: the magic tells.
- * There labels may end before the nodes do: the rest has none. IGB publishes no splits; those of
- * its loader for the full set, the first 60 % of the labelled papers, then 20 % and 20 %, are taken
- * for all sizes, unless SRC has train.npy, valid.npy, test.npy. */
+ * In the two largest sets, features and labels are named .npy but have no header; the magic
+ * distinguishes them. Their labels may be fewer than the nodes; the rest has none. IGB publishes no
+ * splits. All sizes use those of its loader for the full set: the first 60 % of the labelled
+ * papers, then 20 % and 20 %. SRC may have train.npy, valid.npy, test.npy instead. */
 #include "dataset/import/folders.h"
 
 #include <assert.h>

@@ -28,7 +28,7 @@ static const struct og_format *find_format(const char *name, struct og_err *err)
     return NULL;
 }
 
-/* What does not come from the arrays. */
+/* Sets the keys of meta.json that are independent of the arrays. */
 static int start_meta(struct og_importer *imp, const char *format, struct og_err *err)
 {
     const struct og_import *o = imp->opt;

@@ -1,21 +1,20 @@
-/* What importers share: a dataset being made in a new folder, array by array. A source without
- * types of nodes has one group of them, and one relation (dataset/schema.h). Each file calls those
- * below it:
+/* Shared by importers: a dataset in creation in a new folder, array by array. A homogeneous source
+ * has one node group and one relation (dataset/schema.h). Each file calls those below it:
  *
  *     import.c   the command: formats by name (formats.h), meta.json
- *     options.c  what it may be told
- *     npy.c ogb.c igb.c graphbolt.c edgelist.c mtx.c metis.c   one format each: which file is what
+ *     options.c  the table of options
+ *     npy.c ogb.c igb.c graphbolt.c edgelist.c mtx.c metis.c   one format each: names of files
  *     npy_meta.c npy_types.c npy_rows.c npy_sparse.c   parts of npy
  *     ogb_words.c   a part of ogb
- *     folders.c  what MAG240M and IGB have in common
- *     by_id.c    what nodes have, in CSV by their ids
- *     means.c    rows of groups that have none
+ *     folders.c  shared by MAG240M and IGB
+ *     by_id.c    node data in CSV, by id
+ *     means.c    features of groups without any
  *     build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
- *     build.c    the dataset being made: keys of its meta.json, arrays, groups of nodes
- *     source.c   the files it is made from, and those that were not read
- *     tell.c     remarks to the user
+ *     build.c    the new dataset: keys of meta.json, arrays, node groups
+ *     source.c   the source's files, and those not read
+ *     tell.c     messages to the user
  *
- * and beside them, knowing nothing of importers:
+ * The following are independent of importers:
  *
  *     table.c table_zip.c table_csv.c   rows of numbers in .npy, headerless, .npz and CSV files
  *     edge_text.c   edge lists in text, one edge a line
@@ -31,13 +30,13 @@
 #include "dataset/schema.h"
 #include "dataset/writer.h"
 
-/* What the source calls the nodes. */
+/* The source's ids of the nodes. */
 struct og_node_ids {
     int64_t n;
     int64_t *list; /* [n] ascending; NULL = their numbers */
 };
 
-/* Numbers of a source that the dataset stores in another type: how many differ, and by how much. */
+/* Values changed by conversion to the stored type: their number, and the largest difference. */
 struct og_changed {
     int64_t n, row, column; /* row and column of the largest difference */
     double most;
@@ -67,49 +66,49 @@ struct og_importer {
     struct og_pool *pool;
     struct og_newdir dir;
     json_t *meta, *checksums; /* of the dataset being made */
-    struct og_graph graph;    /* its groups and relations; without types one of each */
+    struct og_graph graph;    /* its groups and relations; one of each if homogeneous */
     uint32_t n_relations;     /* of the source; with --reverse-relations half of the graph's */
     int64_t n_counted;        /* edges of the source, or -1 */
     struct og_edge_sorter *sorter;
     struct og_edge_piece *piece; /* of tables of edges */
     bool weighted;
     bool both_ways;         /* every edge of the source stands for its reverse too */
-    const char *nodes_from; /* the file that says how many nodes there are, or NULL */
+    const char *nodes_from; /* the file that determines the number of nodes, or NULL */
     char nodes_by[64];      /* " by <nodes_from>", for messages; or "" */
     double began;
     struct og_node_ids ids;
-    bool claimed; /* how many nodes there are is a mere number: no array there has as many rows */
+    bool claimed;           /* the number of nodes is only declared: no array has as many rows */
     bool said_symmetric;    /* by the source; the edges are looked at */
-    bool values;            /* labels are numbers to be told, not classes */
-    const uint32_t *new_id; /* [nodes] of the source's nodes where types change their order */
-    uint64_t *labelled;     /* a bit a node: has it a label? NULL = not known */
+    bool values;            /* labels are values to predict, not classes */
+    const uint32_t *new_id; /* [nodes] of the source's nodes if types reorder them */
+    uint64_t *labelled;     /* one bit a node: does it have a label? NULL = unknown */
     struct og_split_seen split[3];
     unsigned n_splits;
     bool has_splits;
     struct og_source_files *files; /* of the source, those that were opened */
 };
 
-/* A format: reads imp->src and writes everything but meta.json, whose keys it sets. */
+/* A format: reads imp->src and writes everything except meta.json, whose keys it sets. */
 struct og_format {
     struct og_import_format info;
     int (*read)(struct og_importer *imp, struct og_err *err);
-    int deep; /* folders below SRC that its files lie in */
+    int deep; /* depth of folders below SRC with its files */
 };
 
 /* ---- the neutral layout (npy.c), for other formats that have some of its files ---- */
 
-/* For formats that have only edges, when SRC is a folder: node features, labels and splits, those
- * that are there, as .npy or as CSV by id. */
+/* Imports node features, labels and splits, as .npy or as CSV by id, as far as they are there. For
+ * formats that have only edges, when SRC is a folder. */
 OG_MUST_CHECK int og__import_npy_nodes(struct og_importer *imp, struct og_err *err);
-/* The same, or where SRC is one file a graph without features and labels. */
+/* As og__import_npy_nodes; a SRC that is one file has no features and labels. */
 OG_MUST_CHECK int og__import_nodes_of(struct og_importer *imp, bool is_folder, struct og_err *err);
-/* SRC itself, or in the folder SRC the file `name` or `name`.gz: malloc'ed. */
+/* SRC itself, or the file `name` or `name`.gz in the folder SRC; malloc'ed. */
 OG_MUST_CHECK int og__import_graph_file(const struct og_importer *imp, const char *name,
                                         char **path, bool *is_folder, struct og_err *err);
-/* How many nodes these say there are; -1 = none of them is there. */
+/* The number of nodes in these files; -1 = none of them is there. */
 OG_MUST_CHECK int og__import_npy_rows(struct og_importer *imp, int64_t *rows, struct og_err *err);
-/* train.npy (or train.csv), valid.npy and test.npy of the source, and train_edges.npy, ..., those
- * that are there. */
+/* Imports train.npy (or train.csv), valid.npy and test.npy of the source, and train_edges.npy, ...,
+ * as far as they are there. */
 OG_MUST_CHECK int og__import_npy_splits(struct og_importer *imp, struct og_err *err);
 
 /* ---- edges (build_edges.c): groups and relations are known ---- */
@@ -119,8 +118,8 @@ struct og_edges {
     struct og_table *src, *dst;        /* [E] each */
     struct og_table *weights;          /* [E], or NULL */
     int64_t n_sources, n_destinations; /* ids are below these */
-    int64_t said;        /* how many the source says there are, or -1: og__import_relations */
-    const char *said_by; /* the file that does */
+    int64_t said;                      /* declared number of edges, or -1: og__import_relations */
+    const char *said_by;               /* the file that does */
 };
 void og__edges_close(struct og_edges *e);
 /* Rows, -1 = known at the end. */
@@ -130,38 +129,38 @@ static inline int64_t og__edges_rows(const struct og_edges *e)
 }
 /* [2, E], opened twice as e->src and e->dst: each becomes a row of it. */
 OG_MUST_CHECK int og__edges_two_rows(struct og_edges *e, struct og_err *err);
-/* Is it whole: whole numbers, as many of each? */
+/* Checks that ids are integers, with as many sources as destinations. */
 OG_MUST_CHECK int og__edges_check(const struct og_edges *e, struct og_err *err);
 
 enum { OG__EDGES_A_PIECE = 64 * 1024 };
 struct og_edge_piece {
-    int64_t raw[2 * OG__EDGES_A_PIECE]; /* as stored: src, dst in turn, or all src, then all dst */
+    int64_t raw[2 * OG__EDGES_A_PIECE]; /* as stored: src, dst pairs, or all src, then all dst */
     int64_t raw_weight[OG__EDGES_A_PIECE];
     uint32_t src[OG__EDGES_A_PIECE], dst[OG__EDGES_A_PIECE];
     float weight[OG__EDGES_A_PIECE];
     struct og_changed changed; /* weights of all pieces so far */
 };
-/* All of them, from the front: `each` gets a piece of n edges at a time. */
+/* Passes all edges to `each` in order, a piece of n edges at a time. */
 typedef int og_edge_piece_fn(void *arg, struct og_edge_piece *p, size_t n, struct og_err *err);
 OG_MUST_CHECK int og__edges_pass(struct og_importer *imp, struct og_edges *e,
                                  og_edge_piece_fn *each, void *arg, struct og_err *err);
 
-/* open ──> edges of all relations ──> close. The sorter takes all memory that is left: who reads
- * edges from tables takes a piece before. expected = edges that the source has, to refuse at once
- * what the disk cannot hold; -1 = not known. */
+/* open ──> edges of all relations ──> close. The sorter takes all remaining memory, so a reader of
+ * tables takes its piece before. expected = edges in the source, to refuse at once what exceeds the
+ * disk; -1 = unknown. */
 OG_MUST_CHECK int og__import_take_piece(struct og_importer *imp, struct og_err *err);
 OG_MUST_CHECK int og__import_open_edges(struct og_importer *imp, bool weighted, int64_t expected,
                                         struct og_err *err);
-/* n edges by ids within the relation's groups, and their reverses where those are wanted. */
+/* Adds n edges by ids within the relation's groups, and their reverses if requested. */
 OG_MUST_CHECK int og__import_add_edges(struct og_importer *imp, uint32_t relation,
                                        const uint32_t *src, const uint32_t *dst,
                                        const float *weight, size_t n, struct og_err *err);
-/* All edges of a relation, by ids within its groups. */
+/* Adds all edges of a relation, by ids within its groups. */
 OG_MUST_CHECK int og__import_relation(struct og_importer *imp, uint32_t relation,
                                       struct og_edges *e, struct og_err *err);
 OG_MUST_CHECK int og__import_close_edges(struct og_importer *imp, struct og_err *err);
-/* All that, where each relation has tables of its own: `open` opens those of one, without weights.
- * Count them first: it opens each once, so that what is missing is told at once. */
+/* Does all of the above for relations with tables of their own: `open` opens one relation's,
+ * without weights. Count them first: that opens each once, and reports missing files at once. */
 typedef int og_open_edges(void *source, uint32_t relation, struct og_edges *e, struct og_err *err);
 OG_MUST_CHECK int og__import_count_edges(struct og_importer *imp, og_open_edges *open, void *source,
                                          struct og_err *err);
@@ -171,25 +170,25 @@ void og__import_drop_edges(struct og_importer *imp); /* what is open of them */
 
 /* ---- what nodes have (build_features.c, build_labels.c, build_splits.c) ---- */
 
-/* features.npy, or with types features_<group>.npy, from a row a node; or, with --link, a reference
- * to the file they are in. `values` holds the same numbers where they are quicker to look through;
- * else NULL. t NULL: there are none; without types one constant feature, which tells a model
- * nothing. */
+/* Writes features.npy, or features_<group>.npy if heterogeneous, from a row a node. With --link,
+ * writes a reference to the source's file. `values` has the same numbers, faster to scan, or is
+ * NULL. t NULL: no features; a homogeneous graph then gets one constant feature, without
+ * information. */
 OG_MUST_CHECK int og__import_features(struct og_importer *imp, uint32_t group, struct og_table *t,
                                       struct og_table *values, struct og_err *err);
-/* Those of all groups; `open` opens one's, and leaves NULL where it has none. */
+/* Writes the features of all groups; `open` opens one group's, or leaves NULL if it has none. */
 typedef int og_open_features(void *source, uint32_t group, struct og_table **out,
                              struct og_err *err);
 OG_MUST_CHECK int og__import_groups(struct og_importer *imp, og_open_features *open, void *source,
                                     struct og_err *err);
-/* labels.npy: one column is classes, more are several labels a node; or values, with imp->values.
- * The first `rows` nodes have a row, the others no label. n_classes -1 = as found. t NULL: there
- * are none. */
+/* Writes labels.npy: one column is classes, several are multi-label; or values, with imp->values.
+ * The first `rows` nodes have a row; others have no label. n_classes -1 = as found. t NULL: no
+ * labels. */
 OG_MUST_CHECK int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t rows,
                                     int64_t n_classes, struct og_err *err);
-/* A list of ids of the first `nodes` nodes as `name`, train.npy say; or a mask: bool, or 0 and 1,
- * an entry a node. Of a mask [N, K] opt->split_column is taken. Warns of nodes that a list before
- * has too. */
+/* Writes split `name`, such as train.npy, of the first `nodes` nodes. t is a list of ids, or a
+ * mask: bool, or 0 and 1, an entry a node. For a mask [N, K] it uses opt->split_column. Warns of
+ * nodes in several splits. */
 OG_MUST_CHECK int og__import_split(struct og_importer *imp, struct og_table *t, int64_t nodes,
                                    const char *name, struct og_err *err);
 void og__import_drop_splits(struct og_importer *imp);
@@ -199,10 +198,10 @@ OG_MUST_CHECK int og__import_edge_split(struct og_importer *imp, struct og_table
 
 /* ---- the dataset being made (build.c) ---- */
 
-/* meta.json gets `key`, whose reference is taken; without memory imp->meta becomes NULL, which
- * fails when it is written. */
+/* Sets `key` of meta.json; takes the reference. Without memory imp->meta becomes NULL, and writing
+ * it fails. */
 void og__import_note(struct og_importer *imp, const char *key, json_t *value);
-/* The dataset's name, or NULL: as it is called; of a very long one the beginning. */
+/* The dataset's name, or NULL; a long one is truncated. */
 void og__import_set_name(struct og_importer *imp, const char *name);
 
 /* Path of `name` in the new folder; malloc'ed, NULL on lack of memory. */
@@ -214,44 +213,45 @@ OG_MUST_CHECK int og__import_create(struct og_importer *imp, struct og_npy_write
 OG_MUST_CHECK int og__import_finish(struct og_importer *imp, struct og_npy_writer *w,
                                     const char *name, struct og_err *err);
 
-/* Groups of imp->graph are known: -EINVAL unless these have 1 <= n < 2^32 - 2 nodes. */
+/* Call when the groups of imp->graph are known: -EINVAL unless they have 1 <= n < 2^32 - 2
+ * nodes. */
 OG_MUST_CHECK int og__import_check_nodes(struct og_importer *imp, struct og_err *err);
-/* One group of n nodes and one relation; checks n. */
+/* Sets one group of n nodes and one relation; checks n. */
 OG_MUST_CHECK int og__import_set_nodes(struct og_importer *imp, int64_t n, struct og_err *err);
-/* The source has types of nodes: -EINVAL where an option is for a graph without. */
+/* Declares a heterogeneous source: -EINVAL if an option is for homogeneous graphs. */
 OG_MUST_CHECK int og__import_with_types(const struct og_importer *imp, struct og_err *err);
 /* All its groups and relations are in imp->graph. */
 OG_MUST_CHECK int og__import_settle(struct og_importer *imp, struct og_err *err);
-/* Format 2: the keys of meta.json that tell of groups and relations, whatever is known of them. */
+/* Sets the keys of meta.json for groups and relations (format 2), as far as they are known. */
 void og__import_note_types(struct og_importer *imp);
-/* -EINVAL unless so many rows, -1 = not known yet, are as many as the nodes; `what` they are. */
+/* -EINVAL unless `rows`, -1 = unknown, equals `nodes`; the message names `what`. */
 OG_MUST_CHECK int og__import_check_rows(const struct og_importer *imp, const struct og_table *t,
                                         int64_t rows, int64_t nodes, const char *what,
                                         struct og_err *err);
 enum { OG__MOST_COLUMNS = INT32_MAX / 8 };
 OG_MUST_CHECK int og__import_check_columns(const struct og_table *t, const char *what,
                                            struct og_err *err);
-/* Both of a table, as far as it knows: before anything is written. t may be NULL. */
+/* Checks rows and columns of a table as far as known, before anything is written. t may be NULL. */
 OG_MUST_CHECK int og__import_expect_rows(const struct og_importer *imp, const struct og_table *t,
                                          int64_t nodes, const char *what, struct og_err *err);
 
 /* ---- the source (source.c) ---- */
 
-/* Path of `name` in it, which is going to be read; malloc'ed, NULL on lack of memory. */
+/* Path of `name` in the source, and marks it as read; malloc'ed, NULL on lack of memory. */
 char *og__import_source(const struct og_importer *imp, const char *name);
-/* Files whose path was asked for; NULL on lack of memory. */
+/* The set of files that were read; NULL on lack of memory. */
 struct og_source_files *og__source_files_new(void);
 void og__source_files_free(struct og_source_files *f);
-/* Warns of files of the source that were not read. Below `deep` folders, 0 = beside each other. */
+/* Warns of files of the source that were not read, in SRC and `deep` levels of its folders. */
 OG_MUST_CHECK int og__import_tell_unread(const struct og_importer *imp, int deep,
                                          struct og_err *err);
-/* 1, 0, or negative where it cannot be told. */
+/* 1, 0, or a negative errno if the lookup fails otherwise. */
 OG_MUST_CHECK int og__import_has(const struct og_importer *imp, const char *name,
                                  struct og_err *err);
 
-/* A name that comes from a file of the source: -EINVAL when it would leave the source's folder. */
+/* Checks a name from a file of the source: -EINVAL if it leads out of the source's folder. */
 OG_MUST_CHECK int og__import_inside(const char *name, const char *said_by, struct og_err *err);
-/* Such a name's path, malloc'ed: also -EINVAL when a symbolic link on its way leads out. */
+/* Such a name's path, malloc'ed: -EINVAL also if a symbolic link leads out. */
 OG_MUST_CHECK int og__import_named(const struct og_importer *imp, const char *name,
                                    const char *said_by, char **path, struct og_err *err);
 
@@ -269,7 +269,7 @@ OG_MUST_CHECK int og__import_open_as_stored(const struct og_importer *imp, const
 void og__import_tell_changed(const struct og_importer *imp, const struct og_table *t,
                              const struct og_changed *c, const char *stored_as);
 
-/* What is probably not as the user wants it: shown with --quiet too. */
+/* Warns of a probable mistake; shown with --quiet too. */
 void og__import_warn(const struct og_importer *imp, const char *fmt, ...) OG_PRINTF(2, 3);
 /* A remark. */
 void og__import_say(const struct og_importer *imp, const char *fmt, ...) OG_PRINTF(2, 3);

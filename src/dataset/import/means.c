@@ -1,13 +1,13 @@
-/* Features of types that have none: each node gets the mean of its in-neighbours' rows, over all
- * relations that lead to it from types with features, as the baselines of MAG240M give authors
- * those of their papers and institutions those of their authors (Hu et al. 2021, OGB-LSC, §3.2).
+/* Features of types without any: each node gets the mean of its in-neighbours' rows, over all
+ * relations from types with features. The baselines of MAG240M do so for authors, from their
+ * papers, and for institutions, from their authors (Hu et al. 2021, OGB-LSC, §3.2).
  *
  *   nodes of the type   | a chunk, whose sums memory holds | the next | ...
- *   for each relation   lists of the chunk ──> who wants which row ──> rows, each read once, in the
- *                       order of the file ──> sums ──> divided, written behind those before
+ *   for each relation   lists of the chunk ──> requests by row ──> rows, each read once, in the
+ *                       order of the file ──> sums ──> divided, appended to the file
  *
- * A node's rows are added in the order of relations and of the file, whatever the chunks, so that
- * memory changes no bit. Of a list as long as there is no memory for nothing is made. */
+ * A node's rows are summed in the order of relations and of the file, for any chunks. So results
+ * are bit-identical for any amount of memory. It fails if memory cannot hold the longest list. */
 #include "dataset/import/means.h"
 
 #include "base/bits.h"
@@ -28,7 +28,7 @@ struct job {
     struct og_read_job read;
     uint32_t *rows; /* [job_rows] */
     char *data;     /* [job_rows] as stored */
-    uint32_t first; /* of them among the chunk's wanted rows */
+    uint32_t first; /* of them among the chunk's requested rows */
 };
 
 struct means {
@@ -43,10 +43,10 @@ struct means {
     int64_t most_nodes, most_edges; /* of a chunk; of its lists by one relation */
     float *sum;                     /* [most_nodes][dim] */
     uint32_t *count;                /* [most_nodes] rows in it */
-    int64_t *ptr;                   /* [most_nodes + 1] of the relation at hand: its lists, */
+    int64_t *ptr;                   /* [most_nodes + 1] of the current relation: its lists, */
     int64_t *edge;                  /* [most_edges] their sources, */
-    uint32_t *start;                /* [most_edges + 2] where each wanted row's nodes begin, */
-    uint32_t *node;                 /* [most_edges] of the chunk, by wanted row */
+    uint32_t *start;                /* [most_edges + 2] start of each requested row's nodes, */
+    uint32_t *node;                 /* [most_edges] of the chunk, by requested row */
     const struct og_group *from;    /* the features */
     uint64_t *wanted;               /* [sources] bits */
     uint32_t *rank;                 /* of them */
@@ -60,7 +60,7 @@ struct means {
     /* of a task */
     const struct job *adding;
     int64_t block; /* first node of it */
-    int64_t unfit; /* a node whose mean is beyond the dtype, or -1 */
+    int64_t unfit; /* a node whose mean exceeds the dtype, or -1 */
 };
 
 /* ---- what is taken ---- */
@@ -171,7 +171,7 @@ static size_t reader_bytes(const struct means *m)
     return most;
 }
 
-/* Of what a reader and a writer leave two thirds for sums, the rest for lists. */
+/* Divides the memory left by a reader and a writer: two thirds for sums, the rest for lists. */
 static int take_chunk(struct means *m, struct og_err *err)
 {
     struct og_budget *b = m->budget;
@@ -221,7 +221,7 @@ static void give_all(struct means *m)
 
 /* ---- a chunk ---- */
 
-/* Where the lists of nodes from `first` on lie, [n + 1]. */
+/* Reads the offsets of the lists of nodes from `first` on, [n + 1]. */
 static int read_lists(struct means *m, const struct og_relation *lists, int64_t n,
                       struct og_err *err)
 {
@@ -406,7 +406,7 @@ out:
     return rc;
 }
 
-/* meta.json says of the type what its features are. */
+/* Sets the type's features in meta.json. */
 static int note_type(const struct means *m, struct og_err *err)
 {
     json_t *type = json_array_get(json_object_get(m->imp->meta, "node_types"), m->type);

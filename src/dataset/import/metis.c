@@ -1,13 +1,13 @@
 /* METIS graph files, gzipped or not: a line a node, with its neighbours.
  *
- *   % remarks
+ *   % comments
  *   nodes edges [fmt [ncon]]
  *   [size] [ncon weights of the node] neighbour [weight] neighbour [weight] ...
  *
- * fmt has three digits, 1 where lines have sizes of nodes, weights of nodes, weights of edges; ncon
- * is 1 unless it is given. Nodes count from 1, and an edge stands in the lines of both its ends. A
- * node without edges has an empty line. SRC is such a file, or a folder with graph.metis or
- * graph.metis.gz and node arrays as of the neutral layout.
+ * fmt has three digits: 1 if lines have sizes of nodes, weights of nodes, weights of edges. ncon is
+ * 1 by default. Nodes count from 1, and an edge is in the lines of both its ends. A node without
+ * edges has an empty line. SRC is such a file, or a folder with graph.metis or graph.metis.gz and
+ * node arrays as in the npy layout.
  *
  * A hub's line may be longer than a block of text, so it is read in pieces. */
 #include "dataset/import/import.h"
@@ -34,7 +34,7 @@ struct metis {
     struct og_importer *imp;
     struct og_text text;
     struct entries *entries;
-    /* the header: n_header numbers of it were read, the last line of remarks or of it is behind */
+    /* the header: n_header numbers of it are read; begun: past the comments and the header */
     uint64_t header[4];
     int n_header;
     bool begun;
@@ -42,7 +42,7 @@ struct metis {
     bool weighted, weights_kept;
     /* the line under way */
     bool inside, remark; /* something of it was read; it is a remark */
-    int64_t node;        /* whose line it is, from 0 */
+    int64_t node;        /* of the current line, from 0 */
     int passed;          /* of `skipped` */
     bool waits;          /* for the weight of the last neighbour */
     int64_t seen;        /* entries of all lines */
@@ -112,7 +112,7 @@ static int take_neighbor(struct metis *m, const char *at, uint64_t id, struct og
     return 0;
 }
 
-/* Of the neighbour before it. What follows the number, or NULL. */
+/* Parses the weight of the preceding neighbour. Returns the end of the number, or NULL. */
 static const char *take_weight(struct metis *m, const char *at)
 {
     double x = NAN;

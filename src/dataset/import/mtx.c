@@ -1,12 +1,12 @@
 /* Matrix Market files, gzipped or not: coordinate; pattern, real or integer; general or symmetric.
  *
  *   %%MatrixMarket matrix coordinate real general
- *   % remarks
+ *   % comments
  *   rows columns entries
  *   i j value            counted from 1: an edge from node i - 1 to node j - 1 of that weight
  *
- * SRC is such a file, or a folder with graph.mtx or graph.mtx.gz and node arrays as of the neutral
- * layout. An entry of a symmetric matrix off its diagonal is two edges. */
+ * SRC is such a file, or a folder with graph.mtx or graph.mtx.gz and node arrays as in the npy
+ * layout. An off-diagonal entry of a symmetric matrix is two edges. */
 #include "dataset/import/mtx.h"
 #include "dataset/import/edge_text.h"
 

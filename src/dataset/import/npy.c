@@ -1,8 +1,8 @@
-/* The neutral layout: edges.npy, feat.npy (or feat_indptr, feat_indices, feat_data), label.npy,
- * splits, types of nodes and edges, and what docs/reference/formats.md lists as optional.
+/* The npy layout: edges.npy, feat.npy (or feat_indptr, feat_indices, feat_data), label.npy, splits,
+ * types of nodes and edges, and the optional files in docs/reference/formats.md.
  *
- * Relations are what the edges show: edges of one type that go from nodes of one type to nodes of
- * one type. They come in the order of edge types, then of source and destination types. */
+ * The edges define the relations: edges of one type from nodes of one type to nodes of one type.
+ * They are ordered by edge type, then source and destination type. */
 #include "dataset/import/npy.h"
 
 #include "dataset/import/by_id.h"
@@ -18,7 +18,7 @@
  *   [2, E], E != 2   C         src src ... dst dst ...    PyTorch Geometric's edge_index
  *   [2, E], E != 2   Fortran   src dst src dst ...
  *
- * What lies as two rows is read by two tables, side by side. [2, 2] is [E, 2]. */
+ * Two rows are read by two tables in parallel. [2, 2] is [E, 2]. */
 
 static const char edges_file[] = "edges.npy";
 
@@ -91,8 +91,7 @@ static int open_features(const struct og_importer *imp, const char *prefix,
     return rc < 0 ? rc : og__import_open_npy(imp, name, false, values, err);
 }
 
-/* What nodes have, but for what is there by id alone: such a table takes memory, so it is opened
- * when its turn comes. */
+/* Opens the node data, except tables by id. Those take memory, so they are opened when needed. */
 static int open_nodes(struct og_npy_source *s, struct og_err *err)
 {
     int rc;
@@ -103,7 +102,7 @@ out:
     return rc;
 }
 
-/* N, from what says it first; the others must agree when their turn comes. -1 = nothing does. */
+/* N from the first file that determines it; later ones must agree. -1 = unknown. */
 static int64_t rows_of_nodes(const struct og_npy_source *s)
 {
     return s->said.nodes >= 0 ? s->said.nodes
@@ -112,7 +111,7 @@ static int64_t rows_of_nodes(const struct og_npy_source *s)
                               : -1;
 }
 
-/* What says it. */
+/* The file that determines N. */
 static const char *nodes_from(const struct og_npy_source *s)
 {
     return s->node_type         ? "node_type.npy"
@@ -130,7 +129,7 @@ static int no_features(const struct og_npy_source *s, struct og_err *err)
                     "%s: no features: none of feat.npy, feat_indptr.npy and feat.csv", s->imp->src);
 }
 
-/* Without types all nodes have features. */
+/* In a homogeneous graph all nodes have features. */
 static int need_features(const struct og_npy_source *s, struct og_err *err)
 {
     if (s->features || s->imp->graph.has_types)
@@ -251,7 +250,7 @@ out:
 
 /* ---- labels ---- */
 
-/* A label for each node, or for each of the first group, whose order is the source's. */
+/* A label for each node, or for each of the first group, in the source's order. */
 static int import_labels(struct og_npy_source *s, struct og_err *err)
 {
     const struct og_graph *g = &s->imp->graph;

@@ -6,7 +6,7 @@
 
 static const char optional[] = "mend it, or remove it: it is optional";
 
-/* *n stays where it is not said, or null. */
+/* An absent or null key leaves n unchanged. */
 static int get_count(const json_t *root, const char *key, int64_t *n, const char *path,
                      struct og_err *err)
 {
@@ -67,7 +67,7 @@ static int check_types(const json_t *root, const char *list, const char *key, co
     return 0;
 }
 
-/* Of the source's meta.json. */
+/* Lists unknown keys of the source's meta.json. */
 static void name_unread_keys(const struct og_importer *imp, json_t *root, const char *path)
 {
     static const char *const read[] = {"name",      "num_nodes",  "num_classes", "task",

@@ -1,7 +1,7 @@
-/* Rows of a table that has one for each node of the source, as those of one group.
+/* The rows of one group, from a table with a row for each node of the source.
  *
- * Where the source's order is ours a group's rows are neighbours, and are read where they lie. Else
- * the table is passed through once a group, and the rows of the others are left out. */
+ * If the source's order is ours, a group's rows are adjacent and read in place. Else the table is
+ * scanned once a group, skipping the rows of others. */
 #include "dataset/import/npy.h"
 
 #include <stdlib.h>
@@ -12,12 +12,11 @@ struct rows_of {
     struct og_table *base;
     const struct og_npy_source *source;
     struct og_piece piece;     /* of the base; unless by_group */
-    int from, to, now;         /* groups: the first, the one behind the last, the present one */
+    int from, to, now;         /* groups: the first, the one after the last, the current one */
     int64_t at, filled, first; /* in the piece: row, rows; the source's node of its first row */
 };
 
-/* The table is at our row t->next already, or goes there: tables of .npy files are read anywhere.
- */
+/* Positions the table at our row t->next: tables of .npy files allow random access. */
 static int read_in_place(struct rows_of *s, void *out, int64_t want, int64_t *got,
                          struct og_err *err)
 {

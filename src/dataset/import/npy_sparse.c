@@ -1,6 +1,5 @@
-/* Features as CSR, <prefix>_indptr.npy, _indices.npy and _data.npy: a table whose rows are filled
- * in.
- */
+/* Features as CSR, <prefix>_indptr.npy, _indices.npy and _data.npy: a table that fills in the
+ * zeros. */
 #include "dataset/import/npy.h"
 
 #include "dataset/convert.h"

@@ -81,7 +81,7 @@ out:
     return rc;
 }
 
-/* What meta.json calls type `number`: {"type": 0, "name": "package"} in a list. */
+/* The name of type `number` in meta.json: {"type": 0, "name": "package"} in a list. */
 static const char *said_name(const struct og_npy_source *s, const char *list, const char *key,
                              int64_t number)
 {
@@ -202,7 +202,7 @@ out:
 
 /* ---- relations ---- */
 
-/* Of a node as the source has it. */
+/* The group of a source's node. */
 static uint32_t group_of(const struct og_npy_source *s, uint32_t node)
 {
     return s->order.by_group ? og__group_of(&s->imp->graph, node) : s->order.group[node];
@@ -369,8 +369,8 @@ int og__npy_add_edges(struct og_npy_source *s, struct og_err *err)
 
 /* ---- lists of edges ---- */
 
-/* The relation of each edge of a list, which has been written; kinds as edge_type.npy has them, or
- * NULL: all are of one. */
+/* Appends the relation of each edge of a written list. kinds: types as in edge_type.npy, or NULL if
+ * all are equal. */
 static int append_relations(struct og_npy_source *s, const struct og_npy *edges,
                             struct og_table *kinds, struct og_npy_writer *w, struct og_err *err)
 {

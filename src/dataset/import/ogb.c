@@ -1,8 +1,8 @@
-/* The Open Graph Benchmark's node datasets, as its archives unpack.
+/* The Open Graph Benchmark's node datasets, in the layout of its archives.
  *
  *   ogbn-*        raw/edge.csv.gz, num-node-list.csv.gz, node-feat.csv.gz, node-label.csv.gz;
  *                 split/<name>/{train,valid,test}.csv.gz
- *   ogbn-mag and what else has types:
+ *   ogbn-mag and other heterogeneous ones:
  *                 raw/num-node-dict.csv.gz          names of types; nodes of each
  *                 raw/triplet-type-list.csv.gz      source,name,destination: a relation a line
  *                 raw/nodetype-has-label.csv.gz     names of types; True or False
@@ -16,8 +16,8 @@
  *                 valid.npy, test.npy in SRC, which examples/mag240m_splits.py writes; and folders
  *                 of other types and relations (folders.c)
  *
- * A label of NaN is none. The type that has labels becomes the first, the others follow in the
- * order of the file; relations come in that of theirs. */
+ * A label of NaN is none. The type with labels becomes the first; the others follow in the file's
+ * order. Relations keep the file's order. */
 #include "dataset/import/ogb.h"
 
 #include "dataset/import/folders.h"
@@ -29,7 +29,7 @@
 
 struct ogb {
     struct og_importer *imp;
-    struct og_words *nodes, *triplets, *has_label; /* with types */
+    struct og_words *nodes, *triplets, *has_label; /* heterogeneous */
     struct og_folders *folders;                    /* of MAG240M */
     struct og_table *labels;                       /* of the first group, or NULL */
 };
@@ -51,7 +51,7 @@ static int check_packed(const struct og_importer *imp, const char *name, struct 
                               imp->src, name, plain);
 }
 
-/* Names of types come from files of the source: such a file lies in it, as no link may change. */
+/* The source's files name the types, so this refuses links that lead out of the source. */
 static int open_csv(const struct og_importer *imp, enum og__npy_type type, int64_t columns,
                     struct og_table **out, struct og_err *err, const char *fmt, ...)
     OG_PRINTF(6, 7);
@@ -111,7 +111,7 @@ out:
 
 /* ---- text ---- */
 
-/* Folders of a group's files, of a relation's: "raw/node-feat/paper", or without types "raw". */
+/* The folder of a group's or relation's files: "raw/node-feat/paper", or "raw" if homogeneous. */
 struct folder {
     char text[3 * (OG__TYPE_NAME_MAX + 1) + 64];
 };
@@ -134,7 +134,7 @@ static struct folder relation_folder(const struct ogb *o, uint32_t relation)
     return f;
 }
 
-/* These list an edge once for both directions, says OGB's own table (add_inverse_edge). */
+/* These list an edge once for both directions, by OGB's own table (add_inverse_edge). */
 static bool lists_edges_once(const char *src)
 {
     size_t len = strlen(src);
@@ -225,7 +225,7 @@ out:
     return rc;
 }
 
-/* Only the first type may have labels; without types all nodes do. */
+/* Only the first type may have labels; in a homogeneous graph all nodes do. */
 static bool has_labels(const struct ogb *o)
 {
     return !o->has_label ||
@@ -450,7 +450,7 @@ static int mag_features_of(void *ogb, uint32_t group, struct og_table **out, str
     return og__folders_features(((struct ogb *)ogb)->folders, group, out, err);
 }
 
-/* Of papers, the first type. */
+/* Splits of papers, the first type. */
 static int import_mag_splits(struct ogb *o, struct og_err *err)
 {
     int there = og__import_has(o->imp, "train.npy", err);

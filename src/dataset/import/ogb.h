@@ -1,4 +1,4 @@
-/* Small files of words that OGB's datasets with types have (ogb_words.c). */
+/* Small text files of OGB's heterogeneous datasets (ogb_words.c). */
 #ifndef OG_IMPORT_OGB_H
 #define OG_IMPORT_OGB_H
 
@@ -19,10 +19,10 @@ struct og_words {
 OG_MUST_CHECK int og__words_read(const struct og_importer *imp, const char *name,
                                  struct og_words **out, struct og_err *err);
 void og__words_free(struct og_words *l);
-/* Of two lines: names, and a word for each. */
+/* Reads a file of two lines: names, and a word for each. */
 OG_MUST_CHECK int og__words_table(const struct og_importer *imp, const char *name,
                                   struct og_words **out, struct og_err *err);
-/* The word for a name, "" where there is none. */
+/* The word for a name, "" if absent. */
 const char *og__words_value(const struct og_words *l, const char *name);
 /* -EINVAL: `what` is wrong. */
 int og__words_wrong(const struct og_words *l, const char *what, struct og_err *err);

@@ -1,5 +1,4 @@
-/* The table of an import's options. A row is everything there is to say about one: adding one means
- * a field in options.h and a row here. */
+/* The option table of an import. A new option is a field in options.h and a row here. */
 #include "dataset/import/options.h"
 
 #include "base/base.h"
@@ -14,7 +13,7 @@
 #define SWITCH(name, f, help)    ROW(name, NULL, "false", help, NULL, OG_OPTION_FLAG, FIELD(f), 0, 0)
 #define TEXT(name, arg, f, help) ROW(name, arg, "", help, NULL, OG_OPTION_TEXT, FIELD(f), 0, 0)
 
-/* Laid out by hand: an option, its help, how it is stored. */
+/* Formatted by hand: an option, its help, its field. */
 /* clang-format off */
 static const struct og_row table[] = {
     SWITCH("symmetrize", symmetrize, "add the reverse of every edge; duplicates are dropped"),

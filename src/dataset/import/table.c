@@ -1,4 +1,4 @@
-/* What all tables do; and those of .npy and headerless files. */
+/* Functions of all tables; tables of .npy and headerless files. */
 #include "dataset/import/table.h"
 
 #include "base/file.h"

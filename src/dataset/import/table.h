@@ -1,6 +1,6 @@
-/* Rows of numbers, read front to back, wherever they lie. What importers are made of.
+/* Tables: rows of numbers, read front to back from any kind of file. Importers are built from them.
  *
- *   table.c       any; a .npy or headerless file
+ *   table.c       all kinds; a .npy or headerless file
  *   table_zip.c   a member of an .npz archive
  *   table_csv.c   a CSV file */
 #ifndef OG_IMPORT_TABLE_H
@@ -13,12 +13,11 @@
 struct og_table;
 
 struct og_table_ops {
-    /* At most `want` rows; *got is less only at the end of what is there. */
+    /* Reads at most `want` rows; *got is less only at the end. */
     int (*read)(struct og_table *t, void *out, int64_t want, int64_t *got, struct og_err *err);
     int (*rewind)(struct og_table *t, struct og_err *err);
     void (*close)(struct og_table *t); /* frees t too */
-    /* What the source calls a node, where it has ids in its first column; NULL where it has none.
-     */
+    /* The source's id of a node, if ids are in the first column; else NULL. */
     int64_t (*id_of)(const struct og_table *t, int64_t node);
 };
 
@@ -31,8 +30,7 @@ struct og_table {
     int64_t columns;
     int64_t next;     /* row */
     int64_t skip;     /* bytes of elements before the first row */
-    const char *path; /* of the file that holds the rows as they are given, from `offset` on; else
-                       * NULL */
+    const char *path; /* the file with the rows as they are, from `offset` on; or NULL */
     int64_t offset;
     bool raw;     /* that file has no .npy header */
     bool text;    /* numbers were written in decimal digits */
@@ -43,7 +41,7 @@ struct og_table {
 
 /* C or Fortran order, either byte order. */
 OG_MUST_CHECK int og__table_npy(struct og_table **out, const char *path, struct og_err *err);
-/* Rows are those of the file: an array in Fortran order is its transpose, and *columns is set. */
+/* Opens the rows as stored: an array in Fortran order is its transpose, and sets *columns. */
 OG_MUST_CHECK int og__table_npy_as_stored(struct og_table **out, const char *path, bool *columns,
                                           struct og_err *err);
 /* A headerless file of rows of `columns` elements. */
@@ -51,29 +49,29 @@ OG_MUST_CHECK int og__table_raw(struct og_table **out, const char *path, enum og
                                 int64_t columns, struct og_err *err);
 /* Is there a .npy header? */
 OG_MUST_CHECK int og__is_npy(const char *path, bool *is, struct og_err *err);
-/* NAME.npy in an .npz archive, stored or deflated, ZIP64 or not. */
+/* Opens NAME.npy in an .npz archive, stored or deflated, ZIP64 or not. */
 OG_MUST_CHECK int og__table_zip(struct og_table **out, const char *path, const char *member,
                                 struct og_err *err);
-/* Comma separated numbers without a header line, gzipped or not, as int64 or float64. columns 0 =
- * as many as the first line has. */
+/* Opens comma separated numbers without a header line, gzipped or not, as int64 or float64. columns
+ * 0 = the number in the first line. */
 OG_MUST_CHECK int og__table_csv(struct og_table **out, const char *path, enum og__npy_type type,
                                 int64_t columns, struct og_budget *b, struct og_err *err);
 
-/* What the rows of a text by id are for. */
+/* The use of the rows of a text by id. */
 enum og_csv_rows { OG__CSV_IDS, OG__CSV_FEATURES, OG__CSV_LABELS };
-/* A line is a node's id, which a row has as int64, and numbers, as float64. The first line may name
- * the columns, in any order: one is called id; of labels those called label are taken. Commas,
- * semicolons or tabs part them. Gzipped or not. */
+/* Opens lines of a node's id, read as int64, and numbers, as float64. The first line may name the
+ * columns, in any order, with one called id; for labels it uses columns called label. Separated by
+ * commas, semicolons or tabs. Gzipped or not. */
 OG_MUST_CHECK int og__table_csv_by_id(struct og_table **out, const char *path,
                                       enum og_csv_rows rows, struct og_budget *b,
                                       struct og_err *err);
-/* Is its first column, which has no name, taken for the ids? */
+/* Is its first column, which has no name, used as ids? */
 bool og__table_csv_unnamed_id(const struct og_table *t);
-/* Columns of such a table that are not taken; the table's own. */
+/* Unused columns of such a table; owned by the table. */
 struct og_names *og__table_csv_unread(struct og_table *t);
 
-/* For who opens a kind of them: a struct of `bytes` that begins with a table, zeros but for ops and
- * name. NULL on lack of memory. */
+/* For implementations of a kind: a zeroed struct of `bytes` that begins with a table, with ops and
+ * name set. NULL on lack of memory. */
 void *og__table_new(size_t bytes, const struct og_table_ops *ops, const char *name,
                     struct og_err *err);
 
@@ -83,11 +81,11 @@ void og__table_close(struct og_table *t);
 OG_MUST_CHECK int og__table_rewind(struct og_table *t, struct og_err *err);
 OG_MUST_CHECK int og__table_read(struct og_table *t, void *out, int64_t want, int64_t *got,
                                  struct og_err *err);
-/* Turns [R, C] into the C elements of row r. Not for CSV. Before anything is read. */
+/* Turns [R, C] into the C elements of row r. Not for CSV. Call before reading. */
 OG_MUST_CHECK int og__table_take_row(struct og_table *t, int64_t r, struct og_err *err);
 
-/* A node's row, and a column of it unless -1, as who wrote the source finds them: "row 3, column
- * 0", or "id 31, column 2" where the id is the first column. */
+/* The position of a node's row, and a column unless -1, in the source's terms: "row 3, column 0",
+ * or "id 31, column 2" if ids are the first column. */
 struct og_table_place {
     char text[64];
 };
@@ -98,7 +96,7 @@ static inline size_t og__table_row_bytes(const struct og_table *t)
     return (size_t)t->columns * og__npy_size(t->type);
 }
 
-/* Room for some of its rows, so that what is held does not grow with the table. */
+/* A buffer for some of its rows, independent of the table's size. */
 struct og_piece {
     struct og_table *t;
     struct og_budget *budget;

@@ -1,4 +1,4 @@
-/* A member of an archive: a stream, so what lies before is read and dropped. */
+/* A member of an archive, as a stream: seeking reads and drops what precedes. */
 #include "dataset/import/table.h"
 
 #include "base/file.h"
@@ -115,7 +115,7 @@ static bool believable(const struct zip_table *z, const zip_stat_t *st)
                                             : st->size / 1032 <= st->comp_size);
 }
 
-/* Of two members of one name every program takes the one it likes. */
+/* Refuses two members of one name: programs differ in which one they read. */
 static int find_member(struct zip_table *z, const char *member, struct og_err *err)
 {
     zip_int64_t n = zip_get_num_entries(z->archive, 0);

@@ -39,8 +39,8 @@ static int start_gz(struct og_text *t, struct og_err *err)
     return og__fail_errno(err, -ENOMEM, NULL, "%s", t->path);
 }
 
-/* A small file takes little memory: its text is as long as it is, or, gzipped, at most 1032 times
- * that. One byte more shows where it ends. */
+/* A small file takes little memory: its text is as long as the file or, gzipped, at most 1032 times
+ * that. One more byte detects the end. */
 static int choose_room(struct og_text *t, struct og_err *err)
 {
     unsigned char magic[2] = {0};
@@ -130,7 +130,7 @@ static int damaged(const struct og_text *t, const char *why, struct og_err *err)
                     (unsigned long long)og__text_done(t), why);
 }
 
-/* The gzip file goes on; or ends, where it is between two members. Zeros may fill it up. */
+/* Feeds more of the gzip file. The end must be between two members; zeros may pad it. */
 static int take_gz(struct og_text *t, struct og_err *err)
 {
     size_t n = t->input_room;
@@ -148,7 +148,7 @@ static int take_gz(struct og_text *t, struct og_err *err)
     return t->inside ? damaged(t, "ends inside its compressed data", err) : 0;
 }
 
-/* Of one member after another. */
+/* Decompresses one member after another. */
 static int fill_zipped(struct og_text *t, struct og_err *err)
 {
     while (t->filled < t->room && !t->ended) {
@@ -248,7 +248,7 @@ int og__text_wrong(const struct og_text *t, const char *at, const char *hint, co
 
 /* ---- numbers ---- */
 
-/* What is not plain digits: long mantissas, large exponents. The C library rounds those rightly. */
+/* Parses long mantissas and large exponents by the C library, which rounds them correctly. */
 static const char *parse_slowly(const struct og_text *t, const char *p, double *x)
 {
     char copy[64];
@@ -281,8 +281,7 @@ static const char *parse_word(const char *p, double *x)
     return NULL;
 }
 
-/* Up to 15 digits and a power of ten up to 22 are both exact as double, so one operation rounds
- * once. */
+/* Up to 15 digits and powers of ten up to 22 are exact as double, so one operation rounds once. */
 const char *og__parse_real(const struct og_text *t, const char *p, double *x)
 {
     static const double ten[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,

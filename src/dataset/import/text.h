@@ -1,4 +1,4 @@
-/* Text files, gzipped or not, in blocks of whole lines; and numbers in them. */
+/* Text files, gzipped or not, in blocks of whole lines; and parsers of numbers. */
 #ifndef OG_IMPORT_TEXT_H
 #define OG_IMPORT_TEXT_H
 
@@ -8,7 +8,7 @@
 #include <sys/types.h>
 #include <zlib.h>
 
-/* A block holds whole lines, so a line is at most as long as this. */
+/* A block holds whole lines, so this is the longest line. */
 enum { OG__TEXT_BLOCK = 1024 * 1024 };
 
 struct og_text {
@@ -18,18 +18,18 @@ struct og_text {
     bool zipped;
     z_stream gz;
     bool inside;          /* a member of the gzip file */
-    unsigned char *input; /* [input_room] of it; NULL where it is not zipped */
+    unsigned char *input; /* [input_room] of it; NULL if it is not zipped */
     size_t input_room;
     struct og_budget *budget;
-    size_t room;  /* of a block: less where the file cannot fill one */
+    size_t room;  /* of a block: less if the file is smaller */
     char *buffer; /* [room + 1] */
     size_t block; /* bytes of the block handed out */
     size_t filled;
     int64_t lines; /* before the block */
     bool begun, ended;
-    bool in_pieces; /* set by the caller: a line that is longer than a block is handed out in
-                       pieces, which end in a blank */
-    locale_t plain; /* in which 1.5 is a number, whatever the program's locale */
+    /* set by the caller: a line longer than a block is returned in pieces, which end in a blank */
+    bool in_pieces;
+    locale_t plain; /* so that 1.5 is a number in any locale of the program */
 };
 
 OG_MUST_CHECK int og__text_open(struct og_text *t, const char *path, struct og_budget *b,
@@ -52,7 +52,7 @@ int og__text_wrong(const struct og_text *t, const char *at, const char *hint, co
 
 /* ---- numbers: text that a newline ends somewhere ---- */
 
-/* A whole number without sign, below 2^63. What follows it, or NULL. */
+/* Parses an unsigned integer below 2^63. Returns the end of it, or NULL. */
 static inline const char *og__parse_id(const char *p, uint64_t *id)
 {
     const char *start = p;
@@ -66,8 +66,8 @@ static inline const char *og__parse_id(const char *p, uint64_t *id)
     return p == start || p - start > 19 || x > INT64_MAX ? NULL : p;
 }
 
-/* A number as NumPy prints it; nan and inf in any case; an empty field is NaN. What follows it, or
- * NULL. */
+/* Parses a number as NumPy prints it; nan and inf in any case; an empty field is NaN. Returns the
+ * end of it, or NULL. */
 const char *og__parse_real(const struct og_text *t, const char *p, double *x);
 
 #endif
