@@ -1,11 +1,11 @@
-/* What a sampler makes: the blocks of one mini-batch and its input nodes.
+/* A sampler's output: the blocks of one mini-batch and its input nodes.
  *
  *   ids   | seeds | found in hop 1 | found in hop 2 | ... |     distinct, in order of discovery
  *         0      n[0]             n[1]             n[2]  n[H]
  *
  *   hop[h] (h = 0 is nearest the seeds): its destinations are ids[0 .. n[h]), its sources
- *   ids[0 .. n[h+1]), so destinations are a prefix of the sources and layer L-h's output rows are
- *   layer L-h+1's input rows. */
+ *   ids[0 .. n[h+1]). So destinations are a prefix of the sources, and the output rows of layer
+ *   L-h are the input rows of layer L-h+1. */
 #ifndef OG_SAMPLE_BATCH_H
 #define OG_SAMPLE_BATCH_H
 
@@ -17,25 +17,26 @@
 
 /* Message-flow graph in CSR: edges from sampled in-neighbours to the node they update.
  *
- * Of a typed graph edges lie relation by relation, and those of a relation by destination, without
- * the lists that would be empty: list i, of edges indptr[i] to indptr[i + 1], is destination
- * dst[i]'s, and relation r has the lists relation[r] to relation[r + 1]. */
+ * In a heterogeneous graph edges are stored by relation, and within one by destination, without
+ * empty lists. List i has edges indptr[i] to indptr[i + 1] of destination dst[i]; relation r has
+ * lists relation[r] to relation[r + 1]. */
 struct og_block {
     uint32_t n_dst, n_src;
     uint64_t n_edges;
-    uint32_t *indptr; /* [n_dst + 1]; of a typed graph [n_lists + 1] */
+    uint32_t *indptr; /* [n_dst + 1]; heterogeneous [n_lists + 1] */
     uint32_t *src;    /* [n_edges] positions in ids, < n_src */
-    /* of a typed graph */
+    /* heterogeneous */
     uint32_t n_lists, n_relations;
     uint32_t *relation; /* [n_relations + 1]; NULL: it is none */
-    uint32_t *dst;      /* [n_lists] positions in ids, < n_dst; those of a relation ascend */
-    /* [n_src - n_dst] in-degree that each source beyond the destinations would have, were it one,
-     * without edges to itself; NULL unless the sampler was told to look. What GCN normalises by. */
+    uint32_t *dst;      /* [n_lists] positions in ids, < n_dst; ascending within a relation */
+    /* [n_src - n_dst] the in-degree of each source beyond the destinations as a destination,
+     * self-loops excluded. NULL unless og__sampler_keep_degrees was called. GCN normalises by
+     * it. */
     uint32_t *degree;
-    /* [n_edges] how much each edge counts where a model weighs its neighbours (PinSAGE's visit
-     * counts, LADIES' importance), >= 0; NULL = all alike. */
+    /* [n_edges] edge weights for models that use them (PinSAGE's visit counts, LADIES' importance),
+     * >= 0; NULL = all equal. */
     const float *weight;
-    uint32_t n_seen;   /* of ladies: distinct in-neighbours that it drew from; else 0 */
+    uint32_t n_seen;   /* ladies: distinct in-neighbours that it drew from; else 0 */
     uint64_t n_listed; /* and of all lists together, how many */
 };
 
@@ -47,7 +48,7 @@ struct og_batch {
     uint32_t n_seeds; /* ids[0 .. n_seeds) */
 };
 
-/* Lists that a block has, and what they are of. */
+/* The number of lists of a block. */
 static inline uint32_t og__lists_of(const struct og_block *b)
 {
     return b->relation ? b->n_lists : b->n_dst;
@@ -57,26 +58,25 @@ static inline uint32_t og__list_dst(const struct og_block *b, uint32_t list)
     return b->relation ? b->dst[list] : list;
 }
 
-/* The input nodes of coming batches, in the order in which they will be trained: all a policy needs
- * to know of the future. */
+/* The input nodes of coming batches, in training order: a policy's knowledge of the future. */
 struct og_trace {
     uint32_t n_batches;
     const uint64_t *ptr; /* [n_batches + 1] */
-    const uint32_t *ids; /* [ptr[n_batches]]; batch i has ids[ptr[i] .. ptr[i + 1]), distinct */
+    const uint32_t *ids; /* [ptr[n_batches]]; batch i has the distinct ids[ptr[i] .. ptr[i + 1]) */
 };
 
 struct og_type_counts;
 
-/* The most one batch of a run needs, per hop; what memory is planned by. */
+/* The maximum that one batch of a run needs, per hop; memory is planned by it. */
 struct og_batch_caps {
     uint32_t n_hops, n_relations;
     struct {
         uint64_t n_dst, n_src, n_edges, n_lists, n_seen, n_listed;
-        uint64_t n_drawn; /* of n_edges, those that the hop before has not */
+        uint64_t n_drawn; /* of n_edges, those new in this hop */
     } hop[OG_MAX_HOPS];
-    uint64_t n_pairs, n_scores; /* of link prediction: in training; in evaluation too */
-    bool rows_come;             /* to where a model computes, which needs no room for them */
-    const struct og_type_counts *types; /* the same by types; NULL: there are none; borrowed */
+    uint64_t n_pairs, n_scores;         /* of link prediction: in training; in evaluation too */
+    bool rows_come;                     /* rows go to the compute device and need no buffer there */
+    const struct og_type_counts *types; /* the same by node type; NULL: homogeneous; borrowed */
 };
 
 #endif

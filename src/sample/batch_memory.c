@@ -32,7 +32,8 @@ static size_t ids_bytes(const struct og_batch_caps *caps, unsigned extras)
            4;
 }
 
-/* Of a typed graph every destination has room for one list more while a relation is sampled. */
+/* In a heterogeneous graph, every destination has room for one more list while a relation is
+ * sampled. */
 static size_t most_lists(const struct og_batch_caps *caps, unsigned extras, uint32_t h)
 {
     return caps->hop[h].n_dst + (extras & OG__WITH_RELATIONS ? caps->hop[h].n_lists : 0);
@@ -98,7 +99,7 @@ void og__batch_release(struct og_batch_memory *m)
     og__batch_init(m, m->budget);
 }
 
-/* Blocks of nodes that draw once lie in the arrays of one another. */
+/* Blocks of nodes that sample once share arrays. */
 static uint64_t drawn_in(const struct og_batch *batch, uint32_t h)
 {
     const struct og_block *block = &batch->hop[h];

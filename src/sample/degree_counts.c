@@ -13,7 +13,7 @@ enum { COLUMNS = 3, CHUNK = 1024 };
 
 /* ---- writing ---- */
 
-/* Of small degrees a number each; the few that are larger are sorted. */
+/* Small degrees have a counter each; the few larger ones are sorted. */
 enum { SMALL = 1 << 16 };
 
 size_t og__degree_counts_bytes(void)

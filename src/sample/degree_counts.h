@@ -1,6 +1,6 @@
-/* What a trace of a typed graph brings of the graph: how many nodes of each type with features have
- * each out-degree, over all relations. A cache of several widths is shared out by degrees where its
- * policy ranks no nodes, and for that it does not matter which node has which.
+/* Degree histogram in a trace of a heterogeneous graph: nodes of each type with features by
+ * out-degree, over all relations. If a policy ranks no nodes, a cache of several row sizes is
+ * divided by degrees; for that, the histogram suffices.
  *
  *   degree_counts.npy   int64 [n, 3]: type, degree, nodes; types ascend, and in each degrees do */
 #ifndef OG_DEGREE_COUNTS_H
@@ -9,21 +9,21 @@
 #include "base/json.h"
 #include "sample/trace.h"
 
-/* Of degree[] of all nodes, into the folder; *written and `checksums` as those of a trace. A buffer
- * comes from the budget as "trace". */
+/* Writes the histogram of degree[] of all nodes into the folder; *written and `checksums` as for a
+ * trace. A buffer comes from the budget as "trace". */
 size_t og__degree_counts_bytes(void);
 OG_MUST_CHECK int og__degree_counts_write(const char *dir, const struct og_trace_type *type,
                                           uint32_t n_types, const uint32_t *degree,
                                           struct og_budget *b, uint64_t *written, json_t *checksums,
                                           struct og_err *err);
 
-/* Back into degree[], of the trace's nodes in the order of their types: the first ones of a type
- * get the smallest; 0 for those without features. -ENOENT where the trace has none; -EINVAL for
- * what is not what was written. */
+/* Reads it into degree[], of the trace's nodes in the order of their types. The first nodes of a
+ * type get the smallest degrees; 0 for nodes without features. -ENOENT if the trace has none;
+ * -EINVAL for other content than was written. */
 OG_MUST_CHECK int og__degree_counts_read(const char *dir, const struct og_trace_description *of,
                                          uint32_t *degree, struct og_err *err);
 
-/* The part that judges rows from outside, for fuzzing: one after another, then the end. */
+/* Validates rows from outside, for fuzzing: one after another, then the end. */
 struct og_degree_counts {
     const struct og_trace_description *of;
     uint32_t *degree; /* [n_nodes], zeros */

@@ -1,23 +1,23 @@
-/* Sources of edges from a topology on disk: those of a hop, or of a step of its walks, together.
+/* Fetches the sources of edges from a topology on disk, for a hop or a step of its walks at once.
  *
- *   who samples draws positions in lists, as in memory
+ *   the sampler draws positions in lists, as in memory
  *       list in the neighbour cache ──> neighbour at once
- *       else ──> the block of indices.npy that holds the position is wanted
+ *       else ──> requests the block of indices.npy that holds the position
  *                     │
- *   wanted blocks, each once, in file order ──> reader ──> rounds ──> neighbours
+ *   requested blocks, each once, in file order ──> reader ──> rounds ──> neighbours
  *                                                                         │
  *   all neighbours, in the order of the edges ──> numbered, as in memory <┘
  *
- * Edges wait for their neighbours in the batch's own src array, which first holds where in its
- * block an edge's source is, then the source, and in the end its position.
+ * Edges wait for their neighbours in the batch's own src array. An entry first holds where in its
+ * block the edge's source is, then the source, and finally its position.
  *
- * Wanted blocks are bits, one a block: E/1024 bytes for int32 indices (1.6 MB for 1.6 G edges), a
- * few instructions an edge, and reading them out is the sort. The rank of a bit is the block's
- * place among what was read, so nothing has to be searched either. (A radix sort of the blocks
- * of a million edges takes as long as all the rest of the hop but reading.)
+ * Requested blocks are bits, one a block: E/1024 bytes for int32 indices (1.6 MB for 1.6 G edges),
+ * and a few instructions an edge. Reading the bits out is the sort. The rank of a bit is the
+ * block's position among the blocks read, so no search is needed. (A radix sort of the blocks of a
+ * million edges takes as long as all the rest of the hop but reading.)
  *
- * What a hop reads may be more than is to be held at a time: it comes in rounds, two of them in
- * flight, so that the disk has work while one is taken apart. */
+ * A hop may read more than its buffers hold. So it reads in rounds, two of them in flight: the disk
+ * works while one is processed. */
 #include "sample/from_disk.h"
 #include "sample/kinds.h"
 
@@ -33,12 +33,12 @@ enum { ROUNDS = 2, LEAST_BLOCKS = 128 };
 
 static const char part[] = "sampler";
 
-/* Some of the hop's wanted blocks, in file order. */
+/* Some of the hop's requested blocks, in file order. */
 struct round {
     struct og_read_job job;
     uint32_t *blocks; /* [round_blocks] */
     char *data;       /* [round_blocks] of OG__LIST_BLOCK bytes */
-    uint32_t before;  /* wanted blocks in earlier rounds */
+    uint32_t before;  /* requested blocks in earlier rounds */
 };
 
 struct og_disk_sampler {
@@ -50,10 +50,10 @@ struct og_disk_sampler {
     uint32_t *src; /* [n_edges] where in its block an edge's source is, then the source */
     uint64_t n_edges;
     uint64_t *wanted; /* over blocks */
-    uint32_t *rank;   /* of wanted */
+    uint32_t *rank;   /* of requested blocks */
     uint32_t *block;  /* [edge_capacity] that holds the edge's source, or NO_BLOCK */
     size_t edge_capacity;
-    /* the window: cached sources that have been asked for, and for which edge */
+    /* the window: requested cached sources, and their edges */
     uint32_t edge[OG__WINDOW];
 };
 
@@ -225,8 +225,8 @@ void og__fetch_want(struct og_sampler *s, uint32_t edge, uint32_t v, const uint3
 
 /* ---- reading ---- */
 
-/* Sources of the edges whose blocks are [low, high], where they now lie in memory: block b at
- * data + (its rank - before) * 512. The first edge whose source is no node, or n_edges. */
+/* Stores the sources of the edges whose blocks are [low, high]; block b is at data + (its rank -
+ * before) * 512. Returns the first edge whose source is no node, or n_edges. */
 OG_CLONES static uint64_t take_sources(const struct og_sampler *s, uint32_t low, uint32_t high,
                                        uint32_t before, const char *data)
 {
@@ -263,7 +263,7 @@ static int take_blocks(const struct og_sampler *s, uint32_t low, uint32_t high, 
                              s->disk->src[bad]));
 }
 
-/* Wanted blocks from *next on, as many as a round holds, are asked for. */
+/* Requests blocks from *next on, as many as a round holds. */
 static int start_round(struct og_disk_sampler *d, struct round *r, uint64_t *next, uint32_t *before,
                        struct og_err *err)
 {
@@ -302,7 +302,7 @@ static int take_turn(struct og_sampler *s, int i, uint64_t *next, uint32_t *befo
     return 0;
 out:
     if (og__reader_wait(d->reader, &d->round[!i].job, NULL) < 0)
-        return rc; /* nothing is in flight any more, and the first failure is the one to tell */
+        return rc; /* nothing is in flight any more; the first failure is reported */
     return rc;
 }
 

@@ -1,4 +1,4 @@
-/* The k earliest of many: a heap whose top is the latest of those held. */
+/* The k earliest of many: a heap whose top is the latest of those in it. */
 #ifndef OG_SAMPLE_HEAP_H
 #define OG_SAMPLE_HEAP_H
 

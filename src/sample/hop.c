@@ -43,7 +43,7 @@ int og__grow_hop(struct og_hop *h, struct og_err *err)
         OG_TRY(
             og__batch_grow(out, &out->weight[h->array], most * 4, (now + h->s->filled) * 4, err));
     h->n_edges = most;
-out: /* what grew lies elsewhere now */
+out: /* the array may have moved */
     og__ids_moved(h);
     h->block->src = out->src[h->array].data;
     if (h->weight)
@@ -74,7 +74,7 @@ static inline void number(struct og_hop *h)
     uint32_t n_ids = batch->n_ids;
     for (size_t i = 0; i < s->filled; i++) {
         src[i] = og__id_place(&s->table, s->node[i], n_ids);
-        h->ids[n_ids] = s->node[i]; /* kept only when it was new */
+        h->ids[n_ids] = s->node[i]; /* overwritten unless it was new */
         n_ids += src[i] == n_ids;
     }
     batch->n_ids = n_ids;
@@ -94,7 +94,7 @@ int og__number_window(struct og_hop *h, struct og_err *err)
     return 0;
 }
 
-/* What is in memory was checked when it was read. */
+/* Data in memory was checked when it was read. */
 static int check_window(const struct og_sampler *s, struct og_err *err)
 {
     int rc = 0;

@@ -1,9 +1,8 @@
-/* What a hop consists of, whichever way its neighbours are drawn (kinds.h): the sampler it belongs
- * to, draws, and the window in which edges become neighbours and neighbours positions in the batch.
+/* The state of a hop, shared by all samplers (kinds.h): its sampler, its draws, and the window. In
+ * the window, edges become neighbours, and neighbours become positions in the batch.
  *
  *   drawn: edges ──> window of edges ──indices──> window of nodes ──table──> positions
- *          nodes ───────────────────────────────────────^
- */
+ *          nodes ───────────────────────────────────────^ */
 #ifndef OG_SAMPLE_HOP_H
 #define OG_SAMPLE_HOP_H
 
@@ -14,9 +13,9 @@
 #include <string.h>
 
 enum {
-    OG__LOOKAHEAD = 24,    /* nodes whose degree is asked for ahead */
-    OG__LINEAR_FLOYD = 48, /* up to here a scan of what was drawn beats a set */
-    /* of destinations that walk together from disk; those of one may be 128 * 16 */
+    OG__LOOKAHEAD = 24,    /* nodes whose degree is prefetched */
+    OG__LINEAR_FLOYD = 48, /* up to here a linear scan of the picks is faster than a set */
+    /* of destinations that walk as a group from disk; one may have 128 * 16 */
     OG__MOST_VISITS = 1 << 18,
     OG__MOST_STEPS = 16, /* of a walk */
 };
@@ -29,32 +28,32 @@ struct og_related;
 struct og_runs;
 
 struct og_sampler {
-    const struct og_topology *topology; /* whose lists are drawn from; set at open, then constant
-                                           but where there are relations, which take turns */
+    /* source of the lists; set at open, later changed only to switch relations */
+    const struct og_topology *topology;
     struct og_budget *budget;
     int fanout[OG_MAX_HOPS];
     int n_hops;
     bool keep_degrees;
     uint64_t seed;
     struct og_id_table table; /* of og_id_place: node id -> position in the batch */
-    /* Floyd's picks, and the set that tells them apart when there are many */
+    /* Floyd's picks, and the set that detects duplicates among many */
     uint32_t *pick, *set;
     size_t max_pick, set_size;
     /* other ways to draw */
     struct og_sampling how;
     void *state;            /* its kind's */
-    struct og_lists *lists; /* from disk: of weights for weighted, of sources for labor, ladies */
+    struct og_lists *lists; /* on disk: weights for weighted, sources for labor, ladies */
     /* the window */
     int64_t edge[OG__WINDOW];
     uint32_t node[OG__WINDOW];
     size_t filled;
     /* topology on disk */
     struct og_disk_sampler *disk; /* NULL until a batch is sampled by itself */
-    struct og_runs *runs; /* what was drawn of the batch with others (runs.h); NULL = by itself */
-    const struct og_elsewhere *elsewhere; /* who draws hops in its place; NULL: it does */
+    struct og_runs *runs; /* the batch's draws in group sampling (runs.h); NULL = sampled alone */
+    const struct og_elsewhere *elsewhere; /* draws hops instead of the sampler; NULL: none */
     struct og_related *related;           /* NULL: of one relation (related.h) */
-    /* of a relation whose sources are of another type: where walks go from there, and how that is
-     * read; topology NULL: nowhere */
+    /* relations whose sources are of another type: the relation by which walks return, and its
+     * reader; topology NULL: none */
     bool between;
     struct og_way_back {
         const struct og_topology *topology;
@@ -69,15 +68,15 @@ struct og_hop {
     struct og_batch_memory *out;
     struct og_block *block;
     uint32_t *ids;         /* the batch's */
-    const uint32_t *nodes; /* [n_dst] who draws: ids; of a relation, numbers within their type */
-    uint32_t relation;     /* whose lists they are; 0 of a graph without types */
+    const uint32_t *nodes; /* [n_dst] that sample: ids; in a relation, numbers by type */
+    uint32_t relation;     /* of the lists; 0 in a homogeneous graph */
     uint32_t base;         /* what lists hold are ids less this */
     uint64_t most_ids;     /* of a batch */
-    uint32_t first;        /* destinations before it have their lists, from hops before */
+    uint32_t first;        /* earlier destinations have their lists from earlier hops */
     uint32_t array;        /* of out's, the block's arrays: og__arrays_at */
-    uint64_t n_edges;      /* that there is room for; from disk, that it will have */
+    uint64_t n_edges;      /* capacity; on disk, the final number */
     float *weight;         /* [n_edges], or NULL */
-    uint32_t n_wanted;     /* from disk: edges drawn so far, of this hop */
+    uint32_t n_wanted;     /* on disk: edges drawn so far in this hop */
     int fanout;
     /* where it draws from */
     uint64_t seed;
@@ -92,7 +91,7 @@ static inline void og__hop_rng(const struct og_hop *h, uint32_t node, struct og_
 
 /* ---- draws ----
  *
- * Here and not in a file of their own, because each hop's loop has to take them in. */
+ * In the header, because the loop of each hop has to inline them. */
 
 static inline bool og__picked_before(const uint32_t *pick, uint32_t n, uint32_t x)
 {
@@ -140,7 +139,7 @@ static inline void og__draw_many(struct og_sampler *s, struct og_rng *rng, uint3
     }
 }
 
-/* k of [0, degree) into s->pick, k < degree, every subset equally likely. */
+/* Draws k of [0, degree) into s->pick, k < degree, every subset equally likely. */
 static inline void og__draw(struct og_sampler *s, struct og_rng *rng, uint32_t degree, uint32_t k)
 {
     if (k <= OG__LINEAR_FLOYD)
@@ -149,7 +148,7 @@ static inline void og__draw(struct og_sampler *s, struct og_rng *rng, uint32_t d
         og__draw_many(s, rng, degree, k);
 }
 
-/* How many neighbours a node of so many takes. */
+/* The number of neighbours that a node of this degree samples. */
 static inline uint32_t og__drawn_of(const struct og_hop *h, int64_t degree)
 {
     return (uint32_t)(h->fanout < 0 ? degree : OG_MIN(degree, (int64_t)h->fanout));
@@ -165,7 +164,7 @@ static inline double og__draw_open(struct og_rng *rng)
 
 /* ---- the batch's nodes ---- */
 
-/* The batch's ids lie elsewhere now, and with them who draws, where these are the batch's. */
+/* Call after the batch's ids have moved; also updates `nodes` if those are the batch's. */
 static inline void og__ids_moved(struct og_hop *h)
 {
     h->ids = h->out->batch.ids = h->out->ids.data;
@@ -173,31 +172,32 @@ static inline void og__ids_moved(struct og_hop *h)
         h->nodes = h->ids;
 }
 
-/* Here or elsewhere, in the way of its kind: into its block. */
+/* Samples the hop into its block, by the sampler's kind or by s->elsewhere. */
 OG_MUST_CHECK int og__draw_hop(struct og_hop *h, struct og_err *err);
 
-/* Room for `ids` nodes; those of known[0 .. n) are put anew. */
+/* Makes room for `ids` nodes; inserts known[0 .. n) again. */
 OG_MUST_CHECK int og__fit_table(struct og_sampler *s, uint64_t ids, const uint32_t *known,
                                 uint32_t n, struct og_err *err);
 
-/* The batch's first nodes; -EINVAL for one that is out of range or doubled. */
+/* Stores the seeds as the first nodes; -EINVAL for one that is out of range or duplicated. */
 OG_MUST_CHECK int og__take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
                                  struct og_batch_memory *out, struct og_err *err);
 
-/* Room for what n nodes from h->first on can draw; where it may be less, or more, a beginning. */
+/* Makes room for the draws of n nodes from h->first on. If their number is uncertain, for a first
+ * part. */
 OG_MUST_CHECK int og__reserve_edges(struct og_hop *h, uint32_t n, struct og_err *err);
-/* Where the block's edges lie then, and how many have room where it is not known how many come. */
+/* Locates the block's edges, and their capacity if the number of edges is uncertain. */
 void og__find_room(struct og_hop *h);
 
 /* ---- the window ---- */
 
 extern const char og__too_many_hint[]; /* more edges than a block can count */
 
-/* The window's nodes get positions, the known ones theirs and new ones the next: the edges from
- * block->n_edges on. */
+/* Gives the window's nodes positions: existing or new ones. They are edges from block->n_edges
+ * on. */
 OG_MUST_CHECK int og__number_window(struct og_hop *h, struct og_err *err);
 
-/* Edges in the window become neighbours, neighbours become positions. */
+/* Turns edges of the window into neighbours, and these into positions. */
 OG_MUST_CHECK int og__flush_edges(struct og_hop *h, struct og_err *err);
 
 static inline void og__prefetch_edge(const struct og_topology *t, int64_t e)
@@ -224,10 +224,10 @@ static inline int og__push_node(struct og_hop *h, uint32_t node, struct og_err *
     return s->filled == OG__WINDOW ? og__number_window(h, err) : 0;
 }
 
-/* Room in the block for more than it has and the window will bring. */
+/* Grows the block beyond its edges and those in the window. */
 OG_MUST_CHECK int og__grow_hop(struct og_hop *h, struct og_err *err);
 
-/* The same for who weighs, and may have room for fewer than it draws. */
+/* As og__push_node, with a weight; the capacity may be smaller than the number of draws. */
 static inline int og__push_weighed(struct og_hop *h, uint32_t node, float weight,
                                    struct og_err *err)
 {
@@ -239,8 +239,7 @@ static inline int og__push_weighed(struct og_hop *h, uint32_t node, float weight
     return og__push_node(h, node, err);
 }
 
-/* Edges from here on belong to destination i. Those still in the window count: n_edges moves only
- * when it is flushed. */
+/* Starts the list of destination i. Edges in the window count: n_edges moves only on a flush. */
 static inline void og__begin_list(struct og_hop *h, uint32_t i)
 {
     h->block->indptr[i] = (uint32_t)(h->block->n_edges + h->s->filled);

@@ -1,14 +1,14 @@
-/* LABOR-0 (Balin and Çatalyürek, "Layer-Neighbor Sampling", 2023): every node of a hop rolls once,
- * for all destinations. One with d in-neighbours takes those whose roll is at most fanout / d, so
- * fanout of them on average; and since destinations see the same rolls they take the same nodes
- * where they can, and the hop finds fewer.
+/* LABOR-0 (Balin and Çatalyürek, "Layer-Neighbor Sampling", 2023): every node draws one number for
+ * a hop, shared by all destinations. A destination with d in-neighbours takes those with a number
+ * of at most fanout / d, so fanout on average. Destinations see equal numbers and tend to take the
+ * same nodes, so the hop finds fewer.
  *
- * Every in-neighbour's roll is looked at: a hop costs the in-degrees of its nodes, not their
+ * It computes every in-neighbour's number: a hop costs the in-degrees of its nodes, not their
  * fanout. */
 #include "sample/kinds.h"
 #include "sample/lists.h"
 
-/* Of 64 bits. */
+/* 64 random bits. */
 static uint64_t roll(const struct og_hop *h, uint32_t node)
 {
     uint32_t word[4];
@@ -89,7 +89,7 @@ out:
 static const char *const parameters[] = {"draw", NULL};
 
 const struct og_sampler_ops og__sampler_labor = {
-    .edges_unknown = true, /* as many as asked for on average */
+    .edges_unknown = true, /* the fanout only on average */
     .parameters = parameters,
     .hop = sample_hop,
     .pass = &og__pass_by_lists,

@@ -1,18 +1,18 @@
 /* LADIES (Zou et al., "Layer-Dependent Importance Sampling", 2019): a hop draws nodes for all its
- * destinations together, fanout for each seed of the batch, so that a batch grows by the same
- * number in every hop however many it has found.
+ * destinations together, fanout for each seed of the batch. So every hop adds the same number of
+ * nodes, however many it has found.
  *
- * Of the in-neighbours u of any destination each is next, without replacement, in proportion to
+ * Each draw, without replacement, takes an in-neighbour u of any destination in proportion to
  *
  *     p(u) = sum over the destinations v that it feeds of 1 / in-degree(v)^2
  *
  * the squared columns of the mean. As in weighted.c that is the order of exponential times of rate
- * p(u), here keyed by u. A destination's neighbours are those drawn that feed it, and weigh 1 /
- * p(u), to a sum of 1: who was likely to be drawn stands for fewer others. Where all were drawn,
- * they weigh alike.
+ * p(u), here keyed by u. A destination's neighbours are the drawn ones that feed it, with weight 1
+ * / p(u), normalized to a sum of 1: a node that was likely to be drawn stands for fewer others. If
+ * all were drawn, their weights are equal.
  *
- * Two passes over the lists of the destinations, with a table of all their in-neighbours between;
- * from disk both read them. */
+ * It scans the destinations' lists twice, with a table of all their in-neighbours between; on disk,
+ * both scans read them. */
 #include "sample/heap.h"
 #include "sample/kinds.h"
 #include "sample/lists.h"
@@ -20,7 +20,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { AHEAD = 8 }; /* entries of the table asked for ahead */
+enum { AHEAD = 8 }; /* table entries prefetched */
 
 static const char part[] = "sampler";
 
@@ -30,7 +30,7 @@ struct seen {
 };
 
 struct og_layer {
-    struct og_id_table table;  /* of struct seen; what of its memory a hop needs */
+    struct og_id_table table;  /* of struct seen; the part of its memory that a hop needs */
     size_t size;               /* entries that there is memory for */
     uint64_t n;                /* in it */
     double limit;              /* those with a time up to here are drawn */
@@ -259,7 +259,7 @@ out:
     return rc;
 }
 
-/* Sums over a hop go by the order of its nodes: of a list that is read with others all is kept. */
+/* Sums over a hop follow the order of its nodes. So group sampling stores the whole list. */
 static int take(const struct og_hop *h, uint32_t v, const struct og_list *list,
                 const float *weights, struct og_taken *out, struct og_err *err)
 {

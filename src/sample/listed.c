@@ -1,14 +1,13 @@
-/* Passes for those who look at whole lists: what a node takes of its own is decided when the list
- * is in memory, by every batch that has the node. So a list lies in one range, and a range is
- * nodes:
+/* Passes for samplers by whole lists: each batch that has a node chooses its neighbours once the
+ * list is in memory. So a list is within one range, and a range is a set of nodes:
  *
- *   wanted blocks   | 2^shift | 2^shift | ...            of the first array
- *   ranges          | lists that begin in it   | ...     of every array; to the end of the last
- * list
+ *   requested blocks   | 2^shift | 2^shift | ...            of the first array
+ *   ranges             | lists that begin in it   | ...     of every array; to the end of the last
+ *                                                           list
  *
- * A run is, for each node of the range in the order of the frontier, how many it took, and which. A
- * list that the neighbour cache holds is not read, and looked at when the batch is put together;
- * but where weights are, which it does not hold. */
+ * A run holds, for each node of the range in the order of the frontier, the number of its
+ * neighbours and these. Lists in the neighbour cache are not read; assembling the batch reads them
+ * there. Not with weights, which the cache lacks. */
 #include "dataset/stream.h"
 #include "sample/kinds.h"
 
@@ -88,7 +87,7 @@ static void stretch_ranges(const struct og_topology *t, struct og_pass *p, uint3
     }
 }
 
-/* A list that goes on in the next 2^shift blocks belongs to where it begins. */
+/* A list that continues in the next 2^shift blocks belongs to the range of its start. */
 static void cut_lists(const struct og_topology *t, struct og_pass *p)
 {
     const struct og_wanted_blocks *w = &p->wanted.array[0];
@@ -128,7 +127,7 @@ struct looking {
     struct og_taken *out;
 };
 
-/* In the range; of an array in which the list is wanted. */
+/* The list in the range, for an array in which it is requested. */
 static const void *at_in(const struct looking *l, uint32_t array, int64_t begin)
 {
     const struct og_wanted_blocks *w = &l->wanted->array[array];
@@ -216,7 +215,7 @@ out:
     return rc;
 }
 
-/* What v took: how many words, and the cursor is behind them; NULL where there are not so many. */
+/* The words of v: their number; the cursor moves past them. NULL if there are fewer. */
 static const uint32_t *next_of(const struct og_hop *h, uint32_t v, uint32_t *n)
 {
     const struct og_runs *r = h->s->runs;

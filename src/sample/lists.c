@@ -1,11 +1,11 @@
-/* Whole lists of nodes, from an array on disk with an element an edge: for those who must see every
- * in-neighbour, or the weight of every edge.
+/* Reads whole lists of nodes from an array on disk with an element an edge. For samplers that need
+ * every in-neighbour, or the weight of every edge.
  *
  *   nodes ──> as many as the buffer holds, in file order ──> blocks, each once ──> one read job
- *   data    | block | block | block | ...      a list lies in it in one piece: its blocks follow
- *           ^ list of the first    ^ second    each other there as in the file
+ *   data    | block | block | block | ...      a list is in one piece: its blocks are
+ *           ^ list of the first    ^ second    adjacent there as in the file
  *
- * A list longer than the buffer makes it grow: whoever plans memory knows the longest. */
+ * The buffer grows for a list that exceeds it, so the memory plan needs the longest list. */
 #include "sample/lists.h"
 
 #include "dataset/stream.h"
@@ -25,7 +25,7 @@ struct og_lists {
     size_t capacity;    /* blocks */
     uint32_t *wanted;   /* [capacity] */
     char *data;         /* [capacity] of OG__LIST_BLOCK bytes */
-    uint64_t *order;    /* [LISTS] node << 32 | its place among those asked for */
+    uint64_t *order;    /* [LISTS] node << 32 | its position in the request */
     const char **start; /* [LISTS] of each list, in data */
 };
 
@@ -115,7 +115,7 @@ struct span {
     uint32_t n; /* blocks */
 };
 
-/* Where the list of v is; no blocks when it is empty, or kept by the cache. */
+/* The blocks of v's list; none if it is empty, or cached. */
 static struct span span_of(const struct og_lists *l, const struct og_topology *t,
                            const struct og_neighbors *kept, uint32_t v)
 {
@@ -128,7 +128,7 @@ static struct span span_of(const struct og_lists *l, const struct og_topology *t
     return s;
 }
 
-/* How many of the nodes come together: all whose blocks there is room for, but one at least. */
+/* The number of nodes to read at once: as many as the buffer holds blocks for, and at least one. */
 static int choose_lists(struct og_lists *l, const struct og_topology *t,
                         const struct og_neighbors *kept, const uint32_t *nodes, uint32_t n,
                         uint32_t *taken, struct og_err *err)
@@ -153,7 +153,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Blocks of the lists in file order, and where each list will lie; how many blocks. */
+/* Computes the blocks of the lists in file order, and each list's position; returns the number of
+ * blocks. */
 static size_t lay_out(struct og_lists *l, const struct og_topology *t,
                       const struct og_neighbors *kept, uint32_t n)
 {
@@ -238,7 +239,7 @@ struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i)
     return list;
 }
 
-/* Where the lists lie was checked when the hop began. */
+/* The hop's start checked that the lists are in range. */
 static int check_mapped(const struct og_hop *h, uint32_t first, uint32_t n, struct og_err *err)
 {
     const struct og_topology *t = h->s->topology;

@@ -1,4 +1,4 @@
-/* Whole lists, of in-neighbours or of the weights of their edges, of a few nodes at a time. */
+/* Reads whole lists, of in-neighbours or of edge weights, of a few nodes at a time. */
 #ifndef OG_SAMPLE_LISTS_H
 #define OG_SAMPLE_LISTS_H
 
@@ -9,16 +9,17 @@
 
 struct og_lists;
 
-/* Of the topology's dataset, which is on disk; the topology's options say how to read. */
+/* Opens an array of the topology's dataset, which is on disk; the topology's options configure
+ * reads. */
 OG_MUST_CHECK int og__lists_open(struct og_lists **out, const struct og_topology *t,
                                  const struct og_npy *array, struct og_budget *b,
                                  struct og_err *err);
 void og__lists_close(struct og_lists *l);
-/* What it takes when the longest list has that many elements. */
+/* Memory if the longest list has that many elements. */
 size_t og__lists_bytes(const struct og_topology_disk_options *opt, size_t element, int64_t longest);
 
-/* Lists of nodes[0 .. *taken), *taken >= 1, which are there until the next call; but for those that
- * the cache keeps (NULL = none). */
+/* Reads the lists of nodes[0 .. *taken), *taken >= 1, valid until the next call. Skips those in the
+ * cache (NULL = none). */
 OG_MUST_CHECK int og__lists_read(struct og_lists *l, const struct og_topology *t,
                                  const struct og_neighbors *kept, const uint32_t *nodes, uint32_t n,
                                  uint32_t *taken, struct og_sample_reads *read, struct og_err *err);
@@ -40,14 +41,14 @@ static inline uint32_t og__list_id(const struct og_list *l, int64_t i)
     return l->wide ? (uint32_t)((const int64_t *)l->ids)[i] : ((const uint32_t *)l->ids)[i];
 }
 
-/* Lists of destinations first .. first + *taken: in memory all the rest. Each is asked for once, in
- * order. */
+/* Provides the lists of destinations first .. first + *taken; in memory, all remaining ones. Call
+ * once for each destination, in order. */
 OG_MUST_CHECK int og__hop_lists(struct og_hop *h, uint32_t first, uint32_t *taken,
                                 struct og_err *err);
 struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i);
 
-/* Of a batch that was sampled with others, by lists: they are there, those of all destinations; and
- * that of v, the next of them that is no cached one. */
+/* In group sampling by lists: bring loads the lists of all destinations; next returns that of v,
+ * the next one that is not cached. */
 OG_MUST_CHECK int og__listed_bring(struct og_hop *h, struct og_err *err);
 struct og_list og__listed_next(const struct og_hop *h, uint32_t v);
 

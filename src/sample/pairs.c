@@ -10,7 +10,7 @@ static const char part[] = "batches";
 
 /* ---- sizes ---- */
 
-/* For a batch, whatever its edges. */
+/* Per batch, for any number of edges. */
 static uint64_t rivals_drawn(const struct og_pair_rule *rule)
 {
     return rule->rivals * (uint64_t)(rule->of ? rule->of->types->n_types : 1);
@@ -160,8 +160,8 @@ static void add_stranger(struct og_pairs *p, const struct og_pair_rule *rule, ui
     add_pair(p, a, b);
 }
 
-/* Position of each rival first, then the pairs: rival r of edge i is pair 2 n_edges + i n_rivals +
- * r. */
+/* Sets the positions of all ranking negatives, then the pairs: negative r of edge i is pair 2
+ * n_edges + i n_rivals + r. */
 static void add_rivals(struct og_pairs *p, const struct og_pair_rule *rule,
                        const struct og_pair_key *key)
 {
@@ -200,8 +200,8 @@ static uint32_t draw_of_type(const struct og_pair_rule *rule, uint32_t type, str
     return og__first_id(rule->of->types, type) + og__rng_below(rng, count_type(rule, type));
 }
 
-/* In the place of that end: of the batch's other edges where the rule says so, and they have ends
- * of the type. */
+/* Draws the replacement of that end: from the batch's other edges if the rule says so and they have
+ * ends of the type. */
 static uint32_t draw_other(const struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
                            enum end end, struct og_rng *rng)
 {
@@ -250,8 +250,8 @@ static void add_strange_triple(struct og_pairs *p, const struct og_pair_rule *ru
     add_triple(p, a, r, b);
 }
 
-/* A type's rivals: drawn, or all of its nodes where they are no more; NOBODY where they are fewer.
- */
+/* The ranking negatives of a type: drawn, or all its nodes if there are no more; NOBODY if
+ * fewer. */
 enum { NOBODY = UINT32_MAX };
 static void draw_rivals(struct og_pairs *p, const struct og_pair_rule *rule,
                         const struct og_pair_key *key, uint32_t type)
@@ -267,7 +267,7 @@ static void draw_rivals(struct og_pairs *p, const struct og_pair_rule *rule,
     }
 }
 
-/* Is there an edge, were the rival that end of edge i? */
+/* Does replacing that end of edge i by the candidate give an edge? */
 static bool is_edge(const struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
                     enum end end, uint32_t rival)
 {
@@ -445,7 +445,7 @@ static void thin_block(const struct og_pairs *p, size_t n_banned, struct og_bloc
 
 /* Edges that stay, of which a run is moved at once. */
 struct kept_edges {
-    uint64_t to, from, n; /* the run, and where it goes */
+    uint64_t to, from, n; /* the range, and its destination */
 };
 
 static void end_run(struct og_block *b, struct kept_edges *k, uint64_t next)
@@ -473,7 +473,7 @@ static void keep_list(const struct og_pairs *p, const struct filter *f, size_t n
     }
 }
 
-/* Lists of seeds, in the block of a typed graph, where those without edges are left out. */
+/* Removes edges from lists of seeds in a heterogeneous block, which omits empty lists. */
 static void thin_lists(const struct og_pairs *p, size_t n_banned, struct og_block *b)
 {
     struct kept_edges k = {.from = b->indptr[0]};

@@ -74,7 +74,7 @@ static int read_all(struct og_ranges *r, struct og_err *err)
     int rc = 0;
     for (uint32_t i = 0; i < r->wanted->n_ranges; i++) {
         const int area = og__shelf_take(&r->empty, true);
-        if (area < 0) /* nobody wants them any more */
+        if (area < 0) /* stopped */
             return 0;
         struct og_range *range = &r->area[area];
         range->number = i;

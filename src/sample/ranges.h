@@ -1,9 +1,7 @@
-/* ranges: wanted blocks of an array on disk, or of two with an element an edge each, front to back,
- * as many at a time as a range holds. A thread of its own reads one range while the caller looks at
- * another.
+/* ranges: reads requested blocks of an array on disk, or of two arrays with an element an edge
+ * each, front to back, in ranges. A thread reads one range while the caller processes another.
  *
- *   wanted blocks   | range 0 | range 1 | ... |          of each array
- */
+ *   requested blocks   | range 0 | range 1 | ... |          of each array */
 #ifndef OG_SAMPLE_RANGES_H
 #define OG_SAMPLE_RANGES_H
 
@@ -12,7 +10,7 @@
 
 enum { OG__PASS_ARRAYS = 2 };
 
-/* Which blocks of an array; the rank of each tells where in its range it is. */
+/* The requested blocks of an array; the rank gives a block's position in its range. */
 struct og_wanted_blocks {
     const struct og_blocks *of;
     uint64_t n_blocks; /* its */
@@ -22,8 +20,8 @@ struct og_wanted_blocks {
     size_t most; /* in a range, but for the tail */
 };
 
-/* Wanted blocks from `low` to `high`, which may be the tail; none where low > high. Stretches of
- * one array are in order, and may overlap. */
+/* Requested blocks from `low` to `high`, which may be the tail; none if low > high. Stretches of an
+ * array ascend, and may overlap. */
 struct og_stretch {
     uint32_t low, high;
 };
@@ -39,13 +37,13 @@ struct og_range {
     uint32_t number;
     struct og_range_part {
         struct og_stretch stretch;
-        uint32_t before, n; /* wanted blocks before it; in it */
+        uint32_t before, n; /* requested blocks before it; in it */
         uint32_t *block;    /* [n] ascending */
-        char *data;         /* [n] of OG__LIST_BLOCK bytes; the tail behind them, if it is in */
+        char *data;         /* [n] of OG__LIST_BLOCK bytes; then the tail, if requested */
     } part[OG__PASS_ARRAYS];
 };
 
-/* Where in memory a byte of the part is: its block is in it, and wanted. */
+/* The address of a byte of the part; its block must be in it, and requested. */
 static inline const char *og__range_at(const struct og_range_part *p,
                                        const struct og_wanted_blocks *w, struct og_list_place at)
 {
@@ -56,17 +54,18 @@ static inline const char *og__range_at(const struct og_range_part *p,
 
 struct og_ranges;
 
-/* All memory from the budget as "sampler". `wanted` stays as it is until stop. */
+/* Starts reading; all memory from the budget as "sampler". `wanted` must stay unchanged until
+ * stop. */
 OG_MUST_CHECK int og__ranges_start(struct og_ranges **out, const struct og_wanted *wanted,
                                    const struct og_reader_options *opt, struct og_budget *b,
                                    struct og_err *err);
-/* What that takes, where an array has at most so many wanted blocks in a range. */
+/* The memory of that, with at most `most` requested blocks of an array in a range. */
 size_t og__ranges_bytes(uint64_t most, const struct og_reader_options *opt);
-/* The next of wanted->n_ranges: the caller's until it is put back. */
+/* Returns the next of wanted->n_ranges; the caller has it until it is put back. */
 OG_MUST_CHECK int og__ranges_next(struct og_ranges *r, const struct og_range **out,
                                   struct og_err *err);
 void og__ranges_put(struct og_ranges *r, const struct og_range *range);
-/* Ends the thread, whatever it is at; *read is added to. Accepts NULL. */
+/* Stops the thread at any point; adds its reads to *read. Accepts NULL. */
 void og__ranges_stop(struct og_ranges *r, struct og_io_counts *read);
 
 #endif

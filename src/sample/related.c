@@ -225,7 +225,7 @@ static struct group *group_of(const struct og_related *d, uint32_t node)
     return in ? &d->group[g] : NULL;
 }
 
-/* Destinations from `first` on, each behind those of its type that were found before it. */
+/* Sorts destinations from `first` on by type, each after the earlier ones of its type. */
 static int put_in_groups(struct og_sampler *s, const struct og_batch *b, uint32_t first,
                          struct og_err *err)
 {
@@ -258,7 +258,7 @@ static int put_in_groups(struct og_sampler *s, const struct og_batch *b, uint32_
 
 /* ---- a hop ---- */
 
-/* Of nodes that draw once: what they drew in hops before. */
+/* Copies lists from earlier hops, for nodes that sample once. */
 static int copy_lists(struct og_hop *h, const struct og_block *before, uint32_t r,
                       struct og_err *err)
 {
@@ -306,9 +306,9 @@ out:
     return rc;
 }
 
-/* Of the group, those that the relation leads to: of hundreds of relations it is a few. Their
- * positions go where the block's will be. Lists that are mapped have not been looked at: one that
- * ends before it begins counts, and og__reserve_edges refuses it. */
+/* Finds the nodes of the group that have a list in the relation: of hundreds of relations, a few.
+ * Their positions go to the block's array. Mapped lists are unchecked: one that ends before it
+ * begins counts, and og__reserve_edges refuses it. */
 static uint32_t find_listed(const struct og_related *d, const struct og_related_lists *of,
                             const struct group *g, uint32_t *position)
 {
@@ -322,8 +322,8 @@ static uint32_t find_listed(const struct og_related *d, const struct og_related_
     return n;
 }
 
-/* The sampler's kind draws into a block of the relation's own, whose lists lie behind those that
- * there are; those that have edges stay. */
+/* Samples the relation into a block of its own, whose lists follow the existing ones. Non-empty
+ * lists stay. */
 static int draw_lists(struct og_hop *h, const struct turn *turn, const struct group *g,
                       struct og_err *err)
 {

@@ -58,7 +58,7 @@ static struct list list_of(const struct og_hop *h, uint32_t v)
     return l;
 }
 
-/* Where the i-th neighbour that is drawn lies. */
+/* The position of the i-th drawn neighbour. */
 static struct og_list_place place_of(const struct list *l, const uint32_t *positions, uint32_t i)
 {
     return og__list_place(l->in, l->begin + (uint64_t)(positions ? positions[i] : i) * l->size);
@@ -100,7 +100,7 @@ static int bad_id(const struct og_topology *t, struct og_list_place p, struct og
 
 /* ---- what is wanted ---- */
 
-/* Most are wanted already. */
+/* Most are requested already. */
 void og__runs_want(struct og_wanted_blocks *w, uint32_t block)
 {
     const uint64_t bit = (uint64_t)1 << (block & 63);
@@ -170,7 +170,7 @@ struct og_span og__runs_span(const struct og_topology *t, const struct og_stretc
 {
     const struct og_blocks *lists = &t->disk->lists;
     const uint32_t from = og__runs_node_from(t, lists, stretch->low);
-    const uint32_t first = from > 0 ? from - 1 : 0; /* whose list may go on here */
+    const uint32_t first = from > 0 ? from - 1 : 0; /* whose list may continue here */
     const uint32_t end = og__runs_node_from(t, lists, (uint64_t)stretch->high + 1);
     return (struct og_span){first, end - OG_MIN(end, first)};
 }
@@ -238,7 +238,7 @@ out:
     return rc;
 }
 
-/* Of many ranges, each has few of the nodes: those are found without looking at their lists. */
+/* With many ranges, each has few of the nodes, which are found without their lists. */
 static int gather_drawn(const struct og_hop *h, const struct og_pass *p,
                         const struct og_range *range, const struct og_frontier *f,
                         struct og_taken *out, struct og_err *err)
@@ -355,7 +355,7 @@ static uint32_t range_of(const struct joining *j, uint32_t block)
     return range_in(j->pass, block);
 }
 
-/* What follows the whole blocks is in memory. */
+/* The tail after the whole blocks is in memory. */
 static int tail_id(const struct og_topology *t, struct og_list_place p, uint32_t *out,
                    struct og_err *err)
 {
@@ -428,7 +428,7 @@ out:
     return rc;
 }
 
-/* A list in one range is the next of its run, whatever was drawn. */
+/* A list within one range is the next of its run, for any draws. */
 static int join_node(const struct joining *j, uint32_t v, struct og_err *err)
 {
     const struct list l = list_of(j->hop, v);

@@ -1,16 +1,13 @@
-/* runs: what batches that are sampled together drew in a hop, in the order in which the structure
- * was read.
+/* runs: the draws of a hop in group sampling, in the order in which the topology was read.
  *
- *   frontier of batch b:  node, node, ...      each draws positions in its list: by degrees alone
- *   wanted blocks:        | range 0 | range 1 | ... |          of all batches, each block once
- *   store:                | b 0 | b 1 | ... | b 0 | b 1 | ...  the neighbours of range 0, of range
- * 1
+ *     frontier of batch b:  node, node, ...      each draws positions in its list: by degrees alone
+ *     requested blocks:     | range 0 | range 1 | ... |          of all batches, each block once
+ *     store:                | b 0 | b 1 | ... | b 0 | b 1 | ...  neighbours of range 0, of range 1
  *
- * A run is what one batch drew from one range: neighbours in the order of its frontier and, of a
- * node, of its draws. Draws are keyed, so whoever goes through the frontier again knows from
- * which run each neighbour comes, and that it is the next there: no run says which edges it is of.
- * Where draws depend on what is read, a node's neighbours follow their number.
- */
+ * A run is what one batch drew from one range: neighbours in the order of its frontier and, for a
+ * node, of its draws. Draws are keyed, so a second pass over the frontier knows the run of each
+ * neighbour, and that it is the next there. So runs do not store edges. If draws depend on the data
+ * read, a node's neighbours follow their number. */
 #ifndef OG_SAMPLE_RUNS_H
 #define OG_SAMPLE_RUNS_H
 
@@ -38,7 +35,7 @@ static inline struct og_run *og__run_of(const struct og_pass *p, uint32_t range,
     return &p->run[(size_t)range * p->n_batches + batch];
 }
 
-/* An array that grows and is kept. */
+/* A growing, reusable array. */
 struct og_words {
     uint32_t *data;
     size_t capacity;
@@ -49,7 +46,7 @@ void og__words_release(struct og_words *w, struct og_budget *b);
 
 /* ---- how a sampler sees a pass: a row of kinds.h names one ---- */
 
-/* What a node took, behind each other. */
+/* The words that nodes took, in sequence. */
 struct og_taken {
     struct og_words *words;
     size_t n;
@@ -64,9 +61,9 @@ static inline int og__take(struct og_taken *t, uint32_t word, struct og_budget *
     return rc;
 }
 
-/* Who looks at the structure in a pass, of one batch. */
+/* The nodes of one batch that read the topology in a pass. */
 struct og_frontier {
-    const struct og_words *nodes; /* [n] arrays of nodes that draw in the hop */
+    const struct og_words *nodes; /* [n] arrays of nodes that sample in the hop */
     int n;
     uint32_t step;            /* of the hop's passes */
     struct og_walkers *going; /* by walks: who takes the step */
@@ -78,16 +75,16 @@ struct og_walkers {
 };
 
 struct og_pass_ops {
-    bool whole; /* lists lie in one range each */
+    bool whole; /* each list is within one range */
     /* Passes that a hop takes; NULL: one. */
     uint32_t (*steps)(const struct og_sampling *how);
-    /* What they look at is wanted; *n_drawn: neighbours that they draw, 0 where that is not known.
-     * Any number of threads; the sampler has the batch's runs. */
+    /* Requests the blocks they need; *n_drawn: neighbours they draw, 0 if unknown. Any number of
+     * threads; the sampler has the batch's runs. */
     OG_MUST_CHECK int (*want)(const struct og_hop *h, struct og_pass *p,
                               const struct og_frontier *f, size_t *n_drawn, struct og_err *err);
-    /* What is wanted is shared out: the stretches of wanted->n_ranges, for which there is room. */
+    /* Divides the requested blocks into the stretches of wanted->n_ranges, which have room. */
     void (*cut)(const struct og_topology *t, struct og_pass *p);
-    /* What they drew from a range. -EINVAL for an id that is none. The sampler's window must be
+    /* Collects their draws from a range. -EINVAL for an invalid id. The sampler's window must be
      * empty. */
     OG_MUST_CHECK int (*gather)(const struct og_hop *h, const struct og_pass *p,
                                 const struct og_range *range, const struct og_frontier *f,
@@ -95,30 +92,30 @@ struct og_pass_ops {
     /* In the place of its sampler's own hop. */
     OG_MUST_CHECK int (*join)(struct og_hop *h, struct og_err *err);
 };
-/* Of those that draw by degrees alone; of those that look at whole lists one by one, and of those
- * that need all of a hop in the order of its nodes; of walks. */
+/* Passes of samplers by degrees alone; by whole lists one by one; by whole lists of all nodes of a
+ * hop in order; by walks. */
 extern const struct og_pass_ops og__pass_by_positions, og__pass_by_lists, og__pass_of_lists,
     og__pass_by_walks;
 
-/* A batch's runs, for a sampler that puts it together: og_sampler.runs. */
+/* A batch's runs, for the sampler that assembles it: og_sampler.runs. */
 struct og_runs {
     const struct og_pass *pass; /* [hops][steps] */
     uint32_t steps;
     uint32_t batch;
     struct og_spill *store;
-    struct og_words *drawn; /* of the hop at hand, run after run */
+    struct og_words *drawn; /* of the current hop, run after run */
     size_t n_drawn;
     struct og_words *cursor;        /* in it, one a run; */
     uint32_t first[OG__MOST_STEPS]; /* of a step */
     struct og_words *taken;         /* from lists in memory */
-    uint64_t read;                  /* bytes asked of the kernel for them */
+    uint64_t read;                  /* bytes requested from the kernel for them */
 };
 
 /* ---- what they have in common ---- */
 
-/* The block is wanted; that of the tail need not be. Any number of threads. */
+/* Requests a block; the tail's is optional. Any number of threads. */
 void og__runs_want(struct og_wanted_blocks *w, uint32_t block);
-/* want of each of the frontier's nodes; the sum of what it returns. */
+/* Calls want for each node of the frontier; returns the sum of the results. */
 static inline size_t
 og__runs_each(const struct og_hop *h, struct og_pass *p, const struct og_frontier *f,
               uint32_t (*want)(const struct og_hop *h, struct og_pass *p, uint32_t v))
@@ -136,24 +133,24 @@ og__runs_each(const struct og_hop *h, struct og_pass *p, const struct og_frontie
 }
 /* Every 2^shift blocks are a range. */
 void og__runs_cut(const struct og_topology *t, struct og_pass *p);
-/* The runs of the hop's passes step .. step + n, one behind another. */
+/* Loads the runs of the hop's passes step .. step + n, in sequence. */
 OG_MUST_CHECK int og__runs_bring(const struct og_hop *h, uint32_t step, uint32_t n,
                                  struct og_err *err);
 /* To where they begin. */
 void og__runs_rewind(const struct og_hop *h, uint32_t step, uint32_t n);
-/* Element `place` of the list of v, from wherever it is: the next that was drawn there, in a step
- * that was brought. */
+/* Returns element `place` of the list of v, from cache, tail or run: the next one drawn there, in a
+ * loaded step. */
 OG_MUST_CHECK int og__runs_next(const struct og_hop *h, uint32_t step, uint32_t v, int64_t place,
                                 uint32_t *id, struct og_err *err);
-/* -EIO: scratch may have been written to by others. */
+/* -EIO: another process may have written to scratch. */
 int og__runs_foreign(struct og_err *err);
 void og__runs_prefetch(const struct og_topology *t, uint32_t v);
 
-/* The first node whose list begins in the block or behind it. */
+/* The first node whose list starts in the block or after it. */
 uint32_t og__runs_node_from(const struct og_topology *t, const struct og_blocks *of,
                             uint64_t block);
-/* Nodes whose lists may meet a stretch of blocks: lists lie in the order of nodes, so those of
- * others need not be looked up. */
+/* Nodes whose lists may overlap a stretch of blocks. Lists are in the order of nodes, so the
+ * others' lists need no look-up. */
 struct og_span {
     uint32_t first, n;
 };
@@ -163,8 +160,7 @@ static inline bool og__runs_spans(const struct og_span *span, uint32_t v)
     return v - span->first < span->n;
 }
 
-/* Neighbours from a range, a window at a time: where each lies in memory is known before it is
- * looked at. */
+/* Copies neighbours from a range in windows, so that addresses are known before they are read. */
 struct og_gathering {
     const struct og_hop *hop;
     const struct og_wanted_blocks *wanted;

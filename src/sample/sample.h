@@ -1,7 +1,7 @@
-/* sample: neighbourhoods of mini-batches. It does not know what a feature is.
+/* sample: neighbourhoods of mini-batches. It knows nothing of features.
  *
- * A batch is a pure function of (seeds, fanout, seed, stream, epoch, batch): one sampler a thread,
- * any number of threads, the same batches. */
+ * A batch is a pure function of (seeds, fanout, seed, stream, epoch, batch). With one sampler a
+ * thread, any number of threads makes the same batches. */
 #ifndef OG_SAMPLE_H
 #define OG_SAMPLE_H
 
@@ -13,44 +13,46 @@
 
 struct og_sampler;
 
-/* topology stays the caller's and may be shared by many samplers. fanout[h]: hop h + 1, the one
- * nearest the seeds first; -1 = all neighbours; of a typed graph fanout[r * n_hops + h], of each
- * relation r. Buffers come from the budget as "sampler". On a
- * topology on disk it opens a reader of its own; the batches are the same, bit for bit. */
+/* Opens a sampler. The caller owns topology, which many samplers may share. fanout[h]: of hop h +
+ * 1, the one nearest the seeds first; -1 = all neighbours. Heterogeneous: fanout[r * n_hops + h] of
+ * each relation r. Buffers come from the budget as "sampler". A topology on disk gets a reader of
+ * its own; its batches are bit-identical. */
 OG_MUST_CHECK int og__sampler_open(struct og_sampler **out, const struct og_topology *topology,
                                    const int *fanout, int n_hops, uint64_t seed,
                                    struct og_budget *b, struct og_err *err);
 void og__sampler_close(struct og_sampler *s);
-/* How neighbours are drawn; zeros = uniformly, in every hop. */
+/* The sampling method; zeros = uniform in every hop. */
 struct og_sampling {
     enum og_sampler_kind kind;
     int walks, walk_length; /* of walk: 1 to 128 walks of 1 to 16 steps */
     double restart;
-    bool once; /* a node draws once a batch (og_draw_kind): blocks are OG__NESTED */
+    bool once; /* a node samples once a batch (og_draw_kind): blocks are OG__NESTED */
 };
-/* Right after open; then og__sample draws so. One that reads weights needs them, in memory
- * beside a topology in memory: else -ENOTSUP. */
+/* Sets the method right after open. One that reads weights needs them in memory if the topology is
+ * in memory: else -ENOTSUP. */
 OG_MUST_CHECK int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how,
                                      struct og_err *err);
-/* Traits of a kind, answered by its row in kinds.h. */
+/* Traits of a sampler, from its row in kinds.h. */
 extern const char *const og__sampler_words[];               /* all kinds; ends with NULL */
 bool og__sampling_weighs(enum og_sampler_kind kind);        /* does it fill og_block.weight? */
 bool og__sampling_reads_weights(enum og_sampler_kind kind); /* of the dataset's edges? */
-/* Does it keep the most visited nodes of walks, not in-neighbours alone, as many as --neighbors? */
+/* Does it select the most visited nodes of walks, as many as --neighbors, not only in-
+ * neighbours? */
 bool og__sampling_by_visits(enum og_sampler_kind kind);
-/* Is it not known beforehand how many edges a hop has? */
+/* Is the number of a hop's edges unknown in advance? */
 bool og__sampling_edges_unknown(enum og_sampler_kind kind);
-/* Does it draw by degrees alone, so that batches can be sampled together from disk (together.h)? */
+/* Does it draw by degrees alone, so that batches can be sampled as a group from disk
+ * (together.h)? */
 bool og__sampling_together(enum og_sampler_kind kind);
-/* Does it look at this option, a parameter of some samplers? */
+/* Does it use this option, a parameter of some samplers? */
 bool og__sampling_takes(int kind, const char *option);
-/* Fill og_block.degree from now on; edges of nodes to themselves are known after og__loops_find. */
+/* Fills og_block.degree from now on; self-loops are known after og__loops_find. */
 void og__sampler_keep_degrees(struct og_sampler *s);
-/* What a sampler holds for batches up to caps; and what it holds besides when the topology is on
- * disk, its readers included, and the longest list is so long. */
+/* Memory of a sampler for batches up to caps; and its additional memory with the topology on disk,
+ * its readers included, for this longest list. */
 size_t og__sampler_bytes(const struct og_batch_caps *caps);
-/* Whose memory and kernels draw hops in a sampler's place, to the same edges and numbers: of
- * uniform sampling from a structure in memory. By one thread at a time. */
+/* Draws hops instead of a sampler, with its own memory and kernels and identical results. For
+ * uniform sampling from a topology in memory. One thread at a time. */
 struct og_hop;
 struct og_elsewhere {
     void *self;
@@ -63,39 +65,40 @@ size_t og__sampler_disk_bytes(const struct og_relation *of,
                               const struct og_batch_caps *caps, const struct og_sampling *how,
                               int64_t longest);
 
-/* And of a state that has all relations in turn (og__sampler_disk_bytes is of each). */
+/* The state shared by all relations (og__sampler_disk_bytes is for each). */
 size_t og__sampler_disk_state_bytes(const struct og_sampling *how);
 
-/* What malloc holds for the former: little, but of hundreds of relations. */
+/* malloc's memory for the former: small, unless there are hundreds of relations. */
 size_t og__sampler_beside_bytes(const struct og_topology_disk_options *opt,
                                 const struct og_sampling *how);
 
-/* What the last og__sample read, and from where it had the lists it drew from (those of nodes
- * without in-neighbours are neither). All 0 in memory. */
+/* Reads of the last og__sample, and the sources of its lists (neither counter has nodes without
+ * in-neighbours). All 0 in memory. */
 struct og_sample_reads {
     struct og_io_counts io;
-    uint64_t passes; /* how often something was read in the order of the file */
+    uint64_t passes; /* sequential scans of a file */
     uint64_t lists_cached, lists_read;
 };
 struct og_sample_reads og__sampler_reads(const struct og_sampler *s);
 
-/* Sample one mini-batch: in every hop each node found so far draws up to fanout of its
- * in-neighbours, afresh, without replacement: uniformly, or as og__sampler_choose has it (labor
- * draws fanout of them on average; ladies fanout times n_seeds for all together). Those that draw
- * once a batch do so in the hop behind the one that found them, the seeds in the first; in later
- * hops they have the same neighbours.
+/* Samples one mini-batch: in every hop each node found so far draws up to fanout of its
+ * in-neighbours, independently of other hops, without replacement. Uniformly, or by
+ * og__sampler_choose (labor draws fanout on average; ladies fanout times n_seeds for all together).
+ * Nodes that sample once a batch do so in the hop after the one that found them, seeds in the
+ * first. In later hops they keep these neighbours.
  *
- * seeds   n_seeds distinct node ids, each < n_nodes; copied
- * out     refilled; its arrays stay valid until the next call with it
+ * seeds   n_seeds distinct node ids, each < n_nodes; copied out     refilled; its arrays stay valid
+ * until the next call with it
  *
- * 0, -EINVAL (seed out of range or doubled), -ENOMEM; of a topology on disk -EIO, and -EINVAL for
- * an id that is none. One sampler a thread. */
+ * 0, -EINVAL (seed out of range or duplicated), -ENOMEM; with a topology on disk -EIO, and -EINVAL
+ * for an invalid id. One sampler a thread. */
 OG_MUST_CHECK int og__sample(struct og_sampler *s, const uint32_t *seeds, uint32_t n_seeds,
                              enum og__stream stream, uint32_t epoch, uint32_t batch,
                              struct og_batch_memory *out, struct og_err *err);
 
-/* The same in steps, for those who use the nodes of a hop while the next is sampled: begin takes
- * the seeds; each hop adds its block and the nodes it found to out->batch.ids[before .. n_ids). */
+/* og__sample in steps, for callers that use the nodes of a hop while the next is sampled. begin
+ * takes the seeds. Each hop adds its block and the nodes it found to out->batch.ids[before ..
+ * n_ids). */
 struct og_sample_key {
     enum og__stream stream;
     uint32_t epoch, batch;

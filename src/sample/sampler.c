@@ -1,6 +1,6 @@
-/* The sampler of any kind: opened, it makes batches. A batch is its seeds, then one hop after
- * another; each gets room, draws in the way of its kind (kinds.h), and where they are wanted the
- * degrees of the nodes it found. */
+/* The sampler of any kind: makes batches. A batch is its seeds, then one hop after another. Each
+ * hop reserves memory, samples by its kind (kinds.h) and, if requested, adds degrees of the nodes
+ * it found. */
 #include "sample/from_disk.h"
 #include "sample/kinds.h"
 #include "sample/lists.h"
@@ -93,7 +93,7 @@ out:
     return rc;
 }
 
-/* What is of one topology. */
+/* Releases the state for one topology. */
 static void close_lists(struct og_sampler *s)
 {
     og__disk_sampler_close(s);
@@ -129,7 +129,7 @@ size_t og__sampler_bytes(const struct og_batch_caps *caps)
     uint64_t seen = 0;
     for (uint32_t h = 0; h < caps->n_hops; h++)
         seen = OG_MAX(seen, caps->hop[h].n_seen);
-    size_t own = 0; /* of those that count what they have seen */
+    size_t own = 0; /* of samplers that count nodes */
     for (size_t k = 0; seen && k < OG_COUNT(kinds); k++)
         own = OG_MAX(own, kinds[k]->bytes ? kinds[k]->bytes(seen) : 0);
     if (caps->n_relations > 0)
@@ -150,11 +150,9 @@ void og__sampler_keep_degrees(struct og_sampler *s)
     s->keep_degrees = true;
 }
 
-/* What `fanout` leaves of the in-degrees of the nodes this hop found. Edges of a node to itself are
- * none of its degree, as with destinations. The fanout is this hop's, as if the nodes were among
- * its destinations; of nodes that draw once it is the next one's, by which they will have their
- * lists.
- */
+/* Computes the in-degrees that `fanout` leaves of the nodes this hop found, without self-loops, as
+ * for destinations. The fanout is this hop's, as if the nodes were its destinations. If nodes
+ * sample once it is the next hop's, by which they get their lists. */
 static void look_up_degrees(const struct og_sampler *s, const uint32_t *ids, int fanout,
                             struct og_block *block)
 {
@@ -207,8 +205,8 @@ static uint64_t room_of(const struct og_hop *h)
     return room / sizeof(*h->block->src);
 }
 
-/* What a hop begins with: all it can draw, or where that is much more than it will be the room that
- * batches before had. */
+/* The initial capacity of a hop: all it can draw or, if that is much more than likely, the capacity
+ * of earlier batches. */
 static uint64_t beginning(const struct og_hop *h, uint64_t drawn)
 {
     const uint64_t room = room_of(h);
@@ -245,7 +243,7 @@ out:
     return rc;
 }
 
-/* Of nested blocks the lists that there are stay. */
+/* Nested blocks preserve the existing lists. */
 static int reserve_hop(struct og_hop *h, struct og_err *err)
 {
     const uint32_t n_dst = h->out->batch.n_ids;
@@ -267,7 +265,7 @@ void og__find_room(struct og_hop *h)
         h->n_edges = room_of(h);
 }
 
-/* Arrays of the hop, as they lie now. */
+/* Sets pointers to the arrays of the hop. */
 static void place_hop(struct og_hop *h)
 {
     h->block->n_dst = h->out->batch.n_ids;
@@ -275,7 +273,7 @@ static void place_hop(struct og_hop *h)
     og__find_room(h);
 }
 
-/* Blocks that lie in the arrays of this one moved with them. */
+/* Updates blocks within the arrays of this one after a move. */
 static void follow(struct og_batch *b, const struct og_block *last)
 {
     for (struct og_block *k = b->hop; k < last; k++) {

@@ -294,7 +294,7 @@ static struct og_batch sizes_of(const struct og_samples *s, uint32_t i)
 
 struct og_io_counts og__samples_asks(const struct og_samples *s)
 {
-    const bool wide = s->files.ids.type == OG__NPY_I64; /* as it lies there */
+    const bool wide = s->files.ids.type == OG__NPY_I64; /* the file's type */
     const struct og_trace_options form = {.n_hops = s->files.n_hops,
                                           .n_nodes = wide ? UINT64_MAX : s->files.n_nodes,
                                           .n_relations = s->files.n_relations,
@@ -347,7 +347,7 @@ static int read_arrays(struct og_samples *s, const struct og_trace_spot *p, bool
                        struct og_batch_memory *out, struct og_io_counts *read, struct og_err *err)
 {
     int rc;
-    pthread_mutex_lock(&s->lock); /* of `seen` and `chunk` */
+    pthread_mutex_lock(&s->lock); /* guards `seen` and `chunk` */
     OG_TRY(og__trace_files_ids(&s->files, p, s->chunk, &out->batch, read, err));
     if (!all_distinct(s->seen, out->batch.ids, out->batch.n_ids))
         OG_TRY(og__fail(err, -EIO, hint, "%s: a node twice in a batch", s->files.ids.path));
@@ -358,7 +358,8 @@ out:
     return rc;
 }
 
-/* What was read of it is what was written; of what was not, nothing is said. */
+/* Compares what was read of the batch with its checksums; parts that were not read are not
+ * checked. */
 static int compare_checks(const struct og_samples *s, uint32_t i, bool blocks,
                           const struct og_batch *batch, struct og_err *err)
 {

@@ -1,11 +1,10 @@
-/* Samples made beforehand (`outgrow sample`): the training batches of a run, read back from the
- * folder of a trace in any order (Liu et al. 2025, §4).
+/* Pre-sampled batches (`outgrow sample`): the training batches of a run, read from the folder of a
+ * trace in any order (Liu et al. 2025, §4).
  *
  *   draw 0                     draw 1
  *   | batch 0 | 1 | ... | n-1 | n | n+1 | ...        one draw for each epoch that draws batches
  *
- * Nothing in the folder is believed: sizes are checked against the files when it is opened, ids and
- * positions when a batch is read. */
+ * The folder is untrusted: open checks sizes against the files; a read checks ids and positions. */
 #ifndef OG_SAMPLES_H
 #define OG_SAMPLES_H
 
@@ -22,8 +21,8 @@ struct og_samples_options {
     uint64_t n_nodes;
 };
 
-/* Offsets, and a bit a node, from the budget as "trace". -ENOENT, -EINVAL for a folder that is no
- * such trace. */
+/* Takes offsets, and a bit a node, from the budget as "trace". -ENOENT, or -EINVAL for a folder
+ * without such a trace. */
 OG_MUST_CHECK int og__samples_open(struct og_samples **out, const struct og_samples_options *opt,
                                    struct og_budget *b, struct og_err *err);
 void og__samples_close(struct og_samples *s); /* accepts NULL */
@@ -32,13 +31,13 @@ uint32_t og__samples_batches(const struct og_samples *s);
 size_t og__samples_memory(const struct og_samples *s);            /* bytes that it holds */
 struct og_io_counts og__samples_asks(const struct og_samples *s); /* to read each batch once */
 
-/* Batch number i into `out`, just as the sampler had made it; without `blocks` its ids and counts
- * alone, and no arrays of its blocks. *read: what was asked of the kernel. -EIO when something in
- * it cannot be. Any thread; one reads at a time. */
+/* Reads batch number i into `out`, identical to the sampler's; without `blocks`, its ids and counts
+ * alone. *read: reads requested from the kernel. -EIO for invalid content. Any thread; one reads at
+ * a time. */
 OG_MUST_CHECK int og__samples_read(struct og_samples *s, uint32_t i, bool blocks,
                                    struct og_batch_memory *out, struct og_io_counts *read,
                                    struct og_err *err);
-/* Let batch i come from the disk while other things are done. */
+/* Starts reading batch i in the background. */
 void og__samples_prefetch(const struct og_samples *s, uint32_t i);
 
 #endif

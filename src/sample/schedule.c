@@ -82,8 +82,7 @@ struct og_descriptor og__schedule_pass(const struct og_schedule *s, enum og__spl
     return descriptor_of(s, split, batch);
 }
 
-/* Epochs that draw no batches of their own take those of the one that did in an order of their own.
- */
+/* Epochs that reuse batches take them in an order of their own. */
 static struct og_descriptor training_descriptor(const struct og_schedule *s, uint32_t epoch,
                                                 uint64_t batch)
 {

@@ -1,17 +1,16 @@
-/* The order of all batches of a run, as a pure function of their number: stages may run ahead of
- * each other by any distance and a resumed run starts anywhere.
+/* The order of all batches of a run, as a pure function of their number. So stages may run ahead by
+ * any distance, and a resumed run may start anywhere.
  *
  *   item   0 ........... | ...... | .......... | ...... | ...
- *          train, epoch 1  valid    train, 2      valid
- */
+ *          train, epoch 1  valid    train, 2      valid */
 #ifndef OG_SCHEDULE_H
 #define OG_SCHEDULE_H
 
 #include "base/random.h"
 #include "dataset/graph.h"
 
-/* Of several ranks that train together each has the batches of a split, or a pass, whose number is
- * its own modulo theirs. 0 ranks count as one, which has all. */
+/* A rank's share of data-parallel training: batches of a split, or pass, whose number modulo
+ * `ranks` is `rank`. 0 ranks count as one, which has all. */
 struct og_share {
     uint32_t rank, ranks;
 };
@@ -26,36 +25,36 @@ struct og_schedule {
     struct og_share share; /* whose items it numbers; descriptors have the numbers of the whole */
 };
 
-/* One batch: the seeds at places [first, first + n_seeds) of the split's order in the epoch that
- * drew it. */
+/* One batch: the seeds at positions [first, first + n_seeds) of the split's order in the epoch that
+ * sampled it. */
 struct og_descriptor {
     enum og__split split;
     uint32_t epoch; /* from 1 */
     uint32_t batch; /* within the split and epoch, from 0 */
-    /* which batch it is: what number `drawn_batch` was when epoch `drawn_epoch` drew its own */
+    /* identifies the batch: number `drawn_batch` of epoch `drawn_epoch`, which sampled it */
     uint32_t drawn_epoch, drawn_batch;
     uint64_t first;
     uint32_t n_seeds;
     bool last_of_epoch; /* the last item, training or evaluation, of its epoch */
 };
 
-/* -EOVERFLOW where a pass has more batches than 32 bits number. */
+/* -EOVERFLOW if a pass has more batches than 32 bits number. */
 OG_MUST_CHECK int og__schedule_check(const struct og_schedule *s, struct og_err *err);
 
 /* The same, of all ranks. */
 struct og_schedule og__schedule_whole(const struct og_schedule *s);
 
 uint64_t og__schedule_batches(const struct og_schedule *s, enum og__split split);
-/* The epoch whose batches this one trains on, Liu et al. 2025, §4: 1, 1, 1, 4, 4, 4, ... for 3. */
+/* The epoch whose batches this one trains on (Liu et al. 2025, §4): 1, 1, 1, 4, 4, 4, ... for 3. */
 uint32_t og__schedule_drawn(const struct og_schedule *s, uint32_t epoch);
 bool og__schedule_evaluates(const struct og_schedule *s, uint32_t epoch);
-/* The first item of the share that is, or comes after, item `item` of the whole. */
+/* The first item of the share at or after item `item` of the whole. */
 uint64_t og__share_item(const struct og_schedule *s, uint64_t item);
-/* Items of the whole run, and the first item of an epoch. */
+/* The number of items of the run, and the first item of an epoch. */
 uint64_t og__schedule_items(const struct og_schedule *s);
 uint64_t og__schedule_start(const struct og_schedule *s, uint32_t epoch);
 struct og_descriptor og__schedule_at(const struct og_schedule *s, uint64_t item);
-/* Items [first, last) of the run; with pass < OG__SPLITS batches [first, last) of one pass over
+/* Items [first, last) of the run; with pass < OG__SPLITS, batches [first, last) of one pass over
  * that split. */
 struct og_items {
     const struct og_schedule *schedule;
@@ -64,18 +63,18 @@ struct og_items {
 };
 struct og_descriptor og__item_at(const struct og_items *items, uint64_t item);
 
-/* Rounds: a batch of each rank, of one split; whoever has none in it waits. The item behind the
- * round of `item`, of the whole; */
+/* A round is a batch of each rank, of one split; a rank without one waits. Returns the item of the
+ * whole after the round of `item`; */
 uint64_t og__round_end(const struct og_items *whole, uint32_t ranks, uint64_t item);
 /* and the item of the whole that begins the round of item `own` of a share. */
 uint64_t og__round_start(const struct og_items *share, uint64_t own);
 
-/* A single pass over one split in file order, outside the run: batch number `batch` of it, and of
- * the whole. */
+/* Batch number `batch` of a single pass over one split in file order, outside the run and for all
+ * ranks. */
 struct og_descriptor og__schedule_pass(const struct og_schedule *s, enum og__split split,
                                        uint64_t batch);
 
-/* Places in the split's file of the turn's seeds, place[turn->n_seeds]. */
+/* Fills place[turn->n_seeds]: positions of the turn's seeds in the split's file. */
 void og__schedule_places(const struct og_schedule *s, const struct og_descriptor *descriptor,
                          uint64_t *place);
 

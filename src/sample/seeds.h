@@ -1,5 +1,5 @@
-/* What a batch starts from: the seed nodes of its turn, or, in link prediction, the ends of its
- * seed edges and of the pairs that stand against them. */
+/* A batch's input: seed nodes or, in link prediction, the ends of its seed edges and negative
+ * pairs. */
 #ifndef OG_SEEDS_H
 #define OG_SEEDS_H
 
@@ -10,19 +10,19 @@
 /* Shared, read only. */
 struct og_seed_source {
     const struct og_schedule *schedule;
-    const uint32_t *split[OG__SPLITS]; /* node ids; of edges, src and dst one after another */
-    bool repeats; /* the training split may list a node several times, the others may not */
+    const uint32_t *split[OG__SPLITS]; /* node ids; for edges, src and dst of each in sequence */
+    bool repeats; /* the training split may list a node several times; others may not */
     bool edges;
     struct og_pair_rule rule; /* with edges */
 };
 
-/* Of one batch; memory ("batches") for any. */
+/* The seeds of one batch; memory ("batches") for any. */
 struct og_seeds {
     uint64_t *place; /* [turn.n_seeds] of the seeds in their split */
     const uint32_t *node;
     uint32_t n; /* distinct nodes */
-    /* Where the turn lists a node several times: place v of the turn is followed by next[v], the
-     * next one of the same node, or OG__NO_ID; first[i] is the first one of node[i]. */
+    /* Set if the turn lists a node several times. next[v] is the next position of the node at v,
+     * or OG__NO_ID; first[i] is the first one of node[i]. */
     uint32_t repeating; /* n; 0: each node is listed once, and these are not filled */
     uint32_t extra;     /* places of the turn beyond n */
     uint32_t *first, *next;
@@ -39,8 +39,8 @@ void og__seeds_close(struct og_seeds *s);
 size_t og__seeds_bytes(const struct og_seed_source *source);
 uint32_t og__seeds_most(const struct og_seed_source *source); /* nodes of a batch */
 
-/* Where node i of the batch stands once each seed stands in its first place of the turn, and the
- * other nodes behind the turn. */
+/* The position of node i of the batch when each seed is at its first position of the turn, and the
+ * other nodes follow the turn. */
 static inline uint32_t og__turn_place(const struct og_seeds *s, uint32_t i)
 {
     return i < s->repeating ? s->first[i] : i + s->extra;
@@ -48,7 +48,7 @@ static inline uint32_t og__turn_place(const struct og_seeds *s, uint32_t i)
 
 void og__seeds_take(struct og_seeds *s, const struct og_seed_source *source,
                     const struct og_descriptor *descriptor);
-/* After sampling: what training asks for leaves the blocks. */
+/* Call after sampling: removes training targets from the blocks. */
 void og__seeds_exclude(struct og_seeds *s, const struct og_descriptor *descriptor,
                        struct og_batch *batch);
 

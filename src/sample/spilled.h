@@ -1,9 +1,9 @@
 /* Batches spilled to disk in pieces. A piece is a trace of its own (trace_files.h), written front
- * to back, then read in any order; it goes as a whole, with the last of its batches. Over several
- * disks its arrays are dealt out, each piece beginning with another.
+ * to back, then read in any order. It is deleted with the last of its batches. Its arrays are
+ * distributed over the disks; each piece starts with another disk.
  *
  *   append, append, cut, append, ... ──> finish ──> read any, drop from the front ──> append, ...
- *   | piece 7: all its batches, or what is left of them | piece 8 | piece 9, being written |     */
+ *   | piece 7: all its batches, or what is left of them | piece 8 | piece 9, being written | */
 #ifndef OG_SPILLED_H
 #define OG_SPILLED_H
 
@@ -15,7 +15,7 @@ struct og_spilled_piece;
 
 struct og_spilled {
     struct og_trace_options form;
-    struct og_trace_files files; /* what a piece's have to be; none is open */
+    struct og_trace_files files; /* settings of a piece's files; none is open */
     struct og_places under;      /* where scratch folders are made; borrowed */
     struct og_budget *budget;
     struct og_scratch *scratch; /* NULL until first needed */
@@ -29,20 +29,21 @@ struct og_spilled {
     uint32_t *chunk;                /* [OG__TRACE_CHUNK] once something is finished */
 };
 
-/* form, files, under and budget are set, the rest is 0. Buffers come from the budget as "trace". */
+/* The caller sets form, files, under and budget; the rest is 0. Buffers come from the budget as
+ * "trace". */
 OG_MUST_CHECK int og__spilled_open(struct og_spilled *s, struct og_err *err);
 void og__spilled_close(struct og_spilled *s); /* removes everything; also after a failed open */
 size_t og__spilled_reader_bytes(void);        /* held once something is finished */
 
-/* After an error all that may follow is clear, lose or close. */
+/* After an error, only clear, lose and close are allowed. */
 OG_MUST_CHECK int og__spilled_append(struct og_spilled *s, const struct og_batch *batch,
                                      struct og_err *err);
-/* Where the batch appended last lies: `own` has its counts, and gets the rest. */
+/* Locates the batch appended last: `own` has its counts, and gets the rest. */
 void og__spilled_place(struct og_spilled *s, struct og_trace_spot *own);
-/* What is appended next begins a piece of its own. Before any of this piece is read, too. */
+/* Ends the piece: the next append starts another. Call before reading any batch of it. */
 OG_MUST_CHECK int og__spilled_finish(struct og_spilled *s, struct og_err *err);
 
-/* Of a batch in a finished piece; as the functions of trace_files.h. */
+/* For a batch in a finished piece; as the functions of trace_files.h. */
 OG_MUST_CHECK int og__spilled_ids(const struct og_spilled *s, const struct og_trace_spot *p,
                                   struct og_batch *out, struct og_io_counts *read,
                                   struct og_err *err);
@@ -51,13 +52,13 @@ OG_MUST_CHECK int og__spilled_blocks(const struct og_spilled *s, const struct og
                                      struct og_err *err);
 void og__spilled_prefetch(const struct og_spilled *s, const struct og_trace_spot *p, bool ids);
 
-/* This batch, of a finished piece, is done with. */
+/* Releases this batch of a finished piece. */
 void og__spilled_drop(struct og_spilled *s, const struct og_trace_spot *p);
 void og__spilled_clear(struct og_spilled *s); /* nothing is left but the folder */
 void og__spilled_lose(struct og_spilled *s);  /* nor that */
 
 uint64_t og__spilled_written(const struct og_spilled *s); /* bytes since open */
-/* What is there, as a bound counts it that folders share equally (og__trace_room). */
+/* Disk space used, for a bound that folders share equally (og__trace_room). */
 uint64_t og__spilled_room(const struct og_spilled *s);
 
 #endif

@@ -1,15 +1,14 @@
 /* Four arrays that grow in place, and a spill.
  *
  *   ids     | batch 0 | batch 1 | ...                     u32, every batch
- *   ptr     | 0 | n_ids | ...                             u64, where each batch begins in ids
- *   sizes   | spot | ...                                  u64, a row a batch: how many of what
+ *   ptr     | 0 | n_ids | ...                             u64, start of each batch in ids
+ *   sizes   | spot | ...                                  u64, a row a batch: its sizes
  *   blocks  | degree, indptr, src, weight a hop | ...     u32 and f32, the first batches, up to
- *                                                         opt.memory; of a typed graph also how
- * many lists there are, relation and dst
+ *                                                         opt.memory; heterogeneous also the number
+ *                                                         of lists, relation and dst
  *
- * A spilled batch is in the form of a trace (spilled.h). A batch that was read from samples made
- * beforehand stays there: only its ids and its number are kept. What is dropped is dropped from the
- * front of all of them. */
+ * A spilled batch has the form of a trace (spilled.h). A pre-sampled batch stays in its samples;
+ * only its ids and its number are stored. Batches are dropped from the front of all arrays. */
 #include "sample/superbatch.h"
 
 #include "sample/spilled.h"
@@ -29,8 +28,8 @@ struct grown {
     size_t reserved, charged, used; /* bytes */
 };
 
-/* Where the blocks of a batch are: at a byte of `blocks`, in a piece of what is spilled, or with a
- * number in samples that were made beforehand. */
+/* The location of a batch's blocks: a byte of `blocks`, a piece of the spill, or a number in
+ * pre-sampled batches. */
 enum place { IN_MEMORY, SPILLED, ELSEWHERE };
 
 struct og_superbatch {
@@ -54,8 +53,7 @@ static int grown_open(struct grown *a, size_t most, struct og_err *err)
     a->base = og__address_reserve(a->reserved, err);
     if (!a->base)
         return -ENOMEM;
-    /* Huge pages would be memory beyond what is charged, and save little in memory that is written
-     * and read front to back. */
+    /* Huge pages would exceed the charged memory, and gain little for memory used front to back. */
     madvise(a->base, a->reserved, MADV_NOHUGEPAGE);
     return 0;
 }
@@ -67,7 +65,7 @@ static void grown_close(struct grown *a, struct og_budget *b)
     *a = (struct grown){0};
 }
 
-/* Room for `more` bytes behind what is used. */
+/* Makes room for `more` bytes after the used ones. */
 static int fit(struct grown *a, size_t more, struct og_budget *b, struct og_err *err)
 {
     size_t need = og__round_up(a->used + more, PAGE);
@@ -260,7 +258,7 @@ uint64_t og__superbatch_room(const struct og_superbatch *s)
 
 /* ---- append ---- */
 
-/* A spill that failed leaves no file behind. */
+/* Removes the files of a failed spill. */
 static int lose_spill(struct og_superbatch *s, int rc)
 {
     og__spilled_lose(&s->spilled);
@@ -318,7 +316,7 @@ static void keep_ids(struct og_superbatch *s, const struct og_batch *batch)
     put(&s->ptr, &(uint64_t){s->ids.used / 4}, sizeof(uint64_t));
 }
 
-/* What is kept of every batch, wherever its blocks are. */
+/* Makes room for the data stored of every batch, wherever its blocks are. */
 static int make_room(struct og_superbatch *s, const struct og_batch *batch, struct og_err *err)
 {
     assert(!s->sealed && (int)batch->n_hops == s->opt.n_hops);
@@ -458,14 +456,14 @@ out:
 
 /* ---- dropping ---- */
 
-/* The first bytes go, what is behind them moves up. */
+/* Removes the first bytes and moves the rest to the front. */
 static void take_away(struct grown *a, size_t bytes)
 {
     a->used -= bytes;
     memmove(a->base, a->base + bytes, a->used);
 }
 
-/* Ids that were given back, of batch i, behind those that are there. */
+/* Reads released ids of batch i, and appends them. */
 static int fetch_ids(struct og_superbatch *s, uint32_t i, struct og_batch_memory *scratch,
                      struct og_io_counts *read, struct og_err *err)
 {
@@ -504,7 +502,7 @@ out:
     return rc;
 }
 
-/* Those that are in memory lie there in their order, whatever lies elsewhere in between. */
+/* Blocks in memory are in order, regardless of batches elsewhere in between. */
 static void drop_blocks(struct og_superbatch *s, uint32_t n)
 {
     size_t gone = s->blocks.used;

@@ -15,11 +15,11 @@ struct member {
     struct og_sample_key key;
     struct og_words found[OG_MAX_HOPS]; /* nodes: its seeds, then what each hop found but the last;
                                            as many as their capacity */
-    struct og_walkers going;            /* in the hop at hand */
-    size_t n_drawn;                     /* in the pass at hand, if that is known */
+    struct og_walkers going;            /* in the current hop */
+    size_t n_drawn;                     /* in the current pass, if known */
 };
 
-/* What a thread holds. */
+/* A thread's state. */
 struct hand {
     struct og_sampler *sampler;
     struct og_batch_memory batch;
@@ -47,7 +47,7 @@ struct og_together {
     struct og_pass *pass; /* [n_hops][shape.steps] */
     struct og_spill *store;
     pthread_mutex_t appending;
-    /* the hop at hand */
+    /* the current hop */
     int hop;
     uint32_t step;
     const struct og_range *range;
@@ -92,8 +92,8 @@ uint64_t og__together_list_bytes(const struct og_together_shape *shape)
     return bytes;
 }
 
-/* Wanted blocks of an array in a range of 2^shift. Of whole lists the last may go on beyond it; and
- * a block of the first array has elements whose others lie in so many of the second. */
+/* Requested blocks of an array in a range of 2^shift. The last list may extend beyond it. A block
+ * of the first array has elements whose counterparts are in so many blocks of the second. */
 static uint64_t most_of(const struct og_together_shape *shape, uint32_t array, unsigned shift)
 {
     const struct og_together_array *first = &shape->array[0], *a = &shape->array[array];
@@ -137,7 +137,7 @@ static uint64_t most_ranges(const struct og_together_shape *shape, unsigned shif
     return (blocks_of(&shape->array[0]) >> shift) + 1;
 }
 
-/* What a hop holds while there are any batches, but for runs. */
+/* Memory of a hop for any number of batches, without runs. */
 static size_t pass_bytes(const struct og_together_shape *shape, unsigned shift)
 {
     size_t bytes = (most_ranges(shape, shift) + 1) * sizeof(uint32_t);
@@ -147,7 +147,7 @@ static size_t pass_bytes(const struct og_together_shape *shape, unsigned shift)
     return bytes;
 }
 
-/* Of the hops before the last. */
+/* Sizes of the hops before the last. */
 static struct og_batch_caps before_last(const struct og_batch_caps *caps)
 {
     struct og_batch_caps before = *caps;
@@ -155,8 +155,8 @@ static struct og_batch_caps before_last(const struct og_batch_caps *caps)
     return before;
 }
 
-/* Words that a hop draws: its edges, and by lists how many each node took; of walks, where each
- * step of each has gone. */
+/* Words that a hop draws: its edges; by lists also the number of each node's; by walks, each step
+ * of each walk. */
 static uint64_t drawn_in(const struct og_together_shape *shape, const struct og_batch_caps *caps,
                          uint32_t hop)
 {
@@ -379,7 +379,7 @@ int og__together_add(struct og_together *t, const uint32_t *seeds, uint32_t n_se
     return rc;
 }
 
-/* The hop's own draws, of a batch whose hops before are there. */
+/* The hop's own draws for a batch with complete earlier hops. */
 static struct og_hop hop_of(const struct og_together *t, const struct hand *hand,
                             const struct member *m)
 {
@@ -465,7 +465,7 @@ static int run_tasks(struct og_together *t, void (*fn)(void *arg, size_t task, i
     return og__asked(t->stop) ? og__fail(err, OG_INTERRUPTED, NULL, "interrupted") : 0;
 }
 
-/* What the hop before found is kept. */
+/* Stores the nodes that the previous hop found. */
 static int find(struct og_together *t, struct hand *hand, uint32_t i, struct og_err *err)
 {
     const struct og_batch *b = &hand->batch.batch;
@@ -477,7 +477,7 @@ out:
     return rc;
 }
 
-/* What the hop before found, and what this one wants. */
+/* Stores the nodes that the previous hop found, then requests this hop's blocks. */
 static void want_batch(void *arg, size_t task, int thread)
 {
     struct og_together *t = arg;
@@ -509,7 +509,7 @@ static int append_run(struct og_together *t, struct og_run *run, const uint32_t 
     return rc;
 }
 
-/* What the batch drew from the range that is there. */
+/* Collects the batch's draws from the current range. */
 static void gather_batch(void *arg, size_t task, int thread)
 {
     struct og_together *t = arg;
@@ -558,7 +558,7 @@ static void clear_bits(struct og_pass *pass)
     }
 }
 
-/* Blocks that are wanted; of whole lists some may be but tail. */
+/* Requested blocks; with whole lists these may be only the tail. */
 static uint64_t count_bits(struct og_pass *pass)
 {
     uint64_t n = 0;

@@ -18,9 +18,9 @@ struct og_trace_writer {
     struct column seeds, ids;
     struct hop_columns {
         struct og_npy_writer *src, *dst, *ptr, *nodes;
-        struct og_npy_writer *degree, *weight, *rel; /* NULL unless kept */
+        struct og_npy_writer *degree, *weight, *rel; /* NULL unless stored */
     } hop[OG_MAX_HOPS];
-    struct og_npy_writer *labels, *check; /* NULL unless kept */
+    struct og_npy_writer *labels, *check; /* NULL unless stored */
     struct og_trace_options opt;
     uint32_t n_dirs;
 };
@@ -316,7 +316,7 @@ static void deal(struct dealt *d, int hop, const char *array, uint64_t bytes)
     d->bytes[og__trace_home(d->n, hop, array)] += bytes;
 }
 
-/* What equal shares would have to be for the fullest folder. */
+/* Equal shares that would hold the fullest folder. */
 static uint64_t room_of(const struct dealt *d)
 {
     uint64_t most = 0;

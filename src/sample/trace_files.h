@@ -1,9 +1,9 @@
-/* The files of a trace, read back batch by batch: for what a superbatch spilled, and for samples
- * that were made beforehand. `dst` of every edge becomes `indptr`. Pages are dropped behind what is
- * read: they are not needed again before all others.
+/* The files of a trace, read back batch by batch: a superbatch's spilled batches, and pre-sampled
+ * batches. `dst` of every edge becomes `indptr`. Pages are dropped after a read: all others are
+ * needed before they are again.
  *
- * Positions and node ids are checked against the sizes of the batch; that those lie within the
- * files is the caller's to see to. */
+ * Positions and node ids are checked against the batch's sizes. The caller makes sure that these
+ * are within the files. */
 #ifndef OG_TRACE_FILES_H
 #define OG_TRACE_FILES_H
 
@@ -12,10 +12,10 @@
 #include "io/io.h"
 #include "sample/trace.h"
 
-/* How large a batch is, and where it begins in the files. One hop behind another. */
+/* A batch's sizes, and its start in the files, hop after hop. */
 struct og_trace_spot {
     uint64_t n_seeds, n_ids, first_id;
-    uint64_t kept, at; /* of those who keep batches in other places too */
+    uint64_t kept, at; /* for callers that store batches in other places too */
     struct og_trace_hop {
         uint64_t n_src, n_edges;
         uint64_t first_edge, first_degree;
@@ -29,41 +29,41 @@ static inline uint64_t og__trace_spot_dst(const struct og_trace_spot *p, int hop
 {
     return hop == 0 ? p->n_seeds : p->hop[hop - 1].n_src;
 }
-/* Where what comes behind it begins: first_id, first_edge, first_degree of `next`. */
+/* The start of the next batch: first_id, first_edge, first_degree of `next`. */
 void og__trace_spot_next(const struct og_trace_spot *p, int n_hops, struct og_trace_spot *next);
 
 struct og_trace_files {
     int n_hops;
-    uint32_t n_relations; /* of a typed graph */
-    /* OG__WITH_DEGREES, OG__WITH_WEIGHTS, OG__WITH_RELATIONS: read too; OG__NESTED: edges are read
-     * of the last hop alone, of which the others are parts */
+    uint32_t n_relations; /* heterogeneous */
+    /* OG__WITH_DEGREES, OG__WITH_WEIGHTS, OG__WITH_RELATIONS: read too; OG__NESTED: reads edges of
+     * the last hop alone, whose prefixes are the others */
     unsigned extras;
     uint64_t n_nodes;
-    const char *hint;  /* what to do when they are not what they should be; static storage */
+    const char *hint;  /* hint for invalid files; static storage */
     struct og_npy ids; /* fd -1: closed, as the others */
     struct og_hop_files {
         struct og_npy src, dst, degree, weight, rel;
     } hop[OG_MAX_HOPS];
 };
 
-/* Those in these folders; n_hops, extras, n_nodes and hint are set. -EINVAL for an array of another
- * type. */
+/* Opens the files in these folders; n_hops, extras, n_nodes and hint are set. -EINVAL for an array
+ * of another type. */
 OG_MUST_CHECK int og__trace_files_open(struct og_trace_files *f, struct og_places dirs,
                                        struct og_err *err);
-/* Which of n folders an array is in: "_src" of hop 1, ... A batch is read from all of them at once:
- * the two large arrays of a hop, which are equally long, lie on different disks. */
+/* The folder, of n, of an array: "_src" of hop 1, ... A batch is read from all of them at once, so
+ * the two large arrays of a hop, equally long, are on different disks. */
 uint32_t og__trace_home(uint32_t n, int hop, const char *array);
 void og__trace_files_close(struct og_trace_files *f); /* also after a failed open */
-/* An array of the folder: "ids.npy", or that of a hop, counted from 1: "hop2_src.npy". */
+/* Opens an array of the folder: "ids.npy", or a hop's, counted from 1: "hop2_src.npy". */
 OG_MUST_CHECK int og__trace_array_open(struct og_npy *a, const char *dir, int hop, const char *name,
                                        struct og_err *err);
 
-/* Counts of the batch into out->batch, and memory for its arrays with their pointers set. */
+/* Sets the batch's counts in out->batch, and allocates its arrays. */
 OG_MUST_CHECK int og__trace_files_shape(const struct og_trace_files *f,
                                         const struct og_trace_spot *p, struct og_batch_memory *out,
                                         struct og_err *err);
-/* Into a batch so shaped. `chunk` is scratch. *read is added to. -EIO when a position or an id is
- * out of range. */
+/* Reads into a batch so allocated. `chunk` is scratch. Adds to *read. -EIO if a position or an id
+ * is out of range. */
 enum { OG__TRACE_CHUNK = 64 * 1024 };
 OG_MUST_CHECK int og__trace_files_ids(const struct og_trace_files *f, const struct og_trace_spot *p,
                                       uint32_t *chunk, struct og_batch *out,
@@ -73,15 +73,15 @@ OG_MUST_CHECK int og__trace_files_blocks(const struct og_trace_files *f,
                                          uint32_t chunk[OG__TRACE_CHUNK],
                                          struct og_batch_memory *out, struct og_io_counts *read,
                                          struct og_err *err);
-/* What reading a batch of these sizes will ask of the kernel, its blocks and maybe its ids. */
+/* The reads, requested from the kernel, of a batch of these sizes: its blocks and maybe its ids. */
 struct og_io_counts og__trace_files_asks(const struct og_trace_options *form,
                                          const struct og_batch *sizes, bool ids);
-/* What a trace keeps of a batch to tell whether it is still what it was: XXH3-64 of ids, edges,
- * degrees and weights in the form they have in memory. Without `blocks` of ids alone. */
+/* A batch's checksums in a trace: XXH3-64 of ids, edges, degrees and weights in their form in
+ * memory. Without `blocks`, of ids alone. */
 enum { OG__CHECK_IDS, OG__CHECK_EDGES, OG__CHECK_DEGREES, OG__CHECK_WEIGHTS, OG__CHECKS };
 void og__trace_batch_check(const struct og_batch *b, bool blocks, uint64_t out[OG__CHECKS]);
-/* Those of all n batches in folder `dir`, [n][OG__CHECKS] from the budget as "trace"; NULL where a
- * trace has none. */
+/* Loads those of all n batches in folder `dir`, [n][OG__CHECKS] from the budget as "trace"; NULL if
+ * a trace has none. */
 OG_MUST_CHECK int og__trace_checks_load(const char *dir, uint32_t n, struct og_budget *b,
                                         const char *hint, uint64_t **out, struct og_err *err);
 static inline size_t og__trace_checks_bytes(uint32_t n)
@@ -89,7 +89,7 @@ static inline size_t og__trace_checks_bytes(uint32_t n)
     return (size_t)n * OG__CHECKS * sizeof(uint64_t);
 }
 
-/* Let a batch come from the disk while other things are done. */
+/* Starts reading a batch in the background. */
 void og__trace_files_prefetch(const struct og_trace_files *f, const struct og_trace_spot *p,
                               bool ids);
 

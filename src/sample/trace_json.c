@@ -1,4 +1,4 @@
-/* trace.json: what the folder of a trace says of itself. The only reader of it. */
+/* trace.json: the description of a trace's folder. This is its only reader. */
 #include "base/file.h"
 #include "base/seal.h"
 #include "sample/trace.h"

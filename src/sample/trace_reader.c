@@ -12,7 +12,7 @@ enum { CHUNK = 4096 /* ids converted at a time */ };
 
 /* ---- the arrays ---- */
 
-/* Every id is there and once, told by a bit a node that is set while its batch is looked at. */
+/* Checks that every id is valid and unique, by a bit a node. */
 static int check_batch(const uint32_t *ids, uint64_t n, uint64_t n_nodes, uint64_t *seen,
                        const char *name, uint32_t batch, struct og_err *err)
 {

@@ -1,7 +1,6 @@
-/* Edges of several relations, as triples (source, relation, destination): what each edge of a split
- * is of, and which triples there are, whatever their split. So a pair that is drawn to stand
- * against an edge can be told from one that is an edge too (the filtered setting of Bordes et al.
- * 2013, section 4.1). */
+/* Edges of several relations, as triples (source, relation, destination): the relation of each edge
+ * of a split, and a set of all triples of all splits. With the set, a negative pair that is an edge
+ * can be detected (the filtered setting of Bordes et al. 2013, section 4.1). */
 #ifndef OG_SAMPLE_TRIPLES_H
 #define OG_SAMPLE_TRIPLES_H
 
@@ -16,14 +15,14 @@ struct og_triples {
         const uint32_t *relation; /* [n] */
         uint64_t n;
     } split[OG__SPLITS];
-    /* numbers of triples, one split behind another, from 1; 0: a free place */
+    /* numbers of triples, split after split, from 1; 0: a free entry */
     uint32_t *table;
     size_t size; /* a power of two */
     struct og_budget *budget;
 };
 
-/* Of types and splits that are filled in. Memory: "seeds", og__triples_bytes. -EOVERFLOW for 2^31
- * of them. */
+/* Builds the table from the types and splits that are set. Memory: "seeds", og__triples_bytes.
+ * -EOVERFLOW for 2^31 of them. */
 OG_MUST_CHECK int og__triples_open(struct og_triples *t, struct og_budget *b, struct og_err *err);
 void og__triples_close(struct og_triples *t); /* also a zeroed one */
 size_t og__triples_bytes(uint64_t n);

@@ -1,14 +1,14 @@
 /* Uniform k-hop sampling without replacement.
  *
- * A hop is a stream of edges through a short pipeline. Each step touches memory at random, so it
- * asks for what the next one needs and moves on; a window of edges covers the latency:
+ * A hop is a stream of edges through a short pipeline. Each step accesses memory at random, so it
+ * prefetches for the next one and moves on. A window of edges covers the latency:
  *
  *   ids[i] ──> indptr[id] ──> draw positions ──> indices[e] ──> number in this batch
  *          prefetch        Philox, Floyd      prefetch       prefetch   hash table
  *
  * Without the three prefetches a sampled edge costs 1.4 times as much (4 M nodes, 64 M edges). The
- * steps after drawing are hop.c's, and serve every kind. From disk all nodes of the hop draw, and
- * the neighbours are read together. */
+ * steps after drawing are in hop.c and serve every kind. On disk, all nodes of the hop draw, and
+ * then the neighbours are read at once. */
 #include "dataset/on_disk.h"
 #include "sample/from_disk.h"
 #include "sample/kinds.h"

@@ -1,21 +1,20 @@
-/* PinSAGE's neighbourhoods (Yang et al. 2022, §5.1): from each destination some random walks over
- * in-neighbours; the nodes they visit most often are its neighbours, and weigh by their visits.
+/* PinSAGE's neighbourhoods (Yang et al. 2022, §5.1): random walks over in-neighbours from each
+ * destination. The nodes visited most become its neighbours, weighted by their visits.
  *
- * A walk takes its first step, and before each further one ends with probability `restart`, or
- * where there is no in-neighbour. A step looks at two places of memory, one after the other: the
- * list it leaves from and the edge it takes. So destinations walk in parties, and parties follow
- * one another through the stages of a walk: each stage asks for what the next one looks at, and
- * until then the other parties have their turn.
+ * A walk takes its first step; before each further one it ends with probability `restart`, or if
+ * there is no in-neighbour. A step accesses memory twice in sequence: the list it leaves and the
+ * edge it takes. So destinations walk in parties, which follow one another through the stages of a
+ * walk. Each stage prefetches for the next one, and other parties run until then.
  *
  *   set out ──> choose an edge ──> arrive ──> choose ──> arrive ──> ... ──> count, take the most
- * visited prefetch         prefetch      prefetch    prefetch
+ *          prefetch         prefetch      prefetch    prefetch              visited
  *
- * Of a relation between two types every second step goes back by another relation (related.h), from
- * where it ends to where walks left from; these are no visits. Without one a walk is one step.
+ * In a relation between two types, every second step returns by another relation (related.h), from
+ * where it ends to where walks started; these are no visits. Without one a walk is one step.
  *
- * Only walkers that go on are looked at, and where walks end is worked out without branches, since
- * half of them would be guessed wrongly. From disk there is one party, as large as memory allows: a
- * step of it is a round of reading. */
+ * Only active walkers are processed, and ends of walks are computed without branches, since half of
+ * them would be mispredicted. On disk there is one party, as large as memory allows: each of its
+ * steps is a round of reading. */
 #include "sample/walk.h"
 #include "sample/from_disk.h"
 #include "sample/kinds.h"
@@ -23,7 +22,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Walkers of a party in memory; destinations of the one from disk; up to FEW visits of a
+/* The walkers of a party in memory; the destinations of the one on disk; up to FEW visits of a
  * destination are counted in a register. */
 enum { TOGETHER = 32, MOST_TOGETHER = 8192, FEW = 16, WORD_BLOCKS = 8 };
 enum { MOST_PARTIES = 2 * OG__MOST_STEPS + 1 };
@@ -42,7 +41,7 @@ struct walker {
 struct party {
     uint32_t first, n; /* destinations of the hop */
     uint32_t n_live;
-    struct walker *live; /* [n_live] who goes on */
+    struct walker *live; /* [n_live] active walkers */
     uint32_t *visit;     /* [n][stride] */
     uint32_t *n_visits;  /* [n] */
 };
@@ -83,7 +82,7 @@ static bool is_way_back(const struct og_sampler *s, uint32_t step)
     return s->between && step % 2 == 1;
 }
 
-/* Nobody goes back where there is no way. */
+/* No step returns without a relation for it. */
 static const struct og_topology *topology_at(const struct og_sampler *s, uint32_t step)
 {
     return is_way_back(s, step) && s->back.topology ? s->back.topology : s->topology;
@@ -182,8 +181,8 @@ static void close_kind(struct og_sampler *s)
 
 /* ---- random words ----
  *
- * The first word of a walk says when it ends, the others where each step goes. Four come together,
- * and stay with the walker until it needs the next. */
+ * The first word of a walk decides its end, the others each step. Four are generated at once and
+ * stored with the walker until it needs the next. */
 
 static inline void words_of(const struct og_hop *h, uint32_t node, uint32_t walk, uint32_t block,
                             uint32_t word[4])
@@ -295,7 +294,7 @@ static int64_t place_of(const struct og_sampler *s, const struct walker *x)
     return x->edge - og__first_edge(s->topology, x->at);
 }
 
-/* Of a batch that was sampled with others: the sources that were drawn. */
+/* In group sampling: the drawn sources. */
 static int fetch_drawn(const struct og_hop *h, const struct party *p, uint32_t step,
                        struct og_err *err)
 {
@@ -354,7 +353,8 @@ static inline bool goes_on(const struct walker *x, uint32_t step)
     return x->steps > step + 1;
 }
 
-/* Where walkers go there are nodes, and where they go on from the lists lie within the edges. */
+/* Checks that walkers arrive at nodes, and that the lists they continue from are within the
+ * edges. */
 static int check_steps(const struct og_sampler *s, const struct party *p, uint32_t step,
                        struct og_err *err)
 {
@@ -430,8 +430,8 @@ static uint32_t count_many(uint64_t *tally, const uint32_t *visit, uint32_t n)
 
 typedef uint32_t lanes __attribute__((vector_size(FEW * 4), aligned(4), may_alias));
 
-/* Each visit is compared with all at once: where a node is met first it has all its visits, and its
- * rank is how many such come before it. */
+/* Compares each visit with all at once. The first visit of a node has all its visits, and its rank
+ * is the number of such visits before it. */
 OG_CLONES static uint32_t count_few(uint64_t *tally, const uint32_t *visit, uint32_t n)
 {
     const lanes node = *(const lanes *)visit;
@@ -507,7 +507,7 @@ out:
     return rc;
 }
 
-/* From disk each party goes through all stages by itself. */
+/* On disk, each party goes through all stages alone. */
 static int walk_from_disk(struct og_hop *h, struct og_err *err)
 {
     struct og_walks *w = h->s->state;
@@ -526,7 +526,7 @@ out:
     return rc;
 }
 
-/* In memory a party enters every turn, and all that are on the way go on by one stage, the foremost
+/* In memory, a party enters every turn, and all active ones advance by one stage, the foremost
  * first. */
 static int walk_in_memory(struct og_hop *h, struct og_err *err)
 {

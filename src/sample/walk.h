@@ -1,13 +1,13 @@
-/* What a walk draws, by the node that it sets out from alone. */
+/* Random walks: their steps depend on the start node alone. */
 #ifndef OG_SAMPLE_WALK_H
 #define OG_SAMPLE_WALK_H
 
 #include "sample/hop.h"
 
-/* Neighbours that are kept where so many are asked for, -1 being all: no more than visits. */
+/* The neighbours to select for a fanout, -1 being all: at most the number of visits. */
 int og__walk_fanout(const struct og_sampling *how, int fanout);
 
-/* Steps that it may make, and the place that it chooses for step `step`, from 0, in a list of n. */
+/* The most steps of a walk, and the position it chooses in a list of n at step `step`, from 0. */
 uint32_t og__walk_steps(const struct og_hop *h, uint32_t node, uint32_t walk);
 int64_t og__walk_place(const struct og_hop *h, uint32_t node, uint32_t walk, uint32_t step,
                        int64_t n);

@@ -1,11 +1,11 @@
-/* Passes for walks, a step each: where a walker goes next depends on where it stands, which the
- * pass before has told. So a batch has, instead of its nodes, those walkers in memory that go on:
+/* Passes for walks, one a step: a walker's next step depends on its position, known from the
+ * previous pass. So instead of nodes, a batch has its active walkers in memory:
  *
- *   nodes ──> walkers ──> wanted blocks ──> | range | ... ──> run: where each has gone ──┐
- *                ^                                                                       │
- *                └────────────────── those that go on, a step further <──────────────────┘
+ *   nodes ──> walkers ──> requested blocks ──> | range | ... ──> run: destinations of steps ──┐
+ *                ^                                                                            │
+ *                └────────────────── active walkers, a step further <─────────────────────────┘
  *
- * A run has one node for each walker whose place lies in its range. */
+ * A run has one node for each walker whose position is in its range. */
 #include "sample/kinds.h"
 #include "sample/walk.h"
 
@@ -109,7 +109,7 @@ static int want_steps(const struct og_hop *h, struct og_pass *p, const struct og
     return rc;
 }
 
-/* May any of the list lie in the range? */
+/* May any of the list be in the range? */
 static bool meets(const struct og_hop *h, uint32_t v, const struct og_stretch *s)
 {
     const struct og_topology *t = h->s->topology;
@@ -141,7 +141,7 @@ out:
     return rc;
 }
 
-/* The sampler walks again, and asks for each step (og__runs_next). */
+/* The sampler repeats the walks, and gets each step from og__runs_next. */
 static int join_hop(struct og_hop *h, struct og_err *err)
 {
     int rc = og__runs_bring(h, 0, h->s->runs->steps, err);

@@ -1,18 +1,16 @@
-/* Neighbours in proportion to the weights of their edges, one after the other without replacement:
- * of what is left each is next with probability weight / sum of the weights left.
+/* Neighbours in proportion to their edge weights, in sequence without replacement: each next one
+ * has probability weight / sum of the remaining weights.
  *
- * A draw with replacement that finds what was drawn before is drawn anew, which leaves just these
- * probabilities. It takes one look into the list's alias table (dataset/alias.h), no logarithm, and
- * no pass over the list. Where few heavy edges would be found again and again the rest comes from
- * one pass: each edge left gets a time to fire, exponential with its weight as rate, and the first
- * to fire are taken in that order (Efraimidis and Spirakis, "Weighted random sampling with a
- * reservoir", 2006, whose jumps over edges that would fire too late are used as well). Which of the
- * two draws next depends on what was drawn so far and on how often that came again, and neither
- * tells what is next: so the mixture is exact.
+ * A draw with replacement that repeats an earlier pick is redrawn, which leaves exactly these
+ * probabilities. It takes one access to the list's alias table (dataset/alias.h), no logarithm, and
+ * no scan of the list. If few heavy edges would repeat often, the rest comes from one scan. Each
+ * remaining edge gets an exponential time with its weight as rate, and the earliest are taken in
+ * order (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006, including
+ * their jumps over late edges). Which method draws next depends only on earlier picks and on the
+ * number of repeats. Neither predicts the next pick, so the mixture is exact.
  *
- * In memory the tables hold the drawn nodes too, and some destinations draw together, in rounds:
- * what all of them look at is asked for, then looked at; those that found again what they had ask
- * once more. */
+ * In memory the tables include the drawn nodes, and some destinations draw as a group, in rounds:
+ * all accesses of the group are prefetched, then made; destinations with repeats try once more. */
 #include "dataset/alias.h"
 #include "sample/from_disk.h"
 #include "sample/heap.h"
@@ -22,7 +20,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Destinations that draw together; draws of a round; draws tried for each pick. */
+/* Destinations that draw as a group; draws of a round; draws tried for each pick. */
 enum { GROUP = 16, TOGETHER = 16, TRIES = 3 };
 
 static const char part[] = "sampler";
@@ -46,7 +44,7 @@ struct drawing {
 struct og_weighted {
     struct og_candidate *candidate; /* [max_pick] */
     uint32_t *pick, *node;          /* [group][stride] */
-    uint32_t group;                 /* destinations that draw together */
+    uint32_t group;                 /* destinations that draw as a group */
     size_t stride;
     struct drawing drawing[GROUP];
     /* from disk, of the longest list */
@@ -175,8 +173,8 @@ static void begin_draws(struct og_sampler *s, struct drawing *l, uint32_t k)
         memset(s->set, 0xff, s->set_size * sizeof(*s->set));
 }
 
-/* Draws of the next round are asked for: as many as picks are missing, and where some were in vain
- * twice as many. Two come of one call. */
+/* Prefetches the draws of the next round: as many as picks are missing, and twice as many after
+ * repeats. Two come from one call. */
 static inline void ask(struct drawing *l, uint32_t k)
 {
     uint32_t missing = k - l->n_picks;
@@ -195,7 +193,7 @@ static inline void ask(struct drawing *l, uint32_t k)
     }
 }
 
-/* Whether x is no pick yet. A number of comparisons that is known beforehand takes no branches. */
+/* Is x not yet a pick? A fixed number of comparisons needs no branches. */
 static inline bool is_fresh(struct og_sampler *s, const struct drawing *l, uint32_t k, uint32_t x)
 {
     if (k <= TOGETHER)
@@ -205,7 +203,7 @@ static inline bool is_fresh(struct og_sampler *s, const struct drawing *l, uint3
     return og__set_add(s, x);
 }
 
-/* What was asked for is looked at. Is something missing still? */
+/* Evaluates the prefetched draws. Returns whether picks are still missing. */
 static inline bool look(struct og_sampler *s, struct drawing *l, uint32_t k)
 {
     for (uint32_t i = 0; i < l->asked && l->n_picks < k; i++) {
@@ -265,7 +263,7 @@ out:
     return rc;
 }
 
-/* From disk what is drawn is only wanted. */
+/* On disk, draws are only requested. */
 static void want_picks(struct og_hop *h, const struct drawing *l)
 {
     for (uint32_t i = 0; l->all && i < l->n; i++)
@@ -318,8 +316,7 @@ out:
 
 /* ---- from disk ---- */
 
-/* What v draws by the weights of its list. Weights in memory were looked at when they were loaded.
- */
+/* Draws for v by the weights of its list. Weights in memory were checked when loaded. */
 static int draw_list(const struct og_hop *h, uint32_t v, const float *weights, struct og_err *err)
 {
     struct og_weighted *w = h->s->state;
@@ -368,8 +365,8 @@ static size_t take_bytes(int64_t longest)
     return (size_t)longest * sizeof(struct og_alias) + og__alias_scratch_bytes(longest);
 }
 
-/* Weights of whole lists are read, what is drawn of them is only wanted; its sources are read
- * together. */
+/* Reads weights of whole lists, and requests only the drawn sources, which are then read at
+ * once. */
 static int sample_from_disk(struct og_hop *h, struct og_err *err)
 {
     struct og_sampler *s = h->s;
