@@ -1,12 +1,12 @@
-/* Belady's cache with a known future (Park et al. 2022, §3.3): after each batch the cache holds, of
- * what it held and what the batch brought, the rows wanted soonest.
+/* Belady's cache with a known future (Park et al. 2022, §3.3). After each batch the cache holds, of
+ * its rows and the batch's, those used soonest.
  *
  * Slots hang in one list per batch of their next use (slot_lists.h).
  *
  * At batch i every slot of list i is hit and moves to the list of its next use, so lists are never
- * searched, and a batch costs O(its rows): a superbatch O(rows), where rescanning the cache for
- * each batch costs O(batches * capacity). Among rows not wanted any more those visited most stay:
- * ties are free, and the next superbatch resembles this one. */
+ * searched. A batch costs O(its rows) and a superbatch O(rows); rescanning the cache for each batch
+ * costs O(batches * capacity). Among rows without further use, those visited most stay: ties are
+ * free, and the next superbatch resembles this one. */
 #include "plan/slot_lists.h"
 
 #include "base/choices.h"
@@ -152,7 +152,7 @@ static int reserve(struct og_policy *p, const struct og_trace *trace, struct og_
 
 /* ---- a superbatch ---- */
 
-/* What the cache holds, in the order of the coming uses. Returns the slots that hold nothing of the
+/* Puts the cache's rows into lists by next use. Returns the number of slots without a row of the
  * superbatch. */
 OG_CLONES static uint32_t hang_all(struct og_policy *p)
 {
@@ -178,8 +178,8 @@ OG_CLONES static uint32_t hang_all(struct og_policy *p)
     return idle;
 }
 
-/* Idle slots are for the first distinct nodes that the cache has not. A slot whose row the
- * superbatch wants is never given up for one: that row would have to be read again. */
+/* Assigns idle slots to the first distinct nodes that are not cached. Never takes a slot whose row
+ * the superbatch uses: that row would have to be read again. */
 OG_CLONES static uint32_t choose_prefill(struct belady *s, const struct og_trace *trace,
                                          uint32_t idle)
 {
@@ -236,8 +236,8 @@ static uint32_t prefill_belady(struct og_policy *p, uint32_t *nodes, uint32_t *s
 
 /* ---- a batch ---- */
 
-/* A row of the batch: hit, its slot moves to the list of its next use; missed, it is noted by its
- * key. */
+/* Processes a row of the batch: a hit's slot moves to the list of its next use; a miss is recorded
+ * by key. */
 static inline void look_up(struct belady *s, struct og_plan *out, uint32_t row, uint32_t rank,
                            uint32_t slot, uint32_t *n_misses)
 {
@@ -253,8 +253,7 @@ static inline void look_up(struct belady *s, struct og_plan *out, uint32_t row, 
     s->arrival[key] = m;
 }
 
-/* In steps, each asking for the memory of the next: a node's bit, its rank, its slot, the slot's
- * list. */
+/* In steps that each prefetch for the next: a node's bit, its rank, its slot, the slot's list. */
 OG_CLONES static void look_up_all(struct belady *s, const uint32_t *ids, struct og_plan *out)
 {
     enum { RING = 4 * AHEAD }; /* what is under way at most, and a power of two */
@@ -284,8 +283,8 @@ OG_CLONES static void look_up_all(struct belady *s, const uint32_t *ids, struct 
     }
 }
 
-/* Misses enter in the order of their next use while something later leaves for them, so that none
- * that has entered leaves again. */
+/* Misses enter in the order of their next use while a row used later can leave. So none that has
+ * entered leaves again. */
 static void choose_slots(struct belady *s, struct og_plan *out)
 {
     uint32_t slot = 0;
@@ -301,7 +300,7 @@ static void choose_slots(struct belady *s, struct og_plan *out)
     memset(s->arrival, 0xff, (og__key_absent(&s->lists) + 1) * sizeof(*s->arrival));
 }
 
-/* What leaves a slot, as a rank; NONE if that is nothing of this superbatch. */
+/* The rank of the row that leaves a slot; NONE if it is not in this superbatch. */
 static inline uint32_t rank_leaving(const struct belady *s, uint32_t slot)
 {
     uint32_t node = s->held[slot];

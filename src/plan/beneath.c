@@ -132,8 +132,8 @@ static int reserve_arrivals(struct og_beneath *s, uint64_t n, struct og_err *err
 
 /* ---- a superbatch ---- */
 
-/* What slots hold by its next use. Returns how many hold nothing of this superbatch, or what the
- * cache above has too. */
+/* Puts slots into lists by next use. Returns the number of slots with no row of this superbatch, or
+ * with one that the upper cache has too. */
 static uint32_t hang_all(struct og_beneath *s, const uint64_t *is_above)
 {
     uint32_t idle = 0;
@@ -226,8 +226,8 @@ static void arrive(struct og_beneath *s, uint32_t arrival, uint32_t key)
     s->arrival[key] = arrival;
 }
 
-/* Who leaves and is missed again may come down. Noted first, it enters last of those with the same
- * next use: the batch's own rows need not be brought back from above. */
+/* Records rows that leave the upper cache and have a next use. They enter last among rows with the
+ * same next use: the batch's own rows need no copy from above. */
 static void note_leavers(struct og_beneath *s, const struct og_beneath_batch *in)
 {
     uint32_t rank;

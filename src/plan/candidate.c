@@ -1,8 +1,8 @@
-/* Counting candidates: every policy and layout run over the trace, without reading anything.
+/* Counts candidates: runs every policy and layout over the trace, without reading data.
  *
- * Candidates that see the same misses are one pass over the trace. Static ones and lru that read
- * raw share it whatever their caches' sizes, since those nest (plan/simulate.h); of the rest those
- * do that differ in layout alone:
+ * Candidates with the same misses share one pass over the trace. Static ones and lru with the raw
+ * layout share it for all cache sizes, since those nest (plan/simulate.h). Others share it if they
+ * differ in layout alone:
  *
  *   trace ──> policy ──> misses, batch by batch ──> a superbatch's packing ──> packed
  *                            └──> raw                                     └──> segmented */
@@ -58,9 +58,9 @@ static const char *unsound(const struct og_choice *given, const struct og_candid
 
 /* ---- the trace, condensed ----
  *
- * Nodes that occur in it are numbered 0, 1, 2, ... in the order of the file. To policies that look
- * ahead nothing else is known of a node than where it occurs, so they do just the same, and their
- * tables are as large as the trace, not as the graph. */
+ * Renumbers the trace's nodes 0, 1, 2, ... in file order. Policies that look ahead know only the
+ * occurrences of a node, so their results are unchanged, and their tables have the size of the
+ * trace, not of the graph. */
 struct condensed {
     struct og_trace trace;
     uint32_t *ids;   /* [rows] its ids */
@@ -118,9 +118,9 @@ static int condense(struct condensed *c, const struct og_choice *given, struct o
     return c->row ? count_visits(c, err) : -ENOMEM;
 }
 
-/* Misses of a cache of the most visited nodes, had the nodes been chosen for each batch by the
- * visits of the others alone: a node in k + 1 batches has k visits by others to each of them. Of
- * nodes with equally many all have the same chance of the slots that are left. */
+/* Expected misses of a cache of the most visited nodes if each batch's own visits did not count. A
+ * node in k + 1 batches has k visits by others in each of them. Nodes with equally many visits have
+ * equal chances of the remaining slots. */
 static uint64_t held_out_misses(const struct condensed *c, uint32_t slots)
 {
     const double n = c->trace.n_batches;
@@ -194,7 +194,7 @@ static bool same_pass(const struct og_choice *given, const struct og_candidate *
            OG_MIN(a->superbatch, n) == OG_MIN(b->superbatch, n);
 }
 
-/* Sorts the sound candidates into passes; member[] of all lie one behind another in `members`. */
+/* Sorts the valid candidates into passes; member[] of all are consecutive in `members`. */
 static uint32_t form_passes(const struct og_choice *given, const struct condensed *condensed,
                             const struct og_candidate *c, uint32_t n, struct og_estimate *out,
                             uint32_t *members, struct pass *pass)
@@ -322,7 +322,7 @@ out:
 
 /* ---- layouts of one superbatch ---- */
 
-/* What is left of the limit for one container. */
+/* The rest of the disk limit for one packed file. */
 static uint64_t container_limit(const struct og_choice *given, const struct og_candidate *c)
 {
     if (given->disk_limit == UINT64_MAX)
@@ -336,7 +336,7 @@ static void note_container(uint64_t bytes, struct og_candidate_counts *counts)
     counts->disk = OG_MAX(counts->disk, bytes);
 }
 
-/* The sweep is the same whatever is written; *cost is what packing costs. */
+/* The scan is the same for any output; *cost is the cost of packing. */
 static int add_sweep(const struct pass *p, const struct og_candidate *c, struct og_estimate *e,
                      struct og_packing_cost *cost, struct og_err *err)
 {
@@ -367,7 +367,7 @@ static int add_packed(const struct pass *p, const struct og_candidate *c, struct
     return rc;
 }
 
-/* What all its batches read of segments of `size` batches. */
+/* The reads of all its batches with segments of `size` batches. */
 static int count_segments(const struct pass *p, struct og_segments *s, uint32_t size,
                           struct og_io_counts *sum, struct og_err *err)
 {
@@ -390,7 +390,7 @@ static int add_segmented(const struct pass *p, const struct og_candidate *c, str
     struct og_packing_cost ignored;
     struct og_err no_room = {0};
     uint32_t size = 0;
-    /* two files, and a number for each row of a batch: where it lies (gather/shared.h) */
+    /* two files, and the position of each row of a batch (gather/shared.h) */
     const uint64_t head = og__packing_data_start(p->packing.n_batches) + OG__PACK_BLOCK;
     const uint64_t misses = p->packing.ptr[p->packing.n_batches];
     const uint64_t most = head + 2 * sizeof(uint32_t) * misses;
@@ -507,7 +507,7 @@ static void count_misses(void *arg, size_t number, int thread)
 
 /* ---- memory ---- */
 
-/* What a pass over misses takes at most: the policy, a packing while it grows, segments. */
+/* The most memory of a pass over misses: the policy, a growing packing, segments. */
 static size_t pass_bytes(const struct pass *p)
 {
     const struct og_trace *t = &p->given->trace;

@@ -1,21 +1,21 @@
-/* What the files of the model share that makes estimates of candidates:
+/* Shared by the files of the cost model:
  *
- *   candidate.c          counts of rows of one width, over the trace
- *   candidate_rows.c     what an epoch reads and writes of such rows
- *   candidate_widths.c   both of all widths, and their sum
- *   candidate_seconds.c  how long it takes, structure and samples included */
+ *     candidate.c          counts rows of one size over the trace
+ *     candidate_rows.c     reads and writes of an epoch, for such rows
+ *     candidate_widths.c   both for all row sizes, and their sums
+ *     candidate_seconds.c  seconds, including topology and samples */
 #ifndef OG_CANDIDATE_PARTS_H
 #define OG_CANDIDATE_PARTS_H
 
 #include "plan/candidate.h"
 
-/* How counts over a trace stand to a steady epoch. */
+/* Factors from counts over a trace to a steady epoch. */
 struct og__scale {
     double longer;       /* than the trace is a superbatch, or 1 */
-    double own;          /* as longer, but for batches that are another's again */
-    double wider;        /* distinct nodes of such a superbatch, for one of the trace */
-    double traces;       /* of an epoch: counts of one trace times this are an epoch's */
-    double prepared;     /* preparations an epoch: 1, or fewer where samples are reused */
+    double own;          /* as longer, for batches that are not reused */
+    double wider;        /* distinct nodes of such a superbatch relative to the trace */
+    double traces;       /* counts of the trace times this are an epoch's */
+    double prepared;     /* preparations an epoch: 1, or fewer if samples are reused */
     double superbatches; /* an epoch */
     double batches;      /* an epoch */
 };
@@ -26,7 +26,7 @@ struct og__scale og__scale_of(const struct og_choice *given, const struct og_can
 OG_MUST_CHECK int og__candidates_count_width(const struct og_choice *given,
                                              const struct og_candidate *c, uint32_t n,
                                              struct og_estimate *out, struct og_err *err);
-/* What of such rows an epoch reads and writes, as those counts tell. */
+/* An epoch's reads and writes of such rows, from these counts. */
 struct og_candidate_io og__candidate_io(const struct og_choice *given, const struct og_candidate *c,
                                         const struct og_candidate_counts *counts);
 

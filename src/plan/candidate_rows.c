@@ -1,14 +1,13 @@
-/* From counts over a trace to what an epoch reads and writes of rows of one width: a trace shows
- * some of the batches of a superbatch and of an epoch, so what longer ones want, hold and miss is
- * told from how the distinct nodes of its batches grow. */
+/* Extrapolates counts over a trace to an epoch's reads and writes, for rows of one size. A trace
+ * has some of the batches of a superbatch and an epoch. The growth of distinct nodes over its
+ * batches predicts what longer ones use, cache and miss. */
 #include "plan/candidate_parts.h"
 
 #include <math.h>
 
 /* ---- from a trace to an epoch ---- */
 
-/* Is what is prepared for a superbatch good for all epochs that reuse its batches, in whatever
- * order? */
+/* Does a superbatch's preparation serve all epochs that reuse its batches, in any order? */
 static bool lasts(const struct og_candidate *c)
 {
     return c->superbatch > 0 && og__policy_is_steady(c->policy.kind);
@@ -26,8 +25,8 @@ static double wanted_nodes(const struct og_choice *given, double k)
     return OG_MIN(given->distinct * exp2(given->growth * steps), (double)most);
 }
 
-/* Epochs that train on the same samples bring no new nodes: of so many batches in a row, how many
- * are not another's again? For one of the trace, which has n. */
+/* The number of batches, of so many in a row, that are not reused. Epochs that train on the same
+ * samples add no nodes. Relative to the trace, which has n. */
 static double own_batches(const struct og_candidate *c, double batches, double n, double epoch)
 {
     const double drawn = OG_MAX(epoch, batches / OG_MAX(c->resample_every, 1u));
@@ -59,7 +58,7 @@ struct og__scale og__scale_of(const struct og_choice *given, const struct og_can
     };
 }
 
-/* Of all caches. */
+/* Slots of all caches. */
 static double slots_of(const struct og_candidate *c)
 {
     return (double)c->policy.n_slots + (c->tiers ? c->tiers->device.n_slots : 0);
@@ -74,10 +73,10 @@ static struct og_io_expected within_file(const struct og_choice *given, struct o
     return og__io_scaled(io, io.bytes > all ? all / io.bytes : 1);
 }
 
-/* A cache that visits choose holds what happened to be visited in the trace; of many more batches
- * it can only hold what all of them visit much. Those misses lie between the trace's own and the
- * ones of batches whose visits did not count, near the harmonic mean (bench/unlearnt.py); the
- * trace's differ from them as the inverse of its length does. */
+/* Additional misses of a cache selected by visits, which is fitted to the trace. For many more
+ * batches it can only hold nodes that all of them visit often. Their misses are between the trace's
+ * own and the held-out ones, near the harmonic mean (bench/unlearnt.py). The trace's difference
+ * from them is proportional to the inverse of its length. */
 static double unlearnt_misses(const struct og_candidate_counts *n, const struct og__scale *r)
 {
     const double trace = (double)n->misses;
@@ -86,8 +85,8 @@ static double unlearnt_misses(const struct og_candidate_counts *n, const struct 
     return OG_MAX(any - trace, 0.0) * (1 - 1 / r->own);
 }
 
-/* What finds no slot in a superbatch longer than the trace is missed at least once. How many rows
- * more than in the trace, for each run of batches as long as that? */
+/* Additional missed rows of a superbatch longer than the trace, for each run of batches of the
+ * trace's length. A row without a slot is missed at least once. */
 static double more_misses(const struct og_choice *given, const struct og_candidate *c,
                           const struct og_candidate_counts *n, const struct og__scale *r)
 {
@@ -99,7 +98,7 @@ static double more_misses(const struct og_choice *given, const struct og_candida
     return OG_MAX(there - shown, unlearnt_misses(n, r));
 }
 
-/* Reading those: each by itself from the file, or one behind another from what was written. */
+/* The reads of those rows: one by one from the file, or sequentially from packed files. */
 static struct og_io_expected read_more(const struct og_choice *given, const struct og_candidate *c,
                                        double rows)
 {
@@ -110,7 +109,7 @@ static struct og_io_expected read_more(const struct og_choice *given, const stru
     return (struct og_io_expected){packed / (double)OG_MAX(rule->max_request, (size_t)1), packed};
 }
 
-/* Sweeping up rows that the trace does not show: the whole file where they lie near one another. */
+/* The scan for rows that the trace does not show: the whole file if they are near one another. */
 static struct og_io_expected sweep_more(const struct og_choice *given, const struct og_candidate *c,
                                         const struct og__scale *r)
 {
@@ -126,23 +125,22 @@ static struct og_io_expected sweep_more(const struct og_choice *given, const str
     return (struct og_io_expected){all / (double)OG_MAX(rule->max_request, (size_t)1), all};
 }
 
-/* Reading so many rows that lie anywhere among all. */
+/* Reads of so many rows at random positions. */
 static struct og_io_expected scattered(const struct og_choice *given, double rows)
 {
     return og__read_rule_expect(&given->rule, rows, (double)given->n_nodes);
 }
 
-/* Reading a share of so many rows anew, beside reading them all: what lies between is read too. */
+/* Reads of a share of so many rows, relative to reading them all: gaps are read too. */
 static double among_others(const struct og_choice *given, double rows, double share)
 {
     const double all = scattered(given, rows).bytes;
     return all > 0 ? scattered(given, rows * share).bytes / all : share;
 }
 
-/* The share of a cache that a later superbatch has to read anew, where the trace shows only one:
- * what it yielded; but for caches that stay, also rows that its batches bring. Those of a new
- * sample are as many as twice the batches have more nodes; those of the same one again, what the
- * cache did not hold of them. */
+/* The share of a cache that later superbatches read again, if the trace has only one: the released
+ * part and, unless the policy is static, new rows of its batches. A new sample adds as many nodes
+ * as twice the batches would. The same sample adds rows that the cache did not hold. */
 static double later_share(const struct og_choice *given, const struct og_candidate *c,
                           const struct og__scale *r)
 {
@@ -160,8 +158,8 @@ static double later_share(const struct og_choice *given, const struct og_candida
     return yielded + (1 - yielded) * among_others(given, OG_MIN(wanted, slots), share);
 }
 
-/* Filling the cache, an epoch: the first superbatch of a run all of it (where the policy does not
- * begin with that), others as later ones of the trace do. */
+/* Prefills of an epoch: the first superbatch of a run fills the cache (unless the policy starts
+ * with that), others as later ones of the trace do. */
 static struct og_io_expected filling(const struct og_choice *given, const struct og_candidate *c,
                                      const struct og_candidate_counts *n, const struct og__scale *r)
 {
@@ -201,10 +199,9 @@ static struct og_io_expected sweeping(const struct og_choice *given, const struc
 
 /* ---- rows that enter while others are trained (plan/sweep.c) ---- */
 
-/* The trace shows how many rows the first window of a superbatch reads, and if it is longer than
- * that also how many the later ones do. If it is not, windows are as much longer as the cache is
- * larger, and as often again as epochs reuse what fits, and the next one reads what two of them
- * want and one does not. */
+/* The trace has the rows read in the first window of a superbatch; if it is longer than that, also
+ * those of later windows. If not, windows grow with the cache, and with reuse of rows that fit by
+ * epochs. The next one reads rows used in a pair of windows but not in one. */
 static void windows_of(const struct og_choice *given, const struct og_candidate *c,
                        const struct og_candidate_counts *n, const struct og__scale *r,
                        struct og_candidate_io *b)
@@ -276,9 +273,8 @@ static double copied_bytes(const struct og_choice *given, const struct og_candid
     double packed = og__candidate_writes(c) ? r->prepared : 0;
     return (enters + packed) * (double)n->misses * r->traces * (double)og__kept_row_bytes(given);
 }
-/* Containers of a superbatch, as far as the trace tells: where it has fewer batches, those it does
- * not have miss as much, and rows that it does not show; and a margin. In segments each row may be
- * there but once. */
+/* Packed files of a superbatch, predicted from the trace. Batches beyond the trace miss as many
+ * rows, plus new ones and a margin. In segments each row may occur once. */
 static double written_at_once(const struct og_choice *given, const struct og_candidate *c,
                               const struct og_candidate_counts *n, const struct og__scale *r)
 {
@@ -295,7 +291,7 @@ static double written_at_once(const struct og_choice *given, const struct og_can
         all = OG_MIN(all, given->distinct * r->wider * row + orders);
     return bytes + OG_MAX(all - bytes, 0.0) * (1 + given->disk_margin);
 }
-/* What batches miss that the trace does not show. */
+/* Adds misses of batches that the trace does not have. */
 static void add_missed(const struct og_choice *given, const struct og_candidate *c,
                        const struct og_candidate_counts *n, const struct og__scale *r,
                        struct og_candidate_io *io)

@@ -1,16 +1,15 @@
-/* From what is read and written to seconds: a model of the flow (flow/flow.h, ahead/ahead.h).
+/* From reads and writes to seconds: a model of the pipeline (flow/flow.h, ahead/ahead.h).
  *
- *   straight     sample | plan | read | train           each batch through all, side by side
+ *   straight     sample | plan | read | train           each batch through all stages, in parallel
  *
- *   in turns     sample  plan  sweep+write  fill  |  read | train           a superbatch
- *                ---------- one after another --    side by side
- *                (what fills the cache comes by in the sweep, if there is one)
+ *   phased       sample  plan  sweep+write  fill  |  read | train           a superbatch
+ *                ------ one after another ------     in parallel
+ *                (prefills come from the scan, if there is one)
  *
  *   sweep        sample  plan  fill  |  sweep | train          a superbatch
  *
- * What runs side by side takes as long as the slowest of it, and no less than all that it asks of
- * the disk or of the cores together; with --pipeline none as long as all of it. What is reused for
- * R epochs counts for an R-th. */
+ * Parallel stages take as long as the slowest, and at least their total demand on the disk or on
+ * the cores. With --pipeline none, they take their sum. Work reused for R epochs counts 1 / R. */
 #include "plan/candidate_parts.h"
 
 #include <math.h>
@@ -19,9 +18,8 @@
 
 /* ---- what a disk takes ---- */
 
-/* Requests and bytes both take their time, as the profile has it (io/io.h). The longer of the two
- * alone, as of a disk with two limits, was found a third short where rows lie 40 to 80 KiB apart.
- */
+/* Requests and bytes both take time, as in the profile (io/io.h). The maximum of the two, as for a
+ * disk with two limits, measured a third too short for rows 40 to 80 KiB apart. */
 static double disk_seconds(const struct og_disk_profile *disk, struct og_io_expected io,
                            double bandwidth)
 {
@@ -33,7 +31,7 @@ static const struct og_disk_profile *structure_disk(const struct og_choice *give
     return given->structure_disk.iops > 0 ? &given->structure_disk : &given->disk;
 }
 
-/* What is written in the course of a run. */
+/* The rate of writes during a run. */
 static double write_rate(const struct og_choice *given)
 {
     return og__or_else(given->times.write, given->disk.bandwidth);
@@ -47,15 +45,15 @@ static double fresh_rate(const struct og_choice *given)
 
 /* ---- beside rows ---- */
 
-/* What an epoch reads of the structure, and puts away of what is sampled ahead. */
+/* An epoch's topology reads and spilled samples. */
 struct beside {
     struct og_io_expected topology;
     double spilled, spill_reads;
     double spill_written;
 };
 
-/* What a group of batches reads of the structure: what a smaller one tells; but where none was
- * seen, or it was in memory so far, the file once a hop, with the largest requests. */
+/* Topology reads of a sample group, from those of a smaller one. Without that, or for a topology in
+ * memory so far: the file once a hop, with the largest requests. */
 static struct og_io_expected group(const struct og_choice *given, const struct og_candidate *c,
                                    double batches)
 {
@@ -66,7 +64,7 @@ static struct og_io_expected group(const struct og_choice *given, const struct o
                                    passes};
 }
 
-/* An epoch, but for what lies in a cache. */
+/* Topology reads of an epoch, without those that a cache serves. */
 static struct og_io_expected structure(const struct og_choice *given, const struct og_candidate *c,
                                        const struct og__scale *r)
 {
@@ -81,7 +79,7 @@ static struct og_io_expected structure(const struct og_choice *given, const stru
         return alone;
     return (struct og_io_expected){OG_MIN(alone.reads, most.reads), most.bytes};
 }
-/* Where rows enter beside training, a superbatch is prepared anew even if its batches are not. */
+/* If rows enter during training, a superbatch is prepared again even if its batches are reused. */
 static struct beside beside_rows(const struct og_choice *given, const struct og_candidate *c,
                                  const struct og__scale *r)
 {
@@ -117,8 +115,8 @@ static void check_disk(const struct og_choice *given, const struct og_candidate 
 
 /* ---- terms ---- */
 
-/* Core-seconds of planning a row. Frequency counts visits, sweep notes when a node is wanted last;
- * others keep a list of each node's uses. */
+/* Core-seconds of planning a row. Frequency counts visits; sweep records each node's last use;
+ * others build a list of each node's uses. */
 static double plan_row(const struct og_flow_times *t, const struct og_candidate *c)
 {
     const int policy = c->policy.kind;
@@ -214,8 +212,8 @@ static unsigned coming(const struct og_candidate *c)
     return c->tiers ? OF(OG__LINKING) | OF(OG__COLLECTING) : 0;
 }
 
-/* Stages side by side: as long as the slowest, and the others once for the first batch of every
- * superbatch, when there is nothing yet to work on beside. */
+/* Time of parallel stages: the slowest, plus the others once for the first batch of every
+ * superbatch, when there is nothing to overlap. */
 static double side_by_side(const struct og_choice *given, const double *term, unsigned stages,
                            enum og__term slowest, const struct og__scale *r)
 {
@@ -225,7 +223,7 @@ static double side_by_side(const struct og_choice *given, const double *term, un
     return term[slowest] + others * OG_MAX(r->superbatches, 1.0) / OG_MAX(r->batches, 1.0);
 }
 
-/* Of batches that are sampled together the first one waits for the last. */
+/* In a sample group the first batch waits for the last. */
 static enum og__term straight(const struct og_choice *given, const struct og_candidate *c,
                               const struct og__scale *r, struct og_estimate *e)
 {
@@ -239,9 +237,9 @@ static enum og__term straight(const struct og_choice *given, const struct og_can
     return longest(e->term, before | OF(slowest));
 }
 
-/* What a superbatch takes before the cache is filled: three phases, each as long as the slowest of
- * what goes on in it. What is spilled is written while others are sampled; the sweep and the
- * containers take as long as both where they share a disk. */
+/* Time of a superbatch before the cache is filled: three phases, each as long as its slowest part.
+ * Spills are written while others are sampled. The scan and the packed files add up if they share a
+ * disk. */
 static unsigned phases(const struct og_choice *given, const struct og_candidate *c,
                        const double *term)
 {

@@ -1,5 +1,5 @@
-/* Candidates whose rows are of several widths: each width is counted by itself, as if the others
- * were not there, since its rows have slots of their own; what is read and written is their sum. */
+/* Candidates with several row sizes: counts each size alone, since its rows have slots of their
+ * own, and adds up reads and writes. */
 #include "plan/candidate_parts.h"
 #include "plan/lanes.h"
 
@@ -12,7 +12,7 @@ static double chunk_bytes(const struct og_choice_width *w)
     return (double)w->trace.ptr[w->trace.n_batches] * (double)w->row_bytes;
 }
 
-/* Of the disk each width has a part, as chunks of all its rows would. */
+/* Each size gets a part of the disk in proportion to chunks of all its rows. */
 static double part_of(const struct og_choice *given, uint32_t width)
 {
     double all = 0;
@@ -21,7 +21,7 @@ static double part_of(const struct og_choice *given, uint32_t width)
     return all > 0 ? chunk_bytes(&given->width[width]) / all : 0;
 }
 
-/* What is judged by, were there rows of this width alone. */
+/* The inputs for rows of this size alone. */
 static struct og_choice choice_of(const struct og_choice *given, uint32_t width)
 {
     const struct og_choice_width *w = &given->width[width];
@@ -103,7 +103,7 @@ static void add_io(struct og_candidate_io *sum, const struct og_candidate_io *of
     sum->disk += of->disk;
 }
 
-/* What one width refuses, all do. */
+/* One size that is impossible makes all impossible. */
 static void add_width(struct og_estimate *sum, const struct og_estimate *of,
                       const struct og_candidate_io *io)
 {

@@ -1,10 +1,9 @@
-/* CLOCK (Corbató 1968), also called FIFO with reinsertion: slots stand in a circle, and a hand goes
- * round. A row that was used since the hand came by last stays and loses that mark; the first
- * without it leaves. A row enters unmarked, behind the hand.
+/* CLOCK (Corbató 1968), also called FIFO with reinsertion: slots form a circle with a rotating
+ * hand. A row used since the hand's last visit stays and loses its mark; the first unmarked row
+ * leaves. A row enters unmarked, just after the hand.
  *
- * Where a row is read from is decided by the cache before its batch; then its misses enter in their
- * order. The hand passes over what the batch itself uses; once nothing else is left, misses do not
- * enter. */
+ * The cache before a batch decides where its rows are read from; then its misses enter in order.
+ * The hand skips rows of the batch. Once nothing else is left, misses do not enter. */
 #include "plan/policy_ops.h"
 #include "plan/slots.h"
 

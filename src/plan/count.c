@@ -93,7 +93,7 @@ int og__count_segments(struct og_segments *segments, uint32_t size, const struct
                        struct og_io_counts *io, struct og_err *err)
 {
     const struct og_packing *p = segments->packing;
-    struct og_read_rule own = *rule; /* of the file that shared rows lie in */
+    struct og_read_rule own = *rule; /* of the file with shared rows */
     uint64_t longest = 0;
     for (uint32_t b = 0; b < p->n_batches; b++)
         longest = OG_MAX(longest, og__packing_chunk_rows(p, b));

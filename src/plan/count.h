@@ -1,5 +1,5 @@
-/* count: what batches will read, without reading anything. All who tell it beforehand count with
- * this: the pilot's batches, the first superbatch's (train/), candidates, and the simulation.
+/* count: predicts the reads of batches without reading anything. Used for profiling batches, the
+ * first superbatch (train/), candidates, and simulation.
  *
  *   trace ──> policy ──> misses, batch by batch ──> layout ──> requests and bytes */
 #ifndef OG_COUNT_H
@@ -12,8 +12,8 @@
 
 /* Where rows come from that no cache holds. */
 enum og__layout {
-    OG__RAW,       /* each batch reads its own from the feature file */
-    OG__PACKED,    /* one sweep writes a chunk a batch, which reads it back in one run */
+    OG__RAW,       /* each batch reads its rows from the feature file */
+    OG__PACKED,    /* a scan writes a chunk a batch, which reads it back sequentially */
     OG__SEGMENTED, /* as packed, rows that several batches miss stored once (plan/segments.h) */
 };
 const char *og__layout_name(enum og__layout layout);
@@ -21,14 +21,13 @@ enum og__layout og__layout_of(int option); /* enum og_layout_kind, not AUTO */
 
 /* ---- policy ──> misses ---- */
 
-/* A walk over batches that the policy has been told of. */
+/* A walk over batches that the policy has prepared. */
 struct og_walk {
     struct og_policy *policy;
     struct og_planner *planner;
-    struct og_plan *plan; /* of the batch at hand */
-    /* Before a batch is planned, what enters the cache may be taken (og__policy_prefill); may be
-     * NULL. Then its plan is looked at, and may
-     * be changed. Below 0 ends the walk. */
+    struct og_plan *plan; /* of the current batch */
+    /* Called before a batch is planned; may take prefills (og__policy_prefill); may be NULL. The
+     * second is called with the plan, and may change it. A negative result ends the walk. */
     int (*before)(void *arg, uint32_t batch, struct og_err *err);
     int (*planned)(void *arg, uint32_t batch, struct og_plan *plan, struct og_err *err);
     void *arg;
@@ -46,13 +45,13 @@ struct og_counting {
     size_t row_bytes;                /* of a row in packs */
 };
 
-/* A batch of n rows, the missed ones ascending. Of segments rows alone: what they read is known
- * when all batches' misses are (og__count_segments). */
+/* Counts a batch of n rows with these misses, ascending. With segments, counts rows alone: their
+ * reads need all batches' misses (og__count_segments). */
 void og__count_batch(const struct og_counting *how, uint32_t n, const uint32_t *misses,
                      uint32_t n_misses, struct og_plan_cost *sum);
 
-/* What each batch reads of the packing's segments of `size` batches: its order, its shared rows,
- * its chunk. io[n_batches]. */
+/* The reads of each batch with segments of `size` batches: its order, its shared rows, its chunk.
+ * io[n_batches]. */
 OG_MUST_CHECK int og__count_segments(struct og_segments *segments, uint32_t size,
                                      const struct og_read_rule *rule, struct og_io_counts *io,
                                      struct og_err *err);

@@ -20,7 +20,7 @@ static uint32_t worker_of(const struct og_dealt *d, uint32_t batch)
     return d->worker ? d->worker[batch] : batch % d->epoch % d->workers;
 }
 
-/* Batches of an epoch that the worker has, or rounds in which its nodes are asked for. */
+/* The worker's batches of an epoch, or the rounds with requests for its nodes. */
 static uint32_t own_epoch(const struct og_dealt *d, uint32_t worker)
 {
     return (d->epoch + d->workers - 1 - (d->exchange ? 0 : worker)) / d->workers;
@@ -53,7 +53,7 @@ struct party {
     uint32_t *row, *hotness; /* [sim.n_nodes] of an owner's nodes; hotness may be NULL */
 };
 
-/* Of one worker all batches are its own, as they lie. */
+/* A single worker uses all batches in place. */
 static bool copies(const struct og_dealt *d)
 {
     return d->exchange || d->workers > 1;
@@ -83,7 +83,7 @@ static bool is_own_batch(const struct party *p, uint32_t batch)
     return worker_of(p->dealt, batch) == p->worker;
 }
 
-/* With those that are asked for twice in a round. */
+/* Counts duplicates within a round. */
 static uint64_t count_rows(const struct party *p, const struct og_trace *t)
 {
     const struct og_dealt *d = p->dealt;
@@ -132,7 +132,7 @@ out:
     return rc;
 }
 
-/* Where its nodes lie in the file, and what they are worth. */
+/* Maps its nodes to rows in the file, and their hotness. */
 static int take_nodes(struct party *p, const uint32_t *hotness, struct og_budget *b,
                       struct og_err *err)
 {
@@ -220,7 +220,7 @@ int og__simulate_dealt(const struct og_simulation *sim, const struct og_policy_s
     memset(out, 0, sim->n_sizes * sizeof(*out));
     for (uint32_t w = 0; w < dealt->workers; w++)
         OG_TRY(simulate_party(sim, setup, dealt, w, out, err));
-    for (uint32_t k = 0; k < sim->n_sizes; k++) { /* one asked for twice in a round is a hit */
+    for (uint32_t k = 0; k < sim->n_sizes; k++) { /* a second request in a round is a hit */
         out[k].cost.rows = rows;
         out[k].cost.hits = rows - out[k].cost.misses;
     }
@@ -280,7 +280,7 @@ size_t og__simulate_tiers_dealt_bytes(const struct og_simulation *sim,
 
 /* ---- one owner ---- */
 
-/* What was counted when a round was over. */
+/* Counts at the end of a round. */
 struct noted {
     const struct og_simulated *counted;
     struct og_simulated *out;

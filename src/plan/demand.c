@@ -56,8 +56,8 @@ void og__demand_clear(struct og_demand *d)
     d->n = 0;
 }
 
-/* Where there is nothing to keep, the old arrays go before there are new ones: both at a time are
- * not in the memory plan. */
+/* If there is nothing to preserve, releases the old arrays first: both at once exceed the memory
+ * plan. */
 static int grow_rounds(struct og_demand *d, uint32_t rounds, struct og_err *err)
 {
     if (d->n == 0)
@@ -120,7 +120,7 @@ out:
     return rc;
 }
 
-/* Of nodes[n], from number `from` on, those before `end`: where others begin. */
+/* The end of the nodes below `end` in nodes[n], from index `from` on. */
 static uint32_t range_end(const uint32_t *nodes, uint32_t from, uint32_t n, uint32_t end)
 {
     while (from < n && nodes[from] < end)

@@ -1,13 +1,11 @@
-/* demand: what one owner is asked for in rounds to come (plan/owners.h), and in which order each
- * worker wants it.
+/* demand: requests to one owner in coming rounds (plan/owners.h), and their order by worker.
  *
- *   round           0               1                        of each round
- *   ids        | 8 12 6       | 3 7 1 5      |               own numbers, each once: a batch
- *   at         | 0 1 | 2 0    | 0 1 | 2 3 0  |               index in that of each row asked for
- *              by 0  | by 1     by 0| by 1                   by worker, as it asked
+ *     round           0               1                        of each round
+ *     ids        | 8 12 6       | 3 7 1 5      |               own numbers, each once: a batch
+ *     at         | 0 1 | 2 0    | 0 1 | 2 3 0  |               its index for each requested row
+ *                by 0  | by 1     by 0| by 1                   by worker, in request order
  *
- * `ids` are a trace, which any policy plans; `at` says of the rows of a planned batch what goes to
- * whom. */
+ * `ids` are a trace, which any policy plans; `at` maps the rows of a planned batch to workers. */
 #ifndef OG_DEMAND_H
 #define OG_DEMAND_H
 
@@ -20,31 +18,30 @@ struct og_demand {
     uint32_t n_ends;
     uint32_t n;             /* rounds */
     uint64_t *ptr, *at_ptr; /* [n + 1] */
-    uint32_t *counts;       /* [n * owners] rows asked for by each worker */
+    uint32_t *counts;       /* [n * owners] rows requested by each worker */
     uint32_t *ids;          /* [ptr[n]] */
     uint32_t *at;           /* [at_ptr[n]] */
     uint32_t most;          /* rounds that there is room for */
-    uint64_t room;          /* rows asked for, the same */
+    uint64_t room;          /* requested rows, the same */
     struct og_budget *budget;
 };
 
-/* end[n_ends]: the graph's nodes in ranges, the last of which ends with them; borrowed. From the
+/* end[n_ends]: ends of the node ranges, the last being the graph's; borrowed. Memory from the
  * budget as "exchange". Close it also after a failed open. */
 OG_MUST_CHECK int og__demand_open(struct og_demand *d, uint32_t owners, uint32_t owner,
                                   const uint32_t *end, uint32_t n_ends, struct og_budget *b,
                                   struct og_err *err);
 void og__demand_close(struct og_demand *d);
-/* What it takes with room for so many rounds and rows. */
+/* Memory for so many rounds and rows. */
 size_t og__demand_bytes(uint32_t owners, uint64_t n_nodes, uint64_t rounds, uint64_t rows);
 
-/* Nothing is asked for. */
+/* Removes all requests. */
 void og__demand_clear(struct og_demand *d);
-/* Room for so many rounds, in which so many rows are asked for in all, with those that are there.
- */
+/* Makes room for so many rounds and requested rows in all, including present ones. */
 OG_MUST_CHECK int og__demand_reserve(struct og_demand *d, uint32_t rounds, uint64_t rows,
                                      struct og_err *err);
-/* The next round: worker i asks for nodes[i], of which there are n[i], all of them the owner's, and
- * range by range. */
+/* Adds the next round: worker i requests nodes[i], n[i] of them, all of the owner's, range by
+ * range. */
 void og__demand_add(struct og_demand *d, const uint32_t *const *nodes, const uint32_t *n);
 
 static inline struct og_trace og__demand_trace(const struct og_demand *d)
@@ -52,7 +49,7 @@ static inline struct og_trace og__demand_trace(const struct og_demand *d)
     return (struct og_trace){d->n, d->ptr, d->ids};
 }
 
-/* A round, as it lies there. */
+/* A round, as stored. */
 struct og_demanded {
     const uint32_t *ids, *at, *counts;
     uint32_t n, n_at;

@@ -41,10 +41,10 @@ struct clock {
     const struct og_executors *given;
     struct og_executed *out;
     double now;
-    uint64_t next;    /* ticket to be sampled */
-    uint64_t begun;   /* tickets before it are with trainers, or trained */
-    uint64_t taken;   /* tickets before it are trained and taken */
-    uint64_t sampled; /* tickets before it are sampled, all of them */
+    uint64_t next;    /* batch to be sampled */
+    uint64_t begun;   /* earlier batches are with trainers, or trained */
+    uint64_t taken;   /* earlier batches are trained and applied */
+    uint64_t sampled; /* earlier batches are all sampled */
     struct hand {
         enum role role;
         uint64_t ticket;
@@ -60,7 +60,7 @@ static uint64_t count_hands(const struct clock *c, enum role role)
     return n;
 }
 
-/* The lowest ticket that a sampler has, or the next. */
+/* The lowest batch that a sampler has, or the next. */
 static uint64_t all_sampled(const struct clock *c)
 {
     uint64_t first = c->next;
@@ -94,7 +94,7 @@ static void begin(struct clock *c, int i, enum role role, uint64_t ticket, doubl
     (role == SAMPLING ? c->out->sampled : c->out->trained)[i]++;
 }
 
-/* Of those who train and nothing else: how many, and their mean seconds. */
+/* Executors that only train: their number, and their mean seconds. */
 static int trainers(const struct og_executors *g, double *seconds)
 {
     int n = 0;
@@ -132,7 +132,7 @@ static void give_tickets(struct clock *c, bool samplers)
     }
 }
 
-/* Tickets are taken in their order; who made one of them is free from then on. */
+/* Results are applied in batch order; an executor is free once its result is. */
 static void take_made(struct clock *c)
 {
     uint64_t first = c->begun;
@@ -147,7 +147,8 @@ static void take_made(struct clock *c)
     }
 }
 
-/* The clock goes on to what ends next; all that ends then has ended. False: nothing is done. */
+/* Advances the clock to the next completions, and completes these. False: nothing is in
+ * progress. */
 static bool next_event(struct clock *c)
 {
     double end = HUGE_VAL;

@@ -1,17 +1,17 @@
-/* LSM-GNN's cache (Park et al. 2024, §4.2): set-associative; every miss enters, and of its set
- * leaves, by what is known of the coming batches, first
+/* LSM-GNN's cache (Park et al. 2024, §4.2): set-associative; every miss enters. The lowest class of
+ * its set leaves, by knowledge of the coming batches:
  *
- *   class 0   what is not wanted within the window
- *         1   what is wanted in it, but not soon
- *         2   what came or was used since the last look: nothing is known yet
- *         3   what is wanted soon, within the threshold
+ *   class 0   not used within the window
+ *         1   used in it, but not soon
+ *         2   entered or used since the last look: nothing is known yet
+ *         3   used soon, within the threshold
  *
- * and inside a class what has the lowest static score. The paper looks at the window every few
- * batches by scanning the cache; here each slot remembers the exact next use of its row and when it
- * was noted, so that what a look would have found is worked out when it is asked for.
+ * and within a class the lowest static score. The paper scans the cache every few batches to look
+ * at the window. Here each slot stores the exact next use of its row and the time of recording,
+ * from which the result of a look is computed on demand.
  *
- * The window slides: behind its own batches a superbatch is shown those of the next window, so that
- * nothing tells where it ends.
+ * The window slides: a superbatch also sees the batches of the next window after its own, so that
+ * plans do not depend on its end.
  *
  *   look ....... superbatch | tail            position 0 is the last look before or at its start:
  *   0 .. lead    own batches| of the next     looks are at positions 0, update, 2 update, ... */
@@ -113,7 +113,7 @@ static uint32_t tail_hybrid(const struct og_policy_setup *setup)
     return setup->window;
 }
 
-/* Positions are counted anew from the last look; returns by how many they shift. */
+/* Renumbers positions from the last look; returns the shift. */
 static uint32_t move_on(struct og_policy *p)
 {
     struct hybrid *s = p->state;
@@ -175,7 +175,7 @@ static uint64_t rank_of(const struct og_policy *p, const struct way *w)
     return (uint64_t) class << 32 | within;
 }
 
-/* Of the set's slots that this batch has not filled the one that leaves first, or OG_NO_SLOT. */
+/* The slot of the set that leaves first, among those not filled by this batch, or OG_NO_SLOT. */
 static uint32_t choose(const struct og_policy *p, uint32_t start, uint32_t end)
 {
     const struct hybrid *s = p->state;

@@ -1,4 +1,4 @@
-/* lanes: what each thread of a simulation works with. */
+/* lanes: the state of each thread of a simulation. */
 #ifndef OG_LANES_H
 #define OG_LANES_H
 
@@ -21,8 +21,8 @@ struct og_lanes {
     uint32_t longest;
 };
 
-/* Reserved for the longest batch, so that no batch can fail for want of memory. Close accepts what
- * open left when it failed. */
+/* Allocates for the longest batch, so that no batch can run out of memory. Close accepts the state
+ * after a failed open. */
 OG_MUST_CHECK int og__lanes_open(struct og_lanes *l, const struct og_simulation *sim, int n,
                                  struct og_err *err);
 void og__lanes_close(struct og_lanes *l);
@@ -31,9 +31,9 @@ size_t og__lane_bytes(uint64_t longest);
 OG_MUST_CHECK int og__lanes_failed(const struct og_lanes *l, struct og_err *err);
 
 bool og__sim_stopped(const struct og_simulation *sim);
-/* Nodes become the rows that they are in the file. */
+/* Maps nodes to their rows in the file. */
 void og__sim_rows(const struct og_simulation *sim, uint32_t *nodes, uint32_t n);
-/* A batch of n rows that misses these, ascending. */
+/* Counts a batch of n rows with these misses, ascending. */
 void og__lane_count(const struct og_simulation *sim, uint32_t n, const uint32_t *misses,
                     uint32_t n_misses, struct og_plan_cost *sum);
 
@@ -54,7 +54,7 @@ static inline void og__add_io(struct og_io_counts *sum, struct og_io_counts more
     sum->bytes += more.bytes;
 }
 
-/* Rows that are put into the cache, and their slots. */
+/* Rows to put into the cache, and their slots. */
 static inline uint32_t og__lot_rows(const struct og_simulation *sim)
 {
     return sim->fill_rows ? sim->fill_rows : OG__LOT;

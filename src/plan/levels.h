@@ -1,5 +1,5 @@
-/* levels: of static policies and of lru the number of sizes that miss a row, its level, is all
- * there is to know, so that all sizes are counted in one pass. */
+/* levels: for static policies and lru, a row's level is the number of sizes that miss it. One pass
+ * then counts all sizes. */
 #ifndef OG_LEVELS_H
 #define OG_LEVELS_H
 

@@ -1,13 +1,13 @@
-/* link: how fast rows come to a device, as it was measured (choose/measure_link.c). */
+/* link: measured transfer rates to a device (choose/measure_link.c). */
 #ifndef OG_LINK_H
 #define OG_LINK_H
 
-/* Between the host and a device, either way as fast as the other; or of several side by side, which
- * have a batch each. */
+/* Between the host and a device, equal in both directions; or for several devices in parallel, with
+ * a batch each. */
 struct og_link_rates {
-    double bandwidth; /* bytes a second; 0: not known, nothing is told of it */
-    double latency;   /* seconds a batch beside; of several, by which it makes an epoch longer */
-    double collect;   /* bytes a second, of rows that the device has: the kernel that collects */
+    double bandwidth; /* bytes per second; 0: unknown, no predictions */
+    double latency;   /* additional seconds a batch; of several devices, its share of an epoch */
+    double collect;   /* bytes per second of the device's gather kernel */
 };
 
 #endif

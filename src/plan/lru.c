@@ -1,5 +1,5 @@
-/* The rows used last stay. Where a row is read from is decided by the cache before its batch; after
- * it the rows of the batch are the most recent ones, later rows more so. */
+/* Keeps the most recently used rows. The cache before a batch decides where its rows are read from.
+ * After it the batch's rows are the most recent, later rows more so. */
 #include "plan/policy_ops.h"
 #include "plan/slots.h"
 
@@ -83,7 +83,7 @@ static int step_lru(struct og_policy *p, const uint32_t *ids, struct og_plan *ou
     uint32_t hits = take_hits(s, ids, out);
     if (n_slots == 0)
         return 0;
-    /* Of a batch larger than the cache the last rows stay; hits before them go. */
+    /* If the batch exceeds the cache, its last rows stay, and hits before them leave. */
     uint32_t first = out->n > n_slots ? out->n - n_slots : 0;
     s->n_spare = 0;
     for (uint32_t i = 0; i < first; i++)

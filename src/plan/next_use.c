@@ -1,6 +1,6 @@
-/* When is each row's node wanted next? Found by one pass over the superbatch from its last batch to
- * its first, with one number a distinct node (Park et al. 2022, §3.4 needs the same and finds it
- * with two passes and a list of uses a node). */
+/* The next use of each row's node: one pass over the superbatch from its last batch to its first,
+ * with one number a distinct node. (Park et al. 2022, §3.4, use two passes and a list of uses a
+ * node.) */
 #include "plan/policy_ops.h"
 
 #include <string.h>
@@ -77,8 +77,7 @@ static int reserve(struct og_next_uses *u, uint64_t rows, uint64_t distinct, str
     return 0;
 }
 
-/* One batch, from the back. Ranks are computed some rows ahead, and what they point at is asked
- * for. */
+/* Processes one batch, backwards. Computes ranks some rows ahead, and prefetches their entries. */
 OG_CLONES static void pass_batch(struct og_next_uses *u, const uint32_t *ids, uint64_t n,
                                  uint16_t *next, uint16_t batch)
 {

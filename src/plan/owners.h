@@ -1,15 +1,14 @@
-/* owners: nodes are dealt out to workers by their number, worker v modulo n, so that no row is in
- * two of their caches, and n caches act as one of n times the size (Park et al. 2024, §4.1: the
- * communication layer, which hashes nodes by such a stride).
+/* owners: partitions nodes among workers by id, worker v modulo n. No row is in two caches, so n
+ * caches act as one of n times the size. Park et al. 2024, §4.1, have it as a communication layer
+ * that hashes nodes by such a stride.
  *
- *   mini-batch of worker 0   8 3 5 12 ─┬─> owner 0 is asked for 8 12 | 6 8 ──> 8 12 6     a batch
- *   mini-batch of worker 1   6 8 1 3  ─┴─> owner 1              3 5 | 1 3  ──> 3 5 1      of its
- * own
+ *     mini-batch of worker 0   8 3 5 12 ─┬─> requests to owner 0   8 12 | 6 8 ──> 8 12 6
+ *     mini-batch of worker 1   6 8 1 3  ─┴─> requests to owner 1    3 5 | 1 3 ──> 3 5 1
  *
- * A round has a mini-batch of each worker. What they ask of an owner in it, each node once, in the
- * order of the mini-batches and, within one, of its rows, is a batch that any policy plans. Owners
- * number their nodes for themselves, 0, 1, 2, ... in the order of the graph's, so that tables of
- * policies are of own nodes alone. */
+ * A round has a mini-batch of each worker. The requests to an owner in it form a batch that any
+ * policy plans: each node once, in the order of the mini-batches and of their rows. An owner
+ * numbers its nodes 0, 1, 2, ... in the graph's order, so that a policy's tables cover own nodes
+ * alone. */
 #ifndef OG_OWNERS_H
 #define OG_OWNERS_H
 
@@ -43,8 +42,8 @@ static inline uint64_t og__owned_nodes(uint32_t owners, uint32_t owner, uint64_t
 struct og_owner {
     uint32_t owners, owner;
     uint64_t n_nodes; /* its own */
-    uint32_t *where;  /* [n_nodes] index in ids, of nodes that are there */
-    uint32_t *ids;    /* [n] own numbers that this round asked for so far; the caller's memory */
+    uint32_t *where;  /* [n_nodes] index in ids, for nodes that are there */
+    uint32_t *ids;    /* [n] own numbers requested in this round so far; the caller's memory */
     uint32_t n;
     struct og_budget *budget;
 };
@@ -55,10 +54,10 @@ OG_MUST_CHECK int og__owner_open(struct og_owner *o, uint32_t owners, uint32_t o
 void og__owner_close(struct og_owner *o);
 size_t og__owner_bytes(uint32_t owners, uint64_t n_nodes);
 
-/* A round begins. ids: room for the owner's rows in all its mini-batches. */
+/* Starts a round. ids: room for the owner's rows in all its mini-batches. */
 void og__owner_begin(struct og_owner *o, uint32_t *ids);
-/* A mini-batch of the round, nodes of the graph: those of others are passed over. at[], NULL or as
- * long as there are own ones: the index of each in o->ids. Returns how many. */
+/* Adds a mini-batch of the round, in graph ids; skips other owners' nodes. at[], NULL or as long as
+ * there are own ones, gets the index of each in o->ids. Returns the number of own ones. */
 uint32_t og__owner_ask(struct og_owner *o, const uint32_t *nodes, uint32_t n, uint32_t *at);
 
 #endif

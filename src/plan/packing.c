@@ -258,8 +258,8 @@ size_t og__sweep_most(uint64_t rows, size_t row_bytes, uint64_t batches, size_t 
            2 * OG__PACK_BLOCK + tables_bytes(&p);
 }
 
-/* Half of the memory is for the pieces, as far as they can use it and one row fits beside them:
- * larger writes first, because a partition more costs nothing but a request or two. */
+/* Write buffers get up to half of the memory, if one row still fits besides. Larger writes come
+ * first, because another partition costs only a request or two. */
 static void share_pieces(const struct og_packing *p, size_t memory, struct og_sweep *s)
 {
     size_t left = memory - tables_bytes(p);

@@ -1,15 +1,14 @@
-/* packing: where the rows that no cache holds go when they are written anew, batch by batch, and
- * the sweep of the feature file that fetches them (Liu et al. 2025, §5.2). Pure: no I/O.
+/* packing: the layout of missed rows rewritten batch by batch, and the scan of the feature file
+ * that collects them (Liu et al. 2025, §5.2). Pure: no I/O.
  *
  *   batch 0 misses   2 5 9        the file    0 1 2 3 4 5 6 7 8 9 ...
- *   batch 1 misses   5 6 9                        ^     ^ ^     ^     wanted by some batch
+ *   batch 1 misses   5 6 9                        ^     ^ ^     ^     missed by some batch
  *
- *   partitions: as many wanted rows as memory holds      | 2 5 | 6 9 |
- *   container:  | head, table | 2 5 9 .... | 5 6 9 .... |     a chunk a batch, blocks of 4096
+ *   partitions: as many missed rows as memory holds      | 2 5 | 6 9 |
+ *   packed file:  | head, table | 2 5 9 .... | 5 6 9 .... |     a chunk a batch, blocks of 4096
  *
- * A chunk holds its batch's misses in the order of the file, which is the order a plan numbers them
- * in, so that a partition only ever appends to a chunk and reading it back is one sequential run.
- */
+ * A chunk holds its batch's misses in file order, which is also a plan's order. So a partition only
+ * appends to chunks, and reading a chunk is one sequential run. */
 #ifndef OG_PACKING_H
 #define OG_PACKING_H
 
@@ -17,22 +16,21 @@
 #include "io/io.h"
 #include "plan/plan.h"
 
-enum { OG__PACK_BLOCK = 4096 }; /* chunks begin on such blocks and are padded to them */
+enum { OG__PACK_BLOCK = 4096 }; /* chunks start at multiples of this and are padded to it */
 
-/* What each batch of a superbatch misses. */
+/* The misses of each batch of a superbatch. */
 struct og_packing {
-    uint32_t first; /* the node that is number 0: 0, but of rows of one width among others' */
+    uint32_t first; /* the node with number 0: 0, except for rows of one of several sizes */
     uint64_t n_nodes;
     size_t row_bytes;
     uint32_t n_batches;
     uint64_t *ptr;    /* [n_batches + 1] batch b misses rows[ptr[b] .. ptr[b + 1]) */
-    uint64_t *offset; /* [n_batches + 1] of its chunk in the container; the last is its size */
+    uint64_t *offset; /* [n_batches + 1] of its chunk in the packed file; last, the size */
     uint32_t *rows;   /* numbers of nodes, ascending in each batch */
-    /* the nodes that any batch misses, or the sweep fetches also, numbered in the order of the file
-     */
+    /* the nodes that any batch misses or the scan also fetches, numbered in file order */
     uint64_t *bits;      /* [ceil(N / 64)] */
-    uint32_t *rank;      /* [ceil(N / 64)], once sealed */
-    uint32_t n_distinct; /* once sealed */
+    uint32_t *rank;      /* [ceil(N / 64)], after seal */
+    uint32_t n_distinct; /* after seal */
     /* memory */
     uint32_t *spare; /* [longest] */
     uint64_t capacity, longest;
@@ -41,42 +39,42 @@ struct og_packing {
     struct og_budget *budget;
 };
 
-/* For up to so many batches. Everything from the budget as "packing"; rows grow with what is added,
- * bits take 3 N / 16 bytes. */
+/* For at most so many batches. All memory from the budget as "packing": rows grow with what is
+ * added, bits take 3 N / 16 bytes. */
 OG_MUST_CHECK int og__packing_open(struct og_packing *p, uint64_t n_nodes, size_t row_bytes,
                                    uint32_t most_batches, struct og_budget *b, struct og_err *err);
-/* What it takes at most for so many rows missed in all, `longest` of them by one batch; 0 rows: in
- * memory that is lent. */
+/* Memory, at most, for so many misses in all, `longest` of one batch; 0 rows: with the caller's
+ * memory. */
 size_t og__packing_bytes(uint64_t n_nodes, uint64_t rows, uint64_t batches, uint64_t longest);
 void og__packing_close(struct og_packing *p); /* accepts a zeroed one */
 
-/* Memory for so many missed rows in all, at once instead of little by little. */
+/* Allocates for so many misses in all, at once instead of step by step. */
 OG_MUST_CHECK int og__packing_reserve(struct og_packing *p, uint64_t rows, struct og_err *err);
 
-/* Instead: in memory of the caller's, which stays as long, for so many rows. That may be the ids of
- * all batches that are added: what a batch misses is written over its own ids, or those of batches
- * before it, once they have been looked at. */
+/* Uses the caller's memory instead, for so many rows; it must stay valid. It may be the ids of all
+ * added batches: a batch's misses overwrite its own ids or earlier ones, after they have been
+ * read. */
 void og__packing_lend(struct og_packing *p, uint32_t *rows, uint64_t capacity);
 
-/* The next batch: those of its rows whose code says that they are missed (og__plan_encode); codes
- * NULL means all. Ids are distinct, and of the n_nodes from `first` on. O(n). */
+/* Adds the next batch: the rows whose code marks a miss (og__plan_encode); NULL codes mean all. Ids
+ * are distinct and among the n_nodes from `first` on. O(n). */
 OG_MUST_CHECK int og__packing_add(struct og_packing *p, const uint32_t *ids, const uint32_t *codes,
                                   uint32_t n, struct og_err *err);
-/* After the last batch; memory that was reserved for more rows is given back. */
+/* Call after the last batch; releases excess memory. */
 OG_MUST_CHECK int og__packing_seal(struct og_packing *p, struct og_err *err);
 
-/* Once sealed: nodes whose rows no chunk is to have and the sweep is to fetch as well; after the
- * last of them they are numbered. */
+/* After seal: adds nodes whose rows the scan fetches without a chunk. After the last of them,
+ * numbers all. */
 void og__packing_also(struct og_packing *p, const uint32_t *nodes, uint32_t n);
 void og__packing_number(struct og_packing *p);
 
-/* Without rows[i] where bit i is set, sealed again. */
+/* Drops rows[i] if bit i is set, and seals again. */
 OG_MUST_CHECK int og__packing_drop(struct og_packing *p, const uint64_t *dropped,
                                    struct og_err *err);
 
-/* Bytes of a container of its first n batches, sealed. */
+/* Bytes of the packed file of its first n batches, sealed. */
 uint64_t og__packing_container(const struct og_packing *p, uint32_t n);
-/* With the first n batches alone, sealed again. */
+/* Keeps the first n batches alone, and seals again. */
 OG_MUST_CHECK int og__packing_shorten(struct og_packing *p, uint32_t n, struct og_err *err);
 
 static inline uint64_t og__packing_chunk_rows(const struct og_packing *p, uint32_t batch)
@@ -84,50 +82,50 @@ static inline uint64_t og__packing_chunk_rows(const struct og_packing *p, uint32
     return p->ptr[batch + 1] - p->ptr[batch];
 }
 
-/* Where the first chunk begins: after one block of head and the table. */
+/* The offset of the first chunk: after one block of head and the table. */
 uint64_t og__packing_data_start(uint32_t n_batches);
 
-/* Counting passes from one array to the other and back: `from` is lost, `to` is sorted. */
+/* Radix sort: destroys `from`, leaves the result in `to`. */
 void og__sort_ids(uint32_t *from, uint32_t *to, uint32_t n);
 
 /* ---- the sweep ---- */
 
-/* How memory is shared out: two partitions, one being read while the other is handed out, and the
- * pieces in which chunks are written, one open in each batch and spare ones on their way. */
+/* Divides memory: two partitions, one being read while the other is scattered, and write buffers,
+ * one open in each batch and spare ones being written. */
 struct og_sweep {
-    uint32_t part_rows; /* wanted rows in a partition; the last may have fewer */
+    uint32_t part_rows; /* missed rows in a partition; the last may have fewer */
     uint32_t n_parts;
     size_t piece;      /* bytes of a write, whole blocks */
     uint32_t n_pieces; /* more than there are batches */
 };
-/* What is noted of a batch while its chunk is written, beside its entry of the container's table,
- * and of a piece. */
+/* Bytes of bookkeeping a batch while its chunk is written, besides its entry in the file's table;
+ * and a write buffer. */
 enum { OG__SWEEP_A_BATCH = 24, OG__SWEEP_A_PIECE = 48 };
-/* -ENOMEM, with the least that would do, when `memory` is too small. */
+/* -ENOMEM, with the required minimum, if `memory` is too small. */
 OG_MUST_CHECK int og__sweep_share(const struct og_packing *p, size_t memory, struct og_sweep *out,
                                   struct og_err *err);
 size_t og__sweep_bytes(const struct og_packing *p, const struct og_sweep *s); /* <= memory */
 size_t og__sweep_least(const struct og_packing *p);
-/* More than that serves nothing, of so many rows of so many bytes in all, and of batches of which
- * the largest takes batch_bytes. */
+/* The most memory that is of use, for so many rows of row_bytes in all, and batches of at most
+ * batch_bytes. */
 size_t og__sweep_most(uint64_t rows, size_t row_bytes, uint64_t batches, size_t batch_bytes);
 
-/* The node ids of the next partition, ascending, into list[part_rows]; returns how many. *cursor is
- * 0 before the first. */
+/* Stores the node ids of the next partition, ascending, in list[part_rows]; returns their number.
+ * *cursor is 0 at first. */
 uint32_t og__sweep_part(const struct og_packing *p, const struct og_sweep *s, uint64_t *cursor,
                         uint32_t *list);
 
-/* What writing and reading back will cost, exactly: ranges of the file that no batch needs are
- * skipped where they are wider than the rule's gap. */
+/* The exact cost of writing and reading back. The scan skips unneeded ranges of the file wider than
+ * the rule's gap. */
 struct og_packing_cost {
     struct og_io_counts sweep;
-    uint64_t bytes_written; /* the size of the container */
+    uint64_t bytes_written; /* the size of the packed file */
     struct og_io_counts back;
 };
 OG_MUST_CHECK int og__packing_predict(const struct og_packing *p, const struct og_sweep *s,
                                       const struct og_read_rule *rule, struct og_packing_cost *out,
                                       struct og_err *err);
-/* Of reading one chunk back with requests of at most max_request bytes. */
+/* Reads of one chunk with requests of at most max_request bytes. */
 struct og_io_counts og__packing_predict_chunk(uint64_t chunk_bytes, size_t max_request);
 
 #endif

@@ -1,13 +1,13 @@
-/* Weighted reverse PageRank. Each round sends what every node has to its in-neighbours, which are
- * what sampling reads next:
+/* Weighted reverse PageRank. Each round sends every node's rank to its in-neighbours, which
+ * sampling reads next:
  *
  *     next[u] = (1 - D) start[u] + D * sum over v with u in N(v) of  rank[v] / |N(v)|
  *
- * Of a typed graph a node draws from each of its relations, so each with a list of it has an equal
- * part of rank[v] to send.
+ * In a heterogeneous graph a node samples from each of its relations, so each non-empty list gets
+ * an equal part of rank[v].
  *
- * A few rounds are enough: a batch is as many hops deep. The last one leaves the start out: where
- * walks begin is no sign of how often they come by, a training node is a seed once an epoch. */
+ * A few rounds suffice: as many as a batch has hops. The last one omits the start: a training node
+ * is a seed once an epoch, so starts do not predict visits. */
 #include "dataset/on_disk.h"
 #include "plan/plan.h"
 
@@ -51,7 +51,7 @@ size_t og__pagerank_bytes(uint64_t n_nodes)
     return 2 * (size_t)n_nodes * sizeof(float);
 }
 
-/* What each training node has at the start of a round. */
+/* The initial rank of each training node in a round. */
 static void put_start(const struct og_pagerank *p, float *rank)
 {
     float start = (1 - damping) * (float)p->t->n_nodes / (float)OG_MAX(p->n_seeds, (int64_t)1);

@@ -26,14 +26,14 @@ struct og_pair {
     uint32_t *code;     /* [rows] og__plan_encode */
     uint32_t *from;     /* [rows] where the rings hold it; with rings */
     uint32_t *to;       /* [rows] where the rings take what it replaces; with rings */
-    uint32_t *missed;   /* [rows] what the host's cache is asked for */
+    uint32_t *missed;   /* [rows] requests to the host's cache */
     uint64_t rows;      /* capacity */
     uint64_t *ptr;      /* [batches + 1] rows of each */
     uint64_t *miss_ptr; /* [batches + 1] of missed */
     uint64_t *fill_ptr; /* [batches + 1] of fills */
     uint32_t *dropped;  /* [batches] */
     uint32_t batches;   /* capacity */
-    bool begun;         /* policies that look at no batches were told that it begins, */
+    bool begun;         /* call for policies that look at no batches was made, */
     bool lost;          /* and the host's has lost rows since */
     struct fills fills;
     /* the next batch */
@@ -334,8 +334,7 @@ static int plan_device(struct og_pair *t, uint32_t batch, const uint32_t *ids, u
     return 0;
 }
 
-/* What the device's cache holds when the first batch begins. Later ones find no more put into a
- * cache that lets rows in. */
+/* Applies the first prefills of the device's cache. A cache that admits rows has no later ones. */
 static void apply_first_fills(struct og_pair *t)
 {
     for (uint64_t i = 0; t->n_batches > 0 && i < t->fill_ptr[1]; i++)
@@ -444,8 +443,8 @@ static void move(struct og_tiers_plan *p, uint32_t from, uint32_t to)
     p->move_to[p->n_moves++] = to;
 }
 
-/* What was planned when the superbatch was prepared. Rows that are left to the host have no place
- * yet; returns how many, their numbers in row_of. */
+/* Takes the device's plan from prepare. Rows left to the host have no place yet; returns their
+ * number, with the rows in row_of. */
 static uint32_t take_device_plan(struct og_pair *t, struct og_tiers_plan *out)
 {
     const uint64_t start = t->ptr[t->batch];
@@ -476,7 +475,7 @@ static uint32_t take_device_plan(struct og_pair *t, struct og_tiers_plan *out)
     return left;
 }
 
-/* What the batch's rows replace on the device leaves it, but for what goes to the rings. */
+/* Rows that the batch replaces on the device leave it, except into the victim buffer. */
 static uint32_t find_leavers(struct og_pair *t, const struct og_plan *plan)
 {
     const uint32_t *to = t->to ? t->to + t->ptr[t->batch] : NULL;

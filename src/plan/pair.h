@@ -1,5 +1,5 @@
-/* A device's cache over one in the host's, of rows of one width: what tiers (tiers.h) have of each
- * range of nodes. Its nodes are numbered from 0, and so are its places. */
+/* A device's cache above one in the host's memory, for rows of one size: the part of tiers
+ * (tiers.h) for one range of nodes. Its nodes and places are numbered from 0. */
 #ifndef OG_PAIR_H
 #define OG_PAIR_H
 
@@ -37,7 +37,7 @@ uint32_t og__pair_prefill(struct og_pair *t, uint32_t *nodes, uint32_t *places, 
 void og__pair_set_threshold(struct og_pair *t, uint32_t batches);
 void og__pair_trim(struct og_pair *t);
 void og__pair_invalidate(struct og_pair *t, uint32_t first);
-/* out: room for the batch's rows, and nothing counted yet. */
+/* out: has room for the batch's rows, and zero counts. */
 OG_MUST_CHECK int og__pair_plan(struct og_pair *t, struct og_planner *planner, const uint32_t *ids,
                                 uint32_t n, struct og_tiers_plan *out, struct og_err *err);
 size_t og__pair_bytes(const struct og_tiers_setup *setup, uint64_t rows, uint64_t longest,

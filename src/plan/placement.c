@@ -18,7 +18,7 @@ struct threshold {
     uint64_t of_equal;
 };
 
-/* What is ranked: nodes with a score each, but those whose bit is set. */
+/* The input of ranking: nodes with a score each, except those whose bit is set. */
 struct ranked {
     const uint32_t *hotness;
     const uint64_t *without; /* may be NULL */

@@ -1,15 +1,14 @@
-/* plan: decides where each row of each batch is read from. Pure functions, no I/O.
+/* plan: decides from where each row of each batch is read. Pure functions, no I/O.
  *
  *      trace (ids of batches) ─┐
- *      facts (degrees, N)      ├──> policy ──> plan ──> gather carries it out
+ *      facts (degrees, N)      ├──> policy ──> plan ──> gather executes it
  *      capacities ─────────────┘                └────> verifier checks it
  *
- * Places are numbered through the tiers, fastest first, however many there are (gather/rows.h), so
- * that one number says all and the executor looks nothing up. Last come misses:
+ * Places are numbered across tiers, fastest first, for any number of tiers (gather/rows.h). So one
+ * number identifies a place, and execution needs no look-up. Misses come last:
  *
  *      0                    n_slots                 n_slots + n_misses
- *      | host cache slots   | this batch's misses, ascending by node id |
- */
+ *      | host cache slots   | this batch's misses, ascending by node id | */
 #ifndef OG_PLAN_H
 #define OG_PLAN_H
 
@@ -20,9 +19,9 @@
 
 /* ---- static placement: which nodes the host cache holds ----
  *
- * One bit a node, and the number of set bits before every 64th: slots are numbered in the order
- * of node ids, so the cache is filled by one pass over the file and the slot of a node is a rank.
- * 3 N / 16 bytes, where a table of slots would take 4 N. */
+ * One bit a node, and the number of set bits before every 64th. Slots are numbered in the order of
+ * node ids, so one scan of the file fills the cache, and the slot of a node is a rank. 3 N / 16
+ * bytes; a table of slots would take 4 N. */
 struct og_placement {
     uint64_t n_nodes;
     uint32_t n_slots; /* nodes held */
@@ -32,12 +31,12 @@ struct og_placement {
 };
 #define OG_NO_SLOT UINT32_MAX
 
-/* The `capacity` hottest nodes; of equally hot ones, those with the smaller id. hotness[N]; NULL
- * means that all are equal. Memory "placement" from the budget. */
+/* Selects the `capacity` hottest nodes; ties go to smaller ids. hotness[N]; NULL = all equal.
+ * Memory "placement" from the budget. */
 OG_MUST_CHECK int og__placement_build(struct og_placement *p, const uint32_t *hotness,
                                       uint64_t n_nodes, uint64_t capacity, struct og_budget *b,
                                       struct og_err *err);
-/* The same of the nodes whose bit is not set in `without`, which may be NULL. */
+/* The same without the nodes whose bit is set in `without`, which may be NULL. */
 OG_MUST_CHECK int og__placement_build_without(struct og_placement *p, const uint32_t *hotness,
                                               const uint64_t *without, uint64_t n_nodes,
                                               uint64_t capacity, struct og_budget *b,
@@ -59,21 +58,21 @@ void og__placement_nodes(const struct og_placement *p, uint64_t *cursor, uint32_
 
 /* ---- hotness: one score a node, the hotter the sooner cached ---- */
 
-/* Floats, but NaN, as numbers above 0 that have their order, and back; -0 is 0. */
+/* Maps floats, except NaN, to numbers above 0 in the same order, and back; -0 is 0. */
 uint32_t og__float_ordered(float x);
 float og__ordered_float(uint32_t ordered);
 
-/* Edges are read elsewhere and come by as og__topology_scan has them (og_scan_fn).
+/* Passes of edges from og__topology_scan (og_scan_fn).
  *
- * Out-degree, how often a node can be drawn (PaGraph; Park et al. 2022, §2.3), is
- * og__topology_out_degrees. A guess at it, from a sixteenth of the edges, is added to hotness[N],
+ * Out-degree, the number of lists that can yield a node (PaGraph; Park et al. 2022, §2.3), is
+ * og__topology_out_degrees. This estimates it from a sixteenth of the edges, added to hotness[N],
  * which is `arg`. */
 int og__hotness_some_edges(void *arg, int64_t first, const uint32_t *ids, size_t n,
                            struct og_err *err);
 
-/* Weighted reverse PageRank: what a surfer reads who starts at a training node, and at each step
- * either starts anew or goes on to one of the node's in-neighbours (Park et al. 2024, §4.2). Of a
- * typed graph he chooses among the relations by which the node has any, then among those. */
+/* Weighted reverse PageRank: the nodes visited by a surfer who starts at a training node, and at
+ * each step restarts or moves to an in-neighbour (Park et al. 2024, §4.2). In a heterogeneous graph
+ * the surfer first selects one of the relations in which the node has in-neighbours. */
 struct og_pagerank {
     const struct og_topology *t; /* for its degrees */
     const uint32_t *seeds;       /* [n_seeds] the training nodes */
@@ -85,14 +84,14 @@ struct og_pagerank {
     const struct og_topology *lists;
     const float *from; /* [lists] of their nodes, */
     float *to;         /* [sources] and of those in them; */
-    uint64_t node;     /* whose list it is just now */
+    uint64_t node;     /* of the current list */
 };
-/* og__pagerank_bytes from the budget as "hotness". Close it, also after an error. */
+/* Memory og__pagerank_bytes from the budget as "hotness". Close it, also after an error. */
 OG_MUST_CHECK int og__pagerank_open(struct og_pagerank *p, const struct og_topology *t,
                                     const uint32_t *seeds, int64_t n_seeds, struct og_budget *b,
                                     struct og_err *err);
-/* True: another round begins, for which all edges are to pass og__pagerank_edges, `arg` being p:
- * those of the topology, or of each relation, once og__pagerank_pass has said so. */
+/* True: starts another round, in which all edges must pass og__pagerank_edges, with p as `arg`:
+ * those of the topology, or of each relation after a call of og__pagerank_pass. */
 bool og__pagerank_round(struct og_pagerank *p);
 void og__pagerank_pass(struct og_pagerank *p);
 void og__pagerank_pass_relation(struct og_pagerank *p, uint32_t r);
@@ -111,7 +110,7 @@ struct og_plan {
     uint32_t n;        /* rows */
     uint32_t *place;   /* [n] slot, or n_slots + index of the miss */
     uint32_t n_misses; /* rows that are read from the feature file */
-    uint32_t *misses;  /* [n_misses] node ids, ascending: the order of the file */
+    uint32_t *misses;  /* [n_misses] node ids, ascending: file order */
     /* changeset: after the batch, its row change_row[i] enters slot change_slot[i] */
     uint32_t n_changes;
     uint32_t *change_row, *change_slot;
@@ -126,7 +125,7 @@ OG_MUST_CHECK int og__plan_reserve(struct og_plan *p, uint32_t rows, uint32_t ch
 void og__plan_release(struct og_plan *p);
 size_t og__plan_bytes(uint64_t rows, uint64_t changes);
 
-/* Scratch of a planner, for rows up to the largest batch seen. */
+/* Scratch of a planner, for the largest batch so far. */
 struct og_planner {
     uint64_t *pairs, *spare; /* [capacity] node id << 32 | row */
     uint32_t capacity;
@@ -137,19 +136,19 @@ void og__planner_release(struct og_planner *p);
 size_t og__planner_bytes(uint64_t rows);
 OG_MUST_CHECK int og__planner_reserve(struct og_planner *p, uint32_t rows, struct og_err *err);
 
-/* Rows whose place is OG_NO_SLOT are misses: number them, behind the slots, in the order of the
- * file. O(rows). */
+/* Rows whose place is OG_NO_SLOT are misses: numbers them after the slots, in file order.
+ * O(rows). */
 OG_MUST_CHECK int og__plan_misses(struct og_planner *planner, const uint32_t *ids, uint32_t n_slots,
                                   struct og_plan *out, struct og_err *err);
 
-/* A plan in four bytes a row, to be spilled until its batch comes: the slot it is in, or, of a
- * miss, the slot it enters afterwards, if any. */
+/* A plan in four bytes a row, for spilling: the row's slot or, for a miss, the slot it enters
+ * afterwards, if any. */
 enum { OG__CODE_MISS = (int)0x80000000 };
 #define OG__CODE_STAYS_OUT UINT32_MAX
 /* codes[plan->n] of a plan whose misses are not numbered yet (place = OG_NO_SLOT). */
 void og__plan_encode(const struct og_plan *plan, uint32_t *codes);
-/* Back, misses numbered; codes may be out->place, if that is large enough. -EIO for a slot beyond
- * n_slots. */
+/* The reverse, with numbered misses; codes may be out->place, if that is large enough. -EIO for a
+ * slot beyond n_slots. */
 OG_MUST_CHECK int og__plan_decode(struct og_planner *planner, const uint32_t *codes,
                                   const uint32_t *ids, uint32_t n, uint32_t n_slots,
                                   struct og_plan *out, struct og_err *err);
@@ -159,7 +158,7 @@ OG_MUST_CHECK int og__plan_decode(struct og_planner *planner, const uint32_t *co
 struct og_plan_cost {
     uint64_t rows, hits, misses;
     uint64_t reads; /* requests after merging */
-    uint64_t bytes; /* asked of the kernel */
+    uint64_t bytes; /* requested from the kernel */
 };
 void og__plan_cost_add(struct og_plan_cost *sum, const struct og_plan_cost *part);
 

@@ -1,5 +1,5 @@
-/* The table of policies: a row each, in the order of enum og_policy_kind. A row names the struct of
- * its traits and functions (policy_ops.h), og__policy_<name>, which stands in the policy's file. */
+/* The table of policies, in the order of enum og_policy_kind. A row names og__policy_<name>, the
+ * struct of its traits and functions (policy_ops.h), which is in the policy's file. */
 #ifndef OG_POLICIES_H
 #define OG_POLICIES_H
 

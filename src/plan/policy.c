@@ -13,8 +13,7 @@ static const struct og_policy_ops *const table[] = {OG__POLICIES(POINTER)};
 const char *const og__policy_words[] = {OG__POLICIES(WORD)[OG_POLICY_AUTO] = "auto", NULL};
 _Static_assert(OG_COUNT(table) == OG_POLICY_AUTO, "a row for each policy of outgrow.h");
 
-/* Of a policy that is still to be chosen nothing is known, but that it takes as much memory as the
- * least of them. */
+/* A policy that is not chosen yet counts with the smallest memory of all policies. */
 static size_t least_bytes(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
                           uint64_t distinct)
 {

@@ -1,31 +1,30 @@
-/* policy: what the feature cache holds while a run of batches is trained.
+/* policy: the contents of the feature cache during a run of batches.
  *
- *   superbatch ──> prepare ──> prefill: rows put into slots before the first batch
- *   batch ───────> plan ─────> where each row is read from, and what enters the cache after it
- *                  prefill: under sweep more of it comes before some of the later batches too
+ *     superbatch ──> prepare ──> prefill: rows put into slots before the first batch
+ *     batch ───────> plan ─────> where each row is read from, and what enters the cache after it
+ *                    prefill: the sweep policy also prefills before some later batches
  *
- * A policy is its own simulation: its tables say at each moment which node each slot holds, and it
- * moves on by one batch a call. Planning is a pure function of (setup, batches so far, what was
- * prepared); when it is carried out is nobody's business here. One file a policy, and one row of
- * policies.h. */
+ * A policy simulates itself: its tables hold each slot's node, and each call advances by one batch.
+ * A plan is a pure function of (setup, batches so far, prepared batches), independent of its
+ * execution. One file a policy, and one row of policies.h. */
 #ifndef OG_POLICY_H
 #define OG_POLICY_H
 
 #include "plan/plan.h"
 
-/* Nodes whose rows lie in slots of their own, as rows of one width do among those of others. */
+/* A range of nodes with slots of its own, as for rows of one of several sizes. */
 struct og_slot_range {
     uint64_t first, end; /* nodes */
     uint32_t n_slots;
 };
 
-/* How one policy is to behave. Parameters that a policy does not have are ignored. */
+/* Settings of a policy; it ignores parameters that it does not have. */
 struct og_policy_setup {
     int kind; /* enum og_policy_kind; not AUTO */
     uint64_t n_nodes;
     uint32_t n_slots; /* < 2^31 */
-    /* one score a node: static policies rank by it while they open, hybrid breaks ties by it as
-     * long as it is open; NULL = all equal, the smaller id first. Borrowed. */
+    /* one score a node: static policies rank by it in open; hybrid uses it for ties while open;
+     * NULL = all equal, the smaller id first. Borrowed. */
     const uint32_t *hotness;
     /* set-associative policies (rr, hybrid) */
     uint32_t ways; /* slots a set */
@@ -34,20 +33,21 @@ struct og_policy_setup {
     uint32_t update;    /* batches between looks, at most OG__MOST_UPDATE */
     uint32_t threshold; /* a reuse within so many batches is near; 0 = window / 8 */
     int evict;          /* enum og_evict_kind */
-    bool has_victims;   /* classes 0 and 1 change places: what is known to be wanted, though not
-                           soon, leaves first, since it is kept elsewhere (§4.3.2) */
-    /* a bit a node that static policies leave out, since another tier holds it; NULL = none.
-     * Borrowed while they open. */
+    /* swaps classes 0 and 1: rows used within the window, but not soon, leave first, since the
+     * victim buffer holds them (§4.3.2) */
+    bool has_victims;
+    /* one bit a node that static policies leave out, since another tier holds it; NULL = none.
+     * Borrowed in open. */
     const uint64_t *without;
-    /* NULL: any node may lie in any slot. Else n_slots is what they have in all, and each batch's
-     * ids come range by range, in this order, within a range as they like, and nodes of none are
-     * left out; those of a trace come as they like. Borrowed while they open. */
+    /* NULL: any node may be in any slot. Else n_slots is the total, and a batch's ids come range by
+     * range, in any order within one, without nodes outside of ranges. Ids of a trace may have any
+     * order. Borrowed while open. */
     const struct og_slot_range *ranges;
     uint32_t n_ranges;
 };
 
-/* The policy of range k alone, as if its nodes were all there are, numbered from 0; and the batches
- * of nodes [first, end) so numbered, into ptr[n_batches + 1] and ids: how many these are. */
+/* The setup of range k alone, with nodes numbered from 0. And the batches of nodes [first, end) in
+ * that numbering, into ptr[n_batches + 1] and ids; returns the number of ids. */
 struct og_policy_setup og__policy_of_range(const struct og_policy_setup *all, uint32_t k);
 uint64_t og__trace_of_range(const struct og_trace *t, uint64_t first, uint64_t end, uint64_t *ptr,
                             uint32_t *ids);
@@ -56,38 +56,40 @@ struct og_policy;
 
 /* ---- traits: all that others ask of a kind of policy, answered by its row ---- */
 
-/* Its word, as users write it. og__policy_words: all of them, then "auto"; ends with NULL. */
+/* Its name in options. og__policy_words: all of them, then "auto"; ends with NULL. */
 const char *og__policy_word(int kind);
 extern const char *const og__policy_words[];
 
-/* Must the coming batches be known before it can plan them (frequency, belady, hybrid, sweep)? */
+/* Does it need the coming batches before it can plan them (frequency, belady, hybrid, sweep)? */
 bool og__policy_looks_ahead(int kind);
 /* Does its cache stay as it was filled? */
 bool og__policy_is_static(int kind);
-/* Or at least from one foresight to the next (those, and frequency)? */
+/* Or at least between superbatches (those, and frequency)? */
 bool og__policy_is_steady(int kind);
 /* May rows that a batch has read enter its cache after it (lru, rr, belady, hybrid)? */
 bool og__policy_admits(int kind);
 /* Has it a cache at all (not: none)? */
 bool og__policy_caches(int kind);
-/* Are rows put into its cache ahead of batches (static ones, frequency, belady, sweep)? */
+/* Does it prefill its cache before batches (static ones, frequency, belady, sweep)? */
 bool og__policy_prefills(int kind);
-/* Does this go on beside training, so that a batch misses only what the cache has no room for
+/* Does that go on in parallel with training, so that a batch misses only rows without a slot
  * (sweep)? */
 bool og__policy_fills_beside(int kind);
-/* Does its cache hold just the rows used last, so that one pass counts all sizes (lru; Mattson et
- * al. 1970)? */
+/* Does its cache hold the most recently used rows, so that one pass counts all sizes (lru; Mattson
+ * et al. 1970)? */
 bool og__policy_is_stack(int kind);
-/* Does it plan from a list of each node's uses, which takes longer to make than counts do (belady,
+/* Does it plan from a list of each node's uses, which takes longer to build than counts (belady,
  * hybrid)? */
 bool og__policy_lists_uses(int kind);
-/* May its cache lie beneath another one and take what leaves that (belady; plan/beneath.h)? */
+/* May it plan the lower of two caches and take rows that leave the upper one (belady;
+ * plan/beneath.h)? */
 bool og__policy_lies_beneath(int kind);
-/* May it be told which nodes to hold, as packs made beforehand do (frequency)? And which can. */
+/* May it take a given set of nodes, as packs made in advance require (frequency)? And which can. */
 bool og__policy_adopts(int kind);
 int og__policy_that_adopts(void);
 
-/* What its hotness, known before any batch is, is made of. Who can make which: choose/hotness.c. */
+/* The source of its hotness, known before any batch. For the implementations see
+ * choose/hotness.c. */
 enum og_hotness {
     OG__HOTNESS_NONE,
     OG__HOTNESS_NOISE,
@@ -101,15 +103,15 @@ enum og_hotness og__policy_hotness(int kind);
 bool og__policy_wants_hotness(int kind); /* any (random, degree, presc, pagerank, hybrid) */
 bool og__policy_keeps_hotness(int kind); /* beyond its opening (hybrid) */
 
-/* The static policy that ranks nodes as this one does; degree, where it ranks none. */
+/* The static policy with the same ranking of nodes; degree, if it ranks none. */
 int og__policy_ranked_like(int kind);
 
-/* Does it look at this option, a parameter of some policies? */
+/* Does it use this option, a parameter of some policies? */
 bool og__policy_takes(int kind, const char *option);
-/* The option that stands behind the policy's colon without its name ("presc:2"), or NULL. */
+/* The option given after the policy's colon without its name ("presc:2"), or NULL. */
 const char *og__policy_colon(int kind);
 
-/* Ways to use a policy that --policy auto compares. */
+/* Uses of a policy that --policy auto compares. */
 struct og_policy_way {
     int layout; /* enum og_layout_kind, not AUTO */
     bool alternate;
@@ -122,34 +124,34 @@ const struct og_policy_way *og__policy_ways(int kind, int *n);
 OG_MUST_CHECK int og__policy_open(struct og_policy **out, const struct og_policy_setup *setup,
                                   struct og_budget *b, struct og_err *err);
 void og__policy_close(struct og_policy *p);
-/* Where rows of each range lie: slots behind those of the ranges before. *n = 0: there are none. */
+/* The slots of each range, after those of earlier ranges. *n = 0: there are none. */
 const struct og_slot_range *og__policy_ranges(const struct og_policy *p, uint32_t *n);
 
-/* Most batches that can be prepared at once, and most between two looks. */
+/* The most batches prepared at once, and the most between two looks. */
 enum { OG__MOST_FORESEEN = 60000, OG__MOST_UPDATE = 4096 };
 
-/* How many batches behind a superbatch it wants to see with it, the superbatch's tail: with that
- * many its plans are the same wherever superbatches end. 0, but for hybrid: its window. */
+/* The tail that it needs: batches after a superbatch, so that plans do not depend on where
+ * superbatches end. 0, except for hybrid: its window. */
 uint32_t og__policy_tail(const struct og_policy_setup *setup);
 
-/* The coming batches; og__policy_plan is then called for them, in this order: for all of them, or
- * for a superbatch that a tail follows, and the tail's are prepared again with the next one.
- * `trace` stays the caller's and valid until the last of them is planned. Policies that do not look
- * ahead ignore it, and it may be NULL for them; they too are told once before the first batch.
- * *n_prefill: rows to be put into slots now. O(rows of the trace). */
+/* Prepares the coming batches. og__policy_plan is then called for them in order: for all, or for a
+ * superbatch without its tail, which is prepared again with the next one. The caller owns `trace`,
+ * which must be valid until the last of them is planned. Policies that do not look ahead ignore it
+ * and accept NULL; they too need one call before the first batch. *n_prefill: rows to prefill now.
+ * O(rows of the trace). */
 OG_MUST_CHECK int og__policy_prepare(struct og_policy *p, const struct og_trace *trace,
                                      uint32_t *n_prefill, struct og_err *err);
 
-/* In its place, of frequency: hold just these nodes [n], ascending, of each range no more than it
- * has slots. They are numbered anew where they lie. -ENOTSUP of others. */
+/* For frequency, instead of prepare: holds exactly nodes [n], ascending, at most as many in each
+ * range as it has slots. Renumbers them in place. -ENOTSUP for others. */
 OG_MUST_CHECK int og__policy_adopt(struct og_policy *p, uint32_t *nodes, uint32_t n,
                                    uint32_t *n_prefill, struct og_err *err);
 
-/* The next rows to be put into slots before the next batch, nodes ascending, at most `most`; 0 =
- * that was all of them. To be taken before each batch is planned. */
+/* The next rows to prefill before the next batch, nodes ascending, at most `most`; 0 = none left.
+ * Call before each batch is planned. */
 uint32_t og__policy_prefill(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most);
-/* Slots of the rows taken last are free once so many batches of the superbatch are done with: they
- * may be filled while others are trained. 0, but for sweep. */
+/* The slots of the last prefilled rows are free after so many batches of the superbatch: they may
+ * be filled while others are trained. 0, except for sweep. */
 uint32_t og__policy_free_after(const struct og_policy *p);
 
 /* The next batch. O(n), amortised over a superbatch. */
@@ -157,25 +159,25 @@ OG_MUST_CHECK int og__policy_plan(struct og_policy *p, struct og_planner *planne
                                   const uint32_t *ids, uint32_t n, struct og_plan *out,
                                   struct og_err *err);
 
-/* The same for a plan that is spilled: og__plan_decode makes the plan of `codes` [n] when its
- * batch comes. `scratch` is refilled. */
+/* The same for a plan to be spilled: og__plan_decode makes the plan from `codes` [n] later.
+ * `scratch` is refilled. */
 OG_MUST_CHECK int og__policy_code(struct og_policy *p, const uint32_t *ids, uint32_t n,
                                   struct og_plan *scratch, uint32_t *codes, struct og_err *err);
 
-/* From the next batch on, of a policy that has one: batches (setup.threshold). */
+/* Sets setup.threshold from the next batch on, for policies with one: batches. */
 void og__policy_set_threshold(struct og_policy *p, uint32_t batches);
-/* Once all that was prepared is planned: give tables back that only planning needs. */
+/* Call when all prepared batches are planned: releases tables for planning. */
 void og__policy_trim(struct og_policy *p);
-/* Slots from `first` on have lost their rows. Between superbatches. */
+/* Marks slots from `first` on as empty. Call between superbatches. */
 void og__policy_invalidate(struct og_policy *p, uint32_t first);
 
-/* What a policy takes of the budget for superbatches of up to `rows` rows, `batches` batches and
- * `distinct` nodes. */
+/* Memory of a policy for superbatches of at most `rows` rows, `batches` batches and `distinct`
+ * nodes. */
 size_t og__policy_bytes(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
                         uint64_t distinct);
-/* What is left of it after og__policy_trim. */
+/* Memory after og__policy_trim. */
 size_t og__policy_trimmed_bytes(const struct og_policy_setup *setup);
-/* And beside it of ranges, once it has planned a batch of so many rows. */
+/* Additional memory with ranges, after planning a batch of so many rows. */
 size_t og__policy_ids_bytes(uint64_t rows);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a policy is made of: the table of its functions, and what several of them share. */
+/* The table of a policy's functions, and code shared by several policies. */
 #ifndef OG_POLICY_OPS_H
 #define OG_POLICY_OPS_H
 
@@ -13,11 +13,11 @@ struct og_policy {
 };
 
 struct og_policy_ops {
-    /* traits: what others plan by; policy.h says what each means */
+    /* traits, described in policy.h */
     bool looks_ahead, is_static, is_steady, admits;
     bool caches_nothing, is_stack, lists_uses, keeps_hotness, lies_beneath;
     enum og_hotness hotness;
-    const char *const *parameters; /* options, ends with NULL; first what its colon takes, or "" */
+    const char *const *parameters;    /* options, ends with NULL; first its colon's, or "" */
     const struct og_policy_way *ways; /* that --policy auto compares */
     int n_ways;
     /* functions */
@@ -30,8 +30,8 @@ struct og_policy_ops {
     uint32_t (*prefill)(struct og_policy *p, uint32_t *nodes, uint32_t *slots,
                         uint32_t most);                /* NULL: it starts empty */
     uint32_t (*free_after)(const struct og_policy *p); /* NULL = 0 always */
-    /* Fills place[] with the slot of each row that is cached, else OG_NO_SLOT, and moves on: what
-     * enters the cache after the batch goes to change_row and change_slot. out->n is set. */
+    /* Fills place[] with the slot of each cached row, else OG_NO_SLOT, and advances. Rows that
+     * enter the cache after the batch go to change_row and change_slot. out->n is set. */
     OG_MUST_CHECK int (*step)(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
                               struct og_err *err);
     size_t (*bytes)(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
@@ -44,7 +44,7 @@ struct og_policy_ops {
 };
 #define OG__POLICY_DECLARED(NAME, name) extern const struct og_policy_ops og__policy_##name;
 OG__POLICIES(OG__POLICY_DECLARED)
-/* Of setups with ranges, which have one of these for each of them; traits are the kind's. */
+/* For setups with ranges, with a policy of the kind for each; traits are the kind's. */
 extern const struct og_policy_ops og__policy_of_ranges;
 
 static inline void og__plan_change(struct og_plan *plan, uint32_t row, uint32_t slot)
@@ -63,7 +63,7 @@ static inline struct og_sets og__sets(uint32_t n_slots, uint32_t ways)
     return (struct og_sets){OG_MAX(n_slots / OG_MAX(ways, 1u), 1u), n_slots};
 }
 
-/* First slot of set number `set`; sets differ by one slot where ways do not divide the cache. */
+/* First slot of set number `set`; sets differ by one slot if ways do not divide the cache. */
 static inline uint32_t og__set_start(const struct og_sets *s, uint32_t set)
 {
     return (uint32_t)((uint64_t)set * s->n_slots / s->n_sets);
@@ -89,7 +89,7 @@ static inline uint32_t og__set_find(const uint32_t *held, uint32_t start, uint32
 
 /* Marks every id of the trace. p was made by og__placement_build with capacity 0. */
 void og__placement_mark(struct og_placement *p, const struct og_trace *trace);
-/* n_slots = number of marks. After it og__placement_rank numbers the marked nodes. */
+/* Sets n_slots to the number of marks. Then og__placement_rank numbers the marked nodes. */
 void og__placement_count(struct og_placement *p);
 void og__placement_clear(struct og_placement *p);
 
@@ -105,8 +105,8 @@ static inline void og__placement_prefetch(const struct og_placement *p, uint32_t
     __builtin_prefetch(&p->rank[node >> 6]);
 }
 
-/* Next uses: for each row of the trace the next batch that has its node, for each node its first.
- * One pass from the back, O(rows). */
+/* Next uses: for each row of the trace, the next batch with its node; for each node, its first
+ * batch. One backward pass, O(rows). */
 #define OG__NEVER UINT16_MAX
 struct og_next_uses {
     uint16_t *next;      /* [rows] */

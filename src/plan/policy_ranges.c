@@ -1,10 +1,10 @@
-/* Ranges of nodes with slots of their own: a policy for each, of the same kind, which numbers its
- * nodes and slots for itself, from 0. Places count through all ranges:
+/* Node ranges with slots of their own: a policy of the same kind for each, which numbers its nodes
+ * and slots from 0. Places are numbered across all ranges:
  *
- *   nodes   | of range 0 |   | of range 1 | ... |     those of none are never asked for
+ *   nodes   | of range 0 |   | of range 1 | ... |     other nodes do not occur
  *   slots   | of 0 | of 1 | ... | misses of all |
  *
- * A batch has its ids range by range, so what a range plans of it lies in one piece of the plan. */
+ * A batch has its ids range by range, so a range's part of a plan is contiguous. */
 #include "plan/policy_ops.h"
 
 #include <stdlib.h>
@@ -17,10 +17,10 @@ struct ranges {
     uint32_t n;
     uint32_t *ids; /* [capacity] of a range in a batch, numbered from its first node */
     uint32_t capacity;
-    uint32_t filling; /* prefill: the range that is asked next; */
+    uint32_t filling; /* prefill: the next range; */
     uint32_t first;   /* its first slot */
     /* the superbatch, range by range, for policies that look ahead */
-    uint64_t *ptr;         /* [n_ptr] of each range its batches', behind each other */
+    uint64_t *ptr;         /* [n_ptr] batches of each range, in sequence */
     uint32_t *ahead;       /* [n_ahead] ids */
     size_t n_ptr, n_ahead; /* capacity */
 };
@@ -236,7 +236,7 @@ static uint32_t prefill_ranges(struct og_policy *p, uint32_t *nodes, uint32_t *s
     return n;
 }
 
-/* Of the range whose rows were taken last. */
+/* For the range of the last prefilled rows. */
 static uint32_t free_after_ranges(const struct og_policy *p)
 {
     const struct ranges *s = p->state;
@@ -265,7 +265,7 @@ static int reserve_ids(struct og_policy *p, uint32_t n, struct og_err *err)
     return s->ids ? 0 : -ENOMEM;
 }
 
-/* Of an array that may not be there, since nothing is in it. */
+/* For an array that may be NULL if it is empty. */
 static uint32_t *from(uint32_t *array, uint32_t i)
 {
     return array ? array + i : NULL;

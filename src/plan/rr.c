@@ -1,6 +1,6 @@
-/* Round robin in a set-associative cache, the baseline of Park et al. 2024, §5: every miss enters,
- * and of its set the slot leaves whose turn it is. A slot filled for this batch is passed over;
- * when a whole set has been, the miss does not enter. */
+/* Round robin in a set-associative cache, the baseline of Park et al. 2024, §5: every miss enters
+ * its set and replaces the next slot in turn. Slots filled for this batch are skipped; if the whole
+ * set has been, the miss does not enter. */
 #include "plan/policy_ops.h"
 
 #include <stdlib.h>

@@ -2,16 +2,16 @@
  *
  *   new rows ──> small (a tenth) ── used twice or more ──> main ── used? once more round ──┐
  *                    │                                      ^  └──────────────────────────┘
- *                    └─ else: leaves, is noted in ──> ghost ┘  came again: enters main
+ *                    └─ else: leaves, recorded in ──> ghost ┘  came again: enters main
  *
- * Uses are counted up to 3, and from 0 on entering main; each round of main takes one away. Most
- * rows that are used once only have left before they disturb main. The ghost has ids alone, of the
- * last rows that left small: as many as main has rows. Where a slot is needed, small gives one if
- * it has its tenth, else main.
+ * Uses are counted up to 3, and from 0 on entering main; each round of main subtracts one. Most
+ * rows used only once leave before they affect main. The ghost holds only ids, of the last rows
+ * that left small: as many as main has rows. If a slot is needed, small gives one if it exceeds its
+ * tenth, else main.
  *
- * Where a row is read from is decided by the cache before its batch; then its misses enter in their
- * order. What the batch itself uses does not leave: at the end of its queue it goes round once
- * more. Once nothing else is left, misses do not enter. */
+ * The cache before a batch decides where its rows are read from; then its misses enter in order.
+ * Rows of the batch do not leave: at the end of their queue they go round once more. Once nothing
+ * else is left, misses do not enter. */
 #include "plan/policy_ops.h"
 #include "plan/slots.h"
 
@@ -135,7 +135,7 @@ static bool take_note(struct s3fifo *s, uint32_t node)
 
 /* ---- who leaves ---- */
 
-/* The oldest row of a queue: goes round once more, moves to main, or leaves: then true. */
+/* Handles the oldest row of a queue: it goes round once more, moves to main, or leaves (true). */
 static bool look_at(struct s3fifo *s, int queue, uint32_t slot)
 {
     const uint8_t mark = s->mark[slot];

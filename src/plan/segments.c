@@ -95,7 +95,7 @@ static uint32_t rank_of(const struct og_segments *s, uint32_t node)
     return og__bits_rank(s->packing->bits, s->packing->rank, node);
 }
 
-/* What the segment before left in `position`. */
+/* Clears the previous segment's entries of `position`. */
 static void invalidate_last(struct og_segments *s)
 {
     const struct og_packing *p = s->packing;
@@ -103,7 +103,8 @@ static void invalidate_last(struct og_segments *s)
         s->position[rank_of(s, p->rows[i])] = OG__NO_BATCH;
 }
 
-/* Of the n rows in spare those that stay shared; the others are packed. signature has users. */
+/* Keeps those of the n rows in spare that stay shared; the others are packed. signature has
+ * users. */
 static void keep_shared(struct og_segments *s, uint32_t n)
 {
     uint32_t back = s->given_back;
@@ -138,8 +139,8 @@ static void mark(struct og_segments *s, uint32_t first, uint32_t last)
     keep_shared(s, n);
 }
 
-/* Of each hash the least value among the batches that use the row: one in the high half, the other
- * in the low. */
+/* Two MinHash values: for each hash, the minimum over the batches that use the row, one in the high
+ * half, the other in the low. */
 static void sign(struct og_segments *s)
 {
     const struct og_packing *p = s->packing;
@@ -247,7 +248,7 @@ static void add_space(const struct og_segments *s, struct og_segment_cost *sum)
     sum->disk_bytes += og__round_up(s->n_shared * (uint64_t)p->row_bytes, PAGE);
 }
 
-/* Pages that a batch's shared rows lie on, each once. */
+/* The number of distinct pages with the batch's shared rows. */
 static uint64_t pages_of(struct og_segments *s, uint32_t batch)
 {
     const struct og_packing *p = s->packing;

@@ -1,23 +1,23 @@
-/* segments: a disk cache for when packing every batch by itself would take too much disk
- * (Liu et al. 2025, §5.1). Pure: no I/O.
+/* segments: a disk cache for batches whose separate chunks would take too much disk (Liu et al.
+ * 2025, §5.1). Pure: no I/O.
  *
- *   batches    | 0 1 2 ... s-1 | s ... 2s-1 | ...        a segment is a run of `size` batches
+ *     batches    | 0 1 2 ... s-1 | s ... 2s-1 | ...        a segment is a run of `size` batches
  *
- *   of each    rows that two or more of its batches miss: stored once, for all of them
- *   segment    rows that one batch misses: packed in that batch's chunk, as without segments
+ *     of each    rows that two or more of its batches miss: stored once, for all of them
+ *     segment    rows that one batch misses: packed in that batch's chunk, as without segments
  *
- * Disk that segments leave free takes the rows that the fewest batches share back into chunks, a
- * copy for each of these: a chunk is read without anything in between.
+ * Remaining disk space takes rows shared by the fewest batches back into chunks, a copy for each
+ * batch, because a chunk is read without gaps.
  *
- * Shared rows are ordered by MinHash signature: rows that the same batches use share it and become
- * neighbours, so that a batch touches few pages. Rows lie one behind another, whatever their size;
- * a batch reads each page that any of its rows lies on once. */
+ * Shared rows are ordered by MinHash signature: rows used by the same batches become neighbours, so
+ * a batch touches few pages. Rows are stored without padding; a batch reads each page with any of
+ * its rows once. */
 #ifndef OG_SEGMENTS_H
 #define OG_SEGMENTS_H
 
 #include "plan/packing.h"
 
-/* Batches in all: a signature is two of their numbers in 32 bits. */
+/* Batches in all: a signature holds two batch numbers in 32 bits. */
 enum { OG__MOST_SEGMENTED = 65535 };
 
 enum og__segment_order {
@@ -28,19 +28,19 @@ enum og__segment_order {
 struct og_segment_cost {
     uint64_t shared, once; /* rows stored */
     uint64_t disk_bytes;   /* shared and packed rows, padded to blocks */
-    uint64_t shared_reads; /* rows of batches that are read from shared ones */
+    uint64_t shared_reads; /* reads of shared rows, over all batches */
     uint64_t pages;        /* of shared rows, read by all batches */
     uint64_t bytes_read;   /* those pages and the chunks */
 };
 
-/* Works over one sealed packing, which stays the caller's. */
+/* Operates on one sealed packing, owned by the caller. */
 struct og_segments {
     const struct og_packing *packing;
-    /* Rows that fewer batches of a segment miss are packed, and of those that just so many do the
-     * first `given_back` of the segment; set by og__segments_choose. */
+    /* Rows missed by fewer batches of a segment are packed. So are the first `given_back` rows of
+     * the segment missed by exactly this many; set by og__segments_choose. */
     uint32_t least; /* >= 2 */
     uint32_t given_back;
-    /* of the segment that was laid out last */
+    /* of the segment laid out last */
     uint32_t first, last; /* its batches [first, last) */
     uint32_t n_shared;
     uint32_t *order; /* [n_shared] node ids as stored */
@@ -62,30 +62,28 @@ OG_MUST_CHECK int og__segments_open(struct og_segments *s, const struct og_packi
                                     struct og_budget *b, struct og_err *err);
 void og__segments_close(struct og_segments *s);
 
-/* Lay one segment out: `order` and `position` say where each row goes. O(rows of its batches). */
+/* Lays out one segment: `order` and `position` give each row's place. O(rows of its batches). */
 OG_MUST_CHECK int og__segments_lay_out(struct og_segments *s, uint32_t first, uint32_t last,
                                        enum og__segment_order order, struct og_err *err);
 
-/* Where a batch of that segment finds its rows, when it reads its shared ones in the order they are
- * stored in and then its chunk: miss number i becomes row where[i] of these. `positions`, in
- * `order` and ascending, are those of its shared rows; returns how many. Both have room for all its
- * misses.
- */
+/* Locates a batch's rows in that segment, if it reads its shared rows in stored order and then its
+ * chunk: miss i becomes row where[i] of these. `positions`, in `order` and ascending, are those of
+ * its shared rows; returns their number. Both need room for all its misses. */
 uint32_t og__segments_batch(struct og_segments *s, uint32_t batch, uint32_t *where,
                             uint32_t *positions);
 
-/* What all segments of `size` batches take, without the cost of reading: pages and bytes_read are
- * 0. */
+/* The space of all segments of `size` batches, without the cost of reading: pages and bytes_read
+ * are 0. */
 void og__segments_space(struct og_segments *s, uint32_t size, struct og_segment_cost *out);
-/* What they take and cost to read once. */
+/* Their space, and the cost of reading them once. */
 OG_MUST_CHECK int og__segments_cost(struct og_segments *s, uint32_t size,
                                     enum og__segment_order order, struct og_segment_cost *out,
                                     struct og_err *err);
 
-/* The smallest size whose space fits `disk_bytes`: guessed from the first segment while it grows,
- * so that each batch is looked at once (Algorithm 2), then made good by counting. What is left of
- * the disk takes rows back into chunks. -ENOSPC, with the least that would do, where even one
- * segment of all batches is too large. */
+/* Finds the smallest size whose space fits `disk_bytes`. It estimates from the first segment as
+ * that grows, visiting each batch once (Algorithm 2), then corrects by counting. Remaining space
+ * takes rows back into chunks. -ENOSPC, with the required minimum, if one segment of all batches is
+ * too large. */
 OG_MUST_CHECK int og__segments_choose(struct og_segments *s, uint64_t disk_bytes, uint32_t *size,
                                       struct og_err *err);
 

@@ -1,12 +1,10 @@
-/* SIEVE (Zhang et al. 2024, §3): rows stand in the order in which they came, and a hand goes from
- * the oldest to the newest, then begins again. A row that was used since the hand came by last
- * stays where it is and loses that mark; the first without it leaves. A row enters unmarked, as the
- * newest: unlike under clock, new rows are soon sifted while those that proved useful stay behind
- * the hand.
+/* SIEVE (Zhang et al. 2024, §3): rows are in the order of arrival, and a hand moves from the oldest
+ * to the newest, then starts again. A row used since the hand's last visit stays in place and loses
+ * its mark; the first unmarked row leaves. A row enters unmarked, as the newest. Unlike in CLOCK,
+ * new rows are soon sifted while rows of proven use stay after the hand.
  *
- * Where a row is read from is decided by the cache before its batch; then its misses enter in their
- * order. The hand passes over what the batch itself uses; once nothing else is left, misses do not
- * enter. */
+ * The cache before a batch decides where its rows are read from; then its misses enter in order.
+ * The hand skips rows of the batch. Once nothing else is left, misses do not enter. */
 #include "plan/policy_ops.h"
 #include "plan/slots.h"
 
@@ -79,7 +77,7 @@ static uint32_t evict(void *policy)
     struct sieve *s = policy;
     for (;; s->hand = s->link[s->hand].newer) {
         const uint32_t slot = s->hand;
-        if (slot == s->slots.n || s->mark[slot] & OG__PINNED) /* behind the head comes the oldest */
+        if (slot == s->slots.n || s->mark[slot] & OG__PINNED) /* after the head comes the oldest */
             continue;
         if (!s->mark[slot]) {
             take_out(s, slot);

@@ -1,5 +1,5 @@
-/* Counting policies over a trace: static ones and lru by levels (levels.c), any other is run as it
- * is, a size a task. */
+/* Counts policies over a trace: static ones and lru by levels (levels.c), others by running them, a
+ * size a task. */
 #include "plan/simulate.h"
 
 #include "plan/count.h"
@@ -42,7 +42,7 @@ static bool take_prefill(const struct og_simulation *sim, struct og_policy *p, u
     return sum->prefill > before;
 }
 
-/* Who is told of what each batch misses. */
+/* Receives the misses of each batch. */
 struct told {
     og_missed *missed; /* may be NULL */
     void *arg;
@@ -88,7 +88,7 @@ static int count_planned(void *arg, uint32_t b, struct og_plan *plan, struct og_
                : 0;
 }
 
-/* The first n batches of t, which has those of a tail behind them; from number `first` on. */
+/* The first n batches of t, followed by those of a tail; from number `first` on. */
 static int run_superbatch(const struct og_simulation *sim, struct og_policy *p,
                           struct og_lane *lane, const struct og_trace *t, uint32_t n,
                           uint32_t first, struct told *told, struct og_simulated *out)
@@ -119,7 +119,7 @@ out:
     return rc;
 }
 
-/* Batches seen behind a superbatch of so many, at most. */
+/* The most tail batches after a superbatch of so many. */
 static uint32_t tail_of(const struct og_simulation *sim, uint32_t superbatch,
                         const struct og_policy_setup *setup)
 {
@@ -128,7 +128,7 @@ static uint32_t tail_of(const struct og_simulation *sim, uint32_t superbatch,
     return OG_MIN(wanted - OG_MIN(sim->unseen, wanted), room);
 }
 
-/* Of the superbatch that begins with batch b. */
+/* The end of the superbatch that begins with batch b. */
 static uint32_t end_of(const struct og_simulation *sim, uint32_t b)
 {
     const uint32_t n = sim->trace.n_batches;

@@ -1,5 +1,4 @@
-/* Counting a pair of policies over a trace: what each tier serves, and what goes from one to
- * another. */
+/* Counts a pair of policies over a trace: rows served by each tier, and rows moved between them. */
 #include "plan/lanes.h"
 #include "plan/simulate.h"
 
@@ -61,7 +60,7 @@ static int count_batch(struct counting *c, uint32_t batch, const uint32_t *ids, 
     return c->missed ? c->missed(c->arg, batch, p->plan.misses, p->plan.n_misses, err) : 0;
 }
 
-/* Batches [first, first + n), and those that are seen behind them. */
+/* Batches [first, first + n), and those of the tail after them. */
 static int count_superbatch(struct counting *c, const struct og_tiers_setup *setup, uint32_t first,
                             uint32_t n, struct og_err *err)
 {

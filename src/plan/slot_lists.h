@@ -1,8 +1,8 @@
-/* slot lists: the slots of a cache that is planned with a known future, by when what they hold is
- * wanted next (belady, and belady beneath another cache).
+/* slot lists: the slots of a cache with a known future, in lists by the next use of their rows
+ * (belady, and belady in a lower cache).
  *
  *   key:   batch 0   1   2  ...  S-1 | last use over: 256 lists by visits | not in the superbatch
- *           [5,9]  [2]  [] ...  [7]  |  often wanted ............ once    |  [1, 3]
+ *           [5,9]  [2]  [] ...  [7]  |  often used .............. once    |  [1, 3]
  *                    soonest  ──────────────────────────────────────────────>  leaves first
  *
  * At batch i every slot of list i is hit and moves to the list of its next use, so lists are never
@@ -26,13 +26,13 @@ static inline uint64_t og__slot_keys(uint64_t batches)
     return batches + OG__DONE_LISTS + 1;
 }
 
-/* Of a slot whose row nobody wants in the superbatch. */
+/* The key of a slot whose row is not in the superbatch. */
 static inline uint32_t og__key_absent(const struct og_slot_lists *s)
 {
     return s->n_batches + OG__DONE_LISTS;
 }
 
-/* next: the batch that wants it next, or OG__NEVER: then by how many have wanted it. */
+/* next: the batch of its next use, or OG__NEVER: then the key depends on its visits. */
 static inline uint32_t og__key_of(const struct og_slot_lists *s, uint16_t next, uint16_t visits)
 {
     if (next != OG__NEVER)

@@ -1,5 +1,5 @@
-/* slots: which node each slot of a cache holds, where a node is, and queues of slots. For policies
- * that let rows in one at a time (lru, clock, sieve, s3fifo, tinylfu).
+/* slots: the node of each cache slot, the slot of each node, and queues of slots. For policies that
+ * admit rows one at a time (lru, clock, sieve, s3fifo, tinylfu).
  *
  *   slots   node[slot], and a table node -> slot
  *   queue   newest <─> slot <─> slot <─> ... <─> oldest <─> (head) <─> newest ... */
@@ -20,7 +20,7 @@ struct og_slots {
 /* Memory "policy" from the budget. */
 OG_MUST_CHECK int og__slots_open(struct og_slots *s, uint32_t n, struct og_budget *b,
                                  struct og_err *err);
-void og__slots_close(struct og_slots *s); /* accepts what open left when it failed, and zeros */
+void og__slots_close(struct og_slots *s); /* accepts zeros, and the state after a failed open */
 size_t og__slots_bytes(uint32_t n);
 
 /* The slot that holds the node, or OG_NO_SLOT. */
@@ -36,27 +36,28 @@ void og__slots_drop(struct og_slots *s, uint32_t slot);
 /* out->place[i] = slot of ids[i], or OG_NO_SLOT. */
 void og__slots_look_up(const struct og_slots *s, const uint32_t *ids, struct og_plan *out);
 
-/* While a batch is planned nothing that it uses may leave: a mark a slot says so, beside what a
- * policy notes in its other bits. pin_hits looks up, sets these bits of hits, OG__PINNED among
- * them, and returns the number of hits; unpin ends it for hits and for what has entered. */
+/* While a batch is planned, none of its rows may leave. A mark a slot pins them; a policy uses its
+ * other bits. The function og__slots_pin_hits looks rows up and returns the number of hits. It sets
+ * these bits of hits, OG__PINNED among them. og__slots_unpin clears the pins of hits and of entered
+ * rows. */
 enum { OG__PINNED = 0x80 };
 uint32_t og__slots_pin_hits(const struct og_slots *s, uint8_t *mark, uint8_t bits,
                             const uint32_t *ids, struct og_plan *out);
 void og__slots_unpin(uint8_t *mark, const struct og_plan *out);
 
-/* How a policy lets rows in: evict empties a slot that is not pinned (there is one) and returns it;
- * enter notes that a node is in its slot, pinned. */
+/* How a policy admits rows: evict empties an unpinned slot (there is one) and returns it; enter
+ * records that a node is in its slot, pinned. */
 struct og_admission {
     uint32_t (*evict)(void *policy);
     void (*enter)(void *policy, uint32_t slot, uint32_t node);
     void *policy;
 };
-/* Let in what a batch misses, in its order, until every slot is pinned, `pinned` of which are by
- * its hits: first into slots that held nothing yet. The plan's changes say so. */
+/* Admits a batch's misses in order until every slot is pinned, `pinned` of them by hits. Fills
+ * slots never used first. Adds the changes to the plan. */
 void og__slots_admit(struct og_slots *s, uint32_t pinned, const uint32_t *ids, struct og_plan *out,
                      const struct og_admission *how);
-/* A batch of a policy that only wants to know which rows were used: all of the above, with the bits
- * `used` set in the marks of hits. */
+/* A batch for policies that only track used rows: all of the above, and sets the bits `used` in the
+ * marks of hits. */
 void og__slots_step(struct og_slots *s, uint8_t *mark, uint8_t used, const uint32_t *ids,
                     struct og_plan *out, const struct og_admission *how);
 

@@ -1,6 +1,6 @@
-/* A bit a moment stands where some node was used last. Between a node's last use and now as many
- * others were used as bits are set behind its own. All rows of a batch ask before any of them
- * moves, so the ranks of the bits are made once a batch and no tree is kept. */
+/* A bit is set at each node's last use. The number of bits after a node's own is the number of
+ * others used since. All rows of a batch are looked up before any moves, so ranks of bits are
+ * computed once a batch, without a tree. */
 #include "plan/stack_distance.h"
 
 #include "plan/lanes.h"

@@ -1,4 +1,4 @@
-/* Policies whose cache stays as it was filled: the hottest nodes, in the order of their ids. */
+/* Policies with a fixed cache: the hottest nodes, in the order of their ids. */
 #include "plan/policy_ops.h"
 
 #include "base/choices.h"

@@ -1,14 +1,13 @@
-/* All that a batch wants is in the cache when its turn comes, brought there by passes over the
- * feature file from front to back.
+/* All rows of a batch are in the cache before it, loaded by sequential scans of the feature file.
  *
  *   batches    | window 0             | window 1             | window 2      ...
  *   reading    window 0 | window 1             | window 2             | ...
  *
  * A window is as many batches as have no more distinct rows than there are slots. While one is
- * trained, those rows of the next that are not there yet come in the order of the file, each into
- * the slot that is free first: the slots of rows that the next window does not want, by the last
- * batch that wants them. Such a cache holds, at any time, what is left of one window and what has
- * come of the next, so that reading and training go on side by side in the memory of one. */
+ * trained, the missing rows of the next arrive in file order, each into the slot that is free
+ * first. Free slots are those of rows that the next window does not use, by their last use. At any
+ * time the cache holds the rest of one window and the first part of the next. So reading and
+ * training run in parallel in the memory of one. */
 #include "plan/policy_ops.h"
 
 #include "base/choices.h"
@@ -102,7 +101,7 @@ static void invalidate_sweep(struct og_policy *p, uint32_t first)
 
 /* ---- windows ---- */
 
-/* Nodes that no batch of the window has wanted so far. */
+/* Nodes that no batch of the window has used so far. */
 OG_CLONES static uint32_t count_new(const struct sweep *s, const uint32_t *ids, uint32_t n)
 {
     uint32_t found = 0;
@@ -160,8 +159,8 @@ OG_CLONES static void list_free(struct sweep *s, uint32_t n_slots)
     }
 }
 
-/* Returns how many rows it wants that are not there; more than there are free slots when a single
- * batch has more rows than the cache. */
+/* Returns the number of its rows that are missing; more than there are free slots if a single batch
+ * exceeds the cache. */
 static uint64_t next_window(struct og_policy *p)
 {
     struct sweep *s = p->state;

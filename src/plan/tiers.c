@@ -1,5 +1,5 @@
-/* Tiers by ranges of nodes: a pair of caches for each (pair.h), whose batches lie one behind the
- * other in a plan. Without ranges one pair has all nodes. */
+/* Tiers by ranges of nodes: a pair of caches for each (pair.h), whose batches are consecutive in a
+ * plan. Without ranges one pair has all nodes. */
 #include "plan/pair.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ struct og_tiers {
     struct og_slot_range *range; /* [n] nodes */
     struct og_pair **of;         /* [n] */
     uint32_t n;
-    uint32_t filling; /* prefill: the range that is asked next */
+    uint32_t filling; /* prefill: the next range */
     uint32_t *own;    /* [capacity] ids of a range in a batch, by its numbers */
     uint32_t capacity;
     struct og_budget *budget;

@@ -1,29 +1,27 @@
-/* tiers: a cache in a device's memory over one in the host's, each planned by a policy of its own.
+/* tiers: a cache in a device's memory above one in the host's, each planned by its own policy.
  *
- *   batch ──> the device's ──> what it misses, ──> the host's ──> misses
- *             policy           less what comes     policy
- *                              from the rings
+ *     batch ──> the device's ──> its misses without ──> the host's ──> misses
+ *               policy           the victim buffer's    policy
  *
- *   0              n_device       + n_host         + n_victim
- *   | device slots | host slots   | victim places  | this batch's misses, ascending by node id |
+ *     0              n_device       + n_host         + n_victim
+ *     | device slots | host slots   | victim places  | this batch's misses, ascending by node id |
  *
- * Places stay one number, so that a batch is gathered through one index (gather/rows.h). Any two
- * policies make a pair, since the second one plans a trace: what the first one misses. Two kinds of
- * pair know of each other:
+ * Places are one number, so that one index gathers a batch (gather/rows.h). Any two policies make a
+ * pair, since the second one plans a trace: the misses of the first. Two kinds of pair coordinate:
  *
- *   both static       the host leaves out what the device holds: with one ranking these are two
- *                     thresholds (Yang et al. 2022, §6; Sun et al. 2023, §3.2)
- *   belady beneath    what lets rows in lets others go, and these may enter the host's cache
- *                     (plan/beneath.h): two-tier Belady, where both are belady
+ *     both static       the host leaves out the device's rows: with one ranking these are two
+ *                       thresholds (Yang et al. 2022, §6; Sun et al. 2023, §3.2)
+ *     lower belady      rows that leave the device's cache may enter the host's cache
+ *                       (plan/beneath.h): two-tier Belady, if both are belady
  *
- * Beside them rings of victims (plan/victim.h) take what leaves the device.
+ * A victim buffer (plan/victim.h) may take rows that leave the device.
  *
- * Rows of several widths are ranges of nodes, as policies have them (policy.h): each has a pair of
- * caches, and rings, of its own, and in a batch's plan a part of its own, which numbers nodes, rows
- * and places from 0. Without ranges there is one part.
+ * With several row sizes, nodes form ranges, as in policies (policy.h). Each range has its own pair
+ * of caches and victim buffer, and its own part of a batch's plan, which numbers nodes, rows and
+ * places from 0. Without ranges there is one part.
  *
- * A superbatch is planned for the device when it is prepared, since what it misses is what the
- * host's policy must foresee; the plans are kept in 4 bytes a row (12 with rings). */
+ * prepare plans a superbatch for the device, since the host's policy must foresee its misses. These
+ * plans take 4 bytes a row (12 with a victim buffer). */
 #ifndef OG_TIERS_H
 #define OG_TIERS_H
 
@@ -34,59 +32,58 @@ struct og_tiers_setup {
     /* each with its slots; of the same nodes, and the same ranges of them */
     struct og_policy_setup device, host;
     struct og_victim_setup victim; /* of each range */
-    uint32_t keepers;              /* devices round which the slots go; 0 = one */
+    uint32_t keepers;              /* devices among which the slots are divided; 0 = one */
 };
 
 struct og_tiers;
 
-/* Of range k alone, by its numbers. */
+/* The setup of range k alone, in its numbering. */
 struct og_tiers_setup og__tiers_of_range(const struct og_tiers_setup *all, uint32_t k);
 
-/* The hotness of both policies is borrowed as theirs is. Tables come from the budget. */
+/* The hotness of both policies is borrowed as in policies. Tables come from the budget. */
 OG_MUST_CHECK int og__tiers_open(struct og_tiers **out, const struct og_tiers_setup *setup,
                                  struct og_budget *b, struct og_err *err);
 void og__tiers_close(struct og_tiers *t);
 
-/* As it was opened, with the slots that policies have, in all ranges together; and of part k. */
+/* The setup as opened, with the slots of all ranges; and that of part k. */
 const struct og_tiers_setup *og__tiers_setup(const struct og_tiers *t);
 uint32_t og__tiers_parts(const struct og_tiers *t);
 const struct og_tiers_setup *og__tiers_part_setup(const struct og_tiers *t, uint32_t k);
 uint32_t og__tiers_first(const struct og_tiers *t, uint32_t k); /* its node 0 */
 
-/* Where each tier's places begin: of the device's at 0, host, victims, misses. */
+/* The first place of each tier after the device's, which starts at 0. */
 struct og_tiers_places {
     uint32_t host, victim, misses;
 };
 struct og_tiers_places og__tiers_places(const struct og_tiers *t, uint32_t k);
 
-/* Does the host's cache never hold what the device's does? With rings, from which rows come back to
- * the device, it may. */
+/* Does the host's cache never hold rows of the device's? It may with a victim buffer, from which
+ * rows return to the device. */
 bool og__tiers_exclusive(const struct og_tiers_setup *setup);
 
-/* Batches behind a superbatch that are seen with it. The host's policy sees none of them: what the
- * device will miss there is not known yet. */
+/* The tail: batches prepared after a superbatch. The host's policy sees none of them, since the
+ * device's misses there are unknown. */
 uint32_t og__tiers_tail(const struct og_tiers_setup *setup);
 
-/* The next n batches of `trace`, which has those of a tail behind them. It is not needed
- * afterwards. Nodes of no range are passed over. */
+/* Prepares the next n batches of `trace`, which is followed by those of a tail. It is not needed
+ * afterwards. Nodes outside of ranges are skipped. */
 OG_MUST_CHECK int og__tiers_prepare(struct og_tiers *t, const struct og_trace *trace, uint32_t n,
                                     struct og_err *err);
 
-/* Rows to be put into places of the device and of the host before the next batch, at most `most`,
- * of one range at a time, whose places they are; 0 = that was all. To be taken before each batch is
- * planned. */
+/* Rows to prefill in places of the device and the host before the next batch, at most `most`. They
+ * are of one range, as are their places; 0 = none left. Call before each batch is planned. */
 uint32_t og__tiers_prefill(struct og_tiers *t, uint32_t *nodes, uint32_t *places, uint32_t most);
 
-/* The threshold of the device's policy from now on. Until it is set og__tiers_setup has what was
- * asked for, 0 = what the policy takes by itself. */
+/* Sets the threshold of the device's policy from now on. Before, og__tiers_setup has the requested
+ * one, 0 = the policy's default. */
 void og__tiers_set_threshold(struct og_tiers *t, uint32_t batches);
 
-/* Once all that was prepared is planned: give tables back that only planning needs. */
+/* Call when all prepared batches are planned: releases tables for planning. */
 void og__tiers_trim(struct og_tiers *t);
-/* Slots of the host from `first` on have lost their rows. Between superbatches. */
+/* Marks slots of the host from `first` on as empty. Call between superbatches. */
 void og__tiers_invalidate(struct og_tiers *t, uint32_t first);
 
-/* How much of a plan is of a range. */
+/* The part of a plan for one range. */
 struct og_tiers_part {
     uint32_t n, n_misses, n_changes, n_moves;
     uint32_t device_hits, host_hits, victim_hits, n_pushed, n_dropped;
@@ -96,33 +93,31 @@ struct og_tiers_plan {
     /* places, misses; changes: after the batch, its rows enter places of the device or the host */
     struct og_plan plan;
     uint32_t device_hits, host_hits, victim_hits;
-    /* before the changes: what is in a place of the device goes to one of the host or the victims
-     */
+    /* moves before the changes: from places of the device to the host or the victim buffer */
     uint32_t n_moves;
     uint32_t *move_from, *move_to;
     uint32_t n_pushed;      /* of the moves: to victims */
-    uint32_t n_dropped;     /* rows whose ring was full */
+    uint32_t n_dropped;     /* rows whose victim buffer was full */
     uint32_t move_capacity; /* of both arrays */
     uint32_t n_parts;
-    struct og_tiers_part *part; /* [n_parts] one behind the other in all arrays */
+    struct og_tiers_part *part; /* [n_parts] in sequence in all arrays */
 };
-/* Part k as a plan by itself, of the same arrays. Of one that nothing was added to yet it is where
- * that goes. */
+/* Part k as a plan, sharing its arrays. An empty part shows where additions go. */
 struct og_tiers_plan og__tiers_plan_part(const struct og_tiers_plan *p, uint32_t k);
 void og__tiers_plan_empty(struct og_tiers_plan *p);
 void og__tiers_plan_add(struct og_tiers_plan *p, uint32_t k, const struct og_tiers_plan *of);
 
-/* What batches cost of it, beside the plan's own. */
+/* The costs of batches in tiers, in addition to the plan's. */
 struct og_tiers_cost {
     uint64_t device_hits, host_hits, victim_hits;
     uint64_t demoted, victim_pushed, victim_dropped;
-    uint64_t peer_hits, peer_entries; /* rows that another device than the batch's has, and gets */
+    uint64_t peer_hits, peer_entries; /* of other devices than the batch's */
 };
-/* Of a part. batch: its number in the epoch, which is on device batch modulo the keepers. */
+/* Adds a part's costs. batch: its number in the epoch; its device is batch modulo the keepers. */
 void og__tiers_cost_add(struct og_tiers_cost *sum, const struct og_tiers_setup *setup,
                         const struct og_tiers_plan *p, uint32_t batch);
 void og__tiers_cost_sum(struct og_tiers_cost *sum, const struct og_tiers_cost *more);
-/* Rows that go over the link, of so many in all; and that come back. */
+/* Rows transferred over the link, of so many in all; and those transferred back. */
 static inline uint64_t og__tiers_linked(const struct og_tiers_cost *c, uint64_t rows)
 {
     return rows - c->device_hits;
@@ -139,25 +134,25 @@ static inline uint64_t og__tiers_to_peers(const struct og_tiers_cost *c)
 
 void og__tiers_plan_init(struct og_tiers_plan *p, struct og_budget *b);
 void og__tiers_plan_release(struct og_tiers_plan *p);
-/* Room for batches of so many rows, and what that takes. */
+/* Room for batches of so many rows, and its memory. */
 OG_MUST_CHECK int og__tiers_plan_reserve(struct og_tiers_plan *p,
                                          const struct og_tiers_setup *setup, uint32_t n,
                                          struct og_err *err);
 size_t og__tiers_plan_bytes(const struct og_tiers_setup *setup, uint64_t n);
-/* At most of one that is put away until its batch comes (flow/tiers_spill.h). */
+/* The most bytes of a plan that is spilled until its batch comes (flow/tiers_spill.h). */
 enum { OG__TIERS_HEAD_BYTES = 32 };
 size_t og__tiers_spilled_bytes(const struct og_tiers_setup *setup, uint64_t n);
 
-/* The next batch, of those that were prepared; with ranges its ids come range by range. */
+/* Plans the next prepared batch; with ranges its ids come range by range. */
 OG_MUST_CHECK int og__tiers_plan(struct og_tiers *t, struct og_planner *planner,
                                  const uint32_t *ids, uint32_t n, struct og_tiers_plan *out,
                                  struct og_err *err);
 
-/* What both caches' tables and the plans of a superbatch take of the budget, for up to `rows` rows,
+/* Memory from the budget: both caches' tables and the plans of a superbatch of at most `rows` rows,
  * `longest` in one batch, `batches` batches and `distinct` nodes. */
 size_t og__tiers_bytes(const struct og_tiers_setup *setup, uint64_t rows, uint64_t longest,
                        uint64_t batches, uint64_t distinct);
-/* What is left of it after og__tiers_trim. */
+/* Memory after og__tiers_trim. */
 size_t og__tiers_trimmed_bytes(const struct og_tiers_setup *setup);
 
 #endif

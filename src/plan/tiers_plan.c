@@ -80,8 +80,8 @@ void og__tiers_plan_release(struct og_tiers_plan *p)
     og__plan_release(&p->plan);
 }
 
-/* A row may enter each cache that lets rows in, and what it replaces on the device may go to the
- * rings and to the host. */
+/* A row may enter each cache that admits rows. The row it replaces on the device may go to the
+ * victim buffer and to the host. */
 static uint64_t most_changes(const struct og_tiers_setup *s, uint64_t n)
 {
     return n * (uint64_t)(og__policy_admits(s->device.kind) + og__policy_admits(s->host.kind));
@@ -159,7 +159,7 @@ void og__tiers_plan_empty(struct og_tiers_plan *p)
         p->part[k] = (struct og_tiers_part){0};
 }
 
-/* Of an array that may not be there, since nothing is in it. */
+/* For an array that may be NULL if it is empty. */
 static uint32_t *from(uint32_t *array, uint32_t i)
 {
     return array ? array + i : NULL;

@@ -1,14 +1,14 @@
-/* TinyLFU (Einziger, Friedman, Manes 2017): a row enters in the place of another only if it was
- * used more often of late. How often is kept in a sketch, four rows of counters up to 15, of which
- * a node has one in each; the least of them counts. After so many uses for each slot all counters
- * are halved, so that what was used long ago fades.
+/* TinyLFU (Einziger, Friedman, Manes 2017): a row replaces another only if it was used more often
+ * recently. A sketch counts uses: four rows of counters up to 15, with one counter of a node in
+ * each; the minimum counts. After so many uses for each slot all counters are halved, so that old
+ * uses fade.
  *
- *   node ──> counter in row 0, row 1, row 2, row 3 ──> the least: how often
- *   hand ──> the next slot that the batch does not use: compared with the row that was missed
+ *   node ──> counter in row 0, row 1, row 2, row 3 ──> the minimum: its frequency
+ *   hand ──> the next slot that the batch does not use: compared with the missed row
  *
- * Whom a missed row is compared with is the hand's choice, which goes from slot to slot as under
- * clock; a row that wins stays until the hand comes back. Which rows a cache holds is known before
- * a batch; then the batch is counted, and its misses are tried in their order. */
+ * The hand selects the row to compare with, moving from slot to slot as in CLOCK; a row that wins
+ * stays until the hand returns. The cache before a batch decides where its rows are read from. Then
+ * the batch is counted, and its misses are tried in order. */
 #include "plan/policy_ops.h"
 #include "plan/slots.h"
 

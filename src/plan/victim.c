@@ -81,7 +81,7 @@ static int reserve(struct og_victim *v, struct og_err *err)
     return 0;
 }
 
-/* What slots and rings hold is looked up in the coming batches. */
+/* Finds the rows of slots and rings in the coming batches. */
 int og__victim_prepare(struct og_victim *v, const struct og_trace *trace, struct og_err *err)
 {
     int rc;
@@ -127,7 +127,7 @@ static void take_back(struct og_victim *v, const uint32_t *ids, const struct og_
     v->filled[ring] = 0;
 }
 
-/* What the last look knows of a row that leaves: it goes to the ring of its next use. */
+/* Puts a leaving row into the ring of its next use, if the last look knows it. */
 static uint32_t push(struct og_victim *v, const struct og_victim_slot *old, uint32_t *dropped)
 {
     const uint32_t look = v->batch - v->batch % v->setup.update;

@@ -37,7 +37,7 @@ void og__widths_weigh(uint32_t *hotness, og_uses *uses, const struct og_width *w
     }
 }
 
-/* Rows by some bits of their worth, of those whose higher bits are these. */
+/* Bytes and rows by some bits of the worth, for worths with the given higher bits. */
 struct histogram {
     uint64_t bytes[BINS], rows[BINS];
 };
