@@ -67,7 +67,7 @@ static const char *usual_hint(int code)
     switch (-code) {
     case EACCES:
     case EPERM:
-        return "look at the permissions of the file and of its folder";
+        return "check the permissions of the file and of its folder";
     case ENOENT:
     case ENOTDIR:
     case EISDIR:

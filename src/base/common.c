@@ -29,7 +29,7 @@ struct og_common {
     struct board *board;
 };
 
-static const char what[] = "memory that processes share";
+static const char what[] = "shared memory";
 #define NAME "outgrow"
 #define LINK "/memfd:" NAME /* what the kernel calls such a file */
 

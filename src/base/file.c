@@ -159,7 +159,7 @@ int og__read_all(int fd, void *data, size_t bytes, off_t offset, const char *pat
             return og__fail_errno(err, -errno, NULL, "%s: cannot read at byte %lld", path,
                                   (long long)offset);
         if (n == 0)
-            return og__fail(err, -EIO, "the file was cut short: create it again",
+            return og__fail(err, -EIO, "the file was cut short: make it again",
                             "%s: ends at byte %lld, %zu bytes early", path, (long long)offset,
                             bytes);
         og__count_reads(1, (uint64_t)n);

@@ -429,8 +429,8 @@ static int export_into(struct exporter *x, const char *format, struct og_err *er
     if (!graphbolt && strcmp(format, "npy") != 0)
         return og__fail(err, -EINVAL, "npy or graphbolt", "export %s: no such format", format);
     if (graphbolt && x->ds->has_types)
-        return og__fail(err, -EINVAL, "npy has types of nodes and relations",
-                        "export graphbolt: not of a graph with types");
+        return og__fail(err, -EINVAL, "use `outgrow export npy`",
+                        "export graphbolt: the graph is heterogeneous");
     return (graphbolt ? export_graphbolt : export_npy)(x, err);
 }
 

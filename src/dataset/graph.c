@@ -427,7 +427,7 @@ static int check_edge_relations(const struct og_graph *g, struct og_err *err)
             return og__fail(err, -EINVAL, again_hint, "%s: must be whole numbers, one an edge",
                             a->path);
         if (a->shape[0] != n || edges->fd < 0)
-            return disagree(a->path, "edges of the list beside it", n, a->shape[0], err);
+            return disagree(a->path, "edges of its list", n, a->shape[0], err);
     }
     return 0;
 }
@@ -568,14 +568,10 @@ int og__graph_has_types(const char *path, bool *has, struct og_err *err)
 
 int og__graph_refuse_types(const struct og_graph *g, struct og_err *err)
 {
-    return g->has_types
-               ? og__fail(err, -EINVAL,
-                          "`outgrow train`, `eval`, `predict`, `info`, `verify`, `sample`, `pack` "
-                          "and `export npy` "
-                          "take it; import the source with --drop-types for a graph of one type",
-                          "%s: a graph with types of nodes and relations, not taken here yet",
-                          g->path)
-               : 0;
+    return g->has_types ? og__fail(err, -EINVAL,
+                                   "import the source with --drop-types for a homogeneous graph",
+                                   "%s: heterogeneous graphs are not supported here yet", g->path)
+                        : 0;
 }
 
 /* fn of every array that is open. */

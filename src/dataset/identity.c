@@ -332,7 +332,7 @@ bool og__identity_same(const struct og_identity *then, const struct og_identity 
         enum og__array odd = odd_one(then, now);
         snprintf(why, OG__WHY, "of another dataset");
         if (odd < OG__ARRAYS)
-            snprintf(why, OG__WHY, "%s.npy is another since", og__array_name(odd));
+            snprintf(why, OG__WHY, "%s.npy has other contents", og__array_name(odd));
         return false;
     }
     for (enum og__array a = 0; a < OG__ARRAYS; a++) {

@@ -449,7 +449,7 @@ static int load(struct og_neighbors *c, const struct og_topology *t, size_t capa
     count_marked(c, t);
     if (c->n_lists != note.n_lists || c->n_ids != note.n_ids ||
         fixed_bytes(c->n_nodes) + (c->n_lists + c->n_ids) * 4 > capacity)
-        OG_TRY(not_ours(dir, "its nodes do not have the lists it tells of", err));
+        OG_TRY(not_ours(dir, "its nodes do not have the lists that it declares", err));
     OG_TRY(take_lists(c, t, err));
     OG_TRY(load_array(dir, ids_file, OG__NPY_U32, c->ids, c->n_ids, err));
     const struct og_neighbors_note found = describe(c, t, capacity);
@@ -525,7 +525,7 @@ out:
     if (rc == -ENOENT)
         og__say(log, OG__INFO, "building the neighbour cache");
     else if (rc != -ENOMEM)
-        og__say(log, OG__WARN, "%s; building the neighbour cache anew", why.message);
+        og__say(log, OG__WARN, "%s; building the neighbour cache again", why.message);
     else
         og__fail(err, rc, why.hint, "%s", why.message);
     start(c, t);

@@ -223,7 +223,8 @@ int og__npy_fit(struct og_npy *a, uint64_t file_size, const char *name, struct o
         __builtin_add_overflow(bytes, a->offset, &end))
         return og__fail(err, -EINVAL, save_hint, "%s: its shape overflows", name);
     if ((uint64_t)end > file_size)
-        return og__fail(err, -EINVAL, "the file was cut short, or its header lies: make it anew",
+        return og__fail(err, -EINVAL,
+                        "the file was cut short, or its header is wrong: make it again",
                         "%s: its header promises %lld bytes, the file has %llu", name,
                         (long long)end, (unsigned long long)file_size);
     a->bytes = bytes;
@@ -255,7 +256,7 @@ static int find_dictionary(const unsigned char *head, size_t len, const char *na
     if (*size > OG__NPY_HEAD_MAX - *start)
         return og__fail(err, -EINVAL, save_hint, "%s: a header of %zu bytes, at most %d are read",
                         name, *size, OG__NPY_HEAD_MAX);
-    return og__fail(err, -EINVAL, "the file was cut short: make it anew",
+    return og__fail(err, -EINVAL, "the file was cut short: make it again",
                     "%s: ends inside its header", name);
 }
 

@@ -245,7 +245,7 @@ int og__relation_map(const struct og_relation *r, struct og_topology *out, struc
     *out = (struct og_topology){
         .n_nodes = r->n_nodes, .n_edges = r->n_edges, .n_sources = r->n_sources, .mapped = r};
     if (r->indptr.offset % 8 != 0 || r->indices.offset % (narrow ? 4 : 8) != 0)
-        return og__fail(err, -ENOTSUP, "load it, or import the graph anew",
+        return og__fail(err, -ENOTSUP, "load it into memory, or import the graph again",
                         "%s: its arrays start off an element's boundary", r->graph->path);
     out->indptr = map_array(&r->indptr);
     const void *indices = map_array(&r->indices);

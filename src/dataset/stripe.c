@@ -103,7 +103,7 @@ static int check_room(struct og_striper *s, struct og_err *err)
             needed += og__same_disk(s->folder[p], s->folder[q]) ? bytes[q] : 0;
         if (there > 0 && needed > there)
             OG_TRY(og__fail(err, -ENOSPC, "free space there, or name another folder",
-                            "%s: %s of features are to lie there, %s are free", s->folder[p],
+                            "%s: the features take %s there, %s are free", s->folder[p],
                             og__human_bytes(text[0], (double)needed),
                             og__human_bytes(text[1], (double)there)));
     }
@@ -257,7 +257,7 @@ static int finish_target(struct og_striper *s, struct og_stripe_target *t, struc
     OG_TRY(og__npy_finish(w, &t->checksum, err));
     if (t->checksum != XXH3_64bits_digest(t->meant))
         OG_TRY(og__fail(err, -EIO, "the disk may be failing: see the kernel's log (dmesg)",
-                        "%s: what was written is not what is there", t->file.path));
+                        "%s: reads back other bytes than were written", t->file.path));
     rc = copy_time(s, t->file.fd);
     if (rc < 0)
         OG_TRY(og__fail_errno(err, rc, NULL, "%s: cannot set its time", t->file.path));
@@ -370,7 +370,7 @@ static int stripe(struct og_striper *s, const char *over, struct og_err *err)
         OG_TRY(stripe_group(s, err));
     }
     if (!any)
-        OG_TRY(og__fail(err, -EINVAL, "rows that are learnt are in memory",
+        OG_TRY(og__fail(err, -EINVAL, "only features from files can be striped",
                         "%s: no type of nodes has features", s->ds->path));
 out:
     return rc;
@@ -383,8 +383,8 @@ static int take_dataset(struct og_striper *s, const char *dataset, struct og_err
     s->lock = open(dataset, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (s->lock < 0 || og__lease_lock(s->lock) != -EBUSY)
         return 0; /* opening the dataset reports the error */
-    return og__fail(err, -EBUSY, "wait until it ends", "%s: another process lays its features",
-                    dataset);
+    return og__fail(err, -EBUSY, "wait until it ends",
+                    "%s: another process is writing its features", dataset);
 }
 
 static int open_dataset(struct og_striper *s, const char *dataset, struct og_err *err)

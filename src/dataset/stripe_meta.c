@@ -294,7 +294,7 @@ int og__striper_remove_replaced(struct og_striper *s, struct og_err *err)
         char *path = known ? as_absolute(s, json_string_value(declared)) : NULL;
         OG_TRY(path || !known ? 0 : og__striper_no_memory(s, err));
         if (path && unlink(path) < 0 && errno != ENOENT)
-            og__say(&s->log, OG__WARN, "%s: cannot remove: %s; nobody needs it any more", path,
+            og__say(&s->log, OG__WARN, "%s: cannot remove: %s; it is no longer needed", path,
                     strerrordesc_np(errno));
         free(path);
     }

@@ -32,9 +32,8 @@ struct verifier {
 static const char part[] = "verify";
 
 /* Hints for each kind of damage. Verification only reads; repairs are up to the user. */
-static const char anew[] = "the graph's structure cannot be mended in place: import or generate "
-                           "the dataset again, or copy "
-                           "indptr.npy and indices.npy from a sound copy";
+static const char anew[] =
+    "import or generate the dataset again, or copy indptr.npy and indices.npy from a sound copy";
 static const char sort_lists[] =
     "sort it: i = np.load('indices.npy', mmap_mode='r+'); i[p[v]:p[v+1]].sort(), with p = "
     "np.load('indptr.npy'), and weights.npy along with it if there is one; then drop both from "
@@ -43,9 +42,8 @@ static const char mend_numbers[] =
     "x = np.load(FILE, mmap_mode='r+'); x[~np.isfinite(x)] = 0 (bf16, stored as "
     "uint16: x[(x & 0x7f80) == 0x7f80] = 0); x.flush(); then drop the file from "
     "checksums in meta.json";
-static const char mend_weights[] =
-    "import it again with weights of 0 and more; or mend the numbers, and drop the file from "
-    "checksums in meta.json";
+static const char mend_weights[] = "import it again with weights of 0 and more; or correct the "
+                                   "values, and drop the file from checksums in meta.json";
 static const char mend_labels[] =
     "set what is unknown to -1, or raise num_classes in meta.json if the class is meant";
 static const char mend_split[] =
@@ -258,8 +256,8 @@ static int verify_split(struct verifier *v, int split, const char *file, struct 
                 continue;
             }
             if (v->split_of[node] >> split & 1)
-                tell(v, mend_split, "row %lld: node %lld stands there twice",
-                     (long long)(first + i), (long long)node);
+                tell(v, mend_split, "row %lld: node %lld is listed twice", (long long)(first + i),
+                     (long long)node);
             else if (v->split_of[node])
                 tell(v, mend_split, "row %lld: node %lld is in another split too",
                      (long long)(first + i), (long long)node);

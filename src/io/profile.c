@@ -198,7 +198,7 @@ int og__profile_save(const char *path, const struct og_disk_profile *p, char **f
     char *text = dump(p, path);
     if (!dir || !name)
         OG_TRY(og__fail(err, -ENOENT, "set HOME or XDG_CACHE_HOME",
-                        "disk profile: there is no folder to keep it in"));
+                        "disk profile: no folder to store it in"));
     if (!text)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "disk profile"));
     OG_TRY(og__make_dirs(dir, err));

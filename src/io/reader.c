@@ -227,7 +227,7 @@ static int fail_request(struct og_reader *r, const struct slot *s, int code, con
 {
     struct og_read_job *job = s->job;
     og__fail(&r->failure, code,
-             why ? "the file was cut short: create it again"
+             why ? "the file was cut short: make it again"
                  : "the disk may be failing: see the kernel's log (dmesg)",
              "%s: %s at byte %llu", s->request.file->path, why ? why : strerrordesc_np(-code),
              (unsigned long long)at);
@@ -360,8 +360,7 @@ static void break_off(struct og_reader *r, int code, const struct og_err *why)
 static int tell_failure(const struct og_reader *r, int code, struct og_err *err)
 {
     const struct og_err *why = &r->failure;
-    return og__fail(err, code, why->hint, "%s",
-                    why->code ? why->message : "reading was broken off");
+    return og__fail(err, code, why->hint, "%s", why->code ? why->message : "reading was stopped");
 }
 
 /* ---- jobs ---- */
@@ -456,7 +455,7 @@ static int check_rows(const struct og_read_rule *rule, const struct og_io_file *
         return og__fail(err, -EINVAL, NULL, "%s: %llu rows of %zu bytes", file->path,
                         (unsigned long long)rows, rule->row_bytes);
     if (bytes > file->size)
-        return og__fail(err, -EIO, "the file was cut short: create it again",
+        return og__fail(err, -EIO, "the file was cut short: make it again",
                         "%s: the file ends early: %llu bytes, %llu rows of %zu from byte %llu "
                         "need %llu",
                         file->path, (unsigned long long)file->size, (unsigned long long)rows,

@@ -271,7 +271,7 @@ static void say_why(enum og__term most, struct og_estimate *e)
         [OG__SAMPLING] = "sampling",
         [OG__PLANNING] = "planning",
         [OG__SWEEPING] = "sweeping the features",
-        [OG__SPILLING] = "putting blocks and plans away",
+        [OG__SPILLING] = "spilling blocks and plans",
         [OG__WRITING] = "writing",
         [OG__COPYING] = "copying rows",
         [OG__FILLING] = "filling the cache",
@@ -279,8 +279,8 @@ static void say_why(enum og__term most, struct og_estimate *e)
         [OG__LINKING] = "the link to the device",
         [OG__COLLECTING] = "collecting rows on the device",
         [OG__TRAINING] = "training",
-        [OG__DISK] = "all that the disk does",
-        [OG__CORES] = "all that the cores do",
+        [OG__DISK] = "all work of the disk",
+        [OG__CORES] = "all work of the cores",
     };
     const struct og_io_expected io = most == OG__SWEEPING  ? e->io.sweep
                                      : most == OG__FILLING ? e->io.fill

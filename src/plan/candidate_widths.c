@@ -166,7 +166,7 @@ static void check_memory(const struct og_choice *given, const struct og_candidat
     char asked[32];
     char there[32];
     if (c->memory > given->memory_limit)
-        og__candidate_refuse(e, "asks for %s of memory, %s are there",
+        og__candidate_refuse(e, "needs %s of memory, %s are available",
                              og__human_bytes(asked, (double)c->memory),
                              og__human_bytes(there, (double)given->memory_limit));
 }

@@ -8,7 +8,7 @@
 
 static const char file_name[] = "degree_counts.npy";
 static const char part[] = "trace";
-static const char hint[] = "make it anew with `outgrow sample`";
+static const char hint[] = "make it again with `outgrow sample`";
 enum { COLUMNS = 3, CHUNK = 1024 };
 
 /* ---- writing ---- */
@@ -184,7 +184,7 @@ int og__degree_counts_read(const char *dir, const struct og_trace_description *o
     if (rc <= 0)
         return rc < 0 ? rc
                       : og__fail(err, -ENOENT, "give the dataset, and the trace with --samples",
-                                 "%s: it does not say what degrees nodes have", dir);
+                                 "%s: has no degrees of nodes", dir);
     char *path = og__path_join(dir, file_name);
     OG_TRY(path ? og__npy_open(&a, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", dir));
     memset(degree, 0, of->n_nodes * sizeof(*degree));

@@ -280,7 +280,7 @@ struct joining {
 int og__runs_foreign(struct og_err *err)
 {
     return og__fail(err, -EIO, "give this run a --scratch folder of its own",
-                    "what was drawn from the structure is not what was spilled");
+                    "spilled samples were altered");
 }
 
 static int check_ids(const struct og_hop *h, struct og_err *err)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 static const char part[] = "trace";
-static const char hint[] = "make it anew with `outgrow sample`";
+static const char hint[] = "make it again with `outgrow sample`";
 
 struct og_samples {
     struct og_trace_files files;
@@ -110,12 +110,12 @@ static int read_offsets(struct og_samples *s, const char *dir, int hop, const ch
         int64_t end = 0;
         OG_TRY(next_number(&k, &end, err));
         if (end < before || end > size || (uint64_t)(end - before) > most)
-            OG_TRY(wrong(k.file.path, "its offsets cannot be", err));
+            OG_TRY(wrong(k.file.path, "its offsets are invalid", err));
         note(spot_of(s, i), hop, (uint64_t)before, (uint64_t)(end - before));
         before = end;
     }
     if (before != size)
-        OG_TRY(wrong(k.file.path, "its offsets end elsewhere than what they are of", err));
+        OG_TRY(wrong(k.file.path, "its offsets do not end with its array", err));
 out:
     og__npy_close(&k.file);
     return rc;

@@ -186,7 +186,7 @@ out:
 
 static int refuse_failed(const struct og_superbatch *s, struct og_err *err)
 {
-    return s->failed < 0 ? og__fail(err, s->failed, NULL, "what was spilled of the trace is lost")
+    return s->failed < 0 ? og__fail(err, s->failed, NULL, "the spilled part of the trace is lost")
                          : 0;
 }
 

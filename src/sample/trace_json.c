@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static const char hint[] = "make it anew with `outgrow sample`";
+static const char hint[] = "make it again with `outgrow sample`";
 
 static int wrong(const char *name, const char *key, const char *expected, struct og_err *err)
 {

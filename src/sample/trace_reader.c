@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char part[] = "trace";
-static const char hint[] = "make it anew with `outgrow sample`";
+static const char hint[] = "make it again with `outgrow sample`";
 enum { CHUNK = 4096 /* ids converted at a time */ };
 
 /* ---- the arrays ---- */

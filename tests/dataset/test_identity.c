@@ -231,7 +231,7 @@ static void check_neighbors(const char *dataset, bool stale)
 {
     struct og_err err;
     assert_int_equal(train(dataset, (pairs_t){"epochs", "1", "run", "with"}, &err), 0);
-    const bool built = strstr(said.text, "building the neighbour cache anew") != NULL;
+    const bool built = strstr(said.text, "building the neighbour cache again") != NULL;
     if (built != stale)
         fail_msg("built anew: %d, stale: %d: %s", built, stale, said.text);
     pairs_t afresh = {"epochs", "1", "run", "right", "scratch", "fresh"};
@@ -486,7 +486,7 @@ static void samples_of_links_are_of_the_dataset(void **state)
         fail_msg("%s", err.message);
     assert_int_equal(count_folders("outgrow/*"), 0); /* no cache of a graph that is gone */
     replace("g", &arrays[1]);
-    assert_refused("g", with, "--samples links: not samples of g: indices.npy is another since");
+    assert_refused("g", with, "--samples links: not samples of g: indices.npy has other contents");
 }
 
 int main(void)

@@ -185,7 +185,7 @@ static void the_best_come_first_and_the_impossible_last(void **state)
     c[8].superbatch = 2;
     static const char *const reasons[] = {
         [0] = "this layout needs batches sampled ahead",
-        [1] = "asks for 1001 B of memory, 1000 B are there",
+        [1] = "needs 1001 B of memory, 1000 B are available",
         [2] = "takes 24.00 KiB of disk, 19.53 KiB are allowed",
         [4] = "this policy needs batches sampled ahead",
         [5] = "packing 4 batches takes at least 42.48 KiB of memory",

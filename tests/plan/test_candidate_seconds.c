@@ -40,7 +40,7 @@ static void straight_is_as_slow_as_its_slowest_stage(void **state)
     assert_seconds(e.epoch, 9.5 + (4 + 3 + 8 + 4) / 4.0); /* now the cores are slowest */
     assert_seconds(e.seconds, e.epoch + 11 / 4.0);
     assert_int_equal(e.bytes_read, 8 * 1024);
-    assert_non_null(strstr(e.why, "all that the cores do takes 9.5 of 14"));
+    assert_non_null(strstr(e.why, "all work of the cores takes 9.5 of 14"));
     /* an epoch twice as long as the trace, and edges that are read as well */
     h.g.epoch_batches = 8;
     h.g.topology = (struct og_io_counts){3, 40960};

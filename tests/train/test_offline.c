@@ -221,7 +221,7 @@ static void a_moved_folder_serves_and_a_damaged_one_is_named(void **state)
         set_options(&opt, damaged[i]);
         assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
         assert_true(og_train("graph", &opt, NULL, NULL, &err) < 0);
-        assert_non_null(strstr(err.hint, "make it anew"));
+        assert_non_null(strstr(err.hint, "make it again"));
         og__options_release(&opt);
         test_shell("rm -rf %s%s", "run", "");
     }

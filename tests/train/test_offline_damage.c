@@ -281,7 +281,7 @@ static void no_byte_of_trace_json_changes_unnoticed(void **state)
                 fail_msg("byte %zu is not missed", at);
         } else {
             assert_non_null(strstr(err.message, file));
-            assert_non_null(strstr(err.hint, "make it anew with `outgrow sample`"));
+            assert_non_null(strstr(err.hint, "make it again with `outgrow sample`"));
         }
         og__trace_description_release(&now);
         put_byte(file, at, text[at]);
@@ -436,7 +436,7 @@ static void verify_compares_what_belongs_together(void **state)
     test_shell("rm -rf %s && cp -r v %s", "w", "w");
     assert_int_equal(verify("w", NULL, &f), 0);
     assert_true(verify("w", "x", &f) > 0);
-    assert_non_null(strstr(f.text, "not samples of x: features.npy is another since"));
+    assert_non_null(strstr(f.text, "not samples of x: features.npy has other contents"));
     assert_non_null(strstr(f.text, "rows are not those of x"));
 }
 

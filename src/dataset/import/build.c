@@ -72,10 +72,9 @@ int og__import_with_types(const struct og_importer *imp, struct og_err *err)
     if (!imp->opt->symmetrize)
         return 0;
     return og__fail(err, -EINVAL,
-                    "--reverse-relations adds each relation backwards; --drop-types makes a graph "
-                    "without types, to be symmetrized",
-                    "%s: --symmetrize: it has relations, which go from one type to another",
-                    imp->src);
+                    "use --reverse-relations to add the reverse of each relation, or --drop-types "
+                    "with --symmetrize",
+                    "%s: --symmetrize: its relations lead from one node type to another", imp->src);
 }
 
 int og__import_settle(struct og_importer *imp, struct og_err *err)

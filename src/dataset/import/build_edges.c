@@ -78,8 +78,8 @@ static int check_claim(const struct og_importer *imp, int64_t edges, struct og_e
     if (!imp->claimed || nodes <= ALWAYS || nodes / NODES_AN_EDGE <= edges)
         return 0;
     return og__fail(err, -EINVAL, "is the number of nodes right? features or labels would show it",
-                    "%s: %lld nodes, of which %lld edges are all that is known", imp->src,
-                    (long long)nodes, (long long)edges);
+                    "%s: %lld nodes, but only %lld edges", imp->src, (long long)nodes,
+                    (long long)edges);
 }
 
 static const char *plural(int64_t n)

@@ -17,11 +17,12 @@ static int class_of(const struct og_table *t, const void *raw, size_t i, int64_t
     if (isnan(x))
         x = -1;
     if (x < -1 || x > INT32_MAX / 8 || x != floor(x))
-        return og__fail(err, -EINVAL,
-                        x == floor(x) ? "classes count from 0; -1 or NaN means none"
-                                      : "for values, not classes: put {\"task\": \"regression\"} "
-                                        "into meta.json beside it",
-                        "%s: %s: %g is no class", t->name, og__table_place(t, node, -1).text, x);
+        return og__fail(
+            err, -EINVAL,
+            x == floor(x)
+                ? "classes count from 0; -1 or NaN means none"
+                : "for values, not classes: put {\"task\": \"regression\"} into its meta.json",
+            "%s: %s: %g is no class", t->name, og__table_place(t, node, -1).text, x);
     *class = (int64_t)x;
     return 0;
 }
@@ -73,8 +74,8 @@ static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, i
         if (!is_label(l, l->row[j]))
             return og__fail(err, -EINVAL,
                             l->values ? "NaN where a value is not known"
-                                      : "several labels are 1 or 0 each; for values put "
-                                        "{\"task\": \"regression\"} into meta.json beside it",
+                                      : "several labels are 1 or 0 each; for values put {\"task\": "
+                                        "\"regression\"} into its meta.json",
                             "%s: %s: %g is no label", p->t->name,
                             og__table_place(p->t, v, (int64_t)j).text, l->row[j]);
         const double stored = (double)l->row[j];

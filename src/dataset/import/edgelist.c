@@ -204,7 +204,7 @@ static int find_nodes(struct edge_list *l, struct og_err *err)
     }
     OG_TRY(og__import_set_nodes(imp, l->ids.n, err));
     OG_TRY(write_ids(l, err));
-    og__import_say(imp, "nodes are numbered anew, %lld of ids up to %llu: node_ids.npy has the ids",
+    og__import_say(imp, "nodes are renumbered, %lld of ids up to %llu: node_ids.npy has the ids",
                    (long long)l->ids.n, (unsigned long long)l->ids.most);
     if (l->ids.far)
         OG_TRY(place_ids(l, err));
@@ -389,20 +389,18 @@ out:
 }
 
 const struct og_format og__format_edgelist = {
-    .info =
-        {.size = sizeof(struct og_import_format),
-         .name = "edgelist",
-         .files =
-             "SRC is a text file, gzipped or not, with an edge a line as SNAP publishes "
-             "them, or CSV; ids may be sparse: nodes are numbered in the order of their ids, and "
-             "node_ids.npy keeps these. Or SRC is a folder with edges.txt (.tsv, .csv, .el, .gz) "
-             "and "
-             "feat.csv, label.csv, train.csv, valid.csv and test.csv, of which a line is an id and "
-             "what that node has; or node arrays as for npy, of which ids are the rows.",
-         .signs = (const char *const[]){"edges.txt", "edges.tsv", "edges.csv", "edges.el",
-                                        "edges.txt.gz", "edges.tsv.gz", "edges.csv.gz",
-                                        "edges.el.gz", NULL},
-         .begins = "",
-         .node_arrays = true},
+    .info = {.size = sizeof(struct og_import_format),
+             .name = "edgelist",
+             .files = "SRC is a text file, gzipped or not, with an edge a line as SNAP publishes "
+                      "them, or CSV. Ids may be sparse: nodes are numbered in the order of their "
+                      "ids, which node_ids.npy stores. Or SRC is a folder with edges.txt (.tsv, "
+                      ".csv, .el, .gz) and node data. These are feat.csv, label.csv, train.csv, "
+                      "valid.csv and test.csv, where a line is an id and that node's data. Or they "
+                      "are arrays as for npy, whose rows are the ids.",
+             .signs = (const char *const[]){"edges.txt", "edges.tsv", "edges.csv", "edges.el",
+                                            "edges.txt.gz", "edges.tsv.gz", "edges.csv.gz",
+                                            "edges.el.gz", NULL},
+             .begins = "",
+             .node_arrays = true},
     .read = import_edgelist,
     .deep = 0};

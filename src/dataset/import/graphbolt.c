@@ -181,7 +181,7 @@ static int fill_from(struct label_table *l, struct og_table *seeds, struct og_ta
     }
     OG_TRY(og__table_read(labels, raw, 1, &m, err));
     if (m > 0)
-        OG_TRY(og__fail(err, -EINVAL, "a label for every seed", "%s: goes on where %s ends",
+        OG_TRY(og__fail(err, -EINVAL, "a label for every seed", "%s: has more rows than %s",
                         labels->name, seeds->name));
 out:
     og__release(l->b->imp->budget, raw, bytes, part);

@@ -49,7 +49,7 @@ static void tell_pace(const struct og_importer *imp)
     const double seconds = og__now() - imp->began;
     const double rate = (double)imp->graph.n_edges / seconds;
     const bool fast = rate >= 1e6;
-    og__import_say(imp, "%lld edges and all beside them in %.2f s, %.3g %s edges a second",
+    og__import_say(imp, "%lld edges and all node data in %.2f s, %.3g %s edges a second",
                    (long long)imp->graph.n_edges, seconds, rate / (fast ? 1e6 : 1e3),
                    fast ? "million" : "thousand");
 }

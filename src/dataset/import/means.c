@@ -94,10 +94,10 @@ static int know_rows(struct means *m, struct og_err *err)
         m->dtype = from->stored;
     }
     if (m->dim == 0)
-        return og__fail(err, -EINVAL,
-                        "add each relation backwards with --reverse-relations, and name a type "
-                        "behind those that it takes features from",
-                        "--mean-features: no edge leads to %s from a type with features", name);
+        return og__fail(
+            err, -EINVAL,
+            "add --reverse-relations, and name a type after those that it takes features from",
+            "--mean-features: no edge leads to %s from a type with features", name);
     if (!same || m->dtype == OG_U8)
         m->dtype = OG_F32;
     if (m->imp->opt->feature_dtype >= 0)
@@ -381,7 +381,7 @@ static int write_chunk(struct means *m, struct og_err *err)
         og__pool_run(m->imp->pool, (size_t)n, finish_node, m);
         if (m->unfit >= 0)
             OG_TRY(og__fail(err, -EINVAL, "choose another --feature-dtype",
-                            "--mean-features: what node %lld of %s gets does not fit %s",
+                            "--mean-features: the mean of node %lld of %s does not fit %s",
                             (long long)m->unfit, m->g->group[m->type].name,
                             og__dtype_name(m->dtype)));
         OG_TRY(og__npy_append(m->writer, m->out, n, err));
@@ -479,7 +479,7 @@ int og__import_means(struct og_importer *imp, struct og_err *err)
         return 0;
     if (!imp->graph.has_types)
         return og__fail(err, -EINVAL, "leave out --mean-features",
-                        "--mean-features: a graph without types of nodes");
+                        "--mean-features: the graph is homogeneous");
     for (;; name++) {
         const size_t len = strcspn(name, ",");
         OG_TRY(make_one(imp, name, len, err));

@@ -21,8 +21,8 @@ enum { STEP = 8192 };
 static const char part[] = "metis";
 static const char header_hint[] =
     "the first line: nodes edges, then perhaps fmt, of digits 0 and 1, and ncon";
-static const char line_hint[] = "a line has a node's neighbours, numbers from 1, each with its "
-                                "weight where fmt ends in 1; an empty one where there are none";
+static const char line_hint[] =
+    "a line has a node's neighbours, counted from 1, each with its weight if fmt ends in 1";
 
 struct entries {
     uint32_t src[STEP], dst[STEP];
@@ -201,7 +201,7 @@ static int check_end(const struct metis *m, struct og_err *err)
         return og__fail(err, -EINVAL, line_hint, "%s: %lld lines for %lld nodes", m->text.path,
                         (long long)m->node, (long long)nodes);
     if (m->seen != 2 * edges)
-        return og__fail(err, -EINVAL, "an edge stands in the lines of both its ends",
+        return og__fail(err, -EINVAL, "an edge is in the lines of both its ends",
                         "%s: %lld neighbours where its header says %lld edges", m->text.path,
                         (long long)m->seen, (long long)edges);
     return 0;
@@ -257,12 +257,13 @@ out:
 }
 
 const struct og_format og__format_metis = {
-    .info = {.size = sizeof(struct og_import_format),
-             .name = "metis",
-             .files = "SRC is a graph of METIS: a line of how many nodes and edges, then a line a "
-                      "node with its neighbours; or a folder with graph.metis(.gz) and node "
-                      "arrays.",
-             .signs = (const char *const[]){"graph.metis", "graph.metis.gz", NULL},
-             .ends = (const char *const[]){".metis", ".metis.gz", ".graph", ".graph.gz", NULL},
-             .node_arrays = true},
+    .info =
+        {.size = sizeof(struct og_import_format),
+         .name = "metis",
+         .files =
+             "SRC is a METIS graph: a line with the numbers of nodes and edges, then a line a node "
+             "with its neighbours. Or SRC is a folder with graph.metis(.gz) and node arrays.",
+         .signs = (const char *const[]){"graph.metis", "graph.metis.gz", NULL},
+         .ends = (const char *const[]){".metis", ".metis.gz", ".graph", ".graph.gz", NULL},
+         .node_arrays = true},
     .read = import_metis};

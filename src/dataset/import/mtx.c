@@ -78,7 +78,7 @@ static int read_size(struct og_mtx_head *head, const struct og_text *t, const ch
     for (size_t i = 0; i < OG_COUNT(n) && p; i++)
         p = og__parse_id(p + strspn(p, " \t"), &n[i]);
     if (!p || p[strspn(p, " \t\r")] != '\n')
-        return og__text_wrong(t, line, "the line after the remarks: rows columns entries",
+        return og__text_wrong(t, line, "the line after the comments: rows columns entries",
                               "no size", err);
     if (n[0] != n[1])
         return og__text_wrong(t, line, "a graph's matrix has a row and a column a node",
@@ -114,7 +114,7 @@ int og__mtx_head(struct og_mtx_head *head, const struct og_text *t, const char *
     } while (p < end && (*p == '%' || p[strspn(p, " \t\r")] == '\n'));
     if (p == end)
         return og__fail(err, -EINVAL, header_hint,
-                        t->ended ? "%s: ends before its size" : "%s: remarks beyond its first MiB",
+                        t->ended ? "%s: ends before its size" : "%s: comments beyond its first MiB",
                         t->path);
     return read_size(head, t, p, err);
 }

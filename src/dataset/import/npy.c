@@ -143,7 +143,7 @@ static int check_said(const struct og_npy_source *s, struct og_err *err)
     const int64_t n = s->imp->graph.n_nodes;
     if (s->said.nodes < 0 || s->said.nodes == n)
         return 0;
-    return og__fail(err, -EINVAL, "mend meta.json, or leave it out",
+    return og__fail(err, -EINVAL, "correct meta.json, or remove it",
                     "%s/meta.json: \"num_nodes\" is %lld, %s has %lld nodes", s->imp->src,
                     (long long)s->said.nodes, s->node_type ? "node_type.npy" : "the edges' file",
                     (long long)n);
@@ -279,7 +279,7 @@ static int doubtful(const struct og_importer *imp, const struct og_table *t, con
     char hint[160];
     snprintf(hint, sizeof(hint), "write the ids to %s.csv, one a line", split);
     return og__fail(err, -EINVAL, hint,
-                    "%s: rows or ids? Nodes are numbered anew, and CSV beside it has ids", t->name);
+                    "%s: rows or ids? Nodes are renumbered, and CSV files have ids", t->name);
 }
 
 /* Files that a split may be in: one of them, or none. */
@@ -465,21 +465,19 @@ out:
 }
 
 const struct og_format og__format_npy = {
-    .info =
-        {.size = sizeof(struct og_import_format),
-         .name = "npy",
-         .files =
-             "SRC is a folder with edges.npy (integers [E,2], src,dst, or [2,E] as PyTorch "
-             "Geometric's edge_index; [2,2] is [E,2]), feat.npy ([N,F]) or "
-             "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR), label.npy, train.npy, "
-             "valid.npy and test.npy, and optionally edge_weight.npy, meta.json and, for --task "
-             "link, "
-             "train_edges.npy, valid_edges.npy and test_edges.npy; with node_type.npy and "
-             "edge_type.npy, numbers that meta.json names, nodes have types and edges relations, "
-             "and "
-             "train_edge_type.npy and its like are of the edges of those lists. "
-             "examples/export_dgl.py and export_pyg.py write it from DGL and PyTorch Geometric.",
-         .signs = (const char *const[]){"edges.npy", NULL},
-         .node_arrays = true},
+    .info = {.size = sizeof(struct og_import_format),
+             .name = "npy",
+             .files =
+                 "SRC is a folder with edges.npy, integers [E,2] of src,dst, or [2,E] as PyTorch "
+                 "Geometric's edge_index. [2,2] is [E,2]. It has feat.npy ([N,F]), or "
+                 "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR). It has label.npy, "
+                 "train.npy, valid.npy and test.npy. Optional are edge_weight.npy and meta.json. "
+                 "For --task link there are train_edges.npy, valid_edges.npy and test_edges.npy. A "
+                 "heterogeneous graph has node_type.npy and edge_type.npy, numbers that meta.json "
+                 "names. Its edge lists have train_edge_type.npy, valid_edge_type.npy and "
+                 "test_edge_type.npy. examples/export_dgl.py and export_pyg.py write this layout "
+                 "from DGL and PyTorch Geometric.",
+             .signs = (const char *const[]){"edges.npy", NULL},
+             .node_arrays = true},
     .read = import_npy,
     .deep = 0};

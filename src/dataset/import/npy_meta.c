@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char optional[] = "mend it, or remove it: it is optional";
+static const char optional[] = "correct it, or remove it: it is optional";
 
 /* An absent or null key leaves n unchanged. */
 static int get_count(const json_t *root, const char *key, int64_t *n, const char *path,
@@ -16,7 +16,7 @@ static int get_count(const json_t *root, const char *key, int64_t *n, const char
     *n = json_integer_value(value);
     return json_is_integer(value) && *n >= 0
                ? 0
-               : og__fail(err, -EINVAL, "mend it, or leave it out: the arrays tell as well",
+               : og__fail(err, -EINVAL, "correct it, or leave it out: the arrays have it as well",
                           "%s: \"%s\" must be a whole number", path, key);
 }
 
@@ -26,7 +26,7 @@ static int check_text(const json_t *root, const char *key, const char *path, str
     const json_t *value = json_object_get(root, key);
     return !value || json_is_null(value) || json_is_string(value)
                ? 0
-               : og__fail(err, -EINVAL, "mend it, or leave it out", "%s: \"%s\" must be a text",
+               : og__fail(err, -EINVAL, "correct it, or leave it out", "%s: \"%s\" must be a text",
                           path, key);
 }
 
@@ -36,7 +36,7 @@ static int check_flag(const json_t *root, const char *key, const char *path, str
     const json_t *value = json_object_get(root, key);
     return !value || json_is_null(value) || json_is_boolean(value)
                ? 0
-               : og__fail(err, -EINVAL, "mend it, or leave it out",
+               : og__fail(err, -EINVAL, "correct it, or leave it out",
                           "%s: \"%s\" must be true or false", path, key);
 }
 

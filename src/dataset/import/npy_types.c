@@ -194,7 +194,7 @@ int og__npy_node_ids(struct og_npy_source *s, struct og_err *err)
                 OG_TRY(og__npy_append(w, &v, 1, err));
     rc = og__import_finish(s->imp, w, "node_ids.npy", err);
     w = NULL;
-    og__import_say(s->imp, "nodes are numbered anew, by types: node_ids.npy has the source's ids");
+    og__import_say(s->imp, "nodes are renumbered by type: node_ids.npy has the source's ids");
 out:
     og__npy_discard(w);
     return rc;
@@ -330,7 +330,7 @@ int og__npy_relations(struct og_npy_source *s, struct og_err *err)
     OG_TRY(add_relations(s, err));
     if (g->n_groups > 1 || g->n_relations > 1 || s->imp->opt->reverse_relations)
         return og__import_settle(s->imp, err);
-    og__import_say(s->imp, "one type of nodes and one relation: a graph without types");
+    og__import_say(s->imp, "one type of nodes and one relation: a homogeneous graph");
     give_triples(s);
     rc = og__import_set_nodes(s->imp, g->n_nodes, err);
 out:

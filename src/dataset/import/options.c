@@ -23,13 +23,12 @@ static const struct og_row table[] = {
     SWITCH("reverse", reverse, "the source lists edges as dst,src"),
     SWITCH("link", link, "leave the features in the source's file and use them in place"),
     SWITCH("drop-types", drop_types,
-           "leave out types of nodes and relations: a graph of one type, which any command takes"),
+           "leave out types of nodes and relations: a homogeneous graph, which any command takes"),
     SWITCH("reverse-relations", reverse_relations,
-           "with types: add each relation backwards, as rev_<name>"),
+           "heterogeneous graphs: add the reverse of each relation, as rev_<name>"),
     TEXT("mean-features", "TYPE,...", mean_features,
-         "with types: nodes of these, which have no features, get the mean of their in-neighbours', "
-         "one type after another"),
-    SWITCH("keep-ids", keep_ids, "edgelist: node ids are rows already; do not number them anew"),
+         "heterogeneous graphs: nodes of these types, which have no features, get the mean of their in-neighbours', one type after another"),
+    SWITCH("keep-ids", keep_ids, "edgelist: node ids are rows already; do not renumber them"),
     TEXT("labels", "FILE", labels, "igb: which of its label files [node_label_19.npy]"),
     TEXT("columns", "NAME,...", columns,
          "edgelist: what its columns are, whatever its first line says: src, dst, weight, and - for "
@@ -46,7 +45,7 @@ static const struct og_row table[] = {
         og__dtype_words, OG_OPTION_CHOICE, FIELD(feature_dtype), 0, 0),
     ROW("memory", "SIZE", "", "bound on what the import holds; unless given, 90% of what is free",
         NULL, OG_OPTION_AMOUNT, FIELD(memory), 0, OG__MOST_BYTES),
-    ROW("threads", "N", "0", "processor threads; 0 = all",
+    ROW("threads", "N", "0", "CPU threads; 0 = all",
         NULL, OG_OPTION_INT, FIELD(threads), 0, 1024),
 };
 /* clang-format on */

@@ -208,9 +208,9 @@ def test_by_id():
     one = f"label.csv: no row for id {known[np.setdiff1d(np.arange(n), labelled)[0]]}, nor for 99 others: they have no label"
     alone = n - len(np.unique(edges))
     kept = len(csc(edges[:, 0], edges[:, 1], n, both=True, once=True)[1])
-    for words in "taken as edgelist", one, f"{alone} of 400 nodes have no edge that leads to them", "numbered anew, 400 of ids", \
+    for words in "taken as edgelist", one, f"{alone} of 400 nodes have no edge that leads to them", "renumbered, 400 of ids", \
             f"6000 edges, the reverse of each among them; dropped: 0 self loops, {6000 - kept} duplicates; kept: {kept}", \
-            f"{kept} edges and all beside them in ":
+            f"{kept} edges and all node data in ":
         assert words in done.stderr, (words, done.stderr)
     shutil.rmtree("out")
     done = run("import", "ids", "out", "--drop-self-loops", "--memory", "64M")

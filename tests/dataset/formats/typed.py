@@ -281,7 +281,7 @@ def test_types_wrong():
     assert "d trains with --memory" in run("doctor", "d").stdout
     for command in ["stripe", "d", "a", "--parts", "2", "--part", "0"], ["bench", "epoch", "d"]:
         done = run(*command, status=1)
-        assert "types of nodes and relations" in done.stderr + done.stdout and "--drop-types" in done.stderr + done.stdout, (command, done)
+        assert "heterogeneous" in done.stderr + done.stdout and "--drop-types" in done.stderr + done.stdout, (command, done)
     assert not os.path.exists("a")
 
 
