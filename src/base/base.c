@@ -145,7 +145,7 @@ static void read_proc(const char *path, char *text, size_t size)
         close(fd);
 }
 
-/* The number that follows `key` at the begin of a line, times `unit`; 0 where there is none. */
+/* The number after `key` at the start of a line, times `unit`; 0 if absent. */
 static size_t field_of(const char *text, const char *key, size_t unit)
 {
     const size_t n = strlen(key);

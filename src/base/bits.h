@@ -42,7 +42,7 @@ static inline uint32_t og__bits_rank(const uint64_t *bits, const uint32_t *rank,
     return rank[i >> 6] + (uint32_t)__builtin_popcountll(below);
 }
 
-/* The first set bit at or after i; n when there is none. */
+/* The first set bit at or after i; n if there is none. */
 static inline uint64_t og__bits_next(const uint64_t *bits, uint64_t n, uint64_t i)
 {
     while (i < n) {

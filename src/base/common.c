@@ -153,7 +153,7 @@ static void lock(struct board *b)
         pthread_mutex_consistent(&b->lock);
 }
 
-/* There, or to be filled; NULL: no room to note it. */
+/* An existing part, or a new one to fill; NULL: the table is full. */
 static struct part *find_part(struct board *b, const struct og_common_part *wanted)
 {
     for (uint32_t i = 0; i < b->n; i++)
@@ -237,7 +237,7 @@ out:
 
 /* ---- areas ---- */
 
-/* To the end of a part of which no page is there yet. */
+/* Extends the file to the end of a part that has no pages yet. */
 static int reach_end(const struct og_common *c, const struct part *p)
 {
     const off_t end = (off_t)(p->at + p->bytes);

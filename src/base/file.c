@@ -14,7 +14,7 @@
 
 static const char disk_hint[] = "free space on that disk, or write to another one";
 
-/* The folder that holds `path`, to be flushed once the name is in it. */
+/* Opens the parent folder of `path`, to be synced once the name is in it. */
 static int open_parent(const char *path, struct og_err *err)
 {
     char *copy = strdup(path);

@@ -51,7 +51,7 @@ static inline void og__id_table_use(struct og_id_table *t, size_t size, size_t s
 OG_MUST_CHECK int og__id_table_grow(struct og_id_table *t, size_t stride, struct og_budget *b,
                                     const char *part, struct og_err *err);
 
-/* How many ids `t` holds at 5/8. */
+/* The number of ids that fill `t` to 5/8. */
 static inline uint64_t og__id_table_room(const struct og_id_table *t)
 {
     return t->size * 5 / 8;

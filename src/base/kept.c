@@ -83,7 +83,7 @@ static int look_at(int under, const struct og_kept_kind *kind, const char *name,
     return rc < 0 ? rc : 1;
 }
 
-/* One more in the list, if there is one of that name. */
+/* Appends an entry to the list, if the name is one of the kind. */
 static int append(struct og_kept **list, size_t *n, int under, const struct og_kept_kind *kind,
                   const char *name)
 {

@@ -27,7 +27,7 @@ struct og_kept {
  * list. */
 OG_MUST_CHECK int og__kept_list(const char *under, const struct og_kept_kind *kind,
                                 struct og_kept **list, size_t *n, struct og_err *err);
-/* Unless somebody holds it. */
+/* Removes a folder unless a process has it locked. */
 bool og__kept_remove(const char *under, const struct og_kept_kind *kind, const char *name);
 
 /* Removes folders unused for `seconds`, then the least recently used ones until all take at most

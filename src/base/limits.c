@@ -32,7 +32,7 @@ static bool read_line(FILE *f, char line[LINE])
     return true;
 }
 
-/* Up to two numbers after `key` on its line; how many there are. "max" is none. */
+/* Reads up to two numbers after `key` on its line; returns their number. "max" is none. */
 static int read_numbers(const char *folder, const char *file, const char *key, int64_t number[2])
 {
     char path[PATH + 64];
@@ -65,7 +65,7 @@ static uint64_t read_number(const char *folder, const char *file, const char *ke
 
 struct group {
     char folder[PATH];
-    size_t top; /* so many characters of it are the mount's folder */
+    size_t top; /* length of the mount's folder in it */
 };
 
 /* Is it among the words between commas? */
@@ -162,7 +162,7 @@ static bool place(struct group *g, const char *root, const char *path, const cha
     return rest != NULL;
 }
 
-/* From a group to the one above it; false from the last. */
+/* Moves from a group to its parent; false at the last. */
 static bool climb(struct group *g)
 {
     if (strlen(g->folder) <= g->top)

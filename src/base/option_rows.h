@@ -11,7 +11,7 @@ struct og_amount {
     double value;
 };
 
-/* How many sample, and how many train. */
+/* Numbers of samplers and of trainers. */
 struct og_executor_split {
     int samplers, trainers;
 };

@@ -7,7 +7,7 @@
 enum { OG_MOST_PLACES = 64 };
 
 struct og_places {
-    uint32_t n;              /* 0 = nowhere */
+    uint32_t n;              /* 0 = no folder */
     const char *const *path; /* [n] */
 };
 

@@ -22,7 +22,7 @@
 static const char lock_name[] = "lock";
 enum { MAX_DEPTH = 8, MAX_TRIES = 1000, HOST = 256 };
 
-/* On one disk. */
+/* A scratch folder on one disk. */
 struct place {
     char *under, *path;
     char name[64];
@@ -62,8 +62,8 @@ static bool empty_folder(int fd, const char *keep, int depth)
     return true;
 }
 
-/* The folder `name` and all in it; its lock is held by the caller. What cannot be emptied keeps its
- * lock file, by which the next start knows it for ours. */
+/* Removes the folder `name` with its contents; the caller holds its lock. If it cannot be emptied,
+ * its lock file stays, by which the next start recognises it. */
 static void remove_folder(int under_fd, const char *name, int fd)
 {
     if (!empty_folder(fd, lock_name, MAX_DEPTH))

@@ -92,7 +92,7 @@ static int open_file(struct og_spill *s, struct og_err *err)
                         s->opt.part);
     OG_TRY(og__scratch_open(&s->scratch, s->opt.scratch, err));
     rc = og__places_in(&s->path, og__scratch_places(s->scratch), "spill", err);
-    if (rc < 0) { /* without parts it is not open, for whoever comes next */
+    if (rc < 0) { /* undone, so that the next call starts again */
         og__scratch_close(s->scratch);
         s->scratch = NULL;
         return rc;

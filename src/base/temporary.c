@@ -105,7 +105,7 @@ static int create(const char *name, bool folder)
     return fd;
 }
 
-/* The descriptor, or -EAGAIN where another number is to be tried. */
+/* Returns the descriptor, or -EAGAIN to try another number. */
 static int create_locked(const char *name, bool folder, struct og_err *err)
 {
     int fd = create(name, folder);

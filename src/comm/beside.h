@@ -8,7 +8,7 @@ struct og_beside;
 
 /* NULL: no thread can be had. */
 struct og_beside *og__beside_open(struct og_comm *c);
-/* After what is under way. NULL: none. */
+/* First completes an exchange in progress. NULL: nothing. */
 void og__beside_close(struct og_beside *b);
 /* None is under way. */
 void og__beside_begin(struct og_beside *b, const struct og_message *send,

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- who started this process ---- */
+/* ---- the launcher ---- */
 
 /* Parses a number that `end` follows. */
 static bool take_number(const char **at, char end, int *out)

@@ -44,7 +44,7 @@ struct og_comm {
     uint64_t sent;            /* bytes of them that went to others */
     bool broken;              /* one failed: there can be no other */
     bool one_thread;          /* only the thread that opened it may call its functions */
-    int line;                 /* a stream to who started it; -1: none */
+    int line;                 /* a stream to the launcher; -1: none */
     struct og_beside *beside; /* runs asynchronous exchanges; NULL: none so far */
     void *self;               /* of its kind */
 };

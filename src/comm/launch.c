@@ -23,7 +23,7 @@ struct launch {
     int n, left; /* workers, and those that have not ended */
     double grace;
     pid_t pid[OG__MOST_RANKS];
-    int fd[OG__MOST_RANKS][OG__MOST_RANKS]; /* from whom, to whom; to itself: to here; -1: closed */
+    int fd[OG__MOST_RANKS][OG__MOST_RANKS]; /* [from][to], [i][i] to the launcher; -1: closed */
     int line[OG__MOST_RANKS];               /* the ends that are here; -1: none */
     bool guarded[OG__MOST_RANKS];           /* has reported that it must not be killed */
     bool killed[OG__MOST_RANKS];            /* by this */
@@ -33,7 +33,7 @@ struct launch {
     bool at_once;                           /* second request: without a checkpoint */
     bool early;                             /* one was stopped before it installed its handler */
     sigset_t awaited, before;
-    struct sigaction children; /* what was to be done when a child ends */
+    struct sigaction children; /* the previous action for SIGCHLD */
     struct og_err *err;
 };
 
@@ -81,7 +81,7 @@ static void close_streams(struct launch *l)
 
 /* ---- starting ---- */
 
-/* This environment, and in it who the worker is; its strings but the first are not its own. */
+/* A copy of the environment with the worker's variable; only its first string is its own. */
 static char **environment_of(const struct launch *l, int rank)
 {
     size_t n = 0;
@@ -161,7 +161,7 @@ static void hear(struct launch *l)
             l->guarded[i] = said[n - 1] == OG__GUARDED;
 }
 
-/* Those that compute, or hang: who writes, or knows that it has to end, ends by itself. */
+/* Kills workers that compute or hang. One that writes, or has been told to stop, ends by itself. */
 static void kill_rest(struct launch *l, bool guarded_too)
 {
     hear(l);
@@ -181,8 +181,7 @@ static bool was_stopped(const struct launch *l, int status)
             WTERMSIG(status) == SIGUSR1);
 }
 
-/* By something else than this: others may notice that a worker is dying, and end, before it has
- * ended. */
+/* Was it killed by another process? Workers that notice a dying one may end before it has ended. */
 static bool was_killed(const struct launch *l, int rank, int status)
 {
     return WIFSIGNALED(status) && !l->killed[rank] && !was_stopped(l, status) &&

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct og_alias {
-    uint32_t share; /* it keeps this of 2^32 of its part */
+    uint32_t share; /* the entry's own share of its slot, of 2^32 */
     uint32_t other; /* OG__NO_OTHER: nothing has weight */
 };
 #define OG__NO_OTHER UINT32_MAX

@@ -73,7 +73,7 @@ struct splitter {
     json_t *root, *files, *checksums;
     int64_t kept;        /* edges of all relations that stay */
     uint64_t one, other; /* sums that are equal if every edge is there in both directions */
-    bool symmetric;      /* then a row of the lists stands for both */
+    bool symmetric;      /* an edge and its reverse are one row of the lists */
     uint32_t at;         /* the current relation; */
     struct og_thinned left;
 };

@@ -43,6 +43,6 @@ OG_MUST_CHECK int og__edge_split_write(const struct og_graph *g, const struct og
                                        const bool *asked, const char *folder, struct og_budget *b,
                                        struct og_err *err);
 uint64_t og__edge_split_bytes(const struct og_graph *g); /* that it writes, at most; */
-uint64_t og__edge_split_written(const char *folder);     /* and that are there */
+uint64_t og__edge_split_written(const char *folder);     /* and those written */
 
 #endif

@@ -42,7 +42,7 @@ struct og_thinned {
     struct og_npy_writer *indptr, *indices, *weights;
     int64_t kept; /* edges so far */
 };
-/* With weights where the edges walked have them. */
+/* With weights if the walked edges have them. */
 OG_MUST_CHECK int og__thinned_create(struct og_thinned *t, const struct og_edge_walk *w,
                                      const char *folder, const struct og_thinned_files *files,
                                      struct og_err *err);

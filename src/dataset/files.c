@@ -70,7 +70,7 @@ static int look_at(const char *folder, const char *name,
     int rc = 0;
     if (stat(path, &st) == 0)
         rc = S_ISREG(st.st_mode) ? each(arg, name, err) : 0;
-    else if (errno != ENOENT) /* a link that leads nowhere is no file */
+    else if (errno != ENOENT) /* a dangling link is no file */
         rc = og__fail_errno(err, -errno, NULL, "%s", path);
     free(path);
     return rc;

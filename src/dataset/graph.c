@@ -106,7 +106,7 @@ static int open_part(const struct og_graph *g, struct og_npy *whole, const struc
                   : 0;
 }
 
-/* The array of so many rows that the parts make. */
+/* Combines the parts to an array of so many rows. */
 static int open_parts(const struct og_graph *g, struct og_npy *whole, const struct og_meta_file *f,
                       int64_t rows, struct og_err *err)
 {
@@ -175,7 +175,7 @@ struct og_array_name og__group_array(const struct og_graph *g, uint32_t group)
     return n;
 }
 
-/* Whether weights of a relation are there: a file that meta.json names, or the usual one. */
+/* Does a relation have weights: a file named in meta.json, or the default one? */
 static bool has_weights(const struct og_graph *g, const struct og_meta *m, uint32_t r)
 {
     struct og_meta_file f;
@@ -200,7 +200,7 @@ static int64_t nodes_of(const struct og_graph *g, const struct og_meta *m, uint3
     return g->has_types ? m->type[k].count : g->relation->indptr.shape[0] - 1;
 }
 
-/* All its arrays stay open. */
+/* Checks the limit of open files: all arrays stay open. */
 static int check_descriptors(const struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
     enum { OF_NODES = 12 };
@@ -623,7 +623,7 @@ void og__graph_replace(struct og_graph *left, struct og_graph *g)
     og__graph_close(g);
 }
 
-/* ---- what is asked of one ---- */
+/* ---- queries ---- */
 
 struct file_search {
     const struct stat *wanted;

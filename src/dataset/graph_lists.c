@@ -1,4 +1,4 @@
-/* The lists of a graph that are loaded whole: splits, seeds, edges held out, labels. */
+/* Lists of a graph that are loaded whole: splits, seeds, held-out edges, labels. */
 #include "dataset/graph.h"
 
 #include <stdlib.h>

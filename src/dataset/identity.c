@@ -93,7 +93,7 @@ static uint64_t declared(const struct og_meta *m, enum og__array a, uint64_t sum
 
 /* ---- the state of its file ---- */
 
-/* Which file it is, in what state. */
+/* A file's identity and state. */
 struct file_state {
     uint64_t file[3];    /* inode and birth */
     uint64_t written[3]; /* size and time of the last change */

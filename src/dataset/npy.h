@@ -60,7 +60,7 @@ struct og_npy_piece {
 };
 struct og_npy_piece og__npy_piece(const struct og_npy *a, int64_t at, size_t bytes);
 
-/* Those bytes, from all files that hold some. */
+/* Reads those bytes from all files that hold some. */
 OG_MUST_CHECK int og__npy_read_bytes(const struct og_npy *a, int64_t at, size_t bytes, void *out,
                                      struct og_err *err);
 

@@ -7,7 +7,7 @@
 
 enum {
     FIRST_MORE = 1 << 10,
-    RUN = 1 << 20, /* edges passed on at once where nothing has to be converted */
+    RUN = 1 << 20, /* edges passed on at once if no conversion is needed */
     NARROW = 4096, /* where they have */
 };
 

@@ -121,7 +121,7 @@ static void give_edges(struct og_edge_sorter *s, struct edges *e)
     *e = (struct edges){0};
 }
 
-/* Where lists begin, and how many bits a number of one has, or of a source. */
+/* Computes the first list of each relation, and the bits of a list number or source. */
 static int number_lists(struct og_edge_sorter *s, struct og_err *err)
 {
     const struct og_graph *g = s->opt.graph;
@@ -437,7 +437,7 @@ out:
     return rc;
 }
 
-/* To the relation that the list is of. */
+/* Moves to the relation of the list. */
 static int go_to_list(struct og_edge_sorter *s, uint64_t row, struct og_err *err)
 {
     int rc = 0;
@@ -539,7 +539,7 @@ static int sort_and_emit(struct og_edge_sorter *s, struct cut c, size_t n, struc
 static int sort_extents(struct og_edge_sorter *s, const struct extents *e, uint64_t first,
                         unsigned bits, struct og_err *err);
 
-/* One key more often than memory holds: nothing to sort, so it streams through. */
+/* One key more often than memory holds: nothing to sort, so it streams. */
 static int stream_extents(struct og_edge_sorter *s, const struct extents *e, struct og_err *err)
 {
     int rc = 0;

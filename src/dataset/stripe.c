@@ -28,7 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- what is asked ---- */
+/* ---- the request ---- */
 
 static int add_folder(struct og_striper *s, const char *name, struct og_err *err)
 {
@@ -352,7 +352,7 @@ out:
     return rc;
 }
 
-/* One group after another: between two the dataset is as good as before and after. */
+/* Stripes one group after another; the dataset is valid between any two. */
 static int stripe(struct og_striper *s, const char *over, struct og_err *err)
 {
     bool any = false;

@@ -214,7 +214,7 @@ static json_t *whole_checksum(const struct og_striper *s)
     return json_incref(said);
 }
 
-/* And its length; NULL where parts do not say it. */
+/* And its length; NULL if the parts lack it. */
 static json_t *whole_bytes(const struct og_striper *s)
 {
     const json_t *own = features_of(s);

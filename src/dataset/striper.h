@@ -49,7 +49,7 @@ OG_MUST_CHECK int og__striper_read_meta(struct og_striper *s, struct og_err *err
 const char *og__striper_checksum(const struct og_striper *s, uint32_t i);
 /* Are the group's rows already laid out as requested? */
 OG_MUST_CHECK int og__striper_lies_so(const struct og_striper *s, bool *so, struct og_err *err);
-/* From here on the dataset has these parts. */
+/* Makes meta.json refer to the new parts. */
 OG_MUST_CHECK int og__striper_switch_meta(struct og_striper *s, struct og_err *err);
 /* Removes the files that the parts replace, and updates meta.json. */
 OG_MUST_CHECK int og__striper_remove_replaced(struct og_striper *s, struct og_err *err);

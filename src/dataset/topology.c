@@ -9,7 +9,7 @@
 
 static const char part[] = "topology";
 
-/* One without edges is never looked at. */
+/* Lists of a relation without edges are never read. */
 static bool has_edges(const struct og_graph *g, uint32_t r)
 {
     return g->relation[r].n_edges > 0;

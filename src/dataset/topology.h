@@ -33,7 +33,7 @@ struct og_topology {
     /* heterogeneous: the lists are those of its relations */
     struct og_related_lists *relation; /* [n_relations], or NULL */
     uint32_t n_relations;
-    /* who gives the memory back */
+    /* of its memory */
     struct og_budget *budget;
     const struct og_relation *mapped; /* set in a read-only view of these files; else NULL */
     struct og_common_piece shared;    /* of processes; each counts its part */

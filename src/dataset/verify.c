@@ -399,7 +399,7 @@ out:
     return rc;
 }
 
-/* Each node of the source stands for one here. */
+/* Each id of the source occurs once. */
 static int verify_node_ids(struct verifier *v, struct og_err *err)
 {
     static const char one_each[] = "the nodes' ids in the source, each once: import it again";

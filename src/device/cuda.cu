@@ -1,5 +1,5 @@
-/* The device for CUDA: memory, streams and events of the runtime, products by cuBLASLt, sorts by CUB.
- * Kernels come from a table by number, which whoever has kernels brings along. */
+/* The device for CUDA: memory, streams and events of the runtime, products by cuBLASLt, sorts by
+ * CUB. Kernels come from a table by number, supplied by the code that owns them. */
 #include "device/nccl.h"
 
 #include <cublasLt.h>
@@ -74,7 +74,7 @@ static void tally(struct og_device *d, uint64_t *count, uint64_t n)
     pthread_mutex_unlock(&d->lock);
 }
 
-/* Which device is meant is a setting of the calling thread. */
+/* Selects the device; a setting of the calling thread. */
 static int use(const struct og_device *d, struct og_err *err)
 {
     return check(cudaSetDevice(d->number), "device", err);
@@ -82,7 +82,7 @@ static int use(const struct og_device *d, struct og_err *err)
 
 /* ==== devices ==== */
 
-/* Whether the first GPU is one that kernels were compiled for. */
+/* Were kernels compiled for the first GPU? */
 static bool new_enough(int number, char *why, size_t size)
 {
     int major = 0, minor = 0;
@@ -152,7 +152,7 @@ static void cuda_unpin(struct og_device *d, void *p, size_t bytes)
         cudaFreeHost(p);
 }
 
-/* One address is both the host's and the device's. */
+/* The address is valid on the host and the device. */
 static int cuda_lend(struct og_device *d, const void *p, size_t bytes, struct og_err *err)
 {
     const int rc = use(d, err);

@@ -8,7 +8,7 @@
 
 #include "device/device.h"
 
-/* Where a thread is. */
+/* The position of a thread. */
 struct og__here {
     uint32_t thread, block;
 };

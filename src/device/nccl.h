@@ -23,7 +23,7 @@ og__nccl *og__nccl_open(const unsigned char *id, int rank, int n, char *why);
 void og__nccl_close(og__nccl *g);
 bool og__nccl_exchange(og__nccl *g, const struct og_piece *send, const struct og_piece *receive,
                        cudaStream_t stream, size_t *bytes, char *why);
-/* Until the stream has nothing left. */
+/* Waits until the stream is empty. */
 bool og__nccl_await(og__nccl *g, cudaStream_t stream, char *why);
 
 #endif

@@ -290,7 +290,7 @@ static int virtual_record(struct og_event *e, struct og_stream *s, struct og_err
     pthread_mutex_lock(&s->device->lock);
     const struct task t = {.kind = RECORD, .of.at = {e, atomic_load(&e->asked) + 1}};
     rc = og__virtual_put(s, &t, 0, err);
-    if (rc == 0) { /* not of a recording that will never come: somebody would wait for it */
+    if (rc == 0) { /* otherwise the recording never comes, and others would wait for it */
         atomic_store(&e->stream, s);
         atomic_fetch_add(&e->asked, 1);
     }
@@ -310,7 +310,7 @@ static int virtual_follow(struct og_stream *s, struct og_event *e, struct og_err
     return rc;
 }
 
-/* Who recorded it may be gone since it has happened. */
+/* The stream that recorded it may be gone after the event has occurred. */
 static int virtual_wait(struct og_event *e, struct og_err *err)
 {
     const uint64_t number = atomic_load(&e->asked);

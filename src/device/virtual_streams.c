@@ -10,7 +10,7 @@
 
 /* ==== memory ==== */
 
-/* Whether it may be touched now, for one more or one less: a piece. */
+/* Opens a block to one more user, or closes it to one. */
 void og__virtual_touch(const struct og_device *d, struct block *b, bool touch)
 {
     const int shut = touch ? b->open++ : --b->open;

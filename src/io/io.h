@@ -73,7 +73,7 @@ static inline struct og_io_counts og__io_made(void)
     return made;
 }
 
-/* To *sum what was read since `before`. */
+/* Adds the reads since `before` to *sum. */
 static inline void og__io_add_since(struct og_io_counts *sum, struct og_io_counts before)
 {
     const struct og_io_counts now = og__io_made();

@@ -39,7 +39,7 @@ enum {
     PREAD_THREADS = 32,
 };
 
-/* One request and what it is for. */
+/* A request and its purpose. */
 struct slot {
     struct og_io_request request; /* first member: the engine returns its address */
     struct og_read_job *job;
@@ -144,7 +144,7 @@ static char *place_in_out(const struct og_reader *r, const struct slot *s)
     return s->job->out + arriving(r, span->first * r->rule.row_bytes + into_row);
 }
 
-/* Where the request reads to: straight to out, or units of the slab. False while there are none. */
+/* Allocates the destination: `out` itself, or units of the slab. False if none are free. */
 static bool find_room(struct og_reader *r, struct slot *s)
 {
     char *out = place_in_out(r, s);
@@ -464,7 +464,7 @@ static int check_rows(const struct og_read_rule *rule, const struct og_io_file *
     return 0;
 }
 
-/* All parts, and the blocks that suit every one of them. */
+/* Opens all parts; finds blocks that suit every one of them. */
 static int open_files(struct og_reader *r, const struct og_row_files *rows,
                       const struct og_reader_options *opt, struct og_err *err)
 {

@@ -10,7 +10,7 @@ static size_t units(size_t bytes)
     return (bytes + OG_SLAB_UNIT - 1) / OG_SLAB_UNIT;
 }
 
-/* One unit more, because the budget aligns small allocations to cache lines only. */
+/* One more unit, because the budget aligns small allocations to cache lines only. */
 size_t og__slab_bytes(size_t bytes)
 {
     return (units(bytes) + 1) * OG_SLAB_UNIT;
@@ -36,7 +36,8 @@ void og__slab_release(struct og_slab *s)
     *s = (struct og_slab){0};
 }
 
-/* First run of n free units that starts in [from, to), as an index; n_units if there is none. */
+/* The first run of n free units that starts in [from, to), as an index; n_units if there is
+ * none. */
 static size_t find_run(const struct og_slab *s, size_t n, size_t from, size_t to)
 {
     while (from < to && from + n <= s->n_units) {

@@ -12,7 +12,7 @@ struct og_span {
     size_t first, last;
     uint64_t start, end;
     uint64_t from;   /* whole blocks are read, from here */
-    uint32_t length; /* and so many bytes of them */
+    uint32_t length; /* and their length */
     bool dense;      /* no other rows in between */
 };
 

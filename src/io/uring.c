@@ -115,7 +115,7 @@ static void register_files_and_buffers(struct og_io_engine *e)
                 e->setup.files[0].path, slab.iov_len / OG_KIB);
 }
 
-/* The kernel takes a closed ring apart later; the buffers are to be free for the next one now. */
+/* The kernel releases a closed ring later; the buffers must be free for the next one now. */
 static void close_ring(struct og_io_engine *e)
 {
     if (e->fixed_buffers)

@@ -56,7 +56,7 @@ static struct og_io_request *list_take(struct list *l)
     return q;
 }
 
-/* Up to MOST_AT_ONCE, but never so many that another thread would stand idle. Lock held. */
+/* Takes up to MOST_AT_ONCE requests, but leaves enough for idle threads. Lock held. */
 static size_t take_some(struct og_workers *w, struct og_io_request **some)
 {
     size_t fair = OG_MAX(w->todo.n / w->n_threads, 1);

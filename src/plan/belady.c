@@ -17,7 +17,7 @@
 static const char part[] = "policy";
 enum { AHEAD = 16 };
 #define NONE   OG_NO_SLOT
-#define CHOSEN (OG_NO_SLOT - 1) /* to be prefilled, its slot is not known yet */
+#define CHOSEN (OG_NO_SLOT - 1) /* to be prefilled; its slot is not known yet */
 
 struct belady {
     struct og_next_uses uses;
@@ -82,7 +82,7 @@ static int reserve_pair(struct og_policy *p, uint32_t **a, uint32_t **b, uint64_
     return -ENOMEM;
 }
 
-/* Only what is held stays. */
+/* Keeps only the cache's contents. */
 static void trim_belady(struct og_policy *p)
 {
     struct belady *s = p->state;
@@ -211,7 +211,7 @@ out:
     return rc;
 }
 
-/* Into the idle slots, in the order of the file. */
+/* Fills the idle slots, in file order. */
 static uint32_t prefill_belady(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
 {
     struct belady *s = p->state;
@@ -338,7 +338,7 @@ static int step_belady(struct og_policy *p, const uint32_t *ids, struct og_plan 
 {
     struct belady *s = p->state;
     (void)err;
-    s->lists.list[s->batch++] = NONE; /* all of it is hit now, and hung elsewhere */
+    s->lists.list[s->batch++] = NONE; /* every slot of this list was hit and has moved */
     look_up_all(s, ids, out);
     choose_slots(s, out);
     let_in(s, ids, out);

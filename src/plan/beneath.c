@@ -4,7 +4,7 @@
 
 static const char part[] = "policy";
 #define NONE   OG_NO_SLOT
-#define CHOSEN (OG_NO_SLOT - 1) /* to be prefilled, its slot is not known yet */
+#define CHOSEN (OG_NO_SLOT - 1) /* to be prefilled; its slot is not known yet */
 
 static uint32_t key_of(const struct og_beneath *s, uint16_t next, uint32_t rank)
 {
@@ -48,7 +48,7 @@ size_t og__beneath_bytes(uint64_t n_nodes, uint32_t n_slots, const struct og_ben
            of->longest * 8;
 }
 
-/* Without capacity where there is no memory: the next superbatch asks again. */
+/* Resets the capacities too, so that the next superbatch allocates again. */
 static void release_distinct(struct og_beneath *s)
 {
     og__release(s->budget, s->next, s->n_distinct * sizeof(*s->next), part);
@@ -196,7 +196,7 @@ out:
     return rc;
 }
 
-/* Into the idle slots, in the order of the file. */
+/* Fills the idle slots, in file order. */
 uint32_t og__beneath_prefill(struct og_beneath *s, uint32_t *nodes, uint32_t *slots, uint32_t most)
 {
     uint32_t n = 0;
@@ -269,7 +269,7 @@ static void let_in(struct og_beneath *s, uint32_t slot, uint32_t node, uint32_t 
     og__hang(&s->lists, slot, key);
 }
 
-/* In the order of their next use, while something later is given up for them. */
+/* In the order of their next use, while a row used later can leave. */
 static void choose_slots(struct og_beneath *s, const struct og_beneath_batch *in,
                          struct og_plan *out)
 {
@@ -295,7 +295,7 @@ int og__beneath_step(struct og_beneath *s, const struct og_beneath_batch *in, st
     const int rc = reserve_arrivals(s, (uint64_t)in->n + in->n_leavers, err);
     if (rc < 0)
         return rc;
-    s->lists.list[s->batch++] = NONE; /* all of it is hit now, and hung elsewhere */
+    s->lists.list[s->batch++] = NONE; /* every slot of this list was hit and has moved */
     out->n = in->n;
     out->n_misses = out->n_changes = 0;
     note_leavers(s, in);

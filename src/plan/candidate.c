@@ -65,7 +65,7 @@ struct condensed {
     struct og_trace trace;
     uint32_t *ids;   /* [rows] its ids */
     uint32_t *row;   /* [n] of the file */
-    uint64_t *often; /* [batches + 1] nodes that are in so many batches */
+    uint64_t *often; /* [batches + 1] the number of nodes in so many batches */
     uint64_t rows, n;
     struct og_budget *budget;
 };
@@ -82,7 +82,7 @@ static void release_condensed(struct condensed *c)
     og__release(c->budget, c->often, often_bytes(&c->trace), part);
 }
 
-/* How many nodes are in 1, 2, ... batches. */
+/* Counts the nodes in 1, 2, ... batches. */
 static int count_visits(struct condensed *c, struct og_err *err)
 {
     uint32_t *visits = og__alloc(c->budget, c->n * sizeof(*visits), part, err);
@@ -150,7 +150,7 @@ struct pass {
     const struct condensed *condensed; /* the same; NULL: the policy does not suit it */
     const struct og_candidate *candidates;
     struct og_estimate *out;
-    uint32_t *member; /* [n] numbers of candidates; the first stands for all */
+    uint32_t *member; /* [n] numbers of candidates; the first represents all */
     uint32_t n;
     bool levels;               /* sizes differ, see og__simulate */
     uint32_t superbatch;       /* batches */

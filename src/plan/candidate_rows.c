@@ -13,8 +13,8 @@ static bool lasts(const struct og_candidate *c)
     return c->superbatch > 0 && og__policy_is_steady(c->policy.kind);
 }
 
-/* A superbatch of k times as many batches as the trace wants more nodes than that shows. With each
- * doubling they grow by a power that is itself smaller each time. */
+/* Distinct nodes of k times the trace's batches, relative to the trace. With each doubling they
+ * grow by a power that itself decreases. */
 static double wanted_nodes(const struct og_choice *given, double k)
 {
     const double slowing = og__or_else(given->slowing, 1);
@@ -66,7 +66,7 @@ static double slots_of(const struct og_candidate *c)
 
 /* ---- what an epoch reads and writes ---- */
 
-/* At most all of the file. */
+/* Limits reads to the whole file. */
 static struct og_io_expected within_file(const struct og_choice *given, struct og_io_expected io)
 {
     const double all = (double)given->n_nodes * (double)given->rule.row_bytes;

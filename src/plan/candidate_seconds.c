@@ -37,13 +37,13 @@ static double write_rate(const struct og_choice *given)
     return og__or_else(given->times.write, given->disk.bandwidth);
 }
 
-/* And read soon after. */
+/* The rate of reads soon after writes. */
 static double fresh_rate(const struct og_choice *given)
 {
     return og__or_else(given->times.fresh, given->disk.bandwidth);
 }
 
-/* ---- beside rows ---- */
+/* ---- in addition to rows ---- */
 
 /* An epoch's topology reads and spilled samples. */
 struct beside {
@@ -206,7 +206,7 @@ static enum og__term longest(const double *term, unsigned set)
     return found;
 }
 
-/* How rows come to a device, if they do. */
+/* The stages that bring rows to a device, if any. */
 static unsigned coming(const struct og_candidate *c)
 {
     return c->tiers ? OF(OG__LINKING) | OF(OG__COLLECTING) : 0;

@@ -87,7 +87,7 @@ static int step_clock(struct og_policy *p, const uint32_t *ids, struct og_plan *
     return 0;
 }
 
-/* Slots below n_filled are all held: those from `first` on are the next to be filled. */
+/* Slots below n_filled all hold rows; those from `first` on are filled next. */
 static void invalidate_clock(struct og_policy *p, uint32_t first)
 {
     struct clock *s = p->state;

@@ -51,7 +51,7 @@ void og__count_batch(const struct og_counting *how, uint32_t n, const uint32_t *
 
 static const char part[] = "packing";
 
-/* Where a batch finds its rows. */
+/* The locations of a batch's rows. */
 struct order {
     uint32_t *where, *positions;
 };

@@ -10,7 +10,7 @@
 
 #include <signal.h>
 
-/* Where rows come from that no cache holds. */
+/* The source of rows that no cache holds. */
 enum og__layout {
     OG__RAW,       /* each batch reads its rows from the feature file */
     OG__PACKED,    /* a scan writes a chunk a batch, which reads it back sequentially */

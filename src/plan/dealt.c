@@ -13,7 +13,7 @@ uint32_t og__superbatch_of(int asked, uint32_t epoch)
     return asked > 0 ? (uint32_t)asked : (epoch + parts - 1) / OG_MAX(parts, 1u);
 }
 
-/* ---- whose is what ---- */
+/* ---- ownership ---- */
 
 static uint32_t worker_of(const struct og_dealt *d, uint32_t batch)
 {

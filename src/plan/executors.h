@@ -27,7 +27,7 @@ struct og_executor {
     double train;  /* seconds a mini-batch; for a sampler as standby trainer, HUGE_VAL: never */
 };
 
-/* Who does what in an epoch. */
+/* The division of work in an epoch. */
 struct og_executors {
     const struct og_executor *executor; /* [n] */
     int n;                              /* at most OG__MOST_EXECUTORS */

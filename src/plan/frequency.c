@@ -19,7 +19,7 @@ struct frequency {
     /* prefill */
     uint64_t node;
     uint32_t rank, prefill_left;
-    uint32_t *fresh; /* bit set over ranks: to be filled */
+    uint32_t *fresh; /* one bit a rank: to be filled */
 };
 
 static size_t bytes_frequency(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
@@ -101,7 +101,7 @@ static int rank_nodes(struct og_policy *p, const struct og_trace *trace, struct 
     return rc;
 }
 
-/* Rows in slots from `first` on are read again: they count as not held. */
+/* Rows in slots from `first` on must be read again: they count as absent. */
 static void invalidate_frequency(struct og_policy *p, uint32_t first)
 {
     struct frequency *s = p->state;
@@ -140,7 +140,7 @@ static uint32_t assign_slots(struct og_policy *p, const struct og_placement *bef
     return fresh;
 }
 
-/* From now on it holds the nodes of `after`, which is its own then. */
+/* Sets the contents to the nodes of `after`, and takes ownership of it. */
 static int hold(struct og_policy *p, struct og_placement after, uint32_t *n_prefill,
                 struct og_err *err)
 {

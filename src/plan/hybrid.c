@@ -144,7 +144,7 @@ static int prepare_hybrid(struct og_policy *p, const struct og_trace *trace, uin
     return 0;
 }
 
-/* ---- who leaves ---- */
+/* ---- eviction ---- */
 
 enum { CLASSES = 4, UNKNOWN = 2 };
 

@@ -99,7 +99,7 @@ static void set_level(const struct og_placement *p, uint8_t level, uint8_t *of_n
     }
 }
 
-/* Reading the nodes of a placement, so many at once. */
+/* Counts reads of the nodes of a placement, so many at once. */
 static int count_fill(const struct og_simulation *sim, const struct og_placement *p,
                       struct og_io_counts *sum, struct og_err *err)
 {

@@ -14,7 +14,7 @@
 
 #include "base/memory.h"
 
-/* ---- who owns a node, and as what number ---- */
+/* ---- owner and number of a node ---- */
 
 static inline uint32_t og__owner_of(uint32_t owners, uint32_t node)
 {
@@ -31,13 +31,13 @@ static inline uint32_t og__owned_node(uint32_t owners, uint32_t owner, uint32_t 
     return number * owners + owner;
 }
 
-/* How many of the graph's nodes. */
+/* The number of the graph's nodes that it owns. */
 static inline uint64_t og__owned_nodes(uint32_t owners, uint32_t owner, uint64_t n_nodes)
 {
     return (n_nodes + owners - 1 - owner) / owners;
 }
 
-/* ---- what one owner is asked for ---- */
+/* ---- requests to one owner ---- */
 
 struct og_owner {
     uint32_t owners, owner;

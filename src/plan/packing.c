@@ -139,7 +139,7 @@ int og__packing_add(struct og_packing *p, const uint32_t *ids, const uint32_t *c
     return 0;
 }
 
-/* Where there is no memory for a moment to move them, they stay. */
+/* If memory is short for the move, they stay. */
 static void trim(struct og_packing *p)
 {
     const uint64_t used = OG_MAX(p->ptr[p->n_batches], 1u);

@@ -35,7 +35,7 @@ struct og_packing {
     uint32_t *spare; /* [longest] */
     uint64_t capacity, longest;
     uint32_t most_batches;
-    bool lent; /* rows are in memory of somebody else */
+    bool lent; /* rows are in the caller's memory */
     struct og_budget *budget;
 };
 

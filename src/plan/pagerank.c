@@ -16,7 +16,7 @@
 enum { ROUNDS = 10 };
 static const float damping = 0.85f;
 
-/* One list, or as much of it as is in the run: edges [from, to) of it. */
+/* Sends the share of one list, or of its part in the run: edges [from, to) of it. */
 static void send_share(const struct og_pagerank *p, const uint32_t *ids, size_t from, size_t to,
                        size_t n)
 {

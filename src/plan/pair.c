@@ -94,7 +94,7 @@ out:
     return rc;
 }
 
-/* All of a batch's places, misses too, have a number. */
+/* Checks that all places of a batch, misses too, have numbers. */
 static int number_places(struct og_pair *t, struct og_err *err)
 {
     const struct og_tiers_setup *s = &t->setup;
@@ -268,7 +268,7 @@ static uint32_t longest_of(const struct og_trace *t, uint32_t n)
     return (uint32_t)longest;
 }
 
-/* Room for so many more; what is there stays. */
+/* Makes room for so many more; preserves the contents. */
 static int reserve_fills(struct og_pair *t, uint64_t more, struct og_err *err)
 {
     struct fills *f = &t->fills;

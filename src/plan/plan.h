@@ -24,7 +24,7 @@
  * bytes; a table of slots would take 4 N. */
 struct og_placement {
     uint64_t n_nodes;
-    uint32_t n_slots; /* nodes held */
+    uint32_t n_slots; /* resident nodes */
     uint64_t *bits;   /* [ceil(N / 64)] */
     uint32_t *rank;   /* [ceil(N / 64)] */
     struct og_budget *budget;

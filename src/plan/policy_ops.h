@@ -53,7 +53,7 @@ static inline void og__plan_change(struct og_plan *plan, uint32_t row, uint32_t 
     plan->change_slot[plan->n_changes++] = slot;
 }
 
-/* ---- sets of a set-associative cache: a node may lie in the slots of its set only ---- */
+/* ---- sets of a set-associative cache: a node may be in the slots of its set only ---- */
 
 struct og_sets {
     uint32_t n_sets, n_slots;

@@ -176,7 +176,7 @@ static void trim_ranges(struct og_policy *p)
     release_ahead(p);
 }
 
-/* ---- rows that are there before a batch ---- */
+/* ---- prefill ---- */
 
 static int prepare_ranges(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
                           struct og_err *err)

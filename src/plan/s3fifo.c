@@ -133,7 +133,7 @@ static bool take_note(struct s3fifo *s, uint32_t node)
     return there != OG_NO_SLOT;
 }
 
-/* ---- who leaves ---- */
+/* ---- eviction ---- */
 
 /* Handles the oldest row of a queue: it goes round once more, moves to main, or leaves (true). */
 static bool look_at(struct s3fifo *s, int queue, uint32_t slot)
@@ -206,7 +206,7 @@ static int step_s3fifo(struct og_policy *p, const uint32_t *ids, struct og_plan 
     return 0;
 }
 
-/* Slots below n_filled are all held: those from `first` on are the next to be filled. */
+/* Slots below n_filled all hold rows; those from `first` on are filled next. */
 static void invalidate_s3fifo(struct og_policy *p, uint32_t first)
 {
     struct s3fifo *s = p->state;

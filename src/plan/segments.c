@@ -331,7 +331,8 @@ static uint32_t guess_size(struct og_segments *s, uint64_t disk_bytes)
 
 enum { MOST_USERS = 64 };
 
-/* Rows of all segments by how many batches of theirs miss them; the last for so many or more. */
+/* Counts rows of all segments by the number of batches that miss them; the last count is for
+ * more. */
 static void count_users(struct og_segments *s, uint32_t size, uint64_t rows[MOST_USERS + 1])
 {
     const uint32_t n = s->packing->n_batches;

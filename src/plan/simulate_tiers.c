@@ -19,7 +19,7 @@ struct counting {
     void *arg;
 };
 
-/* Reading so many rows that are to be put into one of the caches. */
+/* Counts reads of n rows that enter one of the caches. */
 static struct og_io_counts read_fill(const struct counting *c, uint32_t n)
 {
     og__sim_rows(c->sim, c->list, n);

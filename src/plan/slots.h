@@ -11,7 +11,7 @@
 
 struct og_slots {
     uint32_t n;               /* slots */
-    uint32_t n_filled;        /* slots below held a row at some time */
+    uint32_t n_filled;        /* slots below have held a row */
     uint32_t *node;           /* [n] or OG_NO_SLOT */
     struct og_id_table table; /* of slots, by what they hold */
     struct og_budget *budget;

@@ -81,7 +81,7 @@ static void renumber(struct stack *s)
         set_bit(&s->moments, i);
 }
 
-/* How many of the sizes miss a row that so many others were used after. */
+/* The number of sizes that miss a row at this stack distance. */
 static uint8_t level_of(const struct og_simulation *sim, uint32_t distance)
 {
     uint32_t k = 0;

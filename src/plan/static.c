@@ -101,7 +101,7 @@ static int step_static(struct og_policy *p, const uint32_t *ids, struct og_plan 
     return 0;
 }
 
-/* ---- the rows: they differ in who ranks the nodes ---- */
+/* ---- the rows: they differ in the ranking of nodes ---- */
 
 #define STATIC                                                                                \
     .is_static = true, .open = open_static, .close = close_static, .prepare = prepare_static, \

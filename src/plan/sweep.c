@@ -24,9 +24,9 @@ struct sweep {
     struct og_trace trace;
     /* while a superbatch is planned, else NULL */
     uint32_t *slot_of; /* [N] or OG_NO_SLOT */
-    uint32_t *last;  /* [N] the last batch that wants it, up to the window's end, counted from 1 */
-    uint32_t *free;  /* [n_slots] slots that the window does not want, the first to be free first */
-    uint32_t *start; /* [batches + 2] where the slots begin in there that a batch frees */
+    uint32_t *last;    /* [N] the last batch that uses it, up to the window's end, counted from 1 */
+    uint32_t *free;    /* [n_slots] slots that the window does not use, the earliest free first */
+    uint32_t *start;   /* [batches + 2] where the slots begin in there that a batch frees */
     size_t n_start;
     uint32_t first, end; /* the window's batches */
     uint32_t next;       /* batch to be planned */
@@ -132,7 +132,7 @@ OG_CLONES static uint64_t grow_window(struct sweep *s, uint32_t n_slots)
     return distinct;
 }
 
-/* The batches after which the slot is free, or UINT32_MAX: the window wants its row. */
+/* The batches after which the slot is free, or UINT32_MAX: the window uses its row. */
 static uint32_t freed_by(const struct sweep *s, uint32_t slot)
 {
     uint32_t node = s->held[slot];

@@ -126,7 +126,7 @@ static inline uint64_t og__tiers_linked_back(const struct og_tiers_cost *c)
 {
     return c->demoted + c->victim_pushed;
 }
-/* And from device to device. */
+/* And those transferred between devices. */
 static inline uint64_t og__tiers_to_peers(const struct og_tiers_cost *c)
 {
     return c->peer_hits + c->peer_entries;

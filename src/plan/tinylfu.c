@@ -100,7 +100,7 @@ static unsigned often(const struct tinylfu *t, uint32_t node)
     return least;
 }
 
-/* Those counters of the node grow that are the least: others count other nodes too. */
+/* Increments the node's smallest counters: others count other nodes too. */
 static void count_use(struct tinylfu *t, uint32_t node)
 {
     const unsigned least = often(t, node);
@@ -123,7 +123,7 @@ static void count_batch(struct tinylfu *t, const uint32_t *ids, uint32_t n)
     t->uses /= 2;
 }
 
-/* ---- who enters ---- */
+/* ---- admission ---- */
 
 /* The slot that a missed row may have; some slot is not pinned. */
 static uint32_t candidate(struct tinylfu *t)
@@ -169,7 +169,7 @@ static int step_tinylfu(struct og_policy *p, const uint32_t *ids, struct og_plan
     return 0;
 }
 
-/* Slots below n_filled are all held: those from `first` on are the next to be filled. */
+/* Slots below n_filled all hold rows; those from `first` on are filled next. */
 static void invalidate_tinylfu(struct og_policy *p, uint32_t first)
 {
     struct tinylfu *t = p->state;

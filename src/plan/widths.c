@@ -72,7 +72,7 @@ static uint32_t find_bin(const struct histogram *h, struct og_capacity *room)
     return bin;
 }
 
-/* All that is worth more, and of those worth just so much the first that fit. */
+/* Counts nodes of a higher worth, and of equal worth the first that fit. */
 static void count_above(const uint32_t *worth, const struct og_width *width, uint32_t n,
                         uint32_t threshold, struct og_capacity room, uint64_t *fit)
 {

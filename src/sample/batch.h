@@ -27,7 +27,7 @@ struct og_block {
     uint32_t *src;    /* [n_edges] positions in ids, < n_src */
     /* heterogeneous */
     uint32_t n_lists, n_relations;
-    uint32_t *relation; /* [n_relations + 1]; NULL: it is none */
+    uint32_t *relation; /* [n_relations + 1]; NULL: homogeneous */
     uint32_t *dst;      /* [n_lists] positions in ids, < n_dst; ascending within a relation */
     /* [n_src - n_dst] the in-degree of each source beyond the destinations as a destination,
      * self-loops excluded. NULL unless og__sampler_keep_degrees was called. GCN normalises by

@@ -160,7 +160,7 @@ static int reserve_edges(struct og_sampler *s, size_t n, struct og_err *err)
     return d->block ? 0 : -ENOMEM;
 }
 
-/* ---- what is wanted ---- */
+/* ---- requests ---- */
 
 int og__fetch_begin(struct og_sampler *s, uint32_t *src, uint64_t n, struct og_err *err)
 {

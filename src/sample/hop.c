@@ -1,4 +1,4 @@
-/* From the window to positions in the batch, by a table that is cleared a batch. */
+/* Turns the window into positions in the batch, by a table that is cleared for each batch. */
 #include "sample/hop.h"
 
 /* ---- node id -> position in the batch ---- */
@@ -25,7 +25,7 @@ out:
 
 const char og__too_many_hint[] = "use a smaller --batch or --fanout";
 
-/* How many edges a hop has is not always known before: then its arrays grow. */
+/* The number of a hop's edges may be unknown in advance: then its arrays grow. */
 int og__grow_hop(struct og_hop *h, struct og_err *err)
 {
     struct og_batch_memory *out = h->out;

@@ -78,7 +78,7 @@ static void close_kind(struct og_sampler *s)
 
 /* ---- the table ---- */
 
-/* The entry of id, or the free one that is to be it. */
+/* The entry of id, or the free one that it would take. */
 static struct seen *find(const struct og_layer *y, uint32_t id)
 {
     return og__id_find(&y->table, sizeof(struct seen), NULL, id);
@@ -90,7 +90,7 @@ static void prefetch_entry(const struct og_layer *y, const struct og_list *list,
         og__id_prefetch(&y->table, sizeof(struct seen), og__list_id(list, i));
 }
 
-/* ---- the first pass: who feeds whom ---- */
+/* ---- the first pass: in-neighbours of all destinations ---- */
 
 /* Empty, and no larger than `most` ids want it: of hundreds of relations few have many. Then it
  * grows only where all of its memory is in use. */
@@ -108,7 +108,7 @@ static int grow_table(struct og_sampler *s, struct og_err *err)
     return rc;
 }
 
-/* In all lists together. */
+/* The length of all lists together. */
 static uint64_t count_listed(const struct og_hop *h)
 {
     uint64_t n = 0;
@@ -156,7 +156,7 @@ out:
     return rc;
 }
 
-/* ---- between: who is drawn ---- */
+/* ---- between: the draws ---- */
 
 static double time_of(const struct og_hop *h, const struct seen *e)
 {
@@ -208,7 +208,7 @@ static int draw(struct og_hop *h, uint64_t n, struct og_err *err)
 
 /* ---- the second pass: edges ---- */
 
-/* How much u counts; 0 = it was not drawn. */
+/* The weight of u; 0 = not drawn. */
 static double weight_of(const struct og_layer *y, uint32_t u)
 {
     if (isinf(y->limit))
@@ -274,7 +274,7 @@ out:
 const struct og_sampler_ops og__sampler_ladies = {
     .weighs = true,
     .one_state = true,
-    .edges_unknown = true, /* as many as happen to be between the nodes drawn */
+    .edges_unknown = true, /* depends on the nodes drawn */
     .open = open_kind,
     .close = close_kind,
     .hop = sample_hop,

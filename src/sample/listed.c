@@ -11,7 +11,7 @@
 #include "dataset/stream.h"
 #include "sample/kinds.h"
 
-/* ---- where lists lie ---- */
+/* ---- locations of lists ---- */
 
 static bool weighs_lists(const struct og_hop *h)
 {
@@ -29,7 +29,7 @@ static bool is_cached(const struct og_topology *t, uint32_t v)
     return og__neighbors_has(&t->disk->cache, v);
 }
 
-/* Is there anything of the node's list to be read? */
+/* Does the node's list need reading? */
 static bool is_read(const struct og_hop *h, uint32_t v)
 {
     const struct og_topology *t = h->s->topology;
@@ -41,7 +41,7 @@ static struct og_list_place place_of(const struct og_wanted_blocks *w, int64_t e
     return og__list_place(w->of, (uint64_t)edge * og__npy_size(w->of->array->type));
 }
 
-/* ---- what is wanted ---- */
+/* ---- requests ---- */
 
 static void want_of(struct og_wanted_blocks *w, int64_t begin, int64_t n)
 {
@@ -50,7 +50,7 @@ static void want_of(struct og_wanted_blocks *w, int64_t begin, int64_t n)
         og__runs_want(w, block);
 }
 
-/* How many of it are drawn is not known before it is read. */
+/* The number of draws is unknown until the list is read. */
 static uint32_t want_list(const struct og_hop *h, struct og_pass *p, uint32_t v)
 {
     const struct og_topology *t = h->s->topology;

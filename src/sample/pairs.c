@@ -123,7 +123,7 @@ static uint32_t draw_node(const struct og_pair_rule *rule, struct og_rng *rng)
     return og__rng_below(rng, rule->n_nodes);
 }
 
-/* The like end of another edge of the batch; from all nodes where there is no other. */
+/* The same end of another edge of the batch; from all nodes if there is no other edge. */
 static uint32_t draw_end(const struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
                          const uint32_t *end, struct og_rng *rng)
 {
@@ -181,7 +181,7 @@ static void add_rivals(struct og_pairs *p, const struct og_pair_rule *rule,
 
 /* ---- of several relations ---- */
 
-/* Which end of an edge. */
+/* An end of an edge. */
 enum end { SOURCE, DESTINATION };
 
 static uint32_t type_of_end(const struct og_pair_rule *rule, uint32_t relation, enum end end)

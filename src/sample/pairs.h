@@ -61,7 +61,7 @@ struct og_pairs {
     uint64_t *banned;         /* dst << 32 | src, ascending: edges to remove from blocks */
 };
 
-/* Which batch. Evaluation epochs are 0. */
+/* Identifies a batch. Evaluation epochs are 0. */
 struct og_pair_key {
     bool training;
     uint32_t split, epoch, batch;

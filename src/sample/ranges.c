@@ -26,7 +26,7 @@ struct og_ranges {
     struct og_err err;
 };
 
-/* With the tail. */
+/* Includes the tail. */
 static size_t data_bytes(uint64_t most)
 {
     return (size_t)(most + 1) * OG__LIST_BLOCK;

@@ -194,10 +194,10 @@ void og__related_close(struct og_sampler *s, void (*close)(struct og_sampler *s)
     free(d->group);
     free(d);
     s->related = NULL;
-    og__memory_trim(); /* buffers of hundreds of readers; another thread's are elsewhere */
+    og__memory_trim(); /* buffers of hundreds of readers, in this thread's arena */
 }
 
-/* ---- who draws ---- */
+/* ---- destinations by type ---- */
 
 size_t og__related_bytes(uint64_t n_dst)
 {
@@ -291,7 +291,7 @@ out:
     return rc;
 }
 
-/* Room for so many lists more. */
+/* Makes room for n more lists. */
 static int reserve_lists(struct og_hop *h, size_t n, struct og_err *err)
 {
     struct og_batch_memory *out = h->out;

@@ -33,7 +33,7 @@ int og__taken_grow(struct og_taken *t, struct og_budget *b, struct og_err *err)
     return 0;
 }
 
-/* ---- a node's list, as it lies on disk ---- */
+/* ---- a node's list on disk ---- */
 
 struct list {
     const struct og_blocks *in;
@@ -98,7 +98,7 @@ static int bad_id(const struct og_topology *t, struct og_list_place p, struct og
         (unsigned long long)(lists->base + (uint64_t)p.block * OG__LIST_BLOCK + p.within));
 }
 
-/* ---- what is wanted ---- */
+/* ---- requests ---- */
 
 /* Most are requested already. */
 void og__runs_want(struct og_wanted_blocks *w, uint32_t block)

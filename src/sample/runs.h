@@ -66,7 +66,7 @@ struct og_frontier {
     const struct og_words *nodes; /* [n] arrays of nodes that sample in the hop */
     int n;
     uint32_t step;            /* of the hop's passes */
-    struct og_walkers *going; /* by walks: who takes the step */
+    struct og_walkers *going; /* by walks: the active walkers */
 };
 
 struct og_walkers {
@@ -89,7 +89,7 @@ struct og_pass_ops {
     OG_MUST_CHECK int (*gather)(const struct og_hop *h, const struct og_pass *p,
                                 const struct og_range *range, const struct og_frontier *f,
                                 struct og_taken *out, struct og_err *err);
-    /* In the place of its sampler's own hop. */
+    /* Assembles a hop, in place of the sampler's own. */
     OG_MUST_CHECK int (*join)(struct og_hop *h, struct og_err *err);
 };
 /* Passes of samplers by degrees alone; by whole lists one by one; by whole lists of all nodes of a
@@ -136,7 +136,7 @@ void og__runs_cut(const struct og_topology *t, struct og_pass *p);
 /* Loads the runs of the hop's passes step .. step + n, in sequence. */
 OG_MUST_CHECK int og__runs_bring(const struct og_hop *h, uint32_t step, uint32_t n,
                                  struct og_err *err);
-/* To where they begin. */
+/* Rewinds the runs to their start. */
 void og__runs_rewind(const struct og_hop *h, uint32_t step, uint32_t n);
 /* Returns element `place` of the list of v, from cache, tail or run: the next one drawn there, in a
  * loaded step. */
@@ -171,7 +171,7 @@ struct og_gathering {
 };
 struct og_gathering og__gathering(const struct og_hop *h, const struct og_pass *p,
                                   const struct og_range *range, struct og_taken *out);
-/* That one, if it is in the range. */
+/* Adds the element if it is in the range. */
 OG_MUST_CHECK int og__gather_place(struct og_gathering *g, struct og_list_place at,
                                    struct og_err *err);
 OG_MUST_CHECK int og__gather_window(struct og_gathering *g, struct og_err *err);

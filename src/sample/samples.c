@@ -34,7 +34,7 @@ static int wrong(const char *path, const char *why, struct og_err *err)
     return og__fail(err, -EINVAL, hint, "%s: %s", path, why);
 }
 
-/* Which member of a spot an array of offsets or counts is for. */
+/* The member of a spot that an array of offsets or counts fills. */
 typedef void note_fn(struct og_trace_spot *p, int hop, uint64_t first, uint64_t n);
 
 static void note_ids(struct og_trace_spot *p, int hop, uint64_t first, uint64_t n)
@@ -154,7 +154,7 @@ static int check_hop(const struct og_samples *s, int hop, struct og_err *err)
     return 0;
 }
 
-/* Where the degrees of each batch begin follows from how many nodes the batches before found. */
+/* The start of each batch's degrees, from the numbers of nodes that earlier batches found. */
 static int place_degrees(struct og_samples *s, int hop, struct og_err *err)
 {
     const struct og_npy *file = &s->files.hop[hop - 1].degree;

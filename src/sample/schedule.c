@@ -22,7 +22,7 @@ struct og_schedule og__schedule_whole(const struct og_schedule *s)
     return whole;
 }
 
-/* Which batch of all is number `own` of the share. */
+/* The number, among all batches, of batch `own` of the share. */
 static uint64_t among_all(const struct og_schedule *s, uint64_t own)
 {
     return own * OG_MAX(s->share.ranks, 1u) + s->share.rank;

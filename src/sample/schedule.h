@@ -41,7 +41,7 @@ struct og_descriptor {
 /* -EOVERFLOW if a pass has more batches than 32 bits number. */
 OG_MUST_CHECK int og__schedule_check(const struct og_schedule *s, struct og_err *err);
 
-/* The same, of all ranks. */
+/* The schedule of all ranks. */
 struct og_schedule og__schedule_whole(const struct og_schedule *s);
 
 uint64_t og__schedule_batches(const struct og_schedule *s, enum og__split split);

@@ -98,7 +98,7 @@ void og__seeds_take(struct og_seeds *s, const struct og_seed_source *source,
         drop_repeats(s, descriptor->n_seeds);
 }
 
-/* Edges that are held out are not in the graph. */
+/* Held-out edges are not in the graph. */
 void og__seeds_exclude(struct og_seeds *s, const struct og_descriptor *descriptor,
                        struct og_batch *batch)
 {

@@ -33,7 +33,7 @@ struct og_spilled {
  * "trace". */
 OG_MUST_CHECK int og__spilled_open(struct og_spilled *s, struct og_err *err);
 void og__spilled_close(struct og_spilled *s); /* removes everything; also after a failed open */
-size_t og__spilled_reader_bytes(void);        /* held once something is finished */
+size_t og__spilled_reader_bytes(void);        /* memory for reading, once a piece is finished */
 
 /* After an error, only clear, lose and close are allowed. */
 OG_MUST_CHECK int og__spilled_append(struct og_spilled *s, const struct og_batch *batch,

@@ -37,12 +37,12 @@ struct og_superbatch {
     struct og_budget *budget;
     struct grown ids, ptr, sizes, blocks;
     uint32_t n;         /* batches */
-    uint32_t in_memory; /* of which so many have their blocks in memory */
+    uint32_t in_memory; /* the first of them, with blocks in memory */
     bool sealed;
     int failed; /* a spill that failed: what was spilled is gone */
     struct og_spilled spilled;
     bool ids_on_disk;
-    struct og_samples *samples; /* of batches that are elsewhere; borrowed */
+    struct og_samples *samples; /* source of pre-sampled batches; borrowed */
 };
 
 /* ---- memory that grows ---- */
@@ -485,7 +485,7 @@ out:
     return rc;
 }
 
-/* All of them, of the batches that are left. */
+/* Reads the released ids of all remaining batches. */
 static int fetch_all_ids(struct og_superbatch *s, struct og_batch_memory *scratch,
                          struct og_io_counts *read, struct og_err *err)
 {

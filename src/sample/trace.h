@@ -103,7 +103,7 @@ void og__trace_description_release(struct og_trace_description *d);
 
 struct og_trace_folder {
     struct og_trace trace; /* of every batch in it */
-    uint64_t n_ids;        /* there is room for so many */
+    uint64_t n_ids;        /* capacity in ids */
     struct og_trace_description said;
     uint32_t batches_per_epoch; /* at least 1, at most trace.n_batches unless that is 0 */
     struct og_budget *budget;

@@ -132,7 +132,7 @@ static bool all_below(const uint32_t *words, uint64_t n, uint64_t bound)
     return n == 0 || largest < bound;
 }
 
-/* Ids of 8 bytes; what is none becomes UINT32_MAX, which no node has. */
+/* Reads ids of 8 bytes; an invalid one becomes UINT32_MAX, which no node has. */
 static int read_wide(const struct og_npy *a, uint64_t first, uint64_t n, int64_t *chunk,
                      uint32_t *out, struct og_io_counts *read, struct og_err *err)
 {
@@ -161,7 +161,7 @@ int og__trace_files_ids(const struct og_trace_files *f, const struct og_trace_sp
     return all_below(out->ids, out->n_ids, f->n_nodes) ? 0 : wrong(f, &f->ids, err);
 }
 
-/* Rows from destinations, which ascend: row d ends where the first larger one stands. */
+/* Row offsets from destinations, which ascend: row d ends before the first larger one. */
 static int read_indptr(const struct og_trace_files *f, const struct og_npy *a, uint64_t first,
                        uint32_t *chunk, struct og_block *k, struct og_io_counts *read,
                        struct og_err *err)
@@ -323,7 +323,7 @@ out:
 
 /* ---- what that asks ---- */
 
-/* n elements, so many at once. */
+/* Counts the reads of n elements, so many at once. */
 static void ask(struct og_io_counts *sum, uint64_t n, size_t size, uint64_t at_once)
 {
     sum->reads += (n + at_once - 1) / at_once;
@@ -455,7 +455,7 @@ void og__trace_files_prefetch(const struct og_trace_files *f, const struct og_tr
 
 /* ---- the shape of a batch ---- */
 
-/* How many there are is known when they are read. */
+/* The number of lists is unknown until they are read. */
 static uint32_t most_lists(const struct og_trace_files *f, const struct og_trace_spot *p, int h)
 {
     return f->extras & OG__WITH_RELATIONS ? (uint32_t)p->hop[h].n_edges : 0;

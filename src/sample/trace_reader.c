@@ -87,7 +87,7 @@ out:
     return rc;
 }
 
-/* Ids as u32; what is none becomes UINT32_MAX, which no node has. */
+/* Reads ids as u32; an invalid one becomes UINT32_MAX, which no node has. */
 static int read_narrow(const struct og_npy *a, uint32_t *out, struct og_err *err)
 {
     int64_t wide[CHUNK];

@@ -15,7 +15,7 @@
 
 /* ---- in memory ---- */
 
-/* All of a node's neighbours, or `fanout` of them. */
+/* Samples all of a node's neighbours, or `fanout` of them. */
 static int sample_node(struct og_hop *h, int64_t begin, int64_t degree, struct og_rng *rng,
                        struct og_err *err)
 {

@@ -31,7 +31,7 @@ static const char part[] = "sampler";
 
 struct walker {
     int64_t edge;     /* that it takes */
-    uint32_t at;      /* where it stands */
+    uint32_t at;      /* its present node */
     uint16_t from;    /* destination of the party */
     uint8_t walk;     /* of that destination */
     uint8_t steps;    /* that it may make */
@@ -56,7 +56,7 @@ struct og_walks {
     uint64_t *tally;  /* [stride] */
     uint32_t *source; /* [n_sources] what was read */
     size_t n_sources; /* from disk [group][walks] */
-    /* of 2^32 walks so many make more than that many steps, where nothing stops them */
+    /* [k] of 2^32 walks, those with more than k steps if nothing stops them */
     uint64_t goes_on[OG__MOST_STEPS];
 };
 
@@ -136,7 +136,7 @@ static uint32_t most_together(const struct og_sampling *how)
     return OG_MIN((uint32_t)OG__MOST_VISITS / most_visits(how), (uint32_t)MOST_TOGETHER);
 }
 
-/* How many walk at once. */
+/* Sets the number of walkers of a party. */
 static void size_parties(struct og_sampler *s, uint32_t visits)
 {
     struct og_walks *w = s->state;
@@ -268,7 +268,7 @@ static void draw_more_words(const struct og_hop *h, struct party *p, uint32_t bl
         draw_words(h, p, &p->live[j], block);
 }
 
-/* Who stands where there is no in-neighbour is done. */
+/* A walker at a node without in-neighbours is done. */
 static void choose_next(const struct og_hop *h, struct party *p, uint32_t step)
 {
     const struct og_topology *t = topology_at(h->s, step);
@@ -334,7 +334,7 @@ static void turn_round(struct og_sampler *s)
     s->back = here;
 }
 
-/* From disk: the sources of the edges that walkers take. */
+/* On disk: reads the sources of the edges that walkers take. */
 static int fetch(const struct og_hop *h, const struct party *p, uint32_t step, struct og_err *err)
 {
     const bool back = is_way_back(h->s, step);

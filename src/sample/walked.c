@@ -14,7 +14,7 @@ enum { WORDS = 3 }; /* of a walker */
 struct walker {
     uint32_t node; /* that it set out from */
     uint32_t walk; /* of that node */
-    uint32_t at;   /* where it stands */
+    uint32_t at;   /* its present node */
 };
 
 static struct walker walker_at(const struct og_walkers *w, size_t i)
@@ -53,7 +53,7 @@ static uint32_t steps_of(const struct og_sampling *how)
     return (uint32_t)how->walk_length;
 }
 
-/* ---- who goes on ---- */
+/* ---- active walkers ---- */
 
 /* Every node that has in-neighbours sends its walkers. */
 static int set_out(const struct og_hop *h, const struct og_frontier *f, struct og_err *err)
@@ -76,7 +76,7 @@ static int set_out(const struct og_hop *h, const struct og_frontier *f, struct o
     return 0;
 }
 
-/* Where the step before has taken them. */
+/* Moves walkers to the results of the previous step. */
 static int step_on(const struct og_hop *h, const struct og_frontier *f, struct og_err *err)
 {
     struct og_walkers *w = f->going;

@@ -34,7 +34,7 @@ struct drawing {
     uint32_t v;
     bool all;
     struct og_rng rng;
-    uint32_t *pick; /* [stride]; OG__NO_NODE where there is none yet, up to TOGETHER */
+    uint32_t *pick; /* [stride]; OG__NO_NODE if there is none yet, up to TOGETHER */
     uint32_t *node; /* [stride] those picked, in memory */
     uint32_t n_picks, tries;
     uint32_t asked; /* draws of this round */
@@ -230,7 +230,7 @@ static inline bool look(struct og_sampler *s, struct drawing *l, uint32_t k)
 /* k picks each, or as many as have weight. */
 static void draw(struct og_sampler *s, struct drawing *drawing, uint32_t n, uint32_t k)
 {
-    uint32_t at_it[GROUP]; /* who asks */
+    uint32_t at_it[GROUP]; /* drawings with missing picks */
     uint32_t n_at_it = 0;
     for (uint32_t i = 0; i < n; i++)
         if (!drawing[i].all) {
@@ -250,7 +250,7 @@ static void draw(struct og_sampler *s, struct drawing *drawing, uint32_t n, uint
 
 /* ---- a hop ---- */
 
-/* Without lists of weight 0 a share of 0 is that of weight 0. */
+/* In lists taken whole, a share of 0 marks weight 0. */
 static int take_in_memory(struct og_hop *h, const struct drawing *l, struct og_err *err)
 {
     int rc = 0;
@@ -344,7 +344,7 @@ static int draw_from_disk(struct og_hop *h, uint32_t first, uint32_t i, struct o
     return 0;
 }
 
-/* With others: the list is in memory. */
+/* In group sampling: the list is in memory. */
 static int take(const struct og_hop *h, uint32_t v, const struct og_list *list,
                 const float *weights, struct og_taken *out, struct og_err *err)
 {

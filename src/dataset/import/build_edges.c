@@ -159,7 +159,7 @@ out:
 int og__edges_check(const struct og_edges *e, struct og_err *err)
 {
     const struct og_table *const ends[] = {e->pairs ? e->pairs : e->src, e->pairs ? NULL : e->dst};
-    assert(ends[0]); /* who opens them fails otherwise */
+    assert(ends[0]); /* a failed open has returned already */
     for (size_t i = 0; i < OG_COUNT(ends) && ends[i]; i++)
         if (!og__npy_is_integer(ends[i]->type))
             return og__fail(err, -EINVAL, "store node ids as int32 or int64",

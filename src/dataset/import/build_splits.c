@@ -140,7 +140,7 @@ out:
     return rc;
 }
 
-/* Which column of a mask is meant; -1 where it is a list of ids. */
+/* Selects the column of a mask; -1 for a list of ids. */
 static int find_mask(struct og_importer *imp, struct og_table *t, int64_t nodes, int64_t *column,
                      struct og_err *err)
 {

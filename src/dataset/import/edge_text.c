@@ -53,7 +53,7 @@ int og__edge_text_rewind(struct og_edge_text *p, struct og_err *err)
 
 /* ---- one line; a newline ends every scan ---- */
 
-/* A carriage return is one only before a newline: elsewhere it would join lines. */
+/* A carriage return is blank only before a newline: elsewhere it would join lines. */
 static bool is_blank(const char *p)
 {
     return *p == ' ' || *p == '\t' || (*p == '\r' && p[1] == '\n');
@@ -91,7 +91,7 @@ static const char *skip_unread(const struct og_edge_text *p, const char *at)
     return at;
 }
 
-/* To the next column. A tab parts two, also empty ones. */
+/* Moves to the next column. A tab separates columns, empty ones too. */
 static const char *next_column(const struct og_edge_text *p, const char *at)
 {
     if (p->mark != '\t')
@@ -166,7 +166,7 @@ static int last_column(const struct og_edge_text *p)
     return OG_MAX(OG_MAX(p->src, p->dst), p->weight);
 }
 
-/* One edge. */
+/* Parses one edge. */
 static bool parse_edge(const struct og_edge_text *p, struct og_edge_text_part *part,
                        const char **at, const char *end)
 {
@@ -299,7 +299,7 @@ static int count_columns(const char *at)
     return columns;
 }
 
-/* That of the names, unless edges have another; 0 = blanks. */
+/* The separator: that of the names, unless edges have another; 0 = blanks. */
 static char mark_of(const char *edge, char of_names)
 {
     const char mark =
@@ -307,7 +307,7 @@ static char mark_of(const char *edge, char of_names)
     return mark == ' ' ? 0 : mark;
 }
 
-/* Sets the mark by which the line has n columns; false where there is none. */
+/* Sets the separator by which the line has n columns; false if there is none. */
 static bool marks_columns(struct og_edge_text *p, const char *line, int64_t n)
 {
     static const char marks[] = {'\t', ';', ','};
@@ -330,7 +330,7 @@ static int check_width(const struct og_edge_text *p, const char *names, const ch
     return og__text_wrong(&p->text, line, columns_hint, "more columns than there are names", err);
 }
 
-/* Where --columns names them. */
+/* Uses the names in --columns. */
 static int name_as_told(struct og_edge_text *p, const char *at, struct og_err *err)
 {
     char line[256];

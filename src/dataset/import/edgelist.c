@@ -86,7 +86,8 @@ out:
     return rc;
 }
 
-/* The ids of so many rows that begin with them, gathered at their front. 1 as mark_block. */
+/* Moves the ids of n rows, which begin with them, to their front, and marks them. 1 as
+ * mark_block. */
 static int mark_rows(struct edge_list *l, char *rows, int64_t n, size_t row, struct og_err *err)
 {
     uint64_t *ids = (uint64_t *)rows;
@@ -102,7 +103,7 @@ static int mark_rows(struct edge_list *l, char *rows, int64_t n, size_t row, str
     return og__ids_cover(&l->ids, most) ? og__ids_mark(&l->ids, ids, (size_t)n, err) : 1;
 }
 
-/* Nodes that stand in CSV are nodes, with or without edges. 1 as mark_block. */
+/* Adds the nodes of a CSV file, with or without edges. 1 as mark_block. */
 static int read_node_ids(struct edge_list *l, const char *name, struct og_err *err)
 {
     struct og_table *t;
@@ -237,7 +238,7 @@ static void rank_part(void *arg, size_t task, int thread)
     }
 }
 
-/* The same for ids on disk. */
+/* Renumbers ids on disk. */
 static int take_part(struct edge_list *l, const struct og_edge_text_part *p, struct og_err *err)
 {
     uint64_t *const lists[] = {p->src, p->dst};

@@ -111,7 +111,7 @@ void og__folders_close(struct og_folders *f)
     free(f);
 }
 
-/* Those there are; or the one. */
+/* Lists the folders of relations; or the only one. */
 static int list_relations(struct og_folders *f, struct og_err *err)
 {
     const bool dropped = f->imp->opt->drop_types;
@@ -169,7 +169,7 @@ out:
     return rc;
 }
 
-/* Where there are several types, some may have none. */
+/* With several types, some may have no features. */
 static int open_features(struct og_folders *f, size_t t, struct og_err *err)
 {
     char *name = NULL;
@@ -204,7 +204,7 @@ int og__folders_features(void *folders, uint32_t group, struct og_table **out, s
 
 /* ---- how many nodes ---- */
 
-/* One more than the largest of column `at` of `of`, into count unless it is larger. */
+/* Raises count to the largest value of column `at` of `of`, plus 1. */
 static int count_ids(struct og_table *t, int64_t at, int64_t of, int64_t *count, struct og_err *err)
 {
     int64_t raw[PIECE];

@@ -4,7 +4,7 @@
 
 #include "dataset/import/import.h"
 
-/* How the files of one of them look. */
+/* The names and file formats of one of these sources. */
 struct og_folder_layout {
     const char *join;     /* between source, name and destination: "__" */
     const char *only;     /* the only relation of a homogeneous source */

@@ -26,9 +26,9 @@ static const char *const splits[3] = {"train.npy", "valid.npy", "test.npy"};
 struct bolt {
     struct og_importer *imp;
     struct og_gb_meta *meta;
-    const struct og_gb_task *task; /* NULL = none */
-    const char *labelled;          /* the type that the sets are of, or NULL where there are none */
-    struct og_table *features;     /* of the first group */
+    const struct og_gb_task *task;         /* NULL = none */
+    const char *labelled;                  /* the type of the sets, or NULL without sets */
+    struct og_table *features;             /* of the first group */
     struct og_table *seeds[3], *labels[3]; /* NULL = absent */
 };
 
@@ -104,7 +104,7 @@ static int find_features(const struct bolt *b, uint32_t group, struct og_table *
     return chosen ? open_data(b, chosen, OG__NPY_F64, 0, out, err) : 0;
 }
 
-/* Those of the first group are open already. */
+/* The first group's features are open already. */
 static int open_features(void *bolt, uint32_t group, struct og_table **out, struct og_err *err)
 {
     struct bolt *b = bolt;
@@ -355,7 +355,7 @@ static const char *type_of_sets(const struct bolt *b)
     return NULL;
 }
 
-/* One type of nodes and one of edges, neither with a name? */
+/* Is there one node type and one edge type, both without names? */
 static bool is_plain(const struct og_gb_graph *g)
 {
     return g->n_nodes == 1 && g->n_edges == 1 && !og__gb_typed(g->nodes->type) &&

@@ -41,7 +41,7 @@ static int find(const struct reader *r, const yaml_node_t *map, const char *key,
     return *out || !needed ? 0 : refuse(r, &map->start_mark, key, "is missing");
 }
 
-/* Those of `map` that are none of `keys`, which a NULL ends. */
+/* Collects the keys of `map` that are not among `keys`, which a NULL ends. */
 static void name_unread(const struct reader *r, const yaml_node_t *map, const char *const *keys)
 {
     for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
@@ -84,10 +84,10 @@ static int get_number(const struct reader *r, const yaml_node_t *map, const char
                     "%s: %s: '%.40s' is no whole number", r->name, key, text);
 }
 
-/* From the keys of `map` into a struct. */
+/* Reads the keys of `map` into a struct. */
 typedef int get_struct(const struct reader *r, const yaml_node_t *map, void *out);
 
-/* A list of maps, each into a struct of `size` bytes; *array is to be freed. */
+/* Reads a list of maps, each into a struct of `size` bytes; free *array. */
 static int get_list(const struct reader *r, const yaml_node_t *map, const char *key, bool needed,
                     get_struct *get, size_t size, void *array, unsigned *n)
 {

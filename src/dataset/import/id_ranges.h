@@ -31,7 +31,7 @@ void og__id_ranges_close(struct og_id_ranges *r); /* also on a zeroed one */
 
 OG_MUST_CHECK int og__id_ranges_put(struct og_id_ranges *r, const uint64_t *id, size_t n,
                                     struct og_err *err);
-/* After the last put. */
+/* Computes all positions. Call after the last put. */
 OG_MUST_CHECK int og__id_ranges_find(struct og_id_ranges *r, struct og_err *err);
 OG_MUST_CHECK int og__id_ranges_take(struct og_id_ranges *r, const uint64_t *id, size_t n,
                                      uint32_t *place, struct og_err *err);

@@ -52,7 +52,7 @@ static inline void og__changed_by(struct og_changed *c, int64_t row, int64_t col
     }
 }
 
-/* Which nodes a list that was written has. */
+/* The nodes of a written split. */
 struct og_split_seen {
     uint64_t *seen; /* a bit a node of the source */
     char file[64];
@@ -192,7 +192,7 @@ OG_MUST_CHECK int og__import_labels(struct og_importer *imp, struct og_table *t,
 OG_MUST_CHECK int og__import_split(struct og_importer *imp, struct og_table *t, int64_t nodes,
                                    const char *name, struct og_err *err);
 void og__import_drop_splits(struct og_importer *imp);
-/* The same of edges: src, dst a row. */
+/* As og__import_split, for edges: src, dst a row. */
 OG_MUST_CHECK int og__import_edge_split(struct og_importer *imp, struct og_table *t,
                                         const char *name, struct og_err *err);
 
@@ -220,7 +220,7 @@ OG_MUST_CHECK int og__import_check_nodes(struct og_importer *imp, struct og_err 
 OG_MUST_CHECK int og__import_set_nodes(struct og_importer *imp, int64_t n, struct og_err *err);
 /* Declares a heterogeneous source: -EINVAL if an option is for homogeneous graphs. */
 OG_MUST_CHECK int og__import_with_types(const struct og_importer *imp, struct og_err *err);
-/* All its groups and relations are in imp->graph. */
+/* Call when all groups and relations are in imp->graph. */
 OG_MUST_CHECK int og__import_settle(struct og_importer *imp, struct og_err *err);
 /* Sets the keys of meta.json for groups and relations (format 2), as far as they are known. */
 void og__import_note_types(struct og_importer *imp);

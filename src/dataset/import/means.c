@@ -255,7 +255,7 @@ out:
     return rc;
 }
 
-/* ---- who wants which row ---- */
+/* ---- requests by row ---- */
 
 static uint32_t place_of(const struct means *m, int64_t source)
 {
@@ -360,7 +360,7 @@ out:
 
 /* ---- what is written ---- */
 
-/* One node of the block. */
+/* Divides one node's sums. */
 static void finish_node(void *arg, size_t task, int thread)
 {
     struct means *m = arg;
@@ -453,7 +453,7 @@ static int find_type(const struct og_graph *g, const char *name, size_t len, uin
     return 0;
 }
 
-/* From the dataset as it is so far. */
+/* Computes one type's features from the dataset as written so far. */
 static int make_one(struct og_importer *imp, const char *name, size_t len, struct og_err *err)
 {
     struct og_graph *g = NULL;

@@ -11,7 +11,7 @@ struct og_mtx_head {
     int64_t lines;   /* that the head takes */
 };
 
-/* From the first block of t, [begin, end). */
+/* Parses the header in the first block of t, [begin, end). */
 OG_MUST_CHECK int og__mtx_head(struct og_mtx_head *head, const struct og_text *t, const char *begin,
                                const char *end, struct og_err *err);
 

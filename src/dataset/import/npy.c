@@ -213,8 +213,8 @@ static int open_own_features(const struct og_npy_source *s, uint32_t group, stru
     return *name ? open_features(s->imp, prefix, t, values, err) : 0;
 }
 
-/* Those of its own; or of feat.npy, which has them for all nodes, or for those of the first group.
- */
+/* Imports a group's own features; or those of feat.npy, which covers all nodes or the first
+ * group. */
 static int import_group_features(struct og_npy_source *s, uint32_t group, struct og_err *err)
 {
     const struct og_graph *g = &s->imp->graph;
@@ -304,7 +304,7 @@ static bool is_text(const char *file)
     return strcmp(file + strlen(file) - 4, ".csv") == 0;
 }
 
-/* *file = NULL where there is none. */
+/* file = NULL if absent. */
 static int find_split(const struct og_importer *imp, const struct split *s, const char **file,
                       struct og_err *err)
 {

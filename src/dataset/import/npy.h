@@ -12,7 +12,7 @@
 
 enum { OG__NPY_PREFIX = 80 }; /* room for "feat_" and a type's name */
 
-/* By the source's meta.json. */
+/* The source's meta.json. */
 struct og_npy_said {
     int64_t nodes, classes; /* -1 = absent */
     json_t *root;           /* all of it, to be released; NULL = absent */
@@ -48,13 +48,13 @@ struct og_npy_source {
     size_t n_triples;
 };
 
-/* node_type.npy and edge_type.npy, those that are there. */
+/* Opens node_type.npy and edge_type.npy, as far as they are there. */
 OG_MUST_CHECK int og__npy_open_types(struct og_npy_source *s, struct og_err *err);
 /* Derives groups from node_type.npy, or one group of n nodes without it; relations from the edges.
  * If all are of one type, the graph is homogeneous, unless options require a heterogeneous one. */
 OG_MUST_CHECK int og__npy_groups(struct og_npy_source *s, int64_t n, struct og_err *err);
 OG_MUST_CHECK int og__npy_relations(struct og_npy_source *s, struct og_err *err);
-/* All edges, between open and close. */
+/* Adds all edges, between open and close. */
 OG_MUST_CHECK int og__npy_add_edges(struct og_npy_source *s, struct og_err *err);
 /* Writes the relations of an edge list that has been written, such as train_edges.npy.
  * Heterogeneous graphs only. */

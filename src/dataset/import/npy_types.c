@@ -256,7 +256,7 @@ out:
     return rc;
 }
 
-/* Which triples the edges of the piece are of. */
+/* Finds the triple of each edge in the piece. */
 static int find_triples(struct og_npy_source *s, const struct og_edge_piece *p, int64_t n,
                         struct og_err *err)
 {
@@ -287,7 +287,7 @@ static int note_triples(void *source, struct og_edge_piece *p, size_t n, struct 
     return rc;
 }
 
-/* From the front. */
+/* Passes all edges to `each`, in order. */
 static int pass_edges(struct og_npy_source *s, og_edge_piece_fn *each, bool weighted,
                       struct og_err *err)
 {
@@ -421,7 +421,7 @@ out:
     return rc;
 }
 
-/* Where its edges have types, or need none. */
+/* Writes them if the list's edges have types, or need none; otherwise logs that they lack them. */
 int og__npy_edge_relations(struct og_npy_source *s, const char *list, struct og_err *err)
 {
     struct og_npy edges = {.fd = -1};

@@ -81,7 +81,7 @@ static void name_folder(struct og_names *names, const char *name)
 static int name_unread(const struct og_importer *imp, const char *below, int deep,
                        struct og_names *names, struct og_err *err);
 
-/* One entry: `name` is relative to the source. */
+/* Handles one entry: `name` is relative to the source. */
 static int look_at(const struct og_importer *imp, const char *name, int deep,
                    struct og_names *names, struct og_err *err)
 {
@@ -181,7 +181,7 @@ int og__import_inside(const char *name, const char *said_by, struct og_err *err)
     return leaves(name, said_by, err);
 }
 
-/* Both without symbolic links. */
+/* Both paths are free of symbolic links. */
 static bool lies_in(const char *path, const char *folder)
 {
     size_t n = strlen(folder);
@@ -211,7 +211,7 @@ int og__import_named(const struct og_importer *imp, const char *name, const char
     return rc;
 }
 
-/* Path of a file that is there, malloc'ed; NULL of one that need not be and is not. */
+/* Path of an existing file, malloc'ed; NULL for an optional one that is absent. */
 static int find_npy(const struct og_importer *imp, const char *name, bool optional, char **path,
                     struct og_err *err)
 {

@@ -145,7 +145,7 @@ out:
 
 static const struct og_table_ops columns_ops = {columns_read, file_rewind, file_close, NULL};
 
-/* One element of each column. */
+/* Reads one element of each column. */
 static int row_read(struct og_table *t, void *out, int64_t want, int64_t *got, struct og_err *err)
 {
     struct column_table *c = (struct column_table *)t;

@@ -68,11 +68,11 @@ static const char *parse_number(const struct csv_table *c, int64_t column, const
     if (c->t.type == OG__NPY_F64)
         return og__parse_real(&c->text, p, out);
     p = og__parse_id(p + minus, &id);
-    *(int64_t *)out = (int64_t)(minus ? 0 - id : id); /* of what is none, too: then p is NULL */
+    *(int64_t *)out = (int64_t)(minus ? 0 - id : id); /* also set if p is NULL */
     return p;
 }
 
-/* One field, perhaps in quotes. What follows it, or NULL. */
+/* Parses one field, perhaps in quotes. Returns its end, or NULL. */
 static const char *parse_field(const struct csv_table *c, int64_t column, const char *p, char *row)
 {
     struct og_column_name dropped;
@@ -94,7 +94,7 @@ static const char *no_value(const struct csv_table *c, int64_t column)
     return c->t.type == OG__NPY_F64 ? "no number" : "no whole number";
 }
 
-/* After a value, in place of the mark or the line's end that there should be. */
+/* The error if neither separator nor line end follows a value. */
 static const char *no_end(const struct csv_table *c, char there)
 {
     if (there == '\n')
@@ -196,7 +196,7 @@ static void csv_close(struct og_table *t)
 
 static const struct og_table_ops csv_ops = {csv_read, csv_rewind, csv_close, NULL};
 
-/* The first line that is neither empty nor a remark; NULL where there is none. */
+/* The first line that is neither empty nor a comment; NULL if there is none. */
 static int first_line(struct csv_table *c, const char **line, struct og_err *err)
 {
     int rc;

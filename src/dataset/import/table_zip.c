@@ -33,7 +33,7 @@ static int zip_wrong(const struct zip_table *z, struct og_err *err)
                     why);
 }
 
-/* All of `bytes`, or an error: an archive that promises more than it holds. */
+/* Inflates all of `bytes`, or fails: the archive may declare more than it holds. */
 static int inflate_all(struct zip_table *z, char *out, uint64_t bytes, struct og_err *err)
 {
     while (bytes > 0) {
@@ -49,7 +49,7 @@ static int inflate_all(struct zip_table *z, char *out, uint64_t bytes, struct og
     return 0;
 }
 
-/* After the last byte the archive's checksum is compared, and only then. */
+/* The archive's checksum is only compared after the last byte. */
 static int end_member(struct zip_table *z, struct og_err *err)
 {
     char more;
