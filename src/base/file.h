@@ -65,7 +65,7 @@ OG_MUST_CHECK int og__exists(const char *folder, const char *name, struct og_err
 OG_MUST_CHECK int og__make_dirs(const char *path, struct og_err *err);
 
 /* An output folder, written under a temporary name (base/temporary.h) and renamed to <path> when
- * complete. begin refuses an existing <path>, with a hint. begin allocates both strings; end frees
+ * complete. An existing <path> is refused, with a hint. begin allocates both strings; end frees
  * them. */
 struct og_newdir {
     char *path, *temporary;

@@ -30,7 +30,7 @@ char *og__json_print(const json_t *root, size_t flags);
  * allocate looks like a syntax error. */
 bool og__json_lacked_memory(const json_error_t *why);
 
-/* Parses text[len]; release the value by json_decref. -EINVAL with name, line and `hint` for
+/* Parses text[len]. Release the value by json_decref. -EINVAL with name, line and `hint` for
  * invalid JSON and duplicate keys; -ENOMEM. */
 OG_MUST_CHECK int og__json_parse(json_t **out, const char *text, size_t len, const char *name,
                                  const char *hint, struct og_err *err);

@@ -1,5 +1,5 @@
-/* Locates a process's control groups. /proc/self/cgroup names them relative to the root of a
- * hierarchy; /proc/self/mountinfo lists which part of the hierarchy is mounted where.
+/* Locates a process's control groups. The file /proc/self/cgroup names them relative to the root of
+ * a hierarchy. In /proc/self/mountinfo is which part of the hierarchy is mounted where.
  *
  *   cgroup      4:memory:/docker/abc/job       (version 2: 0::/docker/abc/job)
  *   mountinfo   ... /docker/abc /sys/fs/cgroup/memory ... - cgroup cgroup rw,memory

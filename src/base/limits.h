@@ -26,7 +26,7 @@ struct og_processors {
 };
 void og__cpu_allowed(struct og_processors *out);
 
-/* The CPU cores that process `own` of n on a machine may keep busy; process i is allowed all[i].
+/* The CPU cores that process `own` of n on a machine may keep busy. Process i is allowed all[i].
  * Processes that share a core divide it. At least 1; 0 if all[own] is unknown. */
 int og__cpu_share(const struct og_processors *all, int n, int own);
 

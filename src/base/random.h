@@ -104,8 +104,8 @@ static inline uint32_t og__rng_u32(struct og_rng *r)
     return r->word[r->next++];
 }
 
-/* Uniform in [0, n), n >= 1, without bias: words that would favour some values are redrawn (Lemire,
- * "Fast Random Integer Generation in an Interval", 2019). */
+/* Uniform in [0, n), n >= 1, without bias: words that would favour some values are redrawn. Lemire,
+ * "Fast Random Integer Generation in an Interval", 2019. */
 static inline uint32_t og__rng_below(struct og_rng *r, uint32_t n)
 {
     uint64_t m = (uint64_t)og__rng_u32(r) * n;
@@ -126,9 +126,8 @@ static inline float og__rng_unit(struct og_rng *r)
 /* Standard normal (Box-Muller, one of the pair). */
 float og__rng_normal(struct og_rng *r);
 
-/* A keyed bijection of [0, n): element `place` of a random order, without a table of n entries or a
- * scan of them. A Feistel network over the next even power of two, iterated until the result is
- * below n. */
+/* A keyed bijection of [0, n): element `place` of a random order, without a table or a scan. A
+ * Feistel network over the next even power of two, iterated until the result is below n. */
 struct og_permutation {
     uint64_t n, seed;
     uint32_t epoch;

@@ -146,7 +146,7 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* On a full disk the name may be missing; the lock alone then marks the folder as in use. */
+/* On a full disk the name may be missing. The lock alone then marks the folder as in use. */
 static void sign(int lock)
 {
     char name[HOST];

@@ -133,8 +133,7 @@ int64_t og__store_row(enum og_dtype dtype, void *row, const float *x, size_t n)
 typedef uint32_t loose_u32 __attribute__((aligned(1), may_alias));
 typedef uint16_t loose_u16 __attribute__((aligned(1), may_alias));
 
-/* The least floats that round to infinity: 65520, and the middle between the largest bfloat16 and
- * what would follow it. */
+/* The least floats that round to infinity: 65520, and the midpoint after the largest bfloat16. */
 #define HALF_ENDS   0x477ff000u
 #define BFLOAT_ENDS 0x7f7f8000u
 

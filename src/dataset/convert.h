@@ -9,7 +9,7 @@
 uint16_t og__half_of(float x);   /* IEEE half, round to nearest, ties to even */
 uint16_t og__bfloat_of(float x); /* the same for bfloat16 */
 
-/* Shifted into place, a half is a float that is 2^112 too small, subnormals included; the
+/* Shifted into place, a half is a float that is 2^112 too small, subnormals included. The
  * multiplication is exact. All-ones exponents (inf, NaN) are completed. Integer operations only, so
  * that it vectorises on every x86-64. */
 static inline __attribute__((always_inline)) float og__float_of_half(uint16_t h)

@@ -1,4 +1,4 @@
-/* Feature rows as a run uses them: in memory and in packs they may have a narrower dtype than in
+/* Feature rows as a run uses them. In memory and in packs they may have a narrower dtype than in
  * the file.
  *
  *     features.npy  f32 ──> reader ──> f32, f16 or bf16: caches, staging, packs, the model

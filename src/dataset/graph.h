@@ -168,9 +168,10 @@ OG_MUST_CHECK int og__graph_edges(const struct og_graph *g, enum og__split split
                                   struct og_budget *b, uint32_t **ends, int64_t *count,
                                   struct og_err *err);
 
-/* Loads the labels of `count` nodes in the order of ids, from the budget as "labels". int32 [count]
- * class, -1 = none; or float32 [count, C] for multi-label graphs and values. Refuses classes out of
- * range. Release with og__release(b, labels, og__labels_bytes(g, count), "labels"). */
+/* Loads the labels of `count` nodes in the order of ids, from the budget as "labels". They are
+ * int32 [count] class, -1 = none; or float32 [count, C] for multi-label graphs and values. Refuses
+ * classes out of range. Release with og__release(b, labels, og__labels_bytes(g, count),
+ * "labels"). */
 OG_MUST_CHECK int og__graph_labels(const struct og_graph *g, const uint32_t *ids, int64_t count,
                                    struct og_budget *b, void **labels, struct og_err *err);
 static inline bool og__float_labels(const struct og_graph *g)

@@ -19,8 +19,8 @@ static uint64_t mix(uint64_t sum, const void *data, size_t bytes)
 
 /* ---- the contents of an array ---- */
 
-/* Byte offset in the elements of sampled page k: the first, the last, and one at random within each
- * of the equal parts between them. So no period of the array aligns with the pages. */
+/* Byte offset in the elements of sampled page k. It is the first page, the last, or one at random
+ * within one of the equal parts between them. So no period of the array aligns with the pages. */
 static int64_t page_at(int64_t bytes, uint64_t k)
 {
     const uint64_t pages = (uint64_t)bytes / PAGE;
@@ -125,7 +125,7 @@ static bool is_later(const uint64_t a[3], const uint64_t b[3])
     return (int64_t)a[1] > (int64_t)b[1] || (a[1] == b[1] && a[2] > b[2]);
 }
 
-/* An array in parts counts as one file, with the length of the original file, or of one with the
+/* An array in parts counts as one file. Its length is the original file's, or that of one with the
  * first part's header. */
 static int look_at_parts(const struct og_npy *a, const struct og_meta_file *declared,
                          struct og_array_state *s, struct og_err *err)

@@ -48,7 +48,7 @@ out:
     return rc;
 }
 
-/* The degree that a share of the nodes does not exceed; above 2^16 the power of two below it. */
+/* The degree that a share of the nodes does not exceed. Above 2^16 the power of two below it. */
 static int64_t quantile(const struct degrees *d, double share)
 {
     uint64_t rank = (uint64_t)(share * (double)(d->nodes - 1));

@@ -68,7 +68,7 @@ static void score_nodes(const struct og_topology *t, uint32_t *out_degree)
     }
 }
 
-/* Bytes of the lists by the high half of their scores, or, within one high half, by the low one. */
+/* Bytes of the lists by the high half of their scores or, within one high half, by the low one. */
 static void weigh(const struct og_topology *t, const uint32_t *score, bool low, uint32_t high,
                   uint64_t *bytes)
 {
@@ -81,7 +81,7 @@ static void weigh(const struct og_topology *t, const uint32_t *score, bool low, 
     }
 }
 
-/* The bin, from the top, that does not fit whole; -1 when all do. *room becomes what is left. */
+/* The highest bin that does not fit as a whole; -1 if all fit. *room becomes the rest. */
 static int find_bin(const uint64_t *bytes, uint64_t *room)
 {
     int bin = RADIX - 1;

@@ -53,8 +53,8 @@ extern const struct og_kept_kind og__neighbors_kind; /* such folders */
 /* The dataset path that folder `dir` records; malloc'ed, NULL = none. */
 char *og__neighbors_dataset(const char *dir);
 
-/* Byte sizes: the most that a cache of this capacity takes; a cache of all lists; temporary memory
- * while building. */
+/* Byte sizes: of a cache of this capacity at most, of a cache of all lists, and temporarily of
+ * building. */
 size_t og__neighbors_bytes(const struct og_relation *r, size_t capacity);
 size_t og__neighbors_least_bytes(const struct og_relation *r); /* with no list yet */
 size_t og__neighbors_whole_bytes(const struct og_relation *r);

@@ -64,8 +64,8 @@ struct og_npy_piece og__npy_piece(const struct og_npy *a, int64_t at, size_t byt
 OG_MUST_CHECK int og__npy_read_bytes(const struct og_npy *a, int64_t at, size_t bytes, void *out,
                                      struct og_err *err);
 
-/* -ENOENT, -EACCES, or -EINVAL for any other content: wrong magic, a header that contradicts the
- * size, Fortran order, big endian, more than two dimensions. */
+/* Fails with -ENOENT, -EACCES, or -EINVAL for any other content. That is wrong magic, a header that
+ * contradicts the size, Fortran order, big endian, or more than two dimensions. */
 OG_MUST_CHECK int og__npy_open(struct og_npy *a, const char *path, struct og_err *err);
 /* Element layouts of other programs' files. */
 struct og_npy_order {

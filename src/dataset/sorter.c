@@ -333,8 +333,9 @@ struct sort_parts {
     struct cut cut;
 };
 
-/* Least significant digit first, 11 bits at a time, over the bits in which keys of a part may
- * differ. Two buffers in turn; an even number of passes ends where it began. */
+/* Radix sort from the least significant digit, 11 bits at a time, over the bits in which keys of a
+ * part may differ. It alternates between two buffers; an even number of passes ends where it
+ * began. */
 static void sort_part(void *arg, size_t r, int thread)
 {
     enum { BITS = 11, BINS = 1 << BITS };

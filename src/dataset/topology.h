@@ -84,7 +84,7 @@ size_t og__topology_part_bytes(const struct og_graph *g, bool weighs, int sharer
  * must stay open as long as the topology. */
 OG_MUST_CHECK int og__topology_map(const struct og_graph *g, struct og_topology *out,
                                    struct og_err *err);
-/* Checks a mapped topology before use: the lists of these nodes are within the edges; these edges
+/* Checks a mapped topology before use: the lists of these nodes are within the edges. These edges
  * have nodes as sources. Else -EINVAL with the file's name. */
 OG_MUST_CHECK int og__mapped_lists(const struct og_topology *t, const uint32_t *nodes, uint32_t n,
                                    struct og_err *err);

@@ -144,7 +144,7 @@ struct og_device_ops {
 
     /* ---- groups ---- */
 
-    /* The device's identity; those of a group all differ. -ENOTSUP with a reason if this process
+    /* The device's identity. Those of a group all differ. -ENOTSUP with a reason if this process
      * cannot be in a group. */
     int (*identify)(struct og_device *d, unsigned char id[OG__DEVICE_ID], struct og_err *err);
     /* Creates an id for a group: one process creates it and sends it to all. */
@@ -188,7 +188,7 @@ static inline uint64_t og__device_print(void)
 }
 
 /* Opens the plugin. -ENOTSUP names what is missing. kernels: the fingerprint of the command's
- * kernels; a plugin with others is refused. */
+ * kernels. A plugin with others is refused. */
 OG_MUST_CHECK int og__device_cuda(uint64_t kernels, const struct og_device_ops **out,
                                   struct og_err *err);
 

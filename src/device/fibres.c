@@ -131,7 +131,7 @@ static void fibre(void)
     }
 }
 
-/* As the lanes of a GPU add: each to the one half as far away as the time before. */
+/* Adds as the lanes of a GPU do: each to the one at half the previous distance. */
 static float sum_of_lanes(const float *value)
 {
     float x[LANES];
@@ -150,7 +150,7 @@ static uint32_t count_in(const struct og_crew *c, uint32_t first, uint32_t n, en
     return count;
 }
 
-/* Let those go on that have all met; returns how many threads may run, and none where all wait. */
+/* Let those go on that have all met. Returns how many threads may run, and none where all wait. */
 static uint32_t let_go(struct og_crew *c, uint32_t threads)
 {
     uint32_t runnable = 0;

@@ -15,9 +15,9 @@ struct og__here {
 
 enum og__order { OG__FORWARDS, OG__REVERSED, OG__SHUFFLED, OG__ORDERS };
 
-/* Runs the kernel to its end. -ENOMEM: no stacks. -EDEADLK: some threads of a block or
- * warp have ended, or wait elsewhere, while others wait for them. The next call reuses *crew, which
- * is NULL at first. */
+/* Runs the kernel to its end. Fails with -ENOMEM without stacks. Fails with -EDEADLK if some
+ * threads of a block or warp have ended, or wait elsewhere, while others wait for them. The next
+ * call reuses *crew, which is NULL at first. */
 struct og_crew;
 OG_MUST_CHECK int og__fibres_run(struct og_crew **crew, const struct og_launch *l,
                                  enum og__order order, struct og_err *err);

@@ -4,8 +4,8 @@
 
 #include "device/fibres.h"
 
-/* When a stream executes its work: at once; only when a thread waits; or at times, and in an order
- * of streams, that a seed decides. A missing event shows as a difference between them. */
+/* The pace of a stream: it executes work at once; or only when a thread waits. Or a seed decides
+ * the times, and the order of streams. A missing event shows as a difference between paces. */
 enum og__pace { OG__EAGER, OG__LAZY, OG__SEEDED, OG__PACES };
 
 struct og_virtual {

@@ -97,7 +97,7 @@ void og__profile_load(const char *path, struct og_disk_profile *out)
 
 /* ---- which disk ---- */
 
-/* The kernel's name for the disk of a block device; for a partition, its whole disk. malloc'ed;
+/* The kernel's name for the disk of a block device. For a partition, its whole disk. malloc'ed;
  * NULL without one, as for network and overlay file systems. */
 static char *disk_of(dev_t device)
 {

@@ -45,8 +45,8 @@ static void merge_near(const struct og_read_rule *r, struct og_span *s, uint64_t
     }
 }
 
-/* The largest end of a request that begins with this block: at a block's end, or after the last
- * whole element before it. */
+/* The largest end of a request that begins with this block. It is a block's end, or the end of the
+ * last whole element before it. */
 static uint64_t request_end(const struct og_read_rule *r, uint64_t from)
 {
     uint64_t limit = from + r->max_request;

@@ -111,8 +111,8 @@ int og__reader_threads(const struct og_reader_options *opt)
     return threads_of(opt->io == OG_IO_MMAP ? &og__io_mmap : &og__io_pread, opt);
 }
 
-/* Requests, the slab's units, and the pages of a ring or, for a fallback engine, the touched part
- * of its threads' stacks. */
+/* Requests, the slab's units, and the pages of a ring. For a fallback engine, the touched part of
+ * its threads' stacks. */
 size_t og__reader_beside_bytes(const struct og_reader_options *opt)
 {
     enum { OF_RING = 12 * 1024, OF_ENTRY = 96, OF_THREAD = 32 * 1024 };
@@ -327,8 +327,8 @@ static void cancel(struct og_read_job *job, int code)
     job->next = job->n;
 }
 
-/* After a failure: submits nothing more, and waits for requests in flight, because they write to
- * memory that the caller will free. An engine that cannot wait is closed. */
+/* After a failure: submits nothing more, and waits for requests in flight. They write to memory
+ * that the caller will free. An engine that cannot wait is closed. */
 static void drain_all(struct og_reader *r, int code)
 {
     for (struct og_read_job *job = r->queue; job; job = job->later)
@@ -404,7 +404,7 @@ static bool complete(const struct og_read_job *job)
     return job->next == job->n && job->in_flight == 0;
 }
 
-/* Under mmap the kernel alone knows what was read; what came since the last job ended is this
+/* Under mmap the kernel alone knows what was read. What came since the last job ended is this
  * one's. Jobs that overlap share a little, their sum is exact. */
 static void take_kernel_counts(struct og_reader *r, struct og_read_job *job)
 {

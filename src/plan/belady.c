@@ -236,7 +236,7 @@ static uint32_t prefill_belady(struct og_policy *p, uint32_t *nodes, uint32_t *s
 
 /* ---- a batch ---- */
 
-/* Processes a row of the batch: a hit's slot moves to the list of its next use; a miss is recorded
+/* Processes a row of the batch: a hit's slot moves to the list of its next use. A miss is recorded
  * by key. */
 static inline void look_up(struct belady *s, struct og_plan *out, uint32_t row, uint32_t rank,
                            uint32_t slot, uint32_t *n_misses)

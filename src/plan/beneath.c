@@ -40,7 +40,7 @@ static void release(struct og_beneath *s, uint32_t **p, uint64_t n)
     *p = NULL;
 }
 
-/* A row of a batch may arrive from the disk, and from the cache above what it replaces there. */
+/* A row of a batch may arrive from the disk, and the row it replaces from the upper cache. */
 size_t og__beneath_bytes(uint64_t n_nodes, uint32_t n_slots, const struct og_beneath_size *of)
 {
     return og__next_uses_bytes(n_nodes, of->rows, of->distinct) + n_nodes / 8 + 8 +

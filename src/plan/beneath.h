@@ -48,8 +48,8 @@ struct og_beneath_size {
 };
 size_t og__beneath_bytes(uint64_t n_nodes, uint32_t n_slots, const struct og_beneath_size *of);
 
-/* Takes the upper cache's misses in the coming batches. above[n_above]: the upper cache's contents
- * before the first, OG_NO_SLOT for empty slots. *n_prefill: rows to prefill now. */
+/* Takes the upper cache's misses in the coming batches, and in above[n_above] its contents before
+ * them, OG_NO_SLOT for empty slots. *n_prefill: rows to prefill now. */
 OG_MUST_CHECK int og__beneath_prepare(struct og_beneath *s, const struct og_trace *missed,
                                       const uint32_t *above, uint32_t n_above, uint32_t *n_prefill,
                                       struct og_err *err);

@@ -103,7 +103,7 @@ struct og_choice {
     struct og_pool *pool;
     struct og_budget *budget;
     const volatile sig_atomic_t *stop; /* may be NULL */
-    /* [n_widths], in the order of their nodes, with several row sizes: their fields replace those
+    /* [n_widths], in the order of their nodes, with several row sizes. Their fields replace those
      * above, and only n_batches of the trace is used. 0 = all rows have one size. */
     const struct og_choice_width *width;
     uint32_t n_widths;
@@ -186,8 +186,8 @@ static inline size_t og__kept_row_bytes(const struct og_choice *given)
     return given->row_bytes ? given->row_bytes : given->rule.row_bytes;
 }
 
-/* The two steps of it. count sets counts and io of candidate i in out[i]. seconds computes the rest
- * from these; call it again when better times are known. */
+/* The two steps of it. count sets counts and io of candidate i in out[i]. From these, seconds
+ * computes the rest; call it again when better times are known. */
 OG_MUST_CHECK int og__candidates_count(const struct og_choice *given, const struct og_candidate *c,
                                        uint32_t n, struct og_estimate *out, struct og_err *err);
 void og__candidate_seconds(const struct og_choice *given, const struct og_candidate *c,

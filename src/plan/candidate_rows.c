@@ -138,9 +138,9 @@ static double among_others(const struct og_choice *given, double rows, double sh
     return all > 0 ? scattered(given, rows * share).bytes / all : share;
 }
 
-/* The share of a cache that later superbatches read again, if the trace has only one: the released
- * part and, unless the policy is static, new rows of its batches. A new sample adds as many nodes
- * as twice the batches would. The same sample adds rows that the cache did not hold. */
+/* The share of a cache that later superbatches read again, if the trace has only one. That is the
+ * released part and, unless the policy is static, new rows of its batches. A new sample adds as
+ * many nodes as twice the batches would. The same sample adds rows that the cache did not hold. */
 static double later_share(const struct og_choice *given, const struct og_candidate *c,
                           const struct og__scale *r)
 {
@@ -158,7 +158,7 @@ static double later_share(const struct og_choice *given, const struct og_candida
     return yielded + (1 - yielded) * among_others(given, OG_MIN(wanted, slots), share);
 }
 
-/* Prefills of an epoch: the first superbatch of a run fills the cache (unless the policy starts
+/* Prefills of an epoch. The first superbatch of a run fills the cache (unless the policy starts
  * with that), others as later ones of the trace do. */
 static struct og_io_expected filling(const struct og_choice *given, const struct og_candidate *c,
                                      const struct og_candidate_counts *n, const struct og__scale *r)
@@ -199,7 +199,7 @@ static struct og_io_expected sweeping(const struct og_choice *given, const struc
 
 /* ---- rows that enter while others are trained (plan/sweep.c) ---- */
 
-/* The trace has the rows read in the first window of a superbatch; if it is longer than that, also
+/* The trace has the rows read in the first window of a superbatch. If it is longer than that, also
  * those of later windows. If not, windows grow with the cache, and with reuse of rows that fit by
  * epochs. The next one reads rows used in a pair of windows but not in one. */
 static void windows_of(const struct og_choice *given, const struct og_candidate *c,
@@ -252,7 +252,7 @@ static void sweep_once(const struct og_choice *given, const struct og_candidate 
     b->sweep.reads = OG_MAX(once.reads - b->fill.reads, 0.0);
     b->sweep.bytes = OG_MAX(once.bytes - b->fill.bytes, 0.0);
 }
-/* Rows that a device has not go over the link, those that its cache lets go the other way. */
+/* Rows that the device lacks go over the link; rows that leave its cache go back. */
 static void add_link(const struct og_choice *given, const struct og_candidate *c,
                      const struct og_candidate_counts *n, const struct og__scale *r,
                      struct og_candidate_io *io)

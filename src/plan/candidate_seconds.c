@@ -212,7 +212,7 @@ static unsigned coming(const struct og_candidate *c)
     return c->tiers ? OF(OG__LINKING) | OF(OG__COLLECTING) : 0;
 }
 
-/* Time of parallel stages: the slowest, plus the others once for the first batch of every
+/* Time of parallel stages: that of the slowest. The others add once for the first batch of every
  * superbatch, when there is nothing to overlap. */
 static double side_by_side(const struct og_choice *given, const double *term, unsigned stages,
                            enum og__term slowest, const struct og__scale *r)

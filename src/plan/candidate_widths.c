@@ -1,5 +1,5 @@
-/* Candidates with several row sizes: counts each size alone, since its rows have slots of their
- * own, and adds up reads and writes. */
+/* Candidates with several row sizes. Each size is counted alone, since its rows have slots of their
+ * own; then reads and writes are added up. */
 #include "plan/candidate_parts.h"
 #include "plan/lanes.h"
 

@@ -19,7 +19,7 @@ struct og_dealt {
     uint32_t epoch; /* batches, of all workers */
     int superbatch; /* batches that each prepares at once; 0 = an epoch */
     bool exchange;
-    /* the worker of each batch, [batches of the trace], in the order of rounds; NULL: all are
+    /* the worker of each batch, [batches of the trace], in the order of rounds. NULL: all are
      * training batches, and each epoch starts a round */
     const uint8_t *worker;
     bool dense; /* an owner's file has only the rows of its own nodes */
@@ -35,14 +35,14 @@ OG_MUST_CHECK int og__simulate_dealt(const struct og_simulation *sim,
                                      const struct og_policy_setup *setup,
                                      const struct og_dealt *dealt, struct og_simulated *out,
                                      struct og_err *err);
-/* Memory of that, at least, for traces of at most so many batches and rows, `longest` rows in one
+/* Memory of that, at least. Traces have at most so many batches and rows, `longest` rows in one
  * batch. */
 size_t og__simulate_dealt_bytes(const struct og_simulation *sim,
                                 const struct og_policy_setup *setup, const struct og_dealt *dealt,
                                 uint32_t batches, uint64_t rows, uint64_t longest);
 
-/* The same for a device's cache above the host's, of these sizes in each worker, with a device each
- * and without exchange. */
+/* The same for a device's cache above the host's, of these sizes in each worker. Each has a device;
+ * there is no exchange. */
 OG_MUST_CHECK int og__simulate_tiers_dealt(const struct og_simulation *sim,
                                            const struct og_tiers_setup *setup,
                                            const struct og_dealt *dealt,
@@ -52,8 +52,8 @@ size_t og__simulate_tiers_dealt_bytes(const struct og_simulation *sim,
                                       const struct og_dealt *dealt, uint32_t batches, uint64_t rows,
                                       uint64_t longest);
 
-/* Simulates one owner, with setup->n_slots slots and superbatches as in `sim`: counts after
- * `rounds` rounds, independent of later ones. The other owners may see more. */
+/* Simulates one owner, with setup->n_slots slots and superbatches as in `sim`. Returns the counts
+ * after `rounds` rounds, independent of later ones. The other owners may see more. */
 OG_MUST_CHECK int og__simulate_owner(const struct og_simulation *sim,
                                      const struct og_policy_setup *setup,
                                      const struct og_dealt *dealt, uint32_t owner, uint32_t rounds,

@@ -76,8 +76,7 @@ static bool may_sample(const struct clock *c)
     return c->next < g->tickets && (g->queue == 0 || c->next - c->begun < g->queue);
 }
 
-/* Parameters that a step is to see are there when all steps but the last `staleness` before it are
- * made. */
+/* A step's parameters are ready when all steps but the last `staleness` before it are complete. */
 static bool may_train(const struct clock *c)
 {
     const struct og_executors *g = c->given;

@@ -1,6 +1,6 @@
-/* The rows that the superbatch itself visits most: no static placement can hit more (Liu et al.
- * 2025, §4). From one superbatch to the next rows that stay keep their slots; only the difference
- * is prefilled. */
+/* The rows that the superbatch itself visits most. No static placement can hit more (Liu et al.
+ * 2025, §4). Between superbatches, rows that stay keep their slots; only the difference is
+ * prefilled. */
 #include "plan/policy_ops.h"
 
 #include "base/choices.h"

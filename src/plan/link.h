@@ -2,7 +2,7 @@
 #ifndef OG_LINK_H
 #define OG_LINK_H
 
-/* Between the host and a device, equal in both directions; or for several devices in parallel, with
+/* Between the host and a device, equal in both directions. Or for several devices in parallel, with
  * a batch each. */
 struct og_link_rates {
     double bandwidth; /* bytes per second; 0: unknown, no predictions */

@@ -1,6 +1,6 @@
-/* The next use of each row's node: one pass over the superbatch from its last batch to its first,
- * with one number a distinct node. (Park et al. 2022, §3.4, use two passes and a list of uses a
- * node.) */
+/* The next use of each row's node. One pass over the superbatch from its last batch to its first
+ * finds it, with one number a distinct node. (Park et al. 2022, §3.4, use two passes and a list of
+ * uses a node.) */
 #include "plan/policy_ops.h"
 
 #include <string.h>

@@ -56,7 +56,7 @@ size_t og__owner_bytes(uint32_t owners, uint64_t n_nodes);
 
 /* Starts a round. ids: room for the owner's rows in all its mini-batches. */
 void og__owner_begin(struct og_owner *o, uint32_t *ids);
-/* Adds a mini-batch of the round, in graph ids; skips other owners' nodes. at[], NULL or as long as
+/* Adds a mini-batch of the round, in graph ids. Skips other owners' nodes. at[], NULL or as long as
  * there are own ones, gets the index of each in o->ids. Returns the number of own ones. */
 uint32_t og__owner_ask(struct og_owner *o, const uint32_t *nodes, uint32_t n, uint32_t *at);
 

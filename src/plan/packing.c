@@ -287,8 +287,7 @@ int og__sweep_share(const struct og_packing *p, size_t memory, struct og_sweep *
     uint64_t distinct = p->n_distinct;
     uint64_t rows = OG_MIN(OG_MAX(left / row_cost(p), 1), OG_MAX(distinct, 1));
     uint64_t parts = (distinct + rows - 1) / rows;
-    /* of about the same size, and several where there is much: one is read while another is handed
-     * out */
+    /* of about equal size; several for much memory: one is read while another is scattered */
     if (distinct * p->row_bytes > SEVERAL_AT)
         parts = OG_MAX(parts, SEVERAL);
     out->part_rows = parts > 0 ? (uint32_t)((distinct + parts - 1) / parts) : 1;

@@ -1,5 +1,5 @@
-/* packing: the layout of missed rows rewritten batch by batch, and the scan of the feature file
- * that collects them (Liu et al. 2025, §5.2). Pure: no I/O.
+/* packing: rewrites missed rows batch by batch, collected in a scan of the feature file (Liu et al.
+ * 2025, §5.2). Pure: no I/O.
  *
  *   batch 0 misses   2 5 9        the file    0 1 2 3 4 5 6 7 8 9 ...
  *   batch 1 misses   5 6 9                        ^     ^ ^     ^     missed by some batch
@@ -90,27 +90,26 @@ void og__sort_ids(uint32_t *from, uint32_t *to, uint32_t n);
 
 /* ---- the sweep ---- */
 
-/* Divides memory: two partitions, one being read while the other is scattered, and write buffers,
- * one open in each batch and spare ones being written. */
+/* Divides memory into two partitions and write buffers. One partition is read while the other is
+ * scattered. Each batch has an open buffer; spare ones are being written. */
 struct og_sweep {
     uint32_t part_rows; /* missed rows in a partition; the last may have fewer */
     uint32_t n_parts;
     size_t piece;      /* bytes of a write, whole blocks */
     uint32_t n_pieces; /* more than there are batches */
 };
-/* Bytes of bookkeeping a batch while its chunk is written, besides its entry in the file's table;
- * and a write buffer. */
+/* Bookkeeping bytes while chunks are written: of a batch, besides its table entry; of a write
+ * buffer. */
 enum { OG__SWEEP_A_BATCH = 24, OG__SWEEP_A_PIECE = 48 };
 /* -ENOMEM, with the required minimum, if `memory` is too small. */
 OG_MUST_CHECK int og__sweep_share(const struct og_packing *p, size_t memory, struct og_sweep *out,
                                   struct og_err *err);
 size_t og__sweep_bytes(const struct og_packing *p, const struct og_sweep *s); /* <= memory */
 size_t og__sweep_least(const struct og_packing *p);
-/* The most memory that is of use, for so many rows of row_bytes in all, and batches of at most
- * batch_bytes. */
+/* The most memory of use, for so many rows of row_bytes and batches of at most batch_bytes. */
 size_t og__sweep_most(uint64_t rows, size_t row_bytes, uint64_t batches, size_t batch_bytes);
 
-/* Stores the node ids of the next partition, ascending, in list[part_rows]; returns their number.
+/* Stores the node ids of the next partition, ascending, in list[part_rows]. Returns their number.
  * *cursor is 0 at first. */
 uint32_t og__sweep_part(const struct og_packing *p, const struct og_sweep *s, uint64_t *cursor,
                         uint32_t *list);

@@ -76,7 +76,7 @@ int og__pagerank_open(struct og_pagerank *p, const struct og_topology *t, const 
     return 0;
 }
 
-/* Among the relations that have a list of it; they are counted in `next`, which is no sum yet. */
+/* Among the relations that have a list of it. They are counted in `next`, which is no sum yet. */
 static void share_out(const struct og_pagerank *p)
 {
     memset(p->next, 0, bytes_of(p));

@@ -1,4 +1,4 @@
-/* A device's cache above one in the host's memory, for rows of one size: the part of tiers
+/* A device's cache above one in the host's memory, for rows of one size. It is the part of tiers
  * (tiers.h) for one range of nodes. Its nodes and places are numbered from 0. */
 #ifndef OG_PAIR_H
 #define OG_PAIR_H

@@ -94,7 +94,7 @@ void og__planner_release(struct og_planner *p)
 
 /* ---- planning ---- */
 
-/* Sort by the high 32 bits: three counting passes of 11 bits; ends in *a or *b, which is returned.
+/* Sort by the high 32 bits: three counting passes of 11 bits. Ends in *a or *b, which is returned.
  */
 static uint64_t *sort_pairs(uint64_t *a, uint64_t *b, uint32_t n)
 {

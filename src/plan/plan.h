@@ -70,9 +70,10 @@ float og__ordered_float(uint32_t ordered);
 int og__hotness_some_edges(void *arg, int64_t first, const uint32_t *ids, size_t n,
                            struct og_err *err);
 
-/* Weighted reverse PageRank: the nodes visited by a surfer who starts at a training node, and at
- * each step restarts or moves to an in-neighbour (Park et al. 2024, §4.2). In a heterogeneous graph
- * the surfer first selects one of the relations in which the node has in-neighbours. */
+/* Weighted reverse PageRank (Park et al. 2024, §4.2): the nodes that a surfer visits. The surfer
+ * starts at a training node, and at each step restarts or moves to an in-neighbour. In a
+ * heterogeneous graph the surfer first selects one of the relations in which the node has
+ * in-neighbours. */
 struct og_pagerank {
     const struct og_topology *t; /* for its degrees */
     const uint32_t *seeds;       /* [n_seeds] the training nodes */
@@ -90,8 +91,9 @@ struct og_pagerank {
 OG_MUST_CHECK int og__pagerank_open(struct og_pagerank *p, const struct og_topology *t,
                                     const uint32_t *seeds, int64_t n_seeds, struct og_budget *b,
                                     struct og_err *err);
-/* True: starts another round, in which all edges must pass og__pagerank_edges, with p as `arg`:
- * those of the topology, or of each relation after a call of og__pagerank_pass. */
+/* Starts another round and returns true, or false after the last. In a round all edges must pass
+ * og__pagerank_edges, with p as `arg`: those of the topology, or of each relation after a call of
+ * og__pagerank_pass. */
 bool og__pagerank_round(struct og_pagerank *p);
 void og__pagerank_pass(struct og_pagerank *p);
 void og__pagerank_pass_relation(struct og_pagerank *p, uint32_t r);
@@ -141,13 +143,13 @@ OG_MUST_CHECK int og__planner_reserve(struct og_planner *p, uint32_t rows, struc
 OG_MUST_CHECK int og__plan_misses(struct og_planner *planner, const uint32_t *ids, uint32_t n_slots,
                                   struct og_plan *out, struct og_err *err);
 
-/* A plan in four bytes a row, for spilling: the row's slot or, for a miss, the slot it enters
+/* A plan in four bytes a row, for spilling: the row's slot. For a miss, the slot it enters
  * afterwards, if any. */
 enum { OG__CODE_MISS = (int)0x80000000 };
 #define OG__CODE_STAYS_OUT UINT32_MAX
 /* codes[plan->n] of a plan whose misses are not numbered yet (place = OG_NO_SLOT). */
 void og__plan_encode(const struct og_plan *plan, uint32_t *codes);
-/* The reverse, with numbered misses; codes may be out->place, if that is large enough. -EIO for a
+/* The reverse, with numbered misses. Codes may be out->place, if that is large enough. -EIO for a
  * slot beyond n_slots. */
 OG_MUST_CHECK int og__plan_decode(struct og_planner *planner, const uint32_t *codes,
                                   const uint32_t *ids, uint32_t n, uint32_t n_slots,

@@ -23,8 +23,8 @@ struct og_policy_setup {
     int kind; /* enum og_policy_kind; not AUTO */
     uint64_t n_nodes;
     uint32_t n_slots; /* < 2^31 */
-    /* one score a node: static policies rank by it in open; hybrid uses it for ties while open;
-     * NULL = all equal, the smaller id first. Borrowed. */
+    /* one score a node; NULL = all equal, the smaller id first. Static policies rank by it in open;
+     * hybrid uses it for ties while open. Borrowed. */
     const uint32_t *hotness;
     /* set-associative policies (rr, hybrid) */
     uint32_t ways; /* slots a set */
@@ -33,8 +33,8 @@ struct og_policy_setup {
     uint32_t update;    /* batches between looks, at most OG__MOST_UPDATE */
     uint32_t threshold; /* a reuse within so many batches is near; 0 = window / 8 */
     int evict;          /* enum og_evict_kind */
-    /* swaps classes 0 and 1: rows used within the window, but not soon, leave first, since the
-     * victim buffer holds them (§4.3.2) */
+    /* swaps classes 0 and 1: the victim buffer holds rows used within the window, but not soon, so
+     * they leave first (§4.3.2) */
     bool has_victims;
     /* one bit a node that static policies leave out, since another tier holds it; NULL = none.
      * Borrowed in open. */
@@ -130,28 +130,28 @@ const struct og_slot_range *og__policy_ranges(const struct og_policy *p, uint32_
 /* The most batches prepared at once, and the most between two looks. */
 enum { OG__MOST_FORESEEN = 60000, OG__MOST_UPDATE = 4096 };
 
-/* The tail that it needs: batches after a superbatch, so that plans do not depend on where
+/* The length of the tail it needs: batches after a superbatch. With it plans do not depend on where
  * superbatches end. 0, except for hybrid: its window. */
 uint32_t og__policy_tail(const struct og_policy_setup *setup);
 
-/* Prepares the coming batches. og__policy_plan is then called for them in order: for all, or for a
- * superbatch without its tail, which is prepared again with the next one. The caller owns `trace`,
- * which must be valid until the last of them is planned. Policies that do not look ahead ignore it
- * and accept NULL; they too need one call before the first batch. *n_prefill: rows to prefill now.
- * O(rows of the trace). */
+/* Prepares the coming batches; og__policy_plan is then called for them in order. That is for all of
+ * them, or for a superbatch without its tail, which is prepared again with the next one. The caller
+ * owns `trace`, which must be valid until the last of them is planned. Policies that do not look
+ * ahead ignore it and accept NULL; they too need one call before the first batch. *n_prefill: rows
+ * to prefill now. O(rows of the trace). */
 OG_MUST_CHECK int og__policy_prepare(struct og_policy *p, const struct og_trace *trace,
                                      uint32_t *n_prefill, struct og_err *err);
 
-/* For frequency, instead of prepare: holds exactly nodes [n], ascending, at most as many in each
- * range as it has slots. Renumbers them in place. -ENOTSUP for others. */
+/* For frequency, instead of prepare: holds exactly nodes [n], ascending. Each range has at most as
+ * many as slots. Renumbers them in place. -ENOTSUP for others. */
 OG_MUST_CHECK int og__policy_adopt(struct og_policy *p, uint32_t *nodes, uint32_t n,
                                    uint32_t *n_prefill, struct og_err *err);
 
 /* The next rows to prefill before the next batch, nodes ascending, at most `most`; 0 = none left.
  * Call before each batch is planned. */
 uint32_t og__policy_prefill(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most);
-/* The slots of the last prefilled rows are free after so many batches of the superbatch: they may
- * be filled while others are trained. 0, except for sweep. */
+/* The number of batches of the superbatch after which the slots of the last prefilled rows are
+ * free. They may be filled while others are trained. 0, except for sweep. */
 uint32_t og__policy_free_after(const struct og_policy *p);
 
 /* The next batch. O(n), amortised over a superbatch. */

@@ -1,4 +1,4 @@
-/* Node ranges with slots of their own: a policy of the same kind for each, which numbers its nodes
+/* Node ranges with slots of their own. Each has a policy of the same kind, which numbers its nodes
  * and slots from 0. Places are numbered across all ranges:
  *
  *   nodes   | of range 0 |   | of range 1 | ... |     other nodes do not occur

@@ -1,4 +1,4 @@
-/* Round robin in a set-associative cache, the baseline of Park et al. 2024, §5: every miss enters
+/* Round robin in a set-associative cache, the baseline of Park et al. 2024, §5. Every miss enters
  * its set and replaces the next slot in turn. Slots filled for this batch are skipped; if the whole
  * set has been, the miss does not enter. */
 #include "plan/policy_ops.h"

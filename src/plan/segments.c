@@ -139,8 +139,8 @@ static void mark(struct og_segments *s, uint32_t first, uint32_t last)
     keep_shared(s, n);
 }
 
-/* Two MinHash values: for each hash, the minimum over the batches that use the row, one in the high
- * half, the other in the low. */
+/* Two MinHash values, one in each half. Each is the minimum of a hash over the batches that use the
+ * row. */
 static void sign(struct og_segments *s)
 {
     const struct og_packing *p = s->packing;
@@ -331,7 +331,7 @@ static uint32_t guess_size(struct og_segments *s, uint64_t disk_bytes)
 
 enum { MOST_USERS = 64 };
 
-/* Counts rows of all segments by the number of batches that miss them; the last count is for
+/* Counts rows of all segments by the number of batches that miss them. The last count is for
  * more. */
 static void count_users(struct og_segments *s, uint32_t size, uint64_t rows[MOST_USERS + 1])
 {

@@ -67,7 +67,7 @@ OG_MUST_CHECK int og__segments_lay_out(struct og_segments *s, uint32_t first, ui
                                        enum og__segment_order order, struct og_err *err);
 
 /* Locates a batch's rows in that segment, if it reads its shared rows in stored order and then its
- * chunk: miss i becomes row where[i] of these. `positions`, in `order` and ascending, are those of
+ * chunk. Miss i becomes row where[i] of these. `positions`, in `order` and ascending, are those of
  * its shared rows; returns their number. Both need room for all its misses. */
 uint32_t og__segments_batch(struct og_segments *s, uint32_t batch, uint32_t *where,
                             uint32_t *positions);

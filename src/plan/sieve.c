@@ -1,5 +1,5 @@
-/* SIEVE (Zhang et al. 2024, §3): rows are in the order of arrival, and a hand moves from the oldest
- * to the newest, then starts again. A row used since the hand's last visit stays in place and loses
+/* SIEVE (Zhang et al. 2024, §3): rows are in the order of arrival. A hand moves from the oldest to
+ * the newest, then starts again. A row used since the hand's last visit stays in place and loses
  * its mark; the first unmarked row leaves. A row enters unmarked, as the newest. Unlike in CLOCK,
  * new rows are soon sifted while rows of proven use stay after the hand.
  *

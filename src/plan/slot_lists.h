@@ -1,5 +1,5 @@
-/* slot lists: the slots of a cache with a known future, in lists by the next use of their rows
- * (belady, and belady in a lower cache).
+/* slot lists: the slots of a cache with a known future, in lists by the next use of their rows. For
+ * belady, also in a lower cache.
  *
  *   key:   batch 0   1   2  ...  S-1 | last use over: 256 lists by visits | not in the superbatch
  *           [5,9]  [2]  [] ...  [7]  |  often used .............. once    |  [1, 3]

@@ -45,8 +45,8 @@ uint32_t og__slots_pin_hits(const struct og_slots *s, uint8_t *mark, uint8_t bit
                             const uint32_t *ids, struct og_plan *out);
 void og__slots_unpin(uint8_t *mark, const struct og_plan *out);
 
-/* How a policy admits rows: evict empties an unpinned slot (there is one) and returns it; enter
- * records that a node is in its slot, pinned. */
+/* The functions by which a policy admits rows. evict empties an unpinned slot (there is one) and
+ * returns it. enter records that a node is in its slot, pinned. */
 struct og_admission {
     uint32_t (*evict)(void *policy);
     void (*enter)(void *policy, uint32_t slot, uint32_t node);
@@ -56,8 +56,8 @@ struct og_admission {
  * slots never used first. Adds the changes to the plan. */
 void og__slots_admit(struct og_slots *s, uint32_t pinned, const uint32_t *ids, struct og_plan *out,
                      const struct og_admission *how);
-/* A batch for policies that only track used rows: all of the above, and sets the bits `used` in the
- * marks of hits. */
+/* Processes a batch for policies that only track used rows: all of the above. Sets the bits `used`
+ * in the marks of hits. */
 void og__slots_step(struct og_slots *s, uint8_t *mark, uint8_t used, const uint32_t *ids,
                     struct og_plan *out, const struct og_admission *how);
 

@@ -159,7 +159,7 @@ OG_CLONES static void list_free(struct sweep *s, uint32_t n_slots)
     }
 }
 
-/* Returns the number of its rows that are missing; more than there are free slots if a single batch
+/* Returns the number of its rows that are missing. More than there are free slots if a single batch
  * exceeds the cache. */
 static uint64_t next_window(struct og_policy *p)
 {

@@ -148,8 +148,8 @@ OG_MUST_CHECK int og__tiers_plan(struct og_tiers *t, struct og_planner *planner,
                                  const uint32_t *ids, uint32_t n, struct og_tiers_plan *out,
                                  struct og_err *err);
 
-/* Memory from the budget: both caches' tables and the plans of a superbatch of at most `rows` rows,
- * `longest` in one batch, `batches` batches and `distinct` nodes. */
+/* Memory from the budget: both caches' tables and the plans of a superbatch. It has at most `rows`
+ * rows, `longest` in one batch, `batches` batches and `distinct` nodes. */
 size_t og__tiers_bytes(const struct og_tiers_setup *setup, uint64_t rows, uint64_t longest,
                        uint64_t batches, uint64_t distinct);
 /* Memory after og__tiers_trim. */

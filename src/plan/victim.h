@@ -1,12 +1,13 @@
-/* victim: a victim buffer in host memory, made of rings, for rows that leave a device's cache with
- * a known next use (Park et al. 2024, §4.3).
+/* victim: a victim buffer in host memory, made of rings. It takes rows that leave a device's cache
+ * and have a known next use (Park et al. 2024, §4.3).
  *
  *   leaves with batch b, next used by t ──> ring t % n_rings ──> returns while batch t - 1 is
  *                                           full: dropped        trained; then the ring is empty
  *
  * A next use is known from the last look into a window of n_rings batches, every `update` batches,
- * as in hybrid; not for rows that entered or were used since. A row takes its bytes in a ring and 8
- * more, for the batch and the row of the batch. This file moves nodes; its caller moves rows. */
+ * as in hybrid. It is unknown for rows that entered or were used since. A row takes its bytes in a
+ * ring and 8 more, for the batch and the row of the batch. This file moves nodes; its caller moves
+ * rows. */
 #ifndef OG_VICTIM_H
 #define OG_VICTIM_H
 

@@ -61,7 +61,7 @@ static void count(struct histogram *h, const uint32_t *worth, const struct og_wi
     }
 }
 
-/* The bin, from the top, that does not fit as a whole; *room becomes what is left for it. */
+/* The highest bin that does not fit as a whole; *room becomes what is left for it. */
 static uint32_t find_bin(const struct histogram *h, struct og_capacity *room)
 {
     uint32_t bin = BINS - 1;

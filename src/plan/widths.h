@@ -15,9 +15,9 @@ struct og_width {
     size_t read_bytes;
 };
 
-/* The uses of a row of such hotness, in its own units: counts; floats as bits, none below 0
- * (pagerank); ordered ones (plan.h). Rows without uses still differ by their sizes, except in the
- * last form. */
+/* The uses of a row of such hotness, in its own units. There are counts, floats as bits, none below
+ * 0 (pagerank), and ordered ones (plan.h). Rows without uses still differ by their sizes, except in
+ * the last form. */
 typedef double og_uses(uint32_t hotness);
 double og__uses_counted(uint32_t hotness);
 double og__uses_float(uint32_t hotness);
@@ -30,8 +30,8 @@ void og__widths_weigh(uint32_t *hotness, og_uses *uses, const struct og_width *w
 struct og_capacity {
     uint64_t bytes, rows;
 };
-/* Counts the nodes of highest worth that fit, ties to smaller ids: the number of each size, into
- * fit[n]. Temporarily takes OG__WIDTHS_FIT_BYTES of the budget. */
+/* Counts the nodes of highest worth that fit, ties to smaller ids. Stores the number of each size
+ * in fit[n]. Temporarily takes OG__WIDTHS_FIT_BYTES of the budget. */
 enum { OG__WIDTHS_FIT_BYTES = 1 << 15 };
 OG_MUST_CHECK int og__widths_fit(const uint32_t *worth, const struct og_width *width, uint32_t n,
                                  const struct og_capacity *room, struct og_budget *b, uint64_t *fit,

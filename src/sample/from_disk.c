@@ -1,4 +1,4 @@
-/* Fetches the sources of edges from a topology on disk, for a hop or a step of its walks at once.
+/* Fetches the sources of edges from a topology on disk, all of a hop or of a walk step at once.
  *
  *   the sampler draws positions in lists, as in memory
  *       list in the neighbour cache ──> neighbour at once
@@ -225,7 +225,7 @@ void og__fetch_want(struct og_sampler *s, uint32_t edge, uint32_t v, const uint3
 
 /* ---- reading ---- */
 
-/* Stores the sources of the edges whose blocks are [low, high]; block b is at data + (its rank -
+/* Stores the sources of the edges whose blocks are [low, high]. Block b is at data + (its rank -
  * before) * 512. Returns the first edge whose source is no node, or n_edges. */
 OG_CLONES static uint64_t take_sources(const struct og_sampler *s, uint32_t low, uint32_t high,
                                        uint32_t before, const char *data)

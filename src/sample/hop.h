@@ -52,8 +52,8 @@ struct og_sampler {
     struct og_runs *runs; /* the batch's draws in group sampling (runs.h); NULL = sampled alone */
     const struct og_elsewhere *elsewhere; /* draws hops instead of the sampler; NULL: none */
     struct og_related *related;           /* NULL: of one relation (related.h) */
-    /* relations whose sources are of another type: the relation by which walks return, and its
-     * reader; topology NULL: none */
+    /* where walks return if a relation's sources are of another type, and its reader; topology
+     * NULL: none */
     bool between;
     struct og_way_back {
         const struct og_topology *topology;

@@ -1,4 +1,4 @@
-/* LABOR-0 (Balin and Çatalyürek, "Layer-Neighbor Sampling", 2023): every node draws one number for
+/* LABOR-0 (Balin and Çatalyürek, "Layer-Neighbor Sampling", 2023). Every node draws one number for
  * a hop, shared by all destinations. A destination with d in-neighbours takes those with a number
  * of at most fanout / d, so fanout on average. Destinations see equal numbers and tend to take the
  * same nodes, so the hop finds fewer.

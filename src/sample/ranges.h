@@ -1,5 +1,5 @@
-/* ranges: reads requested blocks of an array on disk, or of two arrays with an element an edge
- * each, front to back, in ranges. A thread reads one range while the caller processes another.
+/* ranges: reads requested blocks of an array on disk front to back, in ranges. Or of two arrays
+ * with an element an edge each. A thread reads one range while the caller processes another.
  *
  *   requested blocks   | range 0 | range 1 | ... |          of each array */
 #ifndef OG_SAMPLE_RANGES_H

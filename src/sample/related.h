@@ -1,4 +1,4 @@
-/* Sampling from a heterogeneous graph: a hop samples each relation as a hop of that relation's own
+/* Sampling from a heterogeneous graph. A hop samples each relation as a hop of that relation's own
  * graph, for the destinations of its type.
  *
  *   destinations ──> by type ──> relation 0 ──> | lists | edges |

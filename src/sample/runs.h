@@ -92,8 +92,8 @@ struct og_pass_ops {
     /* Assembles a hop, in place of the sampler's own. */
     OG_MUST_CHECK int (*join)(struct og_hop *h, struct og_err *err);
 };
-/* Passes of samplers by degrees alone; by whole lists one by one; by whole lists of all nodes of a
- * hop in order; by walks. */
+/* Passes by degrees alone, by whole lists one by one, by all lists of a hop in order, and by
+ * walks. */
 extern const struct og_pass_ops og__pass_by_positions, og__pass_by_lists, og__pass_of_lists,
     og__pass_by_walks;
 
@@ -138,8 +138,8 @@ OG_MUST_CHECK int og__runs_bring(const struct og_hop *h, uint32_t step, uint32_t
                                  struct og_err *err);
 /* Rewinds the runs to their start. */
 void og__runs_rewind(const struct og_hop *h, uint32_t step, uint32_t n);
-/* Returns element `place` of the list of v, from cache, tail or run: the next one drawn there, in a
- * loaded step. */
+/* Returns element `place` of the list of v, from cache, tail or run. It must be the next one drawn
+ * there, in a loaded step. */
 OG_MUST_CHECK int og__runs_next(const struct og_hop *h, uint32_t step, uint32_t v, int64_t place,
                                 uint32_t *id, struct og_err *err);
 /* -EIO: another process may have written to scratch. */

@@ -48,8 +48,8 @@ bool og__sampling_together(enum og_sampler_kind kind);
 bool og__sampling_takes(int kind, const char *option);
 /* Fills og_block.degree from now on; self-loops are known after og__loops_find. */
 void og__sampler_keep_degrees(struct og_sampler *s);
-/* Memory of a sampler for batches up to caps; and its additional memory with the topology on disk,
- * its readers included, for this longest list. */
+/* Memory of a sampler for batches up to caps. og__sampler_disk_bytes: its additional memory with
+ * the topology on disk, readers included, for this longest list. */
 size_t og__sampler_bytes(const struct og_batch_caps *caps);
 /* Draws hops instead of a sampler, with its own memory and kernels and identical results. For
  * uniform sampling from a topology in memory. One thread at a time. */
@@ -81,7 +81,7 @@ struct og_sample_reads {
 };
 struct og_sample_reads og__sampler_reads(const struct og_sampler *s);
 
-/* Samples one mini-batch: in every hop each node found so far draws up to fanout of its
+/* Samples one mini-batch. In every hop each node found so far draws up to fanout of its
  * in-neighbours, independently of other hops, without replacement. Uniformly, or by
  * og__sampler_choose (labor draws fanout on average; ladies fanout times n_seeds for all together).
  * Nodes that sample once a batch do so in the hop after the one that found them, seeds in the

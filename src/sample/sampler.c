@@ -174,8 +174,9 @@ int og__sample_begin(struct og_sampler *s, const uint32_t *seeds, uint32_t n_see
     return og__take_seeds(s, seeds, n_seeds, out, err);
 }
 
-/* Edges a hop will draw: exact, because a batch that does not fit must be known before it is
- * written. The pass also brings indptr into the cache for the sampling that follows. */
+/* The edges that a hop will draw. The number is exact, because a batch that does not fit must be
+ * known before it is written. The pass also brings indptr into the cache for the sampling that
+ * follows. */
 static uint64_t count_edges(const struct og_topology *t, const uint32_t *ids, uint32_t n,
                             int fanout)
 {

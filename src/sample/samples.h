@@ -1,5 +1,5 @@
-/* Pre-sampled batches (`outgrow sample`): the training batches of a run, read from the folder of a
- * trace in any order (Liu et al. 2025, §4).
+/* Pre-sampled batches (`outgrow sample`): the training batches of a run, read in any order from the
+ * folder of a trace (Liu et al. 2025, §4).
  *
  *   draw 0                     draw 1
  *   | batch 0 | 1 | ... | n-1 | n | n+1 | ...        one draw for each epoch that draws batches
@@ -31,7 +31,7 @@ uint32_t og__samples_batches(const struct og_samples *s);
 size_t og__samples_memory(const struct og_samples *s);            /* bytes that it holds */
 struct og_io_counts og__samples_asks(const struct og_samples *s); /* to read each batch once */
 
-/* Reads batch number i into `out`, identical to the sampler's; without `blocks`, its ids and counts
+/* Reads batch number i into `out`, identical to the sampler's. Without `blocks`, its ids and counts
  * alone. *read: reads requested from the kernel. -EIO for invalid content. Any thread; one reads at
  * a time. */
 OG_MUST_CHECK int og__samples_read(struct og_samples *s, uint32_t i, bool blocks,

@@ -39,8 +39,8 @@ void og__seeds_close(struct og_seeds *s);
 size_t og__seeds_bytes(const struct og_seed_source *source);
 uint32_t og__seeds_most(const struct og_seed_source *source); /* nodes of a batch */
 
-/* The position of node i of the batch when each seed is at its first position of the turn, and the
- * other nodes follow the turn. */
+/* The position of node i of the batch, with each seed at its first position of the turn, and other
+ * nodes after the turn. */
 static inline uint32_t og__turn_place(const struct og_seeds *s, uint32_t i)
 {
     return i < s->repeating ? s->first[i] : i + s->extra;

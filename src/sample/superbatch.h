@@ -38,7 +38,7 @@ size_t og__superbatch_bytes(int n_hops, uint64_t batches, uint64_t ids);
  * allowed. One thread. */
 OG_MUST_CHECK int og__superbatch_append(struct og_superbatch *s, const struct og_batch *batch,
                                         struct og_err *err);
-/* Refers to a batch in samples, by its number there: stores only the ids; its blocks may be unread.
+/* Refers to a batch in samples, by its number there: stores only the ids. Its blocks may be unread.
  * `samples`, the same for all, must outlive the superbatch's batches. */
 OG_MUST_CHECK int og__superbatch_refer(struct og_superbatch *s, const struct og_batch *batch,
                                        struct og_samples *samples, uint32_t number,

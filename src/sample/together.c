@@ -155,8 +155,8 @@ static struct og_batch_caps before_last(const struct og_batch_caps *caps)
     return before;
 }
 
-/* Words that a hop draws: its edges; by lists also the number of each node's; by walks, each step
- * of each walk. */
+/* Words that a hop draws. By positions: its edges. By lists, also the number of each node's. By
+ * walks, each step of each walk. */
 static uint64_t drawn_in(const struct og_together_shape *shape, const struct og_batch_caps *caps,
                          uint32_t hop)
 {

@@ -91,8 +91,8 @@ struct og_trace_description {
     uint32_t n_types;           /* at least 1 */
     struct og_trace_type *type; /* [n_types] */
 };
-/* The description in folder `dir`, or (parse) in a text, with a name for messages. -EINVAL if it is
- * incomplete or altered: nothing is left to release. */
+/* Reads the description in folder `dir`, or (parse) in a text, with a name for messages. Fails with
+ * -EINVAL if it is incomplete or altered: nothing is left to release. */
 OG_MUST_CHECK int og__trace_describe(struct og_trace_description *d, const char *dir,
                                      struct og_err *err);
 OG_MUST_CHECK int og__trace_parse(struct og_trace_description *d, const char *text, size_t len,

@@ -282,7 +282,7 @@ static int read_degrees(const struct og_trace_files *f, const struct og_npy *a, 
     return all_below(k->degree, n, INT32_MAX) ? 0 : wrong(f, a, err);
 }
 
-/* What was read of the last block is also part of the others. */
+/* Data read for the last block is also part of the others. */
 static int check_parts(const struct og_trace_files *f, const struct og_batch *b, struct og_err *err)
 {
     for (uint32_t h = 0; og__is_part(f->extras, h, b->n_hops); h++) {

@@ -46,8 +46,8 @@ struct og_trace_files {
     } hop[OG_MAX_HOPS];
 };
 
-/* Opens the files in these folders; n_hops, extras, n_nodes and hint are set. -EINVAL for an array
- * of another type. */
+/* Opens the files in these folders. The caller sets n_hops, extras, n_nodes and hint. -EINVAL for
+ * an array of another type. */
 OG_MUST_CHECK int og__trace_files_open(struct og_trace_files *f, struct og_places dirs,
                                        struct og_err *err);
 /* The folder, of n, of an array: "_src" of hop 1, ... A batch is read from all of them at once, so
@@ -80,8 +80,8 @@ struct og_io_counts og__trace_files_asks(const struct og_trace_options *form,
  * memory. Without `blocks`, of ids alone. */
 enum { OG__CHECK_IDS, OG__CHECK_EDGES, OG__CHECK_DEGREES, OG__CHECK_WEIGHTS, OG__CHECKS };
 void og__trace_batch_check(const struct og_batch *b, bool blocks, uint64_t out[OG__CHECKS]);
-/* Loads those of all n batches in folder `dir`, [n][OG__CHECKS] from the budget as "trace"; NULL if
- * a trace has none. */
+/* Loads the checksums of all n batches in folder `dir`, [n][OG__CHECKS] from the budget as "trace".
+ * NULL if a trace has none. */
 OG_MUST_CHECK int og__trace_checks_load(const char *dir, uint32_t n, struct og_budget *b,
                                         const char *hint, uint64_t **out, struct og_err *err);
 static inline size_t og__trace_checks_bytes(uint32_t n)

@@ -1,6 +1,6 @@
-/* Edges of several relations, as triples (source, relation, destination): the relation of each edge
- * of a split, and a set of all triples of all splits. With the set, a negative pair that is an edge
- * can be detected (the filtered setting of Bordes et al. 2013, section 4.1). */
+/* Edges of several relations, as triples (source, relation, destination). It has the relation of
+ * each edge of a split, and a set of all triples of all splits. With the set, a negative pair that
+ * is an edge can be detected (the filtered setting of Bordes et al. 2013, section 4.1). */
 #ifndef OG_SAMPLE_TRIPLES_H
 #define OG_SAMPLE_TRIPLES_H
 

@@ -22,8 +22,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The walkers of a party in memory; the destinations of the one on disk; up to FEW visits of a
- * destination are counted in a register. */
+/* Sizes: walkers of a party in memory, destinations of the one on disk, and visits of a destination
+ * that a register counts (FEW). */
 enum { TOGETHER = 32, MOST_TOGETHER = 8192, FEW = 16, WORD_BLOCKS = 8 };
 enum { MOST_PARTIES = 2 * OG__MOST_STEPS + 1 };
 
@@ -206,7 +206,8 @@ static inline uint8_t steps_of(const struct og_sampler *s, uint32_t word)
     return (uint8_t)bound_steps(s, steps);
 }
 
-/* A walker's random word makes a place in a list of n, each within 2^-32 as likely as any other. */
+/* Maps a walker's random word to a position in a list of n. Probabilities differ by at most
+ * 2^-32. */
 static inline int64_t place_in(uint64_t n, uint32_t word)
 {
     return (int64_t)(word * n >> 32);

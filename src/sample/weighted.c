@@ -1,4 +1,4 @@
-/* Neighbours in proportion to their edge weights, in sequence without replacement: each next one
+/* Neighbours in proportion to their edge weights, in sequence without replacement. Each next one
  * has probability weight / sum of the remaining weights.
  *
  * A draw with replacement that repeats an earlier pick is redrawn, which leaves exactly these

@@ -312,7 +312,7 @@ static int write_labels(struct og_maker *k, struct og_err *err)
 
 /* ---- splits ---- */
 
-/* Shuffles the nodes of the first group; the first run of them trains, the next validates, the next
+/* Shuffles the nodes of the first group. The first run of them trains, the next validates, the next
  * tests. */
 static int write_split(struct og_maker *k, const char *name, uint64_t first, uint64_t count,
                        struct og_err *err)

@@ -21,7 +21,7 @@ static uint32_t inverse(uint32_t odd)
     return x;
 }
 
-/* Both steps are bijections of `bits` bits; the fold of the upper half onto the lower is its own
+/* Both steps are bijections of `bits` bits. The fold of the upper half onto the lower is its own
  * inverse. Values of N or more repeat the steps until they are below N. */
 uint32_t og__node_id(const struct og_graph_model *m, uint64_t internal)
 {

@@ -10,7 +10,7 @@
 
 static const char part[] = "import";
 
-/* Integers and sparse values are stored as u8 where that is exact; it takes a look at all of them.
+/* Integers and sparse values are stored as u8 where that is exact. It takes a look at all of them.
  */
 static int fits_bytes(struct og_importer *imp, struct og_table *t, bool *fits, struct og_err *err)
 {

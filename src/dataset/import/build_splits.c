@@ -74,7 +74,7 @@ out:
 
 /* ---- masks: a flag a node, or several, of which --split-column takes one ---- */
 
-/* Reads the flags of the next nodes, at most IDS. *n = 0 at the end, and at a value that is no
+/* Reads the flags of the next nodes, at most IDS. Sets *n = 0 at the end; and at a value that is no
  * flag, with *flags false. */
 static int next_flags(const struct og_piece *p, int64_t column, bool out[IDS], int64_t *n,
                       bool *flags, struct og_err *err)

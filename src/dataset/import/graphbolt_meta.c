@@ -192,7 +192,7 @@ out:
 
 /* ---- the document ---- */
 
-/* Limits brackets and anchors. libyaml scans all open brackets for every word, and all anchors for
+/* Limits brackets and anchors. For every word libyaml scans all open brackets, and all anchors for
  * each, so a megabyte of them would take hours. Closed ones count too, since only libyaml knows
  * which are in quotes or comments. */
 static int check_brackets(const char *text, size_t len, const char *name, struct og_err *err)

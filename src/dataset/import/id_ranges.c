@@ -102,7 +102,7 @@ static size_t range_of(const struct og_id_ranges *r, uint64_t id)
 
 /* ---- ids by range ---- */
 
-/* The next block of the stream is given its place now, so that this one can say where it is. */
+/* Allocates the stream's next block now, so that this one can store its offset. */
 static int write_block(struct og_id_ranges *r, size_t i, struct og_err *err)
 {
     struct og_id_stream *s = &r->stream[i];

@@ -1,4 +1,4 @@
-/* Ids below 2^32 are a bitmap with a running count of ones for every word; the count is the new
+/* Ids below 2^32 are a bitmap with a running count of ones for every word. The count is the new
  * number. That is 1.5 bits for each possible id, and keeps the order. (A count for every eight
  * words would take 1.06 bits and 40 % more time.) Larger ids, such as hashes, are a set, then a
  * sorted list: 8 bytes an id, and two to five times that while collecting. If the set exceeds half

@@ -53,8 +53,8 @@ OG_MUST_CHECK int og__ids_find(struct og_ids *ids, struct og_err *err);
 OG_MUST_CHECK int og__ids_take(struct og_ids *ids, const uint64_t *id, size_t n, uint32_t *rank,
                                struct og_err *err);
 
-/* Returns the next ids in order, at most `room`, *n of them, 0 at the end. *at is 0 at first, and
- * is unchanged by the caller. */
+/* Returns the next ids in order: at most `room`, *n of them, 0 at the end. The caller sets *at to 0
+ * at first, and then leaves it. */
 OG_MUST_CHECK int og__ids_list(const struct og_ids *ids, uint64_t *at, int64_t *out, size_t room,
                                size_t *n, struct og_err *err);
 

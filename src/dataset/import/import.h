@@ -186,9 +186,9 @@ OG_MUST_CHECK int og__import_groups(struct og_importer *imp, og_open_features *o
  * labels. */
 OG_MUST_CHECK int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t rows,
                                     int64_t n_classes, struct og_err *err);
-/* Writes split `name`, such as train.npy, of the first `nodes` nodes. t is a list of ids, or a
- * mask: bool, or 0 and 1, an entry a node. For a mask [N, K] it uses opt->split_column. Warns of
- * nodes in several splits. */
+/* Writes split `name`, such as train.npy, of the first `nodes` nodes. The table is a list of ids,
+ * or a mask: bool, or 0 and 1, an entry a node. For a mask [N, K] it uses opt->split_column. Warns
+ * of nodes in several splits. */
 OG_MUST_CHECK int og__import_split(struct og_importer *imp, struct og_table *t, int64_t nodes,
                                    const char *name, struct og_err *err);
 void og__import_drop_splits(struct og_importer *imp);

@@ -64,7 +64,7 @@ OG_MUST_CHECK int og__npy_edge_relations(struct og_npy_source *s, const char *li
 OG_MUST_CHECK int og__npy_node_ids(struct og_npy_source *s, struct og_err *err);
 void og__npy_close_types(struct og_npy_source *s);
 
-/* Views `base`, a row a node of the source, as the rows of one group; group -1 = all, in our order.
+/* Views `base`, a row a node of the source, as the rows of one group. Group -1 = all, in our order.
  * The caller owns base, and nobody else reads it meanwhile. The source must outlive the view. */
 OG_MUST_CHECK int og__npy_rows_of(struct og_table **out, const struct og_npy_source *s,
                                   struct og_table *base, int group, struct og_err *err);

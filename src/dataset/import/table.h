@@ -84,7 +84,7 @@ OG_MUST_CHECK int og__table_read(struct og_table *t, void *out, int64_t want, in
 /* Turns [R, C] into the C elements of row r. Not for CSV. Call before reading. */
 OG_MUST_CHECK int og__table_take_row(struct og_table *t, int64_t r, struct og_err *err);
 
-/* The position of a node's row, and a column unless -1, in the source's terms: "row 3, column 0",
+/* The position of a node's row, in the source's terms, and a column unless -1. "row 3, column 0",
  * or "id 31, column 2" if ids are the first column. */
 struct og_table_place {
     char text[64];
