@@ -1,5 +1,5 @@
-/* Datasets: making, importing, exporting, striping, checking them. Part of the public API; see
- * outgrow.h for the tour. */
+/* Datasets: generate, import, export, stripe and check. Part of the public API; see outgrow.h for
+ * the tour. */
 #ifndef OUTGROW_DATA_H
 #define OUTGROW_DATA_H
 
@@ -9,93 +9,107 @@
 extern "C" {
 #endif
 
-/* What a generated dataset is like: options by name, as of `outgrow generate`. Only functions look
- * inside, and it is given back, as struct og_options. */
+/* Options of og_generate. Opaque, like struct og_options. */
 struct og_generate;
+/* Allocate a set of options with all defaults; the caller frees it with og_generate_free. -ENOMEM:
+ * then *out is NULL. */
 OG_EXPORT OG_MUST_CHECK int og_generate_new(struct og_generate **out, struct og_err *err);
+/* Free a set of options. NULL is ignored. */
 OG_EXPORT void og_generate_free(struct og_generate *g);
-/* As og_options_set. */
+/* Set one option by name from text, as og_options_set does. -EINVAL: no such option, or a bad
+ * value; then nothing has changed. */
 OG_EXPORT OG_MUST_CHECK int og_generate_set(struct og_generate *g, const char *name,
                                             const char *value, struct og_err *err);
-/* Number i of those that it takes, from 0; NULL = no more. */
+/* Option number i of og_generate_set, from 0; NULL past the last. Static storage. */
 OG_EXPORT const struct og_option *og_generate_option(size_t i);
 
-/* Write a synthetic dataset into new folder `out`. rmat uses Graph500's parameters; planted is a
- * degree-corrected block model whose features tell the class only noisily. */
+/* Write a synthetic dataset into the new folder `out`. Model rmat uses Graph500's parameters. Model
+ * planted is a degree-corrected block model with noisy features. Memory is bounded by the option
+ * memory. Nothing is left at `out` on failure. */
 OG_EXPORT OG_MUST_CHECK int og_generate(const char *out, const struct og_generate *g,
                                         const struct og_observer *seen, struct og_err *err);
 
-/* How files become a dataset: options by name, as of `outgrow import`. */
+/* Options of og_import. Opaque, like struct og_options. */
 struct og_import;
+/* Allocate a set of options with all defaults; the caller frees it with og_import_free. -ENOMEM:
+ * then *out is NULL. */
 OG_EXPORT OG_MUST_CHECK int og_import_new(struct og_import **out, struct og_err *err);
+/* Free a set of options. NULL is ignored. */
 OG_EXPORT void og_import_free(struct og_import *opt);
-/* As og_options_set. */
+/* Set one option by name from text, as og_options_set does. -EINVAL: no such option, or a bad
+ * value; then nothing has changed. */
 OG_EXPORT OG_MUST_CHECK int og_import_set(struct og_import *opt, const char *name,
                                           const char *value, struct og_err *err);
-OG_EXPORT const struct og_option *og_import_option(size_t i); /* as og_generate_option */
+/* Option number i of og_import_set, from 0; NULL past the last. Static storage. */
+OG_EXPORT const struct og_option *og_import_option(size_t i);
 
-/* A format of og_import. All is static. */
+/* A format of og_import. Static storage. */
 struct og_import_format {
     size_t size;              /* of this struct, as the library has it */
-    const char *name;         /* "npy" */
-    const char *files;        /* what `src` holds, in a sentence or several */
-    const char *const *signs; /* files of a folder: one that is there shows the format; NULL ends */
-    /* where `src` is a file: how it begins, "" = as any text; or how its name ends, a list that
-     * NULL ends; NULL = not so */
+    const char *name;         /* such as "npy" */
+    const char *files;        /* the files in `src`, as sentences */
+    const char *const *signs; /* files of a folder, any of which identifies the format; ends with
+                                 NULL */
+    /* For a file as `src`: the text that it begins with, "" = any text; or the endings of its name,
+     * a list that ends with NULL. NULL = not used. */
     const char *begins;
     const char *const *ends;
-    bool node_arrays; /* the node arrays of "npy" lie in the same folder */
+    bool node_arrays; /* the node arrays of "npy" may be in the same folder */
 };
-/* Number i of them, from 0, in the order in which their files are looked for; NULL = no more. */
+/* Format number i, from 0, in the order of detection; NULL past the last. Static storage. */
 OG_EXPORT const struct og_import_format *og_import_format(size_t i);
 
-/* Make dataset folder `out` from `src` in the `format` of that name (docs/reference/formats.md). In
- * bounded memory: edges are sorted on disk. Nothing is left at `out` on failure. */
+/* Convert `src` in format `format` into the new dataset folder `out` (docs/reference/formats.md).
+ * Edges are sorted on disk, so memory is bounded by the option memory. Nothing is left at `out` on
+ * failure. */
 OG_EXPORT OG_MUST_CHECK int og_import(const char *format, const char *src, const char *out,
                                       const struct og_import *opt, const struct og_observer *seen,
                                       struct og_err *err);
 
-/* Write `dataset` as new folder `out` in `format`: "npy" or "graphbolt". In bounded memory. */
+/* Write `dataset` as new folder `out` in format "npy" or "graphbolt". Memory is bounded. Nothing is
+ * left at `out` on failure. */
 OG_EXPORT OG_MUST_CHECK int og_export(const char *format, const char *dataset, const char *out,
                                       const struct og_observer *seen, struct og_err *err);
 
-/* Make dataset folder `out` for worker `part` of `parts`, numbered from 0, of machines that train
- * with the option exchange: all of `dataset`, but of features the rows of those nodes alone that
- * this worker owns, whose number is `part` modulo `parts`. Nothing but og_train on all of them
- * takes it. Nothing is left at `out` on failure. */
+/* Write the dataset of worker `part` of `parts` into the new folder `out`, for training with the
+ * option exchange. It has all of `dataset`, except for the features: only rows of nodes whose
+ * number is `part` modulo `parts`. `part` counts from 0. Only og_train with all `parts` workers
+ * accepts it. Nothing is left at `out` on failure. */
 OG_EXPORT OG_MUST_CHECK int og_stripe_part(const char *dataset, const char *out, int parts,
                                            int part, const struct og_observer *seen,
                                            struct og_err *err);
 
-/* Put the features of `dataset` in parts into the folders `over`, "DIR,DIR[,...]", each on a disk
- * of its own as a rule, from which they are then read side by side: units of about 1 MiB of whole
- * rows, in turn. The dataset is what it was until all parts are written and checked; then the file
- * that they replace is removed, unless `keep`. One that was killed goes on from the start. -EBUSY:
- * another process does this to the dataset. */
+/* Stripe the features of `dataset` over the folders `over`, "DIR,DIR[,...]", normally one per disk.
+ * Units are about 1 MiB of whole rows; all folders are then read in parallel. The dataset stays
+ * valid: parts are written and checked first, then the file that they replace is removed, unless
+ * `keep`. After a kill, call it again. -EBUSY: another process stripes this dataset. */
 OG_EXPORT OG_MUST_CHECK int og_stripe(const char *dataset, const char *over, bool keep,
                                       const struct og_observer *seen, struct og_err *err);
 
-/* Counts, dtypes, sizes, degree distribution, what fits in which memory. */
+/* Summarize a dataset: counts, dtypes, sizes, degree distribution, and what fits in which memory.
+ *
+ * out  JSON, as `outgrow info --json` prints it */
 OG_EXPORT OG_MUST_CHECK int og_info(const char *dataset, char **out, struct og_err *err);
 
-/* Check checksums, ranges, order and NaN; `finding` is called once each, with one line of text and
- * what would mend it, "" where the line before says so already. Returns the number of findings, or
- * a negative code when the check itself could not be made. */
+/* Check the checksums, ranges, order and NaN of a dataset. Calls `finding` once per finding, in the
+ * caller's thread, with a line of text and a remedy, which is "" if the text has it. Returns the
+ * number of findings, or a negative errno if the check itself failed. */
 OG_EXPORT OG_MUST_CHECK int
 og_verify(const char *dataset, void (*finding)(void *arg, const char *text, const char *hint),
           void *arg, const struct og_observer *seen, struct og_err *err);
 
-/* The same for a folder of samples made by og_sample, and what og_pack put into it: everything
- * against its checksums; and, unless `dataset` is NULL, against that dataset, packed rows too. */
+/* Check a folder of samples made by og_sample, and the packed rows of og_pack in it. Compares
+ * everything with its checksums and, unless `dataset` is NULL, with that dataset. Otherwise like
+ * og_verify. */
 OG_EXPORT OG_MUST_CHECK int
 og_verify_samples(const char *samples, const char *dataset,
                   void (*finding)(void *arg, const char *text, const char *hint), void *arg,
                   const struct og_observer *seen, struct og_err *err);
 
-/* What runs keep for those to come in `folder`, the `scratch` they were given, a folder or several
- * (NULL = the user's cache folder): neighbour caches, and layers of inference that was interrupted.
- * With `clear` all of it is removed that no process uses; it is made again when it is needed. A
- * folder that is not there is an empty one.
+/* List the files that runs keep for later runs: neighbour caches, and layers of interrupted
+ * inference. `folder` is the option scratch of these runs, one folder or several; NULL = the user's
+ * cache folder. A missing folder counts as empty. With `clear` it removes all that no process uses;
+ * later runs make them again.
  *
  * out  {"folder","bytes","removed_bytes","limit_bytes","limit_seconds",
  *       "kept":[{"name","folder","kind","dataset","bytes","idle_seconds","in_use","removed"},...]}

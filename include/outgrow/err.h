@@ -1,4 +1,5 @@
-/* How a failure is told. Part of the public API; see outgrow.h for the tour. */
+/* Errors: the struct that a failed call fills. Part of the public API; see outgrow.h for the tour.
+ */
 #ifndef OUTGROW_ERR_H
 #define OUTGROW_ERR_H
 
@@ -10,21 +11,21 @@
 #define OG_EXPORT
 #endif
 
-/* Filled by a call that failed; the first failure of a call chain is the one that is kept.
+/* The error of a failed call. Of a chain of calls, it is the first failure.
  *
  * code     negative errno, or OG_INTERRUPTED; 0 while nothing has failed
- * message  "<what>: <why>", with file and position where there is one; no newline
- * hint     what to do about it, or ""
+ * message  "<what>: <why>", with file and position if there is one; no newline
+ * hint     the remedy, or ""
  *
- * The caller owns it and starts with `struct og_err err = {0};`. Every function that takes an
- * `err` accepts NULL. */
+ * The caller owns it and starts with `struct og_err err = {0};`. Every function with an `err`
+ * accepts NULL. */
 struct og_err {
     int code;
     char message[768];
     char hint[384];
 };
 
-/* The run was stopped by a signal and can be resumed. Outside the errno range. */
+/* A signal or the observer stopped the run, which can be resumed. Outside the range of errno. */
 #define OG_INTERRUPTED (-4096)
 
 #endif

@@ -1,6 +1,6 @@
-/* What earlier headers had: using it is an error, or with compilers that know none a warning, that
- * says what to use now. docs/reference/c-api.md, "How does a program move to this version?", has an
- * example. Part of the public API; see outgrow.h for the tour. */
+/* Functions of earlier headers. Using one is a compile error that names its replacement, or a
+ * warning with older compilers. docs/reference/c-api.md has an example under "How does a program
+ * move to this version?". Part of the public API; see outgrow.h for the tour. */
 #ifndef OUTGROW_GONE_H
 #define OUTGROW_GONE_H
 
@@ -24,7 +24,7 @@ extern "C" {
     "struct og_options has no members to set any more: og_options_new(&opt, &err) makes one, " \
     "og_options_set(opt, \"epochs\", \"3\", &err) sets it, og_options_free(opt) gives it back"
 
-/* The arguments are those of any call that there was. */
+/* Declared so that any call of the former signature reaches the message. */
 OG_GONE(OG_GONE_MEMBERS) void og_options_init(const void *opt, ...);
 OG_GONE(OG_GONE_MEMBERS) void og_options_release(const void *opt, ...);
 OG_GONE("og_import_new(&opt, &err) makes a struct og_import, og_import_set(opt, \"reverse\", "

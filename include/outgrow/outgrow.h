@@ -14,20 +14,27 @@
  *     free(summary);
  *     og_options_free(opt);
  *
- * version.h, err.h, options.h; run.h (train, eval, predict, plan, sample, pack, simulate); loader.h
- * (mini-batches for a model of your own); data.h (make and check datasets); gone.h (what there
- * was).
+ * - version.h: the version
+ * - err.h: errors
+ * - options.h: options
+ * - run.h: train, eval, predict, plan, sample, pack, simulate
+ * - loader.h: mini-batches for a model of your own
+ * - data.h: make and check datasets
+ * - gone.h: functions of earlier versions
  *
- * Conventions, stated once. Functions return 0, or a negative errno with `err` filled (err.h).
- * Strings passed in are read during the call only. Results too rich for a struct are JSON text
- * in the schema of docs/reference/json.md, malloc'ed: free() it. Where it would go may be NULL:
- * then nothing is told. After an error it is NULL. All sizes are bytes, all times seconds. Structs
- * that begin with `size` may have more members in later versions, behind those of before. Who makes
- * one sets it to its sizeof: the caller of og_observer, og_loader_options, og_tiers_asked and
- * og_executors_asked, where the library looks at no more and 0 is -EINVAL; of all others the
- * library, which hands out pointers to them. og_err and og_array stay as they are.
- * Calls on different objects may run in different threads; one call uses as many threads as its
- * options say and returns when they have ended. The library keeps no global state. */
+ * Conventions of all calls:
+ *
+ * - Functions return 0, or a negative errno with `err` filled (err.h).
+ * - Strings passed in are read during the call only.
+ * - Functions that return JSON (docs/reference/json.md) store a malloc'ed string: free() it. Pass
+ *   NULL to skip it. On error it is NULL.
+ * - All sizes are bytes, all times seconds.
+ * - Structs that begin with `size` may grow at their end in later versions. Set `size` to the
+ *   sizeof of those that you fill: og_observer, og_loader_options, og_tiers_asked and
+ *   og_executors_asked. The library reads no more than that; 0 is -EINVAL. In all other structs the
+ *   library sets it; programs receive pointers to these. og_err and og_array do not change.
+ * - Calls on different objects may run in different threads. One call uses as many threads as its
+ *   options say, and they have ended when it returns. The library has no global state. */
 #ifndef OUTGROW_H
 #define OUTGROW_H
 

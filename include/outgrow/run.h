@@ -1,5 +1,5 @@
-/* What a command does as one call: train, evaluate, predict, plan, sample, pack, simulate. Part of
- * the public API; see outgrow.h for the tour. */
+/* Each command as one call: train, evaluate, predict, plan, sample, pack, simulate. Part of the
+ * public API; see outgrow.h for the tour. */
 #ifndef OUTGROW_RUN_H
 #define OUTGROW_RUN_H
 
@@ -11,157 +11,171 @@
 extern "C" {
 #endif
 
+/* Progress of a long call. */
 struct og_progress {
     size_t size;       /* of this struct, as the library has it */
     const char *stage; /* "train", "valid", "test", "import", ...; static storage */
     int epoch, epochs;
-    uint64_t done, total; /* total 0 = not known */
+    uint64_t done, total; /* total 0 = unknown */
     double loss;          /* running mean of this epoch, 0 outside training */
-    const char *unit;     /* what done counts: "edges", "bytes", ...; NULL = batches, or rows */
+    const char *unit;     /* unit of done: "edges", "bytes", ...; NULL = batches or rows */
 };
 
-/* How a long call talks back. Any member may be NULL; functions may be called from any thread of
- * the call, never two at a time. */
+/* Callbacks of a long call. Any member may be NULL. Functions may be called from any thread of the
+ * call, never two at a time. */
 struct og_observer {
     size_t size; /* of this struct, as the caller has it */
     void *arg;
     void (*message)(void *arg, int level, const char *text); /* 0 warning, 1 info, 2 debug */
     void (*progress)(void *arg, const struct og_progress *p);
     void (*epoch)(void *arg, const char *epoch_json); /* after each epoch, as in summary.json */
-    /* Non-zero = end at the next batch, resumable. Set by a signal handler or, as the call's own
-     * threads read it, with an atomic store. */
+    /* Non-zero = stop at the next batch, resumable. Set it in a signal handler or, since the call's
+     * threads read it, by an atomic store. */
     const volatile sig_atomic_t *stop;
 };
 
 /* Train on the dataset in folder `dataset`. Writes the run folder (summary.json, checkpoints).
- * Unless `resume` is set the folder has none of the files that a run writes: -EEXIST names the
- * first that is there, whoever made it. Options that have no effect beside others are told as
- * messages. summary  the text of summary.json; NULL to not want it Returns 0; OG_INTERRUPTED after
- * a stop, with resume.safetensors written; -ENOMEM when the memory budget cannot do (the message
- * names the smallest that would); -EINVAL, -EIO, ... */
+ * Options without effect are reported as messages.
+ *
+ * summary  the text of summary.json
+ *
+ * Returns OG_INTERRUPTED after a stop, with resume.safetensors written. Returns -ENOMEM if the
+ * memory limit is too small; the message has the minimum. Returns -EEXIST if the folder has files
+ * of a run and `resume` is not set; the message names one. Others are -EINVAL, -EIO, ... */
 OG_EXPORT OG_MUST_CHECK int og_train(const char *dataset, const struct og_options *opt,
                                      const struct og_observer *seen, char **summary,
                                      struct og_err *err);
 
-/* Raises the limit of files that this process may hold open, `ulimit -n`, to the most that it may
- * set by itself: a graph of many relations has thousands open on disk. Other calls leave it as it
- * is, but for og_workers_run. Nothing here uses select(), which knows none above 1024. */
+/* Raise this process's limit of open files, `ulimit -n`, to its hard limit. Graphs with many
+ * relations have thousands of files open. Other calls leave the limit alone, except og_workers_run.
+ * The library does not use select(), which supports 1024 files only. */
 OG_EXPORT void og_files_raise(void);
 
-/* Workers: n processes of this program on this machine, that train together when each comes to
- * og_train with workers = n. One that was started so knows it by its environment.
+/* Start n workers: processes of this program on this machine that train together when each calls
+ * og_train with workers = n. A worker recognizes itself by its environment.
  *
- * n     2 to 64; one is og_train by itself
+ * n     2 to 64; for one, call og_train
  * argv  as main has it; every worker gets it
  *
- * Returns the exit status for the program when all have ended: 0, or that of the first that failed,
- * after which the others are ended; negative with err where one could not be started, or was
- * killed. SIGINT and SIGTERM go to all of them, and SIGUSR1 as SIGTERM; of those that it stops
- * the first alone ends with 130. */
+ * Returns the exit status for the program when all workers have ended. It is 0, or that of the
+ * first that failed, after which the others are ended. Negative with `err` if a worker could not be
+ * started or was killed. SIGINT and SIGTERM go to all workers, SIGUSR1 as SIGTERM. Of workers
+ * stopped this way only the first ends with 130. */
 OG_EXPORT OG_MUST_CHECK int og_workers_run(int n, char *const *argv, struct og_err *err);
-/* Which of them this process is, from 0; -1: none. Only worker 0 writes files and has results. */
+/* Rank of this worker, from 0; -1 outside of og_workers_run. Only worker 0 writes files and has
+ * results. */
 OG_EXPORT int og_worker(void);
 
-/* Metrics of a checkpoint on split "valid" or "test", with sampled neighbours as in training.
- * The model's shape comes from the checkpoint, as does the sampler with its own options where they
- * were not `given`; of links also seed and edge_split, which decide what was held out: -EINVAL
- * where others were given. Batch, fanout and resources from `opt`. out
- * {"split","loss","acc","rows",...} */
+/* Evaluate a checkpoint on split "valid" or "test", with neighbours sampled as in training. The
+ * checkpoint sets the model's shape and, unless explicit, the sampler with its parameters. For
+ * links it also sets seed and edge_split, which decide the held-out edges: -EINVAL if the explicit
+ * ones differ. Batch, fanout and resources are those of `opt`.
+ *
+ * out  {"split","loss","acc","rows",...}
+ *
+ * Returns OG_INTERRUPTED after a stop, -ENOMEM, -EINVAL, -EIO, ... */
 OG_EXPORT OG_MUST_CHECK int og_eval(const char *dataset, const char *checkpoint, const char *split,
                                     const struct og_options *opt, const struct og_observer *seen,
                                     char **out, struct og_err *err);
 
-/* The same with all neighbours of every node, as og_predict computes it: nothing is sampled.
+/* Evaluate a checkpoint with all neighbours of every node, computed as in og_predict. Nothing is
+ * sampled. Otherwise like og_eval.
+ *
  * out  {"split","loss","acc","nodes","layers":[...],...} */
 OG_EXPORT OG_MUST_CHECK int og_eval_full(const char *dataset, const char *checkpoint,
                                          const char *split, const struct og_options *opt,
                                          const struct og_observer *seen, char **out,
                                          struct og_err *err);
 
-/* The logits of every node, with all its neighbours, layer by layer from disk: float32 [N, C] in
- * .npy file `out`, and, unless NULL, what the last layer was given, float32 [N, hidden], in
- * `embeddings`. Of a model of links there are no logits: `out` holds the embeddings that its
- * decoder is given, [N, hidden], and `embeddings` is NULL. Both appear when they are complete. Of
- * `opt` only the resources count, and what the sampler walk goes by, if it is that (where it was
- * not `given`, the checkpoint says so); rows of a layer lie in `scratch`, else in the folder of
- * `out`. The same bytes whatever the memory.
+/* Compute the logits of every node with all its neighbours, layer by layer from disk. Writes
+ * float32 [N, C] to the .npy file `out`. Unless NULL, `embeddings` gets the input of the last
+ * layer, float32 [N, hidden]. For link prediction `out` has the inputs of the decoder, [N, hidden],
+ * and `embeddings` must be NULL. Both files appear when complete.
  *
- * text  {"nodes","seconds","bytes_read","layers":[{"read_amplification",...}],...}; may be NULL
+ * Of `opt` only the resources apply, and the sampler walk with its parameters. By default the
+ * checkpoint decides about that sampler. Rows of a layer are written to `scratch`, else to the
+ * folder of `out`. Results are bit-identical for every memory limit, except on CUDA.
  *
- * Returns OG_INTERRUPTED after a stop: then, as after a kill, rows are kept where they lie, and the
- * same call with `resume` goes on from there, to the same bytes. -EEXIST where an output exists and
- * `resume` is not set; -EBUSY while another process makes the same file; -ENOENT where the
- * file was taken away while it was written. */
+ * text  {"nodes","seconds","bytes_read","layers":[{"read_amplification",...}],...}
+ *
+ * Returns OG_INTERRUPTED after a stop. After it, or after a kill, rows stay on disk; the same call
+ * with `resume` continues to bit-identical results. Returns -EEXIST if an output exists and
+ * `resume` is not set. Returns -EBUSY if another process writes the same file. Returns -ENOENT if
+ * the file was removed while it was written. */
 OG_EXPORT OG_MUST_CHECK int og_predict(const char *dataset, const char *checkpoint, const char *out,
                                        const char *embeddings, const struct og_options *opt,
                                        const struct og_observer *seen, char **text,
                                        struct og_err *err);
 
-/* What training would keep where and read, without running it: the text of plan.json. */
+/* Plan training without running it: memory, hits and reads.
+ *
+ * out  the text of plan.json */
 OG_EXPORT OG_MUST_CHECK int og_plan(const char *dataset, const struct og_options *opt,
                                     const struct og_observer *seen, char **out, struct og_err *err);
 
-/* Write the batches of `epochs` epochs as a trace (docs/reference/formats.md) into new folder
- * `out_dir`, each once where epochs reuse them. The option samples takes it, on this machine or
- * another.
+/* Write the batches of `epochs` epochs into the new folder `out_dir` (docs/reference/formats.md). A
+ * batch that several epochs reuse is written once. The option samples reads the folder, on this
+ * machine or another.
  *
  * out  {"trace","batches","rows","bytes_read","bytes_written",...} */
 OG_EXPORT OG_MUST_CHECK int og_sample(const char *dataset, const char *out_dir, bool with_features,
                                       const struct og_options *opt, const struct og_observer *seen,
                                       char **out, struct og_err *err);
 
-/* Offline packing: for each draw of the batches in the folder `samples`, the rows that a cache as
- * large as opt allows is to hold, and a copy of those that its batches read besides, in one piece a
- * batch. Written to subfolder `pack`, which must not exist; og_train with the same `samples` uses
- * it. Options that decide numbers are those of the samples unless they were given by name.
+/* Pack rows for each sampled epoch in the option samples. Selects the rows to cache within memory
+ * and cache of `opt`, and copies the missed rows, one contiguous run per batch. Writes the
+ * subfolder `pack` of samples, which must not exist; og_train with the same samples reads it.
+ * Options that decide results default to those of the samples.
  *
  * out  {"pack","draws","cache_rows","rows","bytes_written",...} */
 OG_EXPORT OG_MUST_CHECK int og_pack(const char *dataset, const struct og_options *opt,
                                     const struct og_observer *seen, char **out, struct og_err *err);
 
-/* A cache in a device's memory over each of the host's: what the device's policy misses is what the
- * host's plans (docs/reference/policies.md). */
+/* A device cache above each host cache: the host's policy sees the misses of the device's
+ * (docs/reference/policies.md). */
 struct og_tiers_asked {
     size_t size;          /* of this struct, as the caller has it */
-    const char *policies; /* of the device's cache, as `policies`; NULL: static ones, by the
-                             rankings of the host's */
-    const char *memory;   /* sizes of the device's cache, as `caches`; of several all together */
-    const char *victim;   /* "off", "pvp" or "pvp:depth=N", rows a ring; NULL = off */
+    const char *policies; /* of the device cache, as `policies`; NULL: static, with the rankings of
+                             the host's */
+    const char *memory;   /* sizes of the device cache, as `caches`; the sum of all devices */
+    const char *victim;   /* "off", "pvp" or "pvp:depth=N", rows per ring buffer; NULL = off */
 };
 
-/* What policies would keep and read with caches of several sizes, without training: the batches of
- * `epochs` epochs, or those of a trace, go by once a policy. The figures are those of a run.
+/* Simulate policies with caches of several sizes, without training. Each policy processes the
+ * batches of `epochs` epochs, or of a trace. The results are those of a run.
  *
- * source    a dataset, or a trace made by og_sample
- * policies  "presc:2,lru,belady": a list of values of the option policy
- * caches    "1%,5%,64M": a list of values of the option cache
- * tiers     NULL: there is no device
- * out       {"results":[{"policy","cache","hit_rate",...}],...}, of tiers with "device_policy",
- *           "device_memory", "device_hits", ...
+ * - source: a dataset, or a folder made by og_sample
+ * - policies: values of the option policy, "presc:2,lru,belady"
+ * - caches: values of the option cache, "1%,5%,64M"
+ * - tiers: a device cache above each, or NULL
+ * - out: {"results":[{"policy","cache","hit_rate",...}],...}; with tiers also "device_policy",
+ *   "device_memory", "device_hits", ...
  *
- * With `workers` above 1 the caches are of each of them: counted with their own mini-batches,
- * and under "exchanged" as if each owned nodes, by their number modulo the workers, and sent their
- * rows to the others (Park et al. 2024, §4.1). */
+ * With `workers` above 1 every worker has such caches, counted with its own mini-batches. Under
+ * "exchanged" they are counted as if each worker cached only rows of its nodes and sent them to the
+ * others (Park et al. 2024, §4.1). A worker's nodes are those with its rank as number modulo
+ * `workers`. */
 OG_EXPORT OG_MUST_CHECK int og_simulate(const char *source, const char *policies,
                                         const char *caches, const struct og_tiers_asked *tiers,
                                         const struct og_options *opt,
                                         const struct og_observer *seen, char **out,
                                         struct og_err *err);
 
-/* What an epoch would take with executors of which some sample and some train, told by a clock of
- * events (docs/explanation/training-order.md).
- *
- * dataset  whose mini-batches are counted and timed, for executors of one thread each; NULL: times
- *          and tickets are given
- * opt      accumulate and staleness say how many mini-batches are trained at a time
- * out      {"splits":[{"split","seconds",...}],...} */
+/* Executors whose times og_simulate_executors predicts. */
 struct og_executors_asked {
     size_t size;        /* of this struct, as the caller has it */
-    const char *splits; /* "1:1,2:3": samplers and trainers; "4": every split of four */
-    const char *times;  /* "SAMPLE,TRAIN[,STANDBY]", seconds of a mini-batch; NULL: measured */
-    uint64_t tickets;   /* mini-batches of an epoch; 0 = the dataset's */
-    uint64_t queue;     /* that may be sampled and not yet trained; 0 = an epoch's */
+    const char *splits; /* "1:1,2:3": samplers and trainers; "4": all splits of four */
+    const char *times;  /* "SAMPLE,TRAIN[,STANDBY]", seconds per mini-batch; NULL: measured */
+    uint64_t tickets;   /* mini-batches per epoch; 0 = the dataset's */
+    uint64_t queue;     /* maximum of mini-batches sampled and not yet trained; 0 = an epoch's */
 };
+/* Predict the time of an epoch with executors that sample or train, by a simulation of events
+ * (docs/explanation/training-order.md).
+ *
+ * - dataset: its mini-batches are counted and timed, with one thread per executor; NULL: `asked`
+ * has times and `tickets`
+ * - opt: accumulate and staleness bound the mini-batches that are trained at a time
+ * - out: {"splits":[{"split","seconds",...}],...} */
 OG_EXPORT OG_MUST_CHECK int og_simulate_executors(const char *dataset,
                                                   const struct og_executors_asked *asked,
                                                   const struct og_options *opt,
