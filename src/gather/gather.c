@@ -14,33 +14,33 @@
 
 enum { FILL_AREAS = 2, PAGE = 4096 };
 
-/* A group's part of a staging area. */
+/* One group's part of a staging area. */
 struct part {
     char *at;               /* its first row */
-    uint32_t capacity;      /* rows charged to the budget; touched up to here */
-    bool begun;             /* what is missed is on its way: */
+    uint32_t capacity;      /* rows charged to the budget, touched so far */
+    bool begun;             /* misses are being read: */
     bool from_pack;         /* as a chunk of the pack, */
-    struct og_read_job job; /* else this reads it */
+    struct og_read_job job; /* else by this job */
 };
 
 struct staging {
     const struct og_plan *plan;
     struct part *part;    /* [n_groups] */
     struct og_rows *rows; /* [n_groups] */
-    uint32_t *index;      /* [capacity] of several groups: places of the batch's rows by group, */
-    uint32_t *miss;       /* [capacity] and its misses by their numbers in their groups */
+    uint32_t *index;      /* [capacity] with several groups: locations of the batch's rows, by
+                             group, */
+    uint32_t *miss;       /* [capacity] and its misses as numbers within their groups */
     uint32_t capacity;
 };
 
 struct width {
     const struct og_group *group;
-    struct og_reader *reader; /* NULL: it has no rows */
-    struct og_reader
-        *beside;          /* fills the cache while batches are in flight; NULL: the first does */
-    struct og_pack *pack; /* NULL: misses come from the feature file */
+    struct og_reader *reader; /* NULL: no rows */
+    struct og_reader *beside; /* fills the cache while batches are in flight; NULL: `reader` does */
+    struct og_pack *pack;     /* NULL: misses come from the feature file */
     size_t row_bytes;
-    uint32_t slot, n_slots; /* its slots, behind those of the groups before */
-    size_t at;              /* where they begin in the cache */
+    uint32_t slot, n_slots; /* its slots, after those of the previous groups */
+    size_t at;              /* byte of the cache where they begin */
 };
 
 struct piece;
@@ -49,18 +49,18 @@ struct og_gather {
     struct og_budget *budget;
     uint32_t n_groups;
     uint32_t n_slots;
-    uint32_t n_yielded; /* the last so many slots have no memory now */
+    uint32_t n_yielded; /* so many of the last slots have no memory */
     int n_staging;
-    int n_areas;                    /* of staging; with those that filling has to itself */
+    int n_areas;                    /* staging areas, with those reserved for filling */
     const struct og_pinned *pinned; /* or NULL */
     bool fills_beside;
-    int sharers; /* of the cache; 0: it is its own, */
+    int sharers; /* processes that share the cache; 0: private */
     struct og_common_piece shared;
-    /* cache and staging areas. Only address space is taken for a staging area of the largest batch
-     * there can be; memory follows the batches there are. */
+    /* Cache and staging areas. Address space is reserved for a staging area of the largest possible
+     * batch; memory is charged as batches need it. */
     char *base;
     size_t reserved;
-    bool charged;         /* the cache, where it is pinned */
+    bool charged;         /* the pinned cache is charged */
     struct piece *pieces; /* [2] while the cache is filled, else NULL */
     uint32_t descriptor;
     struct width *width;     /* [n_groups] */
@@ -69,7 +69,7 @@ struct og_gather {
 
 /* ---- groups ---- */
 
-/* Of the first slots of all. */
+/* Bytes of the first `slots` slots of all groups. */
 static size_t bytes_of(const struct og_gather *g, uint32_t slots)
 {
     size_t bytes = 0;
@@ -86,7 +86,7 @@ static size_t present_bytes(const struct og_gather *g)
     return bytes_of(g, g->n_slots - g->n_yielded);
 }
 
-/* The group that a slot is of: the last that begins there or before and has any. */
+/* The group of a slot: the last group with slots that begins at or before it. */
 static struct width *width_of_slot(const struct og_gather *g, uint32_t slot)
 {
     uint32_t k = g->n_groups - 1;
@@ -105,7 +105,7 @@ static uint64_t end_of(const struct width *w)
     return (uint64_t)(w->group->first + w->group->n_nodes);
 }
 
-/* Nodes of one group have its numbers, those of several the graph's. */
+/* With one group, nodes have its numbers; with several, the graph's. */
 static uint32_t first_of(const struct og_gather *g, const struct width *w)
 {
     return g->n_groups > 1 ? (uint32_t)w->group->first : 0;
@@ -132,7 +132,7 @@ static uint32_t most_staging_rows(const struct og_gather *g, const struct width 
     return w->group->dim > 0 ? (uint32_t)OG_MIN((uint64_t)w->group->n_nodes, rows) : 0;
 }
 
-/* Rows of a piece that has staging areas of its own. */
+/* Rows of a piece with staging areas of its own. */
 static uint32_t beside_rows(size_t row_bytes)
 {
     enum { LEAST = 64, BYTES = 4 * 1024 * 1024 };
@@ -177,7 +177,7 @@ int og__gather_read_rule(const struct og_group *group, int io, struct og_budget 
 
 /* ---- the memory of staging areas ---- */
 
-/* What it held is lost: nothing is in it that anybody wants. */
+/* Allocates pinned memory; the old contents are lost, which nobody needs. */
 static int pin_part(struct og_gather *g, struct part *p, size_t row_bytes, uint32_t rows,
                     struct og_err *err)
 {
@@ -193,7 +193,7 @@ static int pin_part(struct og_gather *g, struct part *p, size_t row_bytes, uint3
     return p->at ? 0 : -ENOMEM;
 }
 
-/* Room for so many rows of group k. */
+/* Makes space for `rows` rows of group k. */
 static int grow_part(struct og_gather *g, struct staging *s, uint32_t k, uint32_t rows,
                      struct og_err *err)
 {
@@ -223,7 +223,7 @@ static void release_index(struct og_gather *g, struct staging *s)
     s->capacity = 0;
 }
 
-/* Nobody uses the area: what it held may go. */
+/* Frees the old contents: nobody uses the area. */
 static int grow_index(struct og_gather *g, struct staging *s, uint32_t rows, struct og_err *err)
 {
     if (rows <= s->capacity)
@@ -237,15 +237,15 @@ static int grow_index(struct og_gather *g, struct staging *s, uint32_t rows, str
 
 /* ---- open and close ---- */
 
-/* What this process counts of it. */
+/* Bytes of the cache that this process counts. */
 static size_t charged_bytes(const struct og_gather *g)
 {
     const size_t n = (size_t)OG_MAX(g->sharers, 1);
     return (present_bytes(g) + n - 1) / n;
 }
 
-/* Bytes between the cache and the first staging area, which must not be on one page where others
- * have it as well. */
+/* Bytes between the cache and the first staging area. A shared cache must not have a page in common
+ * with a private area. */
 static size_t gap_bytes(const struct og_gather *g)
 {
     const size_t row = OG_MAX(g->width[0].row_bytes, (size_t)1);
@@ -284,7 +284,7 @@ out:
     return rc;
 }
 
-/* The largest batch has its rows of all groups there. */
+/* Bytes of an area that has the largest batch's rows in every group. */
 static size_t area_bytes(const struct og_gather *g)
 {
     size_t bytes = 0;
@@ -453,7 +453,7 @@ const char *og__gather_engine(const struct og_gather *g)
     return "none";
 }
 
-/* ---- lending the cache's memory ---- */
+/* ---- releasing the cache's memory ---- */
 
 void og__gather_yield(struct og_gather *g, uint32_t n)
 {
@@ -493,7 +493,7 @@ uint32_t og__gather_yielded(const struct og_gather *g)
 uint32_t og__gather_lacking(const struct og_gather *g, size_t bytes)
 {
     const size_t before = present_bytes(g);
-    uint32_t low = 0; /* the least to be left without memory that leaves the others enough */
+    uint32_t low = 0; /* the fewest released slots that leave the others enough */
     for (uint32_t high = g->n_yielded; low < high;) {
         const uint32_t middle = low + (high - low) / 2;
         if (bytes_of(g, g->n_slots - middle) - before <= bytes)
@@ -506,13 +506,13 @@ uint32_t og__gather_lacking(const struct og_gather *g, size_t bytes)
 
 /* ---- filling the cache ---- */
 
-/* Rows of a group on their way to their slots: read straight there where the slots are neighbours,
- * else by way of a staging area. */
+/* Rows of a group on their way to slots. Read directly if the slots are consecutive, else through a
+ * staging area. */
 struct piece {
     struct og_read_job job;
     struct width *width;
-    struct part *via; /* NULL = straight */
-    uint32_t n;       /* 0 = not under way */
+    struct part *via; /* NULL = directly */
+    uint32_t n;       /* 0 = idle */
     uint32_t nodes[OG__FILL_ROWS], slots[OG__FILL_ROWS];
 };
 
@@ -564,16 +564,15 @@ out:
     return rc;
 }
 
-/* Areas that pieces take turns in: none where several groups are filled while batches are in
- * flight. */
+/* Areas for pieces; none if several groups are filled while batches are in flight. */
 static struct staging *fill_areas(struct og_gather *g, uint32_t *n)
 {
     *n = (uint32_t)(g->fills_beside ? g->n_areas - g->n_staging : g->n_staging);
     return &g->staging[g->fills_beside ? g->n_staging : 0];
 }
 
-/* Two pieces in turn, so that the disk never waits for the next list of nodes; one after the other
- * where there is one staging area only. */
+/* Two pieces alternate, so that the disk never waits for the next list of nodes. With one staging
+ * area they run one after the other. */
 static int fill_piece(struct og_gather *g, struct width *w, const uint32_t *nodes,
                       const uint32_t *slots, uint32_t n, struct og_io_counts *counts,
                       struct og_err *err)
@@ -594,8 +593,8 @@ out:
     return rc < 0 ? rc : finish_piece(g, before, counts, err);
 }
 
-/* How many of the n, which are of one group, are a piece. One that goes by way of staging is no
- * larger than that; where there is none, it goes straight. */
+/* Number of the n rows, all of one group, that form a piece. A piece through a staging area is
+ * bounded by the area; without areas pieces are direct. */
 static uint32_t piece_rows(struct og_gather *g, const struct width *w, const uint32_t *slots,
                            uint32_t n)
 {
@@ -698,7 +697,7 @@ void og__gather_from_packs(struct og_gather *g, struct og_pack *const *packs)
 
 /* ---- a batch by its groups ---- */
 
-/* One group has all: its rows and misses are the plan's. */
+/* One group: rows and misses are the plan's. */
 static void show_all(const struct og_gather *g, struct staging *s)
 {
     const struct og_plan *plan = s->plan;
@@ -712,7 +711,7 @@ static void show_all(const struct og_gather *g, struct staging *s)
                                 .dtype = w->group->kept};
 }
 
-/* How many of values from `at` on are below `end`; they come group by group. */
+/* Number of values from `at` on that are below `end`; they are ordered by group. */
 static uint32_t count_below(const uint32_t *values, uint32_t at, uint32_t n, uint64_t end)
 {
     uint32_t i = at;
@@ -721,7 +720,8 @@ static uint32_t count_below(const uint32_t *values, uint32_t at, uint32_t n, uin
     return i - at;
 }
 
-/* Each has a piece of the plan. Places count through all groups; in a view, through its own. */
+/* Splits the plan by group. Locations in the plan count over all groups, in a view within the
+ * group. */
 static void show_groups(const struct og_gather *g, struct staging *s, const uint32_t *ids)
 {
     const struct og_plan *plan = s->plan;
@@ -764,7 +764,7 @@ out:
 
 /* ---- one batch ---- */
 
-/* What is missed of a group, from its file or its pack. */
+/* Starts to read a group's misses, from its feature file or packed file. */
 static int begin_group(struct og_gather *g, int area, uint32_t k, uint32_t chunk,
                        struct og_err *err)
 {
@@ -800,12 +800,12 @@ int og__gather_begin(struct og_gather *g, int area, const struct og_plan *plan, 
     for (uint32_t k = 0; k < g->n_groups; k++)
         OG_TRY(begin_group(g, area, k, chunk, err));
 out:
-    if (rc < 0) /* by who began them */
+    if (rc < 0) /* by whoever began them */
         og__gather_give_up(g, area);
     return rc;
 }
 
-/* The view shows misses as their file has them, or as the pack does. */
+/* Makes the view show misses in the order of the file or of the pack. */
 static int finish_group(struct og_gather *g, int area, uint32_t k, struct og_io_counts *counts,
                         struct og_err *err)
 {
@@ -839,7 +839,7 @@ int og__gather_finish(struct og_gather *g, int area, const struct og_rows **rows
             OG_TRY(finish_group(g, area, k, counts, err));
     *rows = s->rows;
 out:
-    if (rc < 0) /* those of other groups are under way */
+    if (rc < 0) /* reads of other groups are in flight */
         og__gather_give_up(g, area);
     return rc;
 }
@@ -865,7 +865,7 @@ void og__gather_give_up(struct og_gather *g, int area)
     }
 }
 
-/* Rows of a batch come group by group, and so do those that enter. */
+/* Rows of a batch, and those that enter the cache, are ordered by group. */
 void og__gather_change(struct og_gather *g, const struct og_plan *plan, const struct og_rows *rows)
 {
     enum { AHEAD = 8 };

@@ -6,7 +6,7 @@ void og__lend_rows(struct og_budget *b, char *base, size_t before, size_t after)
 {
     enum { PAGE = 4096 };
     const size_t kept = og__round_up(after, PAGE);
-    const size_t end = before / PAGE * PAGE; /* in the last page something else may begin */
+    const size_t end = before / PAGE * PAGE; /* the last page may have other data */
     og__budget_uncharge(b, before - after, part);
     if (end > kept)
         og__address_empty(b, base + kept, end - kept);

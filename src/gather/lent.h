@@ -1,14 +1,15 @@
-/* The end of a feature cache, lent to others and taken back: of an array in reserved address space
- * (base/memory.h) its first bytes are there, which the budget counts as "feature cache". */
+/* Release and reclaim the memory at the end of a feature cache. The cache is an array in reserved
+ * address space (base/memory.h), of which the first bytes have memory. The budget counts these as
+ * "feature cache". */
 #ifndef OG_GATHER_LENT_H
 #define OG_GATHER_LENT_H
 
 #include "base/memory.h"
 
-/* Of `before` bytes the first `after` stay; pages that hold any of those, or begin behind
- * `before`, do. */
+/* Release memory: of `before` bytes the first `after` stay. A page is kept if it has any of those,
+ * or begins past `before`. */
 void og__lend_rows(struct og_budget *b, char *base, size_t before, size_t after);
-/* What is beyond `before` holds nothing. */
+/* Reclaim memory past `before`; its contents are undefined. */
 OG_MUST_CHECK int og__take_rows_back(struct og_budget *b, char *base, size_t before, size_t after,
                                      struct og_err *err);
 

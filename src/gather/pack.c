@@ -1,11 +1,11 @@
-/* The container's format, and reading it back.
+/* The format of packed files, and reading them.
  *
  *   chunk     | block | block | block | rows    |pad|
- *   out       | block | block | block | rows |            the last block by way of `tail`,
- *                                                         because out ends where the rows do
+ *   out       | block | block | block | rows |            the last block through `tail`,
+ *                                                         because out ends with the rows
  *
- * Whole blocks are read in parts: one is hashed, still in the processor's caches, while the disk
- * has the next ones. */
+ * Whole blocks are read in parts: the CPU hashes a part in its cache while the disk reads the next.
+ */
 #include "gather/pack.h"
 
 #include "base/file.h"
@@ -20,10 +20,10 @@
 
 static const char part[] = "packing";
 static const char magic[8] = "OGPACK2\n";
-static const char earlier[8] = "OGPACK1\n"; /* whose chunks had no checksums */
-/* bytes of the head that its check covers, and that it has */
+static const char earlier[8] = "OGPACK1\n"; /* without checksums of chunks */
+/* bytes of the head that its checksum covers, and with it */
 enum { CHECKED = 48, HEAD = CHECKED + 8 };
-/* Of the reader, make a part of a chunk: no more are made than without. */
+/* Requests of the reader that form a part of a chunk. Parts do not add requests. */
 enum { PART_REQUESTS = 8 };
 
 struct chunk_read {
@@ -44,8 +44,8 @@ struct og_pack {
     struct og_pack_entry *table; /* [n_batches] */
     size_t table_bytes;
     struct og_reader *reader;
-    struct og_shared *shared; /* NULL: chunks hold all rows */
-    const char *hint;         /* where a chunk is damaged */
+    struct og_shared *shared; /* NULL: chunks have all rows */
+    const char *hint;         /* hint if a chunk is damaged */
     uint64_t longest;         /* blocks */
     size_t part_blocks;
     struct og_budget *budget;
@@ -55,7 +55,7 @@ struct og_pack {
 
 /* ---- format ---- */
 
-/* Of its blocks, with the zeros at their end. */
+/* Bytes of its blocks, with padding. */
 static size_t table_bytes(const struct og_pack_head *h)
 {
     return og__packing_data_start((uint32_t)h->n_batches) - OG__PACK_BLOCK;
@@ -98,9 +98,9 @@ int og__pack_parse(struct og_pack_head *h, const void *data, size_t len, uint64_
     uint64_t number[6];
     if (len >= OG__PACK_BLOCK && memcmp(data, earlier, sizeof(earlier)) == 0)
         return og__fail(err, -EINVAL, og__pack_remake_hint,
-                        "%s: of an earlier version, which kept no checksums of rows", name);
+                        "%s: packed by an earlier version, without checksums of rows", name);
     if (len < OG__PACK_BLOCK || memcmp(data, magic, sizeof(magic)) != 0)
-        return og__fail(err, -EINVAL, NULL, "%s: not a container of packed features", name);
+        return og__fail(err, -EINVAL, NULL, "%s: not a file of packed features", name);
     memcpy(number, (const char *)data + sizeof(magic), sizeof(number));
     *h = (struct og_pack_head){.dataset = number[0],
                                .n_batches = number[2],
@@ -110,10 +110,10 @@ int og__pack_parse(struct og_pack_head *h, const void *data, size_t len, uint64_
     bool sound = og__pack_get_row(number[1], &h->row_bytes, &h->dtype) &&
                  is_zero((const char *)data + HEAD, OG__PACK_BLOCK - HEAD);
     if (h->file_bytes != file_bytes)
-        return og__fail(err, -EINVAL, og__pack_remake_hint, "%s: %llu bytes, its head says %llu",
+        return og__fail(err, -EINVAL, og__pack_remake_hint, "%s: %llu bytes, its header says %llu",
                         name, (unsigned long long)file_bytes, (unsigned long long)h->file_bytes);
     if (!sound || h->n_batches >= UINT32_MAX)
-        return og__fail(err, -EINVAL, og__pack_remake_hint, "%s: the head is damaged", name);
+        return og__fail(err, -EINVAL, og__pack_remake_hint, "%s: the header is damaged", name);
     if (og__packing_data_start((uint32_t)h->n_batches) > file_bytes)
         return og__fail(err, -EINVAL, og__pack_remake_hint,
                         "%s: no room for a table of %llu batches", name,
@@ -134,8 +134,7 @@ int og__pack_check(const struct og_pack_head *h, const struct og_pack_entry *tab
         uint64_t padded = fits ? og__round_up(bytes, OG__PACK_BLOCK) : 0;
         if (!fits || padded > h->file_bytes - at)
             return og__fail(err, -EINVAL, og__pack_remake_hint,
-                            "%s: chunk %llu is not where it should be", name,
-                            (unsigned long long)b);
+                            "%s: chunk %llu has a wrong position", name, (unsigned long long)b);
         at += padded;
         rows += table[b].rows;
     }
@@ -153,11 +152,11 @@ struct og_packed_lay og__pack_lay(uint32_t parts)
 
 /* ---- open and close ---- */
 
-/* The parts while the table is read from them. */
+/* The file's parts, open while the table is read. */
 struct open_parts {
     struct og_places at;
     int fd[OG_MOST_PARTS];
-    uint64_t bytes; /* of all */
+    uint64_t bytes; /* of all parts */
 };
 
 static int open_part(struct open_parts *f, uint32_t i, struct og_err *err)
@@ -307,8 +306,8 @@ int og__pack_add_shared(struct og_pack *p, struct og_places at, const struct og_
     for (uint64_t b = 0; b < p->head.n_batches; b++) {
         const struct og_shared_entry *e = og__shared_entry(shared, b);
         if (!e || e->misses - e->shared != p->table[b].rows)
-            OG_TRY(og__fail(err, -EINVAL, og__pack_remake_hint, "%s: not the rows that %s lacks",
-                            at.path[0], p->path));
+            OG_TRY(og__fail(err, -EINVAL, og__pack_remake_hint,
+                            "%s: its rows are not those that %s misses", at.path[0], p->path));
     }
     p->shared = shared;
     return 0;
@@ -343,7 +342,7 @@ int og__pack_holds(const struct og_pack *p, uint32_t batch, const uint32_t *rows
     if (there && held == n && ids == og__pack_hash_ids(rows, n))
         return 0;
     return og__fail(err, -EINVAL, og__pack_remake_hint,
-                    "%s: chunk %u does not hold what batch %u misses", p->path, batch, batch);
+                    "%s: chunk %u has other rows than batch %u misses", p->path, batch, batch);
 }
 
 /* ---- one chunk ---- */
@@ -408,7 +407,7 @@ void og__pack_give_up(struct og_pack *p, int read)
     (void)!og__reader_wait(p->reader, &r->rest, NULL);
 }
 
-/* Blocks arrive and are hashed; the last one with the zeros at its end. */
+/* Waits for blocks and hashes them; the last one is padded with zeros. */
 static int finish_job(struct og_pack *p, struct og_read_job *job, uint64_t *sum,
                       struct og_io_counts *counts, struct og_err *err)
 {
@@ -432,9 +431,8 @@ static int finish(struct og_pack *p, int read, struct og_io_counts *counts, stru
         OG_TRY(finish_job(p, &r->parts[i], &sum, counts, err));
     OG_TRY(finish_job(p, &r->rest, &sum, counts, err));
     if (sum != r->entry->check)
-        return og__fail(err, -EIO, p->hint,
-                        "%s: chunk %td is not what was written: its checksum is another", p->path,
-                        r->entry - p->table);
+        return og__fail(err, -EIO, p->hint, "%s: chunk %td is not what was written: wrong checksum",
+                        p->path, r->entry - p->table);
     size_t rest = r->out_bytes % OG__PACK_BLOCK;
     if (rest > 0)
         memcpy(r->out + (r->out_bytes - rest), r->tail, rest);

@@ -1,18 +1,18 @@
-/* Writing a container: three kinds of threads, so that the disk always has something to do.
+/* Writes a packed file with three kinds of threads, so that the disk is never idle.
  *
  *   reader thread     reads partition k + 1          parts: empty ──> full ──> empty
- *   the caller's      hands the rows of partition k
- *                     out to the open pieces of      pieces: free ──> open ──> queued ──> free
- *                     the batches
- *   writer threads    write full pieces; such as lie one behind another go together
+ *   the caller's      distributes the rows of
+ *                     partition k to the open        pieces: free ──> open ──> queued ──> free
+ *                     pieces of the batches
+ *   writer threads    write full pieces; consecutive ones in one request
  *
- * Every batch has one piece open: what it holds waits for the partitions to come, so that no block
- * is written twice and every write begins and ends on one. Over several disks a piece ends where a
- * unit does, and there are as many more writers. Blocks are hashed by whoever writes them; a
- * chunk's checksum is the sum of its blocks' hashes.
+ * Every batch has one open piece. Its rows wait for later partitions, so that no block is written
+ * twice and every write is of whole blocks. Over several disks a piece ends with its unit, and
+ * there are as many more writers. Writers hash blocks; a chunk's checksum is the sum of its blocks'
+ * hashes.
  *
- * Direct where the file system lets us; else through the page cache, which is pushed to the disk
- * and dropped behind the writes. */
+ * Writes are direct if the file system allows. Otherwise they go through the page cache, which is
+ * flushed and dropped after them. */
 #include "gather/pack.h"
 
 #include "dataset/features.h"
@@ -28,11 +28,11 @@ enum { STANDARD_WRITERS = 4, MOST_WRITERS = 16, TOGETHER = 8 };
 
 struct piece {
     char *data;      /* [sweep.piece] */
-    uint64_t offset; /* of the container */
+    uint64_t offset; /* in the packed file */
     size_t bytes;
-    uint32_t batch; /* whose rows they are */
-    uint32_t room;  /* bytes at most */
-    uint64_t check; /* of its blocks, once it is written */
+    uint32_t batch; /* whose rows these are */
+    uint32_t room;  /* maximum of bytes */
+    uint64_t check; /* of its blocks, after writing */
     struct piece *next;
 };
 
@@ -44,7 +44,7 @@ struct part {
 };
 
 struct packer {
-    /* set before the threads start, then constant */
+    /* constant after the threads start */
     const struct og_packing *packing;
     const struct og_pack_options *opt;
     const struct og_sweep *sweep;
@@ -60,17 +60,17 @@ struct packer {
     struct og_io_counts swept;
     /* the caller's thread only */
     struct piece **open; /* [n_batches] */
-    uint64_t *cursor;    /* [n_batches] next row of each batch to be handed out */
+    uint64_t *cursor;    /* [n_batches] next row of each batch to distribute */
     /* under the lock */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct part part[2];
     struct piece *free_pieces, *queue, **queue_end;
     uint64_t written, writes;
-    uint64_t *checks; /* [n_batches] of what is written of their chunks */
+    uint64_t *checks; /* [n_batches] of the written blocks of their chunks */
     bool ended;       /* nothing more will be queued */
     int failed;
-    struct og_err why; /* of the first failure */
+    struct og_err why; /* the first failure */
 };
 
 /* ---- failing ---- */
@@ -88,7 +88,7 @@ static void fail(struct packer *pk, int code, const struct og_err *why)
 
 /* ---- reader thread ---- */
 
-/* The part is this thread's until it is full, and the caller's until it is not. */
+/* A part belongs to this thread until it is full, then to the caller until it is empty. */
 static bool wait_for_part(struct packer *pk, const struct part *part, bool full)
 {
     pthread_mutex_lock(&pk->lock);
@@ -141,7 +141,7 @@ static void *read_parts(void *arg)
 
 /* ---- writer threads ---- */
 
-/* Takes queued pieces that lie one behind another; 0 = there will be no more. */
+/* Takes consecutive queued pieces; 0 = there will be no more. */
 static int take_queued(struct packer *pk, struct piece *run[TOGETHER])
 {
     int n = 0;
@@ -176,7 +176,7 @@ static void give_back(struct packer *pk, struct piece **run, int n, uint64_t byt
     pthread_mutex_unlock(&pk->lock);
 }
 
-/* What a short write left. */
+/* Writes the remainder of a short write. */
 static int write_rest(const struct packer *pk, struct piece **run, int n, uint64_t done,
                       struct og_err *err)
 {
@@ -239,9 +239,9 @@ static void *write_pieces(void *arg)
     return NULL;
 }
 
-/* ---- the caller's thread: handing rows out ---- */
+/* ---- the caller's thread: distributing rows ---- */
 
-/* NULL after a failure. */
+/* A free piece; NULL after a failure. */
 static struct piece *take_free(struct packer *pk)
 {
     pthread_mutex_lock(&pk->lock);
@@ -264,7 +264,7 @@ static void queue_piece(struct packer *pk, struct piece *piece)
     pthread_mutex_unlock(&pk->lock);
 }
 
-/* The batch's piece with room in it; a full one is queued. */
+/* The batch's open piece, with space; queues a full one. */
 static struct piece *room_of(struct packer *pk, uint32_t batch)
 {
     struct piece *piece = pk->open[batch];
@@ -298,7 +298,7 @@ static bool append(struct packer *pk, uint32_t batch, const char *data, size_t b
     return true;
 }
 
-/* The batch's rows of the partition that begins with the wanted row number `first`. */
+/* Copies the batch's rows of the partition that begins with listed row number `first`. */
 static bool hand_out(struct packer *pk, uint32_t batch, const struct part *part, uint32_t first)
 {
     enum { AHEAD = 8 };
@@ -319,7 +319,7 @@ static bool hand_out(struct packer *pk, uint32_t batch, const struct part *part,
     return true;
 }
 
-/* -EIO when another thread failed, which has said why. */
+/* Returns -EIO if another thread failed, which has set the error. */
 static int hand_out_all(struct packer *pk, struct og_err *err)
 {
     uint32_t first = 0;
@@ -342,7 +342,7 @@ static int hand_out_all(struct packer *pk, struct og_err *err)
     return 0;
 }
 
-/* What is open, padded to whole blocks. */
+/* Pads open pieces to whole blocks and queues them. */
 static void close_pieces(struct packer *pk)
 {
     for (uint32_t b = 0; b < pk->packing->n_batches; b++) {
@@ -410,7 +410,7 @@ static int create(struct packer *pk, struct og_err *err)
     return og__packed_create(&pk->out, pk->opt->at, &lay, bytes, err);
 }
 
-/* Direct, if one block can be written so; it is the head's, which comes last. */
+/* Direct if one block can be written directly: that of the head, which is overwritten last. */
 static int write_head(const struct og_group *group, struct packer *pk, struct og_budget *b,
                       char *block, struct og_err *err)
 {

@@ -1,11 +1,12 @@
-/* What container and shared rows have in common. */
+/* Common parts of packed files and shared rows. */
 #include "gather/packed.h"
 
 #include <xxhash.h>
 
 const char og__pack_remake_hint[] = "make it anew with `outgrow pack`";
 const char og__pack_disk_hint[] =
-    "that disk does not keep what is written to it: check it, or give another with --scratch";
+    "that disk returned other data than was written: check it, or set --scratch to another "
+    "disk";
 
 /* ---- rows ---- */
 
@@ -26,9 +27,9 @@ int og__pack_suits(const struct og_group *group, uint64_t contents, uint64_t row
                    enum og_dtype dtype, const char *name, struct og_err *err)
 {
     if (contents == group->contents && dtype != group->kept)
-        return og__fail(err, -EINVAL, "give the --pack-dtype they were packed with, or pack again",
-                        "%s: rows are %s, this run keeps them as %s", name, og__dtype_name(dtype),
-                        og__dtype_name(group->kept));
+        return og__fail(err, -EINVAL, "use the --pack-dtype of the packed files, or pack again",
+                        "%s: packed rows are %s, --pack-dtype of this run is %s", name,
+                        og__dtype_name(dtype), og__dtype_name(group->kept));
     if (contents == group->contents && row_bytes == og__row_bytes(group))
         return 0;
     return og__fail(err, -EINVAL, og__pack_remake_hint, "%s: packed from another dataset than %s",

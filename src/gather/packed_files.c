@@ -8,7 +8,7 @@ _Static_assert((int)OG_MOST_PARTS == (int)OG_MOST_PLACES, "a part has a place");
 
 const char og__pack_full_hint[] = "free space on that disk, or pack fewer batches at a time";
 
-/* ---- what lies where ---- */
+/* ---- placement ---- */
 
 struct og_packed_spot og__packed_spot(const struct og_packed_lay *lay, uint64_t at)
 {
@@ -26,7 +26,7 @@ uint64_t og__packed_part_bytes(const struct og_packed_lay *lay, uint32_t part, u
     return lay->aside + og__part_rows(&lay->blocks, part, blocks) * OG__PACK_BLOCK;
 }
 
-/* ---- making them ---- */
+/* ---- creating files ---- */
 
 static int open_direct(const struct og_newfile *file)
 {
@@ -120,7 +120,7 @@ void og__packed_push(const struct og_packed_part *part, uint64_t at, uint64_t by
     posix_fadvise(part->file.fd, (off_t)at, (off_t)bytes, POSIX_FADV_DONTNEED);
 }
 
-/* Direct if that is possible; what a short write left goes the other way. */
+/* Writes directly if possible; the remainder of a short write goes through the page cache. */
 static int write_one(const struct og_packed_part *part, const char *data, uint64_t bytes,
                      uint64_t at, struct og_err *err)
 {
@@ -140,14 +140,14 @@ static int write_one(const struct og_packed_part *part, const char *data, uint64
     return rc;
 }
 
-/* What of it belongs to one part. */
+/* The bytes of a write that belong to one part. */
 struct share {
     const struct og_packed_out *out;
     const char *data;
     uint64_t bytes, at;
     uint32_t part;
     pthread_t thread;
-    bool apart; /* in a thread of its own */
+    bool apart; /* in its own thread */
     int rc;
     struct og_err err;
 };

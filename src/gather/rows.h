@@ -1,11 +1,11 @@
-/* The input features of one batch: a matrix seen through a row index, so that rows that lie in a
- * cache are never copied. Rows have places, which are numbered through tiers, the fastest first:
+/* The input features of one batch: a matrix viewed through a row index. Rows in a cache are never
+ * copied. Locations of rows are numbered through the tiers, the fastest first:
  *
- *   place   0                  more[0].first        more[1].first
- *           | the first tier   | the next           | ...
- *           ^ base             ^ more[0].base       ^ more[1].base
+ *   location  0                  more[0].first        more[1].first
+ *             | the first tier   | the next           | ...
+ *             ^ base             ^ more[0].base       ^ more[1].base
  *
- * such as the slots of a cache and behind them the misses of a batch. */
+ * For example the slots of a cache, then the misses of a batch. */
 #ifndef OG_GATHER_ROWS_H
 #define OG_GATHER_ROWS_H
 
@@ -17,22 +17,21 @@ enum { OG_MAX_TIERS = 4 };
 
 struct og_tier {
     const char *base;
-    uint32_t first;        /* its first place; the last is where the next one begins */
-    const uint32_t *where; /* its place i is row where[i] from base; NULL: row i */
+    uint32_t first;        /* its first location; a tier ends where the next begins */
+    const uint32_t *where; /* location i of the tier is row where[i] from base; NULL: row i */
 };
 
 struct og_event;
 struct og_rows {
-    /* They lie where the model computes, one behind the other, once this has happened (a device's
-     * event). NULL: in the host's memory. */
+    /* Event of a device after which the rows are contiguous in its memory; NULL: in host memory. */
     struct og_event *comes;
     const char *base;
-    const uint32_t *index; /* [n] the place of row i; NULL: i */
-    size_t stride;         /* bytes from place to place, in all tiers; a row may take several */
+    const uint32_t *index; /* [n] location of row i; NULL: i */
+    size_t stride;         /* bytes between locations, in all tiers; a row may take several */
     uint32_t n;
-    int dim; /* elements a row */
+    int dim; /* elements per row */
     enum og_dtype dtype;
-    int n_more; /* tiers behind the first */
+    int n_more; /* tiers after the first */
     struct og_tier more[OG_MAX_TIERS - 1];
 };
 
@@ -58,7 +57,7 @@ static inline size_t og__row_length(const struct og_rows *r)
     return (size_t)r->dim * og__dtype_size(r->dtype);
 }
 
-/* Rows [first, last) to where a matrix of all of them has them. */
+/* Copy rows [first, last) to their positions in a matrix of all rows. */
 static inline void og__rows_copy(const struct og_rows *r, uint32_t first, uint32_t last,
                                  char *matrix)
 {

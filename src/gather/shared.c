@@ -12,12 +12,12 @@
 
 static const char part[] = "packing";
 static const char magic[8] = "OGSHAR2\n";
-enum { CHECKED = 64, NUMBERS = 8 }; /* bytes of the head that its check covers */
+enum { CHECKED = 64, NUMBERS = 8 }; /* bytes of the head that its checksum covers */
 
 struct shared_read {
     struct og_read_job job;
     uint32_t *order;                     /* [longest] */
-    const struct og_shared_entry *entry; /* of the batch that it is of */
+    const struct og_shared_entry *entry; /* entry of the batch being read */
 };
 
 struct og_shared {
@@ -28,7 +28,7 @@ struct og_shared {
     uint64_t *at;                  /* [n_batches] byte of the order */
     size_t table_bytes, at_bytes;
     struct og_reader *reader;
-    uint64_t longest; /* order */
+    uint64_t longest; /* longest order */
     struct og_budget *budget;
     int n_reads;
     struct shared_read read[];
@@ -126,14 +126,14 @@ int og__shared_parse(struct og_shared_head *h, const void *data, size_t len, uin
                                  .parts = h->parts};
     bool sound = og__pack_get_row(n[1], &h->row_bytes, &h->dtype);
     if (h->file_bytes != file_bytes)
-        return og__fail(err, -EINVAL, og__pack_disk_hint, "%s: %llu bytes, its head says %llu",
+        return og__fail(err, -EINVAL, og__pack_disk_hint, "%s: %llu bytes, its header says %llu",
                         name, (unsigned long long)file_bytes, (unsigned long long)h->file_bytes);
-    /* no sum overflows: rows are shorter than 2^31 bytes, the rest is no larger than the file */
+    /* No sum overflows: rows are shorter than 2^31 bytes, all else is at most the file's size. */
     sound = sound && file_bytes <= INT64_MAX / 2 && h->n_batches < UINT32_MAX &&
             h->n_rows < UINT32_MAX && h->n_misses <= file_bytes / sizeof(uint32_t) &&
             h->n_reads <= h->n_misses;
     if (!sound || bytes_of(h) != file_bytes)
-        return og__fail(err, -EINVAL, og__pack_disk_hint, "%s: the head is damaged", name);
+        return og__fail(err, -EINVAL, og__pack_disk_hint, "%s: the header is damaged", name);
     return 0;
 }
 
@@ -146,7 +146,7 @@ int og__shared_check(const struct og_shared_head *h, const struct og_shared_entr
     for (uint64_t b = 0; b < h->n_batches; b++) {
         if (table[b].misses > h->n_misses - misses || table[b].shared > table[b].misses)
             return og__fail(err, -EINVAL, og__pack_disk_hint,
-                            "%s: batch %llu misses more than there is", name,
+                            "%s: batch %llu has more misses than the file has rows", name,
                             (unsigned long long)b);
         misses += table[b].misses;
         reads += table[b].shared;
@@ -267,7 +267,7 @@ const struct og_shared_entry *og__shared_entry(const struct og_shared *p, uint64
 
 /* ---- one batch ---- */
 
-/* Each miss is a row of the batch, each position a row of the file, one after another. */
+/* Each miss is a row of the batch; positions are rows of the file, ascending. */
 static bool order_is_sound(const struct og_shared *p, const struct og_shared_entry *e,
                            const uint32_t *order)
 {
@@ -296,7 +296,7 @@ out:
     return rc;
 }
 
-/* The rows of a batch are those that were written for it, each in its place. */
+/* Compares the checksum of a batch's rows, by position. */
 static int compare_check(const struct og_shared *p, const struct shared_read *r, struct og_err *err)
 {
     const size_t row = p->head.row_bytes;
@@ -306,8 +306,8 @@ static int compare_check(const struct og_shared *p, const struct shared_read *r,
     if (sum == r->entry->check)
         return 0;
     return og__fail(err, -EIO, og__pack_disk_hint,
-                    "%s: rows of batch %td are not what was written: their checksum is another",
-                    p->path, r->entry - p->table);
+                    "%s: rows of batch %td are not what was written: wrong checksum", p->path,
+                    r->entry - p->table);
 }
 
 int og__shared_finish(struct og_shared *p, int read, struct og_io_counts *counts,

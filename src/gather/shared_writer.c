@@ -1,12 +1,11 @@
-/* Writing shared rows, a block of positions at a time:
+/* Writes shared rows, block by block of positions:
  *
  *   nodes by position   7 2 9 | 2 5 7 | ...     a node may be shared in several segments
- *   read, ascending     2 7 9                   one pass through the feature file
- *   written             7 2 9                   behind what did not fill a page before
+ *   read, ascending     2 7 9                   one sequential scan of the feature file
+ *   written             7 2 9                   after the previous rest of a page
  *
- * A segment's orders are written before its rows: with a block of rows in hand, the orders in the
- * file say whose checksum each row is part of.
- */
+ * A segment's orders are written before its rows. With a block of rows in memory, the orders in the
+ * file give the checksums that each row is part of. */
 #include "gather/shared.h"
 
 #include "dataset/features.h"
@@ -16,9 +15,9 @@
 static const char part[] = "packing";
 enum { PAGE = OG__PACK_BLOCK };
 
-/* Of a batch's rows in the file, those that were not in a block yet. */
+/* A batch's rows in the file that were not in a block yet. */
 struct unhashed {
-    uint64_t at, n; /* byte of their positions; how many */
+    uint64_t at, n; /* byte of their positions; number of them */
 };
 
 struct writer {
@@ -33,27 +32,27 @@ struct writer {
     uint64_t *stored;
     struct og_pack_counts counts;
     /* a block */
-    uint32_t most, n;          /* positions */
-    char *memory;              /* both of the next */
-    char *in;                  /* [most] rows by node */
-    char *out;                 /* [most] rows by position, after `kept` bytes of the block before */
-    uint64_t *hashes;          /* [most] by position */
-    uint32_t done;             /* positions before the block */
-    size_t kept;               /* < PAGE */
-    uint64_t at;               /* byte of the rows that out goes to */
-    uint32_t *nodes;           /* [most] by position */
-    uint32_t *list;            /* [most] ascending */
-    uint64_t *bits;            /* [ceil(N / 64)] of the block's nodes */
-    uint32_t *rank;            /* [ceil(N / 64)] */
-    uint32_t *order;           /* [2 * longest] of a batch */
-    uint64_t longest;          /* misses of a batch */
-    uint64_t order_at;         /* where the next goes */
+    uint32_t most, n;  /* positions */
+    char *memory;      /* memory of the next two */
+    char *in;          /* [most] rows by node */
+    char *out;         /* [most] rows by position, after `kept` bytes of the previous block */
+    uint64_t *hashes;  /* [most] by position */
+    uint32_t done;     /* positions before the block */
+    size_t kept;       /* < PAGE */
+    uint64_t at;       /* byte of the rows where out is written */
+    uint32_t *nodes;   /* [most] by position */
+    uint32_t *list;    /* [most] ascending */
+    uint64_t *bits;    /* [ceil(N / 64)] of the block's nodes */
+    uint32_t *rank;    /* [ceil(N / 64)] */
+    uint32_t *order;   /* [2 * longest] of a batch */
+    uint64_t longest;  /* misses of a batch */
+    uint64_t order_at; /* byte of the next order */
     struct unhashed *unhashed; /* [n_batches] */
-    uint32_t open, laid_out;   /* batches with unhashed rows, if any, lie between them */
+    uint32_t open, laid_out;   /* batches with unhashed rows are in [open, laid_out) */
     uint32_t first;            /* position of the segment's first row */
 };
 
-/* The part that has all but rows. */
+/* The part with everything but rows. */
 static int first_fd(const struct writer *w)
 {
     return w->files.part[0].file.fd;
@@ -84,7 +83,7 @@ static size_t bits_bytes(const struct og_packing *p)
     return og__bits_words(p->n_nodes) * sizeof(uint64_t);
 }
 
-/* Whatever the block. */
+/* Bytes independent of the block. */
 static size_t fixed_bytes(const struct og_packing *p)
 {
     const size_t a_batch = sizeof(struct og_shared_entry) + sizeof(struct unhashed);
@@ -148,7 +147,7 @@ static void release(struct writer *w, struct og_budget *b)
 
 /* ---- rows ---- */
 
-/* Whole pages of out. */
+/* Writes whole pages of out. */
 static int write_pages(struct writer *w, size_t bytes, struct og_err *err)
 {
     int rc = og__packed_write(&w->files, w->out, bytes, w->at, err);
@@ -177,8 +176,9 @@ out:
     return rc;
 }
 
-/* The batch's rows that are in the block: its positions ascend, so they come next. What no block
- * has had is left for later; of an order that was damaged already, for ever. */
+/* Adds the batch's rows in the block to its checksum. Its positions ascend, so these come next.
+ * Rows of later blocks are left for later; an order that is already damaged may leave some forever.
+ */
 static int add_checks_of(struct writer *w, uint32_t batch, struct og_err *err)
 {
     enum { PIECE = 1024 };
