@@ -1,15 +1,16 @@
-/* Attention on processors.
+/* Attention on the CPU.
  *
- *   forward    rows of z ──────> score_src, score_dst (by ends)
- *              destinations ───> scores of their edges, softmax ──> alpha ──> sum of alpha z
- *   back       destinations ───> slopes of their scores (z of every source times dy), their sum
- *              sources ────────> sum of alpha dy over the transposed block, and the scores' share
+ *     forward    rows of z ──────> score_src, score_dst (by ends)
+ *                destinations ───> scores of their edges, softmax ──> alpha ──> sum of alpha z
+ *     backward   destinations ───> gradients of their scores (z of every source times dy), their
+ *                sum
+ *                sources ────────> sum of alpha dy over the transposed block, and the scores' part
  *
- * How scores are made, and where their slopes go, is told by rows of two tables (enum og__scoring).
+ * Two tables have the functions of each kind of scores (enum og__scoring).
  *
- * Both walks over edges take whole rows from anywhere in memory, so rows are asked for well ahead,
- * and four are added a pass. Coefficients of a destination lie side by side: softmax runs over them
- * as over one array. */
+ * Both passes over edges read whole rows from random memory, so rows are prefetched, and four are
+ * added per pass. Coefficients of a destination are consecutive: softmax treats them as one array.
+ */
 #include "nn/kernels.h"
 #include "nn/ops_cpu.h"
 #include "nn/vector.h"
@@ -21,13 +22,13 @@ static size_t features(const struct og_attend *op)
     return (size_t)op->heads * (size_t)op->width;
 }
 
-/* From a head's elements in a row of z to the next head's. */
+/* Distance between the elements of two heads in a row of z. */
 static size_t head_step(const struct og_attend *op)
 {
     return op->shared ? 0 : (size_t)op->width;
 }
 
-/* Row u of z where it lies, or widened into `room`. */
+/* Row u of z, or a widened copy in `room`. */
 OG_INLINE const float *row_of(const struct og_rows *z, uint32_t u, float *room)
 {
     const void *row = og__row(z, u);
@@ -37,19 +38,19 @@ OG_INLINE const float *row_of(const struct og_rows *z, uint32_t u, float *room)
     return room;
 }
 
-/* Coefficients of destination v: its edges', then its loop's. */
+/* First coefficient of destination v: its edges', then its loop's. */
 static size_t first_coefficient(const struct og_attend *op, uint32_t v)
 {
     return ((size_t)op->block->indptr[v] + v) * (size_t)op->heads;
 }
 
-/* How many of them are looked at: loops have a place also where there are none. */
+/* Number of its coefficients; without a loop, its place is unused. */
 static uint32_t n_coefficients(const struct og_attend *op, uint32_t v)
 {
     return op->block->indptr[v + 1] - op->block->indptr[v] + !op->apart;
 }
 
-/* Source of the i-th coefficient of v; false for an edge that the loop stands for. */
+/* Source of the i-th coefficient of v; false for an edge that the loop replaces. */
 OG_INLINE bool source_of(const struct og_attend *op, uint32_t v, uint32_t i, uint32_t *u)
 {
     const struct og_block *b = op->block;
@@ -58,7 +59,7 @@ OG_INLINE bool source_of(const struct og_attend *op, uint32_t v, uint32_t i, uin
     return loop || *u != v || op->apart;
 }
 
-/* Ask for the row of the edge `ahead` places on. */
+/* Prefetches the row of the edge `ahead` positions on. */
 OG_INLINE void look_ahead(const struct og_rows *x, const uint32_t *col, uint32_t e, uint32_t ahead,
                           uint32_t last)
 {
@@ -103,7 +104,7 @@ static void score_block(void *arg, size_t block, int thread)
     }
 }
 
-/* p: scores of the coefficients of v, -inf of those that do not count. */
+/* p: scores of the coefficients of v, -inf for those that do not count. */
 static void scores_by_ends(const struct attend_run *run, uint32_t v, float *p, int thread)
 {
     (void)thread;
@@ -155,7 +156,7 @@ static void scores_by_sums(const struct attend_run *run, uint32_t v, float *p, i
 }
 
 static const struct scoring {
-    void (*of_sources)(void *run, size_t block, int thread); /* before; NULL: there is none */
+    void (*of_sources)(void *run, size_t block, int thread); /* runs before; NULL: none */
     void (*of_edges)(const struct attend_run *run, uint32_t v, float *p, int thread);
 } scorings[] = {
     [OG__BY_ENDS] = {score_block, scores_by_ends}, [OG__BY_SUMS] = {NULL, scores_by_sums}};
@@ -193,14 +194,14 @@ OG_CLONES static void softmax(float *p, size_t n, size_t heads)
 enum { BUNCH = 4 };
 
 struct bunch {
-    const float *row[BUNCH], *weight[BUNCH]; /* a weight a head */
+    const float *row[BUNCH], *weight[BUNCH]; /* one weight per head */
     int n;
 };
 
 struct sum {
     float *y; /* [heads * width] */
     size_t heads, width;
-    size_t step; /* from a head's elements in a row to the next one's: width, or 0 = all the same */
+    size_t step; /* distance between two heads in a row: width, or 0 = shared */
     struct bunch bunch;
 };
 
@@ -253,7 +254,7 @@ OG_CLONES static void finish_row(const struct og_attend *op, const float *restri
             y[j] += share * sum[h * width + j];
 }
 
-/* Returns what dropout leaves of the coefficients of v. */
+/* Returns the coefficients of v after dropout. */
 static const float *drop(const struct og_attend *op, uint32_t v, uint32_t n)
 {
     size_t at = first_coefficient(op, v);
@@ -262,7 +263,7 @@ static const float *drop(const struct og_attend *op, uint32_t v, uint32_t n)
     return op->dropped + at;
 }
 
-/* Rows of a bunch are widened side by side. */
+/* Rows of a bunch are widened into adjacent memory. */
 static void attend_row(const struct attend_run *run, uint32_t v, struct sum *s, int thread)
 {
     const struct og_attend *op = run->op;
@@ -314,7 +315,7 @@ void og__cpu_attend(struct og_nn_backend *be, const struct og_attend *op)
     og__pool_run(be->pool, og__n_blocks(op->block->n_dst), attend_block, &run);
 }
 
-/* ==== back, by destination ==== */
+/* ==== backward pass by destination ==== */
 
 struct back_run {
     const struct og_attend_back *op;
@@ -329,8 +330,8 @@ OG_INLINE void add_means(const float *p, const float *d, uint32_t n, size_t head
             mean[h] += p[i * heads + h] * d[i * heads + h];
 }
 
-/* d: in, slopes of the coefficients; out, of the scores before the leaky ReLU. Their sum takes the
- * place of the destination's score. */
+/* d: in, gradients of the coefficients; out, of the scores before the leaky ReLU. Their sum
+ * replaces the destination's score. */
 OG_CLONES static void slopes_by_ends(const struct og_attend_back *back, uint32_t v, float *d,
                                      float *room)
 {
@@ -355,7 +356,7 @@ OG_CLONES static void slopes_by_ends(const struct og_attend_back *back, uint32_t
         to[h] = sum[h];
 }
 
-/* y[h] += by[h] times the slope of the leaky ReLU of x + to */
+/* y[h] += by[h] times the derivative of the leaky ReLU of x + to */
 OG_CLONES static void add_leaks(const struct og_attend *op, const float *by, const float *x,
                                 const float *to, float *y)
 {
@@ -368,7 +369,7 @@ OG_CLONES static void add_leaks(const struct og_attend *op, const float *by, con
     }
 }
 
-/* d: in, slopes of the coefficients; out, of the scores. What they hand on to the destination. */
+/* d: in, gradients of the coefficients; out, of the scores. Also the destination's gradient. */
 static void slopes_by_sums(const struct og_attend_back *back, uint32_t v, float *d, float *room)
 {
     const struct og_attend *op = back->forward;
@@ -432,12 +433,12 @@ static void destination_block(void *arg, size_t block, int thread)
         if (op->dropout)
             og__dropout_attention(op, v, d);
         slopes[op->scoring](run->op, v, d, scratch.in);
-        if (op->dropout) /* what the walk by source takes */
+        if (op->dropout) /* for the pass by source */
             og__dropout_attention(op, v, op->alpha + first_coefficient(op, v));
     }
 }
 
-/* ==== back, by source ==== */
+/* ==== backward pass by source ==== */
 
 OG_INLINE void add_scaled(float *restrict y, float a, const float *restrict x, size_t n)
 {
@@ -445,8 +446,8 @@ OG_INLINE void add_scaled(float *restrict y, float a, const float *restrict x, s
         y[j] += a * x[j];
 }
 
-/* What the scores of source u hand on to the attention vectors. from, to: slopes of its scores as
- * a source and, unless NULL, as a destination. */
+/* Gradients of the attention vectors from the scores of source u. from, to: gradients of its scores
+ * as a source and, unless NULL, as a destination. */
 OG_CLONES static void attention_slopes(const struct og_attend *op, const float *from,
                                        const float *to, const float *z, float *datt)
 {
@@ -458,8 +459,8 @@ OG_CLONES static void attention_slopes(const struct og_attend *op, const float *
     }
 }
 
-/* dz = share * spread, which came through the coefficients, and what came through the scores; the
- * heads' sum where they share a row. */
+/* dz = share * spread, through the coefficients, plus the gradient through the scores; summed over
+ * heads that share a row. */
 OG_CLONES static void source_slopes(const struct og_attend *op, const float *from, const float *to,
                                     float share, const float *restrict spread, float *restrict dz)
 {
@@ -476,8 +477,8 @@ OG_CLONES static void source_slopes(const struct og_attend *op, const float *fro
     }
 }
 
-/* The destination that edge e of the transposed block leads to from source u, behind its last edge
- * that of its loop, and where their coefficients lie; false: it has no loop. */
+/* The destination of the transposed block's edge e from source u, after its last edge that of its
+ * loop, and its coefficients; false: no loop. */
 OG_INLINE bool destination_of(const struct og_attend_back *op, uint32_t u, uint32_t e, uint32_t *v,
                               size_t *at)
 {
@@ -490,7 +491,7 @@ OG_INLINE bool destination_of(const struct og_attend_back *op, uint32_t u, uint3
     return true;
 }
 
-/* Sum of the scores' slopes and, where dz is wanted, of alpha dy over the destinations of u. */
+/* Sum of the scores' gradients and, if dz is required, of alpha dy over the destinations of u. */
 static void gather_source(const struct og_attend_back *op, uint32_t u, const struct og_rows *dy,
                           struct sum *s, float *dscore)
 {
@@ -553,8 +554,7 @@ OG_CLONES static void add_scored(const struct og_attend *op, const float *by, co
     }
 }
 
-/* dz = share * spread, which came through the coefficients, and att * leaks, which came through the
- * scores. */
+/* dz = share * spread, through the coefficients, and att * leaks, through the scores. */
 OG_CLONES static void add_sides(float share, const float *restrict spread,
                                 const float *restrict att, const float *restrict leaks,
                                 float *restrict dz, size_t n)
@@ -601,7 +601,8 @@ static void sources_by_sums(void *arg, size_t number, int thread)
     }
 }
 
-/* vectors: of F each, whose gradients are sums over the sources: att_src's, then att_dst's. */
+/* vectors: number of vectors of F whose gradients are sums over sources: att_src's, then att_dst's.
+ */
 static const struct by_source {
     void (*part)(void *run, size_t number, int thread);
     size_t vectors;

@@ -1,7 +1,7 @@
-/* What the operators on processors work with: products, scratch, sums over rows.
+/* Memory of the CPU operators: products, scratch, sums over rows.
  *
- *   a thread's scratch   | input tile | output tile | row |      in the caller's workspace
- *                         64 x width    64 x width   width       width: of the widest matrix */
+ *     a thread's scratch   | input tile | output tile | row |      in the caller's workspace
+ *                           64 x width    64 x width   width       width: of the widest matrix */
 #include "nn/kernels.h"
 #include "nn/ops_cpu.h"
 #include "nn/product.h"
@@ -11,12 +11,12 @@
 
 enum {
     MAX_PARTS = 16,  /* partial sums over rows */
-    PART_BLOCKS = 4, /* blocks that make a partial sum worth while */
+    PART_BLOCKS = 4, /* blocks that justify another partial sum */
 };
 
 /* ==== products and scratch ==== */
 
-/* A tile holds a block of full width, or a tall block of a strip. */
+/* A tile has a block of full width, or a tall block of a strip. */
 size_t og__cpu_scratch_bytes(const struct og_most *of, int threads)
 {
     size_t columns = OG_MAX((size_t)of->width, 2 * (size_t)OG_MIN(of->width, (int)OG__STRIP));
@@ -78,7 +78,7 @@ void og__cpu_close(struct og_nn_backend *be)
     free(be);
 }
 
-/* ==== memory: the host's ==== */
+/* ==== memory: host memory ==== */
 
 struct og_memory og__cpu_memory(const struct og_nn_backend *be)
 {

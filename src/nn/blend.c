@@ -1,9 +1,9 @@
-/* Rows blended along the edges on processors: tasks are blocks of 64 destinations,
+/* Sums of rows along the edges on the CPU, for R-GCN's bases. Tasks are blocks of 64 destinations,
  * or ranges of sources.
  *
- *   edges of v, four at a time ──> z[v, 0], z[v, 1] ...     a few KiB that stay in cache
+ *     edges of v, four at a time ──> z[v, 0], z[v, 1] ...     a few KiB that stay in cache
  *
- * The four rows are read from memory for the first of the sums, and from cache for the others. */
+ * The four rows are read from memory for the first sum, and from cache for the others. */
 #include "nn/kernels.h"
 #include "nn/ops_cpu.h"
 #include "nn/vector.h"
@@ -12,7 +12,7 @@
 
 /* ==== edges by destination ==== */
 
-/* From how many there are in first[i + 1] to where the next one goes, until all are there. */
+/* Turns counts in first[i + 1] into start positions, which advance as edges are placed. */
 static void begin_rows(uint32_t *first, uint32_t n_rows)
 {
     for (uint32_t before = 0, r = 0; r < n_rows; r++) {
@@ -49,7 +49,7 @@ static void fetch_ahead(const struct og_blend_edges *edges, const struct og_rows
 
 /* ==== forward ==== */
 
-/* Up to four edges, from e on: how many. */
+/* Adds up to four edges, from e on; returns their number. */
 static int add_edges(const struct og_blend *op, uint32_t e, uint32_t end, float *z)
 {
     const struct og_blend_edge *edge = op->edges.edge + e;
@@ -91,11 +91,11 @@ void og__cpu_blend(struct og_nn_backend *be, const struct og_blend *op)
     og__pool_run(be->pool, og__n_blocks(op->edges.n_rows), blend_block, (void *)op);
 }
 
-/* ==== back: coefficients ==== */
+/* ==== backward pass: coefficients ==== */
 
 _Static_assert((int)OG__LANES == OG__BLEND_LANES, "there is room for lanes");
 
-/* Products are added up lane by lane: lanes become one number at the end, not for every edge. */
+/* Products are summed lane by lane; lanes are added once at the end, not per edge. */
 OG_CLONES static void add_lanes(const float *row, float scale, const float *dz, uint32_t n_base,
                                 size_t dim, float *sum)
 {
@@ -153,13 +153,13 @@ void og__cpu_blend_weights(struct og_nn_backend *be, const struct og_blend_weigh
     }
 }
 
-/* ==== back: rows ====
+/* ==== backward pass: rows ====
  *
- *   destinations ─────────────────────────────────────────> each of their rows once a range
- *   sources, range 0   edges in the order of destinations    whose gradients stay in cache
- *            range 1   ...
+ *     destinations ─────────────────────────────────────────> each of their rows once per range
+ *     sources, range 0   edges in the order of destinations    whose gradients stay in cache
+ *              range 1   ...
  *
- * Rows of destinations are as wide as all bases: by source, each edge would bring one from memory.
+ * Rows of destinations are as wide as all bases. By source, each edge would read one from memory.
  */
 
 enum { RANGE_BYTES = 1 << 20 };
@@ -175,7 +175,7 @@ static uint32_t n_ranges(const struct og_blend_rows *op)
     return (op->turned.n_rows + rows - 1) / rows;
 }
 
-/* The edges of each range of sources, in the order of destinations. */
+/* Sorts the edges by range of sources, each range in the order of destinations. */
 static void turn_edges(const struct og_blend_rows *op)
 {
     const struct og_blend_edges *edges = &op->forward->edges;
@@ -189,7 +189,7 @@ static void turn_edges(const struct og_blend_rows *op)
         op->turned.edge[next[edges->edge[e].row / rows]++] = edges->edge[e];
 }
 
-/* What goes back along an edge: the sums of its destination, four at a time. */
+/* Adds the gradient along an edge: the sums of its destination, four at a time. */
 static void add_sums(const struct og_blend_rows *op, const struct og_blend_edge *edge)
 {
     const struct og_blend *f = op->forward;

@@ -1,4 +1,4 @@
-/* Operators on processors that look at blocks and pairs alone: degrees, and counting sorts. */
+/* CPU operators on blocks and pairs only: degrees, and counting sorts. */
 #include "nn/ops_cpu.h"
 #include "nn/sparse.h"
 
@@ -52,8 +52,8 @@ void og__cpu_scale(struct og_nn_backend *be, const struct og_scale *op)
 
 /* ==== transposition ==== */
 
-/* Counts land one place late, so that placing edges moves every start to where it belongs:
- * no second array of positions. */
+/* Counts are stored one position late, so that placing edges moves every start to its final value.
+ * This saves a second array of positions. */
 void og__cpu_transpose(struct og_nn_backend *be, const struct og_transpose *op)
 {
     (void)be;
@@ -81,7 +81,7 @@ void og__cpu_transpose(struct og_nn_backend *be, const struct og_transpose *op)
 
 /* ==== lists of pairs ==== */
 
-/* A counting sort that keeps their order. */
+/* A stable counting sort. */
 void og__cpu_pair_list(struct og_nn_backend *be, const struct og_pair_list *op)
 {
     (void)be;
@@ -97,6 +97,6 @@ void og__cpu_pair_list(struct og_nn_backend *be, const struct og_pair_list *op)
         op->pair[first[op->a[i]]++] = 2 * i;
         op->pair[first[op->b[i]]++] = 2 * i + 1;
     }
-    memmove(first + 1, first, op->n_rows * sizeof(*first)); /* back to where lists begin */
+    memmove(first + 1, first, op->n_rows * sizeof(*first)); /* back to the starts of lists */
     first[0] = 0;
 }

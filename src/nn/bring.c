@@ -1,6 +1,6 @@
 #include "nn/bring.h"
 
-/* ==== room ==== */
+/* ==== buffers ==== */
 
 static void *take_room(const struct og_nn_ops *ops, struct og_arena *arena, uint64_t n, size_t each)
 {
@@ -41,7 +41,7 @@ void og__carve_block_room(const struct og_nn_ops *ops, const struct og_block *b,
     out->degree = take_room(ops, arena, b->n_src, sizeof(*b->degree));
 }
 
-/* ==== there and back ==== */
+/* ==== uploads and downloads ==== */
 
 int og__bring(struct og_model *m, const void *host, size_t bytes, void *room, struct og_err *err)
 {

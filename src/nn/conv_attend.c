@@ -1,25 +1,25 @@
-/* Heads' weighted means of x W^T along the edges (ops.h). Hidden layers lay the heads side by side,
- * the output layer averages them. What is common to all, and GAT:
+/* Weighted means of x W^T along the edges, per head (ops.h). Hidden layers concatenate the heads,
+ * the output layer averages them. Common parts, and GAT:
  *
- *   transform first   t = x W^T for every source;  y = attend(t) + b
- *   attend first      t = attend(x), a row of x for each head;  y[h] = t[h] W[h]^T + b[h]
+ *     transform first   t = x W^T for every source;  y = attend(t) + b
+ *     attend first      t = attend(x), a row of x per head;  y[h] = t[h] W[h]^T + b[h]
  *
- * The scores of the second need no product: (x W[h]^T) . att[h] = x . (att[h] W[h]), and what is in
- * parentheses, att folded through W, is the same for every row. So are those of a relation's
- * destinations which are apart from its sources: their rows have a matrix of their own, of which
- * nothing else is wanted. */
+ * Scores of the second need no product: (x W[h]^T) . att[h] = x . (att[h] W[h]). The factor in
+ * parentheses, att folded through W, is the same for every row. The same holds for a relation's
+ * destinations apart from its sources: their rows have their own matrix, which is used for scores
+ * only. */
 #include "nn/conv_attend.h"
 
-/* ==== what all have ==== */
+/* ==== common parts ==== */
 
 int og__check_heads(const struct og_model_config *c, struct og_err *err)
 {
     if (c->heads < 1 || c->heads > OG__MAX_HEADS)
-        return og__fail(err, -EINVAL, NULL, "model: %d heads, 1 to %d are possible", c->heads,
+        return og__fail(err, -EINVAL, NULL, "model: %d heads, 1 to %d expected", c->heads,
                         OG__MAX_HEADS);
     if (c->hidden % c->heads)
-        return og__fail(err, -EINVAL, "--hidden is the width of all heads together",
-                        "model: %d heads cannot share a width of %d evenly", c->heads, c->hidden);
+        return og__fail(err, -EINVAL, "use a --hidden that is a multiple of --heads",
+                        "model: %d heads do not divide a width of %d", c->heads, c->hidden);
     return 0;
 }
 
@@ -47,7 +47,7 @@ struct og_attend og__attention(const struct og_model *m, int l, struct og_rows s
                               .bias = layer->param[OG__BIAS]->value,
                               .alpha = w->alpha,
                               .dropout = w->attention.p > 0 ? &w->attention : NULL,
-                              .dropped = w->dscore}; /* until the way back needs it */
+                              .dropped = w->dscore}; /* until the backward pass requires it */
 }
 
 struct og_attend_back og__attention_back(const struct og_model *m, int l,
@@ -111,7 +111,7 @@ int og__start_from_input(struct og_model *m, struct og_affine *end, struct og_er
 
 /* ==== GAT ==== */
 
-/* But for its end. */
+/* Operands except for the end. */
 static struct og_attend attention(const struct og_model *m, int l, struct og_rows sources)
 {
     const struct og_layer *layer = &m->layer[l];
@@ -132,14 +132,14 @@ static struct og_attend attention(const struct og_model *m, int l, struct og_row
 
 enum side { SOURCES, DESTINATIONS };
 
-/* The matrix that rows of a side have. */
+/* The matrix of the rows of a side. */
 static const struct og_param *matrix_of(const struct og_model *m, int l, enum side side)
 {
     const bool own = side == DESTINATIONS && m->config.apart;
     return m->layer[l].param[own ? OG__SELF : OG__NEIGHBOUR];
 }
 
-/* att_src or att_dst through it. */
+/* Folding of att_src or att_dst through it. */
 static struct og_fold folding(const struct og_model *m, int l, enum side side)
 {
     const struct og_param *matrix = matrix_of(m, l, side);
@@ -152,13 +152,13 @@ static struct og_fold folding(const struct og_model *m, int l, enum side side)
                             .out = m->at.work[l].fold[side]};
 }
 
-/* Whether scores of this side are those of rows before their product. */
+/* Whether scores of this side come from rows before the product. */
 static bool folds(const struct og_model *m, int l, enum side side)
 {
     return (side == DESTINATIONS && m->config.apart) || !m->at.work[l].transform_first;
 }
 
-/* Columns of one head in rows of `heads` times so many. */
+/* Columns of one head in rows of `heads` times as many. */
 static struct og_rows head_rows(const float *x, uint32_t n, int heads, int width, int h)
 {
     struct og_rows rows = og__dense(x + (size_t)h * (size_t)width, n, width);
@@ -168,7 +168,7 @@ static struct og_rows head_rows(const float *x, uint32_t n, int heads, int width
 
 /* ==== forward ==== */
 
-/* y of a hidden layer where inputs were attended to. */
+/* y of a hidden layer with attend first. */
 static int multiply_heads(struct og_model *m, int l, const struct og_affine *end,
                           struct og_err *err)
 {
@@ -240,7 +240,7 @@ out:
 
 /* ==== backward ==== */
 
-/* Gradients of the heads' products and, in t, of what was attended. */
+/* Gradients of the heads' matrices and, in t, of the attended rows. */
 static int head_gradients(struct og_model *m, int l, const float *dy, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
@@ -273,7 +273,7 @@ out:
     return rc;
 }
 
-/* The gradient of the input, where sources were multiplied. */
+/* Gradient of the input, with transform first. */
 static int multiply_back(struct og_model *m, int l, const float *dy, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
@@ -285,7 +285,7 @@ static int multiply_back(struct og_model *m, int l, const float *dy, struct og_e
     return og__input_gradient(m, l, dy, &op, err);
 }
 
-/* The residual's share of it, where attention has left the rest. */
+/* Adds the residual's part of it to attention's. */
 static int add_skip_back(struct og_model *m, int l, const float *dy, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
@@ -297,7 +297,7 @@ static int add_skip_back(struct og_model *m, int l, const float *dy, struct og_e
     return m->ops->affine(m->backend, &op, err);
 }
 
-/* The gradient of the input, where that was attended to. */
+/* Gradient of the input, with attend first. */
 static int attended_back(struct og_model *m, int l, const float *dy, struct og_err *err)
 {
     const uint32_t n = m->at.work[l].block->n_src;
@@ -308,8 +308,8 @@ static int attended_back(struct og_model *m, int l, const float *dy, struct og_e
     return og__input_gradient(m, l, dy, &op, err);
 }
 
-/* What the scores of destinations that are apart hand on: to their rows, and to what those were
- * multiplied by. */
+/* Gradients through the scores of destinations that are apart: of their rows and of their matrix.
+ */
 static int destination_gradients(struct og_model *m, int l, struct og_rows own, struct og_err *err)
 {
     struct og_layer *layer = &m->layer[l];
@@ -325,7 +325,7 @@ static int destination_gradients(struct og_model *m, int l, struct og_rows own, 
     struct og_affine op = {.n_inputs = 1};
     int rc;
     OG_TRY(m->ops->weight_grad(m->backend, &grad, err));
-    OG_TRY(og__clear_grad(m, matrix, err)); /* folds add to it */
+    OG_TRY(og__clear_grad(m, matrix, err)); /* folding adds to it */
     op.input[0] =
         og__weighted(og__dense(w->score_dst, n, m->config.heads), n, &layer->folded, OG__BACKWARD);
     if (m->ends->goes_back(m, l))
@@ -353,7 +353,7 @@ out:
     return rc;
 }
 
-/* Where the gradient of the input goes that was attended to. */
+/* Destination of the gradient of the attended input. */
 static float *attended_gradient(const struct og_model *m, int l)
 {
     if (m->at.dz)

@@ -1,5 +1,5 @@
-/* What convolutions of attention share (conv_attend.c). What their scores are made of is their own:
- * conv_attend.c has GAT's, kind_gatv2.c GATv2's. */
+/* Common parts of the attention convolutions (conv_attend.c). Each has its own scores: GAT's are in
+ * conv_attend.c, GATv2's in kind_gatv2.c. */
 #ifndef OG_NN_CONV_ATTEND_H
 #define OG_NN_CONV_ATTEND_H
 
@@ -8,24 +8,24 @@
 /* ---- by the configuration alone ---- */
 
 OG_MUST_CHECK int og__check_heads(const struct og_model_config *c, struct og_err *err);
-/* A vector for each head, [1, H, C]. */
+/* Add a parameter with a vector per head, [1, H, C]. */
 void og__add_attention(struct og_specs *s, const struct og_model_config *c, int l,
                        enum og__role role, const char *name);
 
 /* ---- a layer ---- */
 
-/* But for its end, and for its scores: att_src is set. */
+/* The operands of a layer's attention, except for its end and its scores; att_src is set. */
 struct og_attend og__attention(const struct og_model *m, int l, struct og_rows sources);
-/* The way back, which leaves the gradient of the multiplied sources in their place, t. */
+/* The operands of its gradients. The gradient of the multiplied sources replaces them in t. */
 struct og_attend_back og__attention_back(const struct og_model *m, int l,
                                          const struct og_attend *forward, const float *dy);
-/* multiply of og_conv_steps: OG__NEIGHBOUR, and OG__POOL_BIAS where there is one. */
+/* Function `multiply` of og_conv_steps: with OG__NEIGHBOUR, and OG__POOL_BIAS if there is one. */
 OG_MUST_CHECK int og__multiply_sources(struct og_model *m, int l, struct og_rows in, float *out,
                                        struct og_err *err);
-/* Gradients of what multiplied the sources, from t, and of the bias, from dy. */
+/* Gradients of the sources' weights, from t, and of the bias, from dy. */
 OG_MUST_CHECK int og__source_gradients(struct og_model *m, int l, struct og_rows in,
                                        const float *dy, struct og_err *err);
-/* The residual, in the place of the end, which then has something to add to. */
+/* Write the residual to the end's output; the end then adds to it. */
 OG_MUST_CHECK int og__start_from_input(struct og_model *m, struct og_affine *end,
                                        struct og_err *err);
 

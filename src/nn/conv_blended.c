@@ -1,12 +1,13 @@
-/* Convolutions with a matrix for each relation that is mixed of a few, where lists are many:
+/* R-GCN's convolutions with bases, if there are many lists:
  *
- *   y_v = root x_v + bias + sum over b of V_b z_vb,   z_vb = sum over r of comp[r, b] (mean of x_u)
+ *     y_v = root x_v + bias + sum over b of V_b z_vb,   z_vb = sum over r of comp[r, b] (mean of
+ *     x_u)
  *
- *   x ──mean, times comp──> z ──V, all bases side by side──> y
- *      edges      [D, B F_in]                         [D, F_out]
+ *     x ──mean, times comp──> z ──V, all bases concatenated──> y
+ *        edges      [D, B F_in]                         [D, F_out]
  *
- * One pass over the edges, and then B products a destination, instead of one a list. As the bases
- * lie, [B F_in, F_out], they are one matrix, and a destination's sums are one row of it. */
+ * One pass over the edges, then B products per destination instead of one per list. The bases as
+ * stored, [B F_in, F_out], are one matrix, and a destination's sums are one row of it. */
 #include "nn/conv_mixed.h"
 
 static int width_of(const struct og_model *m, int l)
@@ -58,7 +59,7 @@ out:
 
 /* ==== backward ==== */
 
-/* Of the bases; then, in a, the gradient of the sums takes their place. */
+/* Gradient of the bases; then the gradient of the sums replaces these in a. */
 static int bases_gradient(struct og_model *m, int l, const float *dy, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
@@ -82,7 +83,7 @@ out:
     return rc;
 }
 
-/* In t, the gradient of the rows that were added up. */
+/* Gradient of the summed rows, in t. */
 static int rows_gradient(struct og_model *m, int l, const struct og_blend *forward,
                          struct og_err *err)
 {

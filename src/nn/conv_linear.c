@@ -1,17 +1,17 @@
 /* Convolutions that sum rows along the edges and multiply them.
  *
- *   GCN    y = (A x) W^T + b                              or  A (x W^T) + b; of a relation between
- *          two types A has no loops, and its scales come with the block (relational.c)
- *   SAGE   y = mean(x) Wl^T + b + x Wr^T                  or  mean(x Wl^T) + b + x Wr^T
- *   GIN    y = relu(sum(x) W0^T + b0) W2^T + b2, where sum(x) has (1 + eps) of the own row;
- *          or relu(sum(x W0^T) + b0) W2^T + b2
+ *     GCN    y = (A x) W^T + b                              or  A (x W^T) + b; for a relation
+ *            between
+ *            two types A has no loops, and its scales come with the block (relational.c)
+ *     SAGE   y = mean(x) Wl^T + b + x Wr^T                  or  mean(x Wl^T) + b + x Wr^T
+ *     GIN    y = relu(sum(x) W0^T + b0) W2^T + b2, where sum(x) has (1 + eps) of the own row;
+ *            or relu(sum(x W0^T) + b0) W2^T + b2
  *
- * The stage up to the first bias is common to all; GIN lets it end in t. Where a relation's
- * destinations are apart from its sources, GIN's own rows are added to what comes along the edges
- * before the product. */
+ * The stage up to the first bias is common to all; GIN's ends in t. If a relation's destinations
+ * are apart from its sources, GIN's own rows are added to the aggregate before the product. */
 #include "nn/model.h"
 
-/* The sum along the edges. */
+/* The aggregation along the edges. */
 static struct og_sparse aggregation(const struct og_model *m, int l)
 {
     const struct og_layer_work *w = &m->at.work[l];
@@ -24,7 +24,7 @@ static struct og_sparse aggregation(const struct og_model *m, int l)
     return s;
 }
 
-/* The own row's share of the sum, by itself: (1 + eps) of it. */
+/* The own row's term alone: (1 + eps) of it. */
 static struct og_sparse own_share(const struct og_model *m, int l)
 {
     const struct og_layer_work *w = &m->at.work[l];
@@ -34,7 +34,7 @@ static struct og_sparse own_share(const struct og_model *m, int l)
                               .eps = m->layer[l].param[OG__EPS]->value};
 }
 
-/* In a, what comes along the edges and the own rows, which are apart. */
+/* Adds aggregated messages and own rows that are apart, in a. */
 static int sum_apart(struct og_model *m, int l, struct og_rows sources, struct og_rows own,
                      struct og_err *err)
 {
@@ -141,7 +141,7 @@ out:
 
 /* ==== backward ==== */
 
-/* Through GIN's second product: its gradients, and in t the gradient before its ReLU. */
+/* Backward pass of GIN's second product: its gradients, and in t the gradient before its ReLU. */
 static int hidden_gradient(struct og_model *m, int l, const float *dy, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
@@ -162,7 +162,7 @@ static int hidden_gradient(struct og_model *m, int l, const float *dy, struct og
     return rc < 0 ? rc : m->ops->affine(m->backend, &back, err);
 }
 
-/* eps weighs the own row: its slope is that row times the gradient of the sum. */
+/* eps weights the own row; its gradient is that row times the gradient of the sum. */
 static int eps_gradient(struct og_model *m, int l, const float *dsum, struct og_rows x,
                         struct og_err *err)
 {
@@ -171,8 +171,7 @@ static int eps_gradient(struct og_model *m, int l, const float *dsum, struct og_
     return eps ? m->ops->dot(m->backend, &op, err) : 0;
 }
 
-/* Gradients of the stage's weights where sources were multiplied first; in a, the gradient of
- * their products. */
+/* Gradients of the stage's weights, with transform first; in a, the gradient of the products. */
 static int gradients_of_products(struct og_model *m, int l, const float *dy, struct og_rows in,
                                  const struct og_sparse *back, struct og_err *err)
 {
@@ -197,7 +196,7 @@ out:
     return rc < 0 ? rc : m->ops->weight_grad(m->backend, &of_a, err);
 }
 
-/* Gradients of what multiplies destinations, and of the bias. */
+/* Gradients of the destinations' weights, and of the bias. */
 static int gradients_of_rows(struct og_model *m, int l, const float *dy, struct og_rows own,
                              struct og_err *err)
 {
@@ -218,7 +217,7 @@ static int gradients_of_rows(struct og_model *m, int l, const float *dy, struct 
     return m->ops->weight_grad(m->backend, &op, err);
 }
 
-/* In a, the gradient of the aggregate, for whom it concerns: the layer before, or eps. */
+/* Gradient of the aggregate, in a, if the previous layer or eps requires it. */
 static int gradient_of_aggregate(struct og_model *m, int l, const float *dy, struct og_rows own,
                                  struct og_err *err)
 {
@@ -234,8 +233,8 @@ static int gradient_of_aggregate(struct og_model *m, int l, const float *dy, str
     return rc < 0 ? rc : eps_gradient(m, l, w->a, own, err);
 }
 
-/* What destinations that are apart get of it: their product's, or their share of the sum's. dy: of
- * the stage; in a, the gradient of the sum; t is free. */
+/* Gradient of destinations that are apart: from their product, or their term of the sum. dy: of the
+ * stage; a has the gradient of the sum; t is free. */
 static int apart_gradient(struct og_model *m, int l, const float *dy, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];

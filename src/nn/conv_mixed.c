@@ -1,17 +1,17 @@
-/* Convolutions with a matrix for each relation, on the edges of all of them (R-GCN):
+/* Convolutions with a matrix per relation, on the edges of all of them (R-GCN):
  *
- *   y_v = root x_v + bias + sum over r of W_r (mean of x_u over v's sampled neighbours u by r)
+ *     y_v = root x_v + bias + sum over r of W_r (mean of x_u over v's sampled neighbours u by r)
  *
- *   x ──mean──> a ──W_r, relation by relation──> t ──sum──> y
- *      edges      [lists, F_in]                    [lists, F_out]  [D, F_out]
+ *     x ──mean──> a ──W_r, relation by relation──> t ──sum──> y
+ *        edges      [lists, F_in]                    [lists, F_out]  [D, F_out]
  *
- * A block has a list for each destination and relation that has edges (sample/batch.h): so the sum
- * along the edges is one operator for all relations, what is multiplied are as many rows as there
- * are lists, and empty ones cost nothing. The lists of a relation lie together.
+ * A block has a list for each destination and relation with edges (sample/batch.h). So aggregation
+ * is one operator for all relations, one row per list is multiplied, and empty lists cost nothing.
+ * The lists of a relation are consecutive.
  *
- * With bases W_r is sum over b of comp[r, b] V_b. A few relations have their matrices made at a
- * time, so that memory does not grow with their number, and the bases are read once for them. Where
- * bases are few, the coefficients go along the edges instead (conv_blended.c). */
+ * With bases W_r is sum over b of comp[r, b] V_b. The matrices of a few relations are computed at a
+ * time, so memory does not grow with the number of relations. The bases are read once for them. If
+ * there are few bases, coefficients are applied along the edges instead (conv_blended.c). */
 #include "nn/conv_mixed.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ void og__carve_mixed_layer(const struct og_model_config *c, int l, const struct 
     w->a = og__carve_floats(arena, b->n_lists, og__layer_in(c, l));
 }
 
-/* Numbers of one relation's matrix in a layer. */
+/* Elements of one relation's matrix in a layer. */
 static size_t matrix_of_layer(const struct og_model_config *c, int l)
 {
     return (size_t)og__layer_in(c, l) * (size_t)og__layer_out(c, l);
@@ -99,7 +99,7 @@ static struct og_block lists_of(const struct og_block *b)
                              .src = b->src};
 }
 
-/* In a, the mean of each list. */
+/* Mean of each list, in a. */
 static int average(struct og_model *m, int l, struct og_rows sources, struct og_err *err)
 {
     struct og_layer_work *w = &m->at.work[l];
@@ -115,7 +115,7 @@ static int average(struct og_model *m, int l, struct og_rows sources, struct og_
     return rc < 0 ? rc : m->ops->affine(m->backend, &op, err);
 }
 
-/* The lists of each destination, in their order: as a matrix that adds them up. */
+/* The lists of each destination, in order, as a matrix that sums them. */
 static int list_by_destination(struct og_model *m, int l, struct og_sparse *out, struct og_err *err)
 {
     const struct og_mixing *at = &m->at.mixing;
@@ -133,7 +133,7 @@ static int list_by_destination(struct og_model *m, int l, struct og_sparse *out,
 
 /* ==== the matrices of relations ==== */
 
-/* Relations whose turn it is: those with lists, a few at a time. */
+/* A group of relations with lists, a few at a time. */
 struct turn {
     uint32_t n, next;
     uint32_t relation[AT_A_TIME];
@@ -166,7 +166,7 @@ static struct og_mix mix_of(const struct og_model *m, int l, const struct turn *
     return op;
 }
 
-/* Those of the turn are there: where they are mixed. */
+/* Computes the matrices of the group, with bases. */
 static int make_matrices(struct og_model *m, int l, const struct turn *t, struct og_err *err)
 {
     if (m->config.bases == 0)
@@ -200,7 +200,7 @@ int og__pack_matrix(struct og_model *m, const float *value, int rows, int cols,
 
 /* ==== forward ==== */
 
-/* In t, the means times the matrices of their relations. */
+/* Means times the matrices of their relations, in t. */
 static int multiply_lists(struct og_model *m, int l, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
@@ -237,7 +237,7 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
                            .plus_through = &sum,
                            .n_inputs = 1};
     int rc;
-    (void)keep; /* the means stay where they are made */
+    (void)keep; /* the means stay in a */
     if (m->at.work[l].blends)
         return og__combine_blended(m, l, sources, own, err);
     OG_TRY(average(m, l, sources, err));
@@ -269,7 +269,7 @@ int og__own_gradients(struct og_model *m, int l, struct og_rows own, const float
     return rc < 0 ? rc : m->ops->weight_grad(m->backend, &bias, err);
 }
 
-/* Of a relation's matrix; and in a, the gradient of its means takes their place. */
+/* Gradient of a relation's matrix; then the gradient of its means replaces these in a. */
 static int relation_gradient(struct og_model *m, int l, const struct turn *t, uint32_t i,
                              const float *dy, struct og_err *err)
 {
@@ -300,7 +300,7 @@ out:
     return rc;
 }
 
-/* Of what the matrices of the turn were mixed of. */
+/* Gradients of the bases and coefficients of the group's matrices. */
 static int mixed_gradients(struct og_model *m, int l, const struct turn *t, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];

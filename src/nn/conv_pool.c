@@ -1,8 +1,8 @@
-/* Convolutions that send every source through a layer of its own before they pool them.
+/* Convolutions that send every source through a layer before pooling.
  *
- *   SAGE max   t = relu(x W^T + b)     a = element-wise max of t along the edges
- *   PinSAGE    t = relu(x Wq^T + bq)   a = weighted mean of t along the edges
- *   both       y = a Wl^T + bl + x Wr^T */
+ *     SAGE max   t = relu(x W^T + b)     a = element-wise max of t along the edges
+ *     PinSAGE    t = relu(x Wq^T + bq)   a = weighted mean of t along the edges
+ *     both       y = a Wl^T + bl + x Wr^T */
 #include "nn/model.h"
 
 static bool takes_max(const struct og_model *m)
@@ -59,7 +59,7 @@ out:
 
 /* ==== backward ==== */
 
-/* Gradients of what made y; in a, the gradient of what was pooled. */
+/* Gradients of y's weights; in a, the gradient of the pooled rows. */
 static int output_gradients(struct og_model *m, int l, struct og_rows own, const float *dy,
                             struct og_err *err)
 {
@@ -81,7 +81,7 @@ static int output_gradients(struct og_model *m, int l, struct og_rows own, const
     return rc < 0 ? rc : m->ops->affine(m->backend, &da, err);
 }
 
-/* In t, the gradient before the sources' ReLU. */
+/* Gradient before the sources' ReLU, in t. */
 static int unpool(struct og_model *m, int l, struct og_err *err)
 {
     int n_mid = m->layer[l].n_mid;

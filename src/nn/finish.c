@@ -1,6 +1,6 @@
-/* Normalisation, activation and dropout on processors: one pass over the rows, and on the way back
- * one more where a batch's statistics depend on every row. Nothing but y is kept for the way
- * back: the rest is made again from it, row by row, in cache. */
+/* Normalisation, activation and dropout on the CPU: one pass over the rows. The backward pass has a
+ * second one for batch norm, whose statistics depend on every row. Only y is stored for it; the
+ * rest is recomputed row by row, in cache. */
 #include "nn/kernels.h"
 #include "nn/ops_cpu.h"
 #include "nn/vector.h"
@@ -22,7 +22,7 @@ OG_CLONES static void standardize(float *restrict x, const float *restrict y,
         x[j] = (y[j] - mean[j]) * rstd[j];
 }
 
-/* x = (y - mean) rstd by the row's own; returns rstd. */
+/* x = (y - mean) rstd with the row's statistics; returns rstd. */
 OG_CLONES static float standardize_row(float *x, const float *y, size_t n)
 {
     float mean = og__sum_of(y, n) / (float)n;
@@ -47,7 +47,7 @@ OG_CLONES static void activate(float *a, const float *x, const float *weight, co
         }
     } else {
         for (size_t j = 0; j < n; j++)
-            a[j] = a[j] <= 0 ? 0 : a[j]; /* NaN stays what it is */
+            a[j] = a[j] <= 0 ? 0 : a[j]; /* NaN stays NaN */
     }
 }
 
@@ -62,8 +62,8 @@ OG_CLONES static void divide(float *a, float by, size_t n)
         a[j] /= by;
 }
 
-/* x = norm(y) before weight and bias, a = what the row is activated to. Returns layer norm's
- * rstd. x may be y, a may be x. */
+/* x = norm(y) before weight and bias, a = the activated row. Returns layer norm's rstd. x may be y,
+ * a may be x. */
 static float make_row(const struct og_finish *op, const float *y, float *x, float *a)
 {
     size_t n = (size_t)op->cols;
@@ -104,9 +104,9 @@ void og__cpu_finish(struct og_nn_backend *be, const struct og_finish *op)
     og__pool_run(be->pool, og__n_blocks(op->rows), finish_block, &run);
 }
 
-/* ==== back ==== */
+/* ==== backward pass ==== */
 
-/* g through a / length: what points along the row changes nothing. */
+/* g through a / length; the component along the row has no effect. */
 OG_CLONES static void back_through_unit(float *restrict g, const float *restrict a, float length,
                                         size_t n)
 {
@@ -229,7 +229,7 @@ OG_CLONES static void add_squares(float *restrict sum, const float *restrict y,
         sum[j] += (y[j] - mean[j]) * (y[j] - mean[j]);
 }
 
-/* Blocks are summed apart: what a long sum has grown to would swallow what a row adds. */
+/* Blocks are summed separately: a long sum would lose the digits of a row. */
 static void moments_part(void *arg, size_t number, int thread)
 {
     const struct moments_run *run = arg;
@@ -262,7 +262,7 @@ void og__cpu_moments(struct og_nn_backend *be, const struct og_moments *op)
     }
 }
 
-/* ==== statistics that are kept ==== */
+/* ==== running statistics ==== */
 
 void og__cpu_track(struct og_nn_backend *be, const struct og_track *op)
 {

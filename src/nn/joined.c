@@ -5,7 +5,7 @@ int og__joined_check(const struct og_model_config *c, struct og_err *err)
     const struct og_graph_types *g = c->types;
     for (uint32_t t = 0; t < g->n_types; t++) {
         if (g->type[t].dim == 0)
-            return og__fail(err, -EINVAL, "give --embedding DIM: rows that are learnt",
+            return og__fail(err, -EINVAL, "use --embedding DIM for learnable embeddings",
                             "--model %s: nodes of type %s have no features",
                             og__model_words[c->kind], g->type[t].name);
         if (g->type[t].trained && g->type[t].dim != c->in_dim)
@@ -40,9 +40,9 @@ void og__carve_joined(const struct og_nn_ops *ops, const struct og_model_config 
         out->djoined = og__carve(arena, bytes);
 }
 
-/* ==== there ==== */
+/* ==== forward ==== */
 
-/* How many of the batch's nodes are of each type, and how many of those before. */
+/* Number of the batch's nodes of each type, and of the types before. */
 struct by_type {
     uint32_t n[OG_MOST_TYPES], first[OG_MOST_TYPES];
 };
@@ -84,7 +84,7 @@ static int number_ids(struct og_model *m, const struct og_batch *batch, struct b
     return rc < 0 ? rc : og__bring_numbers(m, &at->number, batch->n_ids, err);
 }
 
-/* x, n features of type t, become what its layer makes of them. */
+/* Multiplies x, n features of type t, by the type's linear layer. */
 static int project(struct og_model *m, uint32_t t, uint32_t first, uint32_t n, struct og_rows *x,
                    struct og_err *err)
 {
@@ -95,7 +95,7 @@ static int project(struct og_model *m, uint32_t t, uint32_t first, uint32_t n, s
     return og__linear(m, &p->lin, p->input, n, false, made, err);
 }
 
-/* The n rows of type t, which begin at number `first` of all: parameters, or features. */
+/* The n rows of type t, from row `first` of all: parameters or features. */
 static int rows_of_type(struct og_model *m, uint32_t t, uint32_t first, uint32_t n,
                         const struct og_rows *x, const struct og_step *step, struct og_rows *out,
                         struct og_err *err)
@@ -139,10 +139,10 @@ out:
     return rc;
 }
 
-/* ==== and back ==== */
+/* ==== backward ==== */
 
-/* Of a type's layer, by the gradient of the rows that it made. By now nobody reads the matrix,
- * whose place these take. */
+/* Gradients of a type's linear layer, from that of its rows. They replace the joined matrix, which
+ * nobody reads any more. */
 static int projection_gradients(struct og_model *m, uint32_t t, uint32_t first, struct og_rows dz,
                                 struct og_err *err)
 {

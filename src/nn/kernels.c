@@ -9,7 +9,7 @@
 
 /* ==== features as stored -> f32 ====
  *
- * Rows may lie at any byte in a mapped file, hence types without alignment. */
+ * Rows in a mapped file may be at any byte, hence types without alignment. */
 
 typedef float loose_f32 __attribute__((aligned(1), may_alias));
 typedef uint16_t loose_u16 __attribute__((aligned(1), may_alias));
@@ -36,19 +36,19 @@ INLINE float element(const void *row, size_t j, enum og_dtype dtype)
     return 0;
 }
 
-/* A kernel for each dtype, chosen once a row. */
+/* A kernel per dtype, selected once per row. */
 #define FOR_EACH_DTYPE(X) X(f32, OG_F32) X(f16, OG_F16) X(bf16, OG_BF16) X(u8, OG_U8)
 
 /* ==== aggregation ====
  *
- * Rows of half a KiB to several KiB come from anywhere in memory, so their arrival is what takes
- * time. They are asked for well ahead, into L2: it keeps several times more requests open than L1
- * does (measured on Zen 4, 512-byte rows out of 1 GB, two threads: 11 GB/s asking into L1, 22
- * into L2). Four rows are added a pass, so that the sum is loaded and stored once for them. */
+ * Rows of half a KiB to several KiB are at random addresses, so latency dominates. They are
+ * prefetched into L2, which keeps several times more requests in flight than L1. Measured on Zen 4,
+ * 512-byte rows out of 1 GB, two threads: 11 GB/s by prefetching into L1, 22 into L2. Four rows are
+ * added per pass, so that the sum is loaded and stored once for them. */
 
 enum { FETCH_BYTES = 2048, FETCH_AHEAD = 12 * 1024 };
 
-/* Inline: gcc takes a function that only prefetches for one without effect, and drops its calls. */
+/* Inline: gcc takes a function that only prefetches as one without effect, and drops its calls. */
 INLINE void fetch_row(const struct og_rows *x, uint32_t i)
 {
     const char *row = og__row(x, i);
@@ -216,7 +216,7 @@ OG_CLONES static void add_bias_relu(float *restrict y, const float *restrict bia
 {
     for (size_t j = 0; j < n; j++) {
         float z = y[j] + bias[j];
-        y[j] = z <= 0 ? 0 : z; /* NaN stays what it is */
+        y[j] = z <= 0 ? 0 : z; /* NaN stays NaN */
     }
 }
 
@@ -244,7 +244,7 @@ OG_CLONES void og__gate(float *restrict y, const float *restrict g, float scale,
 
 /* ==== dropout ==== */
 
-enum { CALLS = 16 }; /* Philox calls side by side: independent, so the processor overlaps them */
+enum { CALLS = 16 }; /* independent Philox calls, which the CPU overlaps */
 
 struct words {
     uint32_t word[4 * CALLS];
@@ -258,7 +258,7 @@ static void draw(const struct og_dropout *d, uint32_t row, uint32_t first, size_
                    first + (uint32_t)i, out->word + 4 * i);
 }
 
-/* Bit j % 32 of word j / 32 says whether element j stays. */
+/* Bit j % 32 of word j / 32 is set if element j is kept. */
 OG_CLONES static void keep_by_bit(float *y, const uint32_t *word, size_t n)
 {
     for (size_t j = 0; j < n; j += 32) {
@@ -299,7 +299,7 @@ void og__dropout_row(const struct og_dropout *d, uint32_t row, float *y, size_t 
     }
 }
 
-/* In pieces, each a row by where it lies. */
+/* Long lists are split into pieces with row numbers of their own. */
 void og__dropout_attention(const struct og_attend *op, uint32_t v, float *p)
 {
     enum { PIECE = 4096 };
@@ -313,12 +313,12 @@ void og__dropout_attention(const struct og_attend *op, uint32_t v, float *p)
 
 /* ==== optimisers ==== */
 
-/* PyTorch's Adam: weight decay joins the gradient; eps is added to the corrected root. */
+/* PyTorch's Adam: weight decay is added to the gradient, eps to the corrected root. */
 OG_CLONES static void adam_range(float *restrict value, float *restrict m, float *restrict v,
                                  const float *restrict grad, float rate, float root, float decay,
                                  size_t n)
 {
-    /* 1 - beta apart: the difference of floats would be wrong in the fifth digit */
+    /* 1 - beta as constants: the difference of floats would be wrong in the fifth digit. */
     const float beta1 = 0.9f, beta2 = 0.999f, rest1 = 0.1f, rest2 = 0.001f, eps = 1e-8f;
     for (size_t i = 0; i < n; i++) {
         float g = grad[i] + decay * value[i];

@@ -1,5 +1,5 @@
-/* Vector kernels on single rows and flat arrays: plain loops, compiled for several generations of
- * x86-64. Every element's additions have one order, whatever the vector width. */
+/* Vector kernels on single rows and flat arrays. They are plain loops, compiled for several
+ * generations of x86-64. Additions of an element have one order, for any vector width. */
 #ifndef OG_NN_KERNELS_H
 #define OG_NN_KERNELS_H
 
@@ -10,7 +10,7 @@
 void og__gather(float *y, const struct og_rows *x, uint32_t r0, uint32_t n, size_t first,
                 size_t width);
 
-/* Ask for a row that is needed soon, and how many rows ahead to ask. */
+/* Prefetch a row that is needed soon; and the number of rows to prefetch ahead. */
 void og__fetch_row(const struct og_rows *x, uint32_t i);
 uint32_t og__rows_ahead(const struct og_rows *x);
 
@@ -23,17 +23,17 @@ void og__add_bunch(float *y, const float *const *row, const float *by, int n, si
 
 void og__add(float *restrict y, const float *restrict x, size_t n);
 void og__add_scaled(float *restrict y, float a, const float *restrict x, size_t n); /* y += a x */
-/* y += a * x, element by element */
+/* y += a * x, element-wise */
 void og__add_product(float *restrict y, const float *restrict a, const float *restrict x, size_t n);
 /* y = relu(y + bias), NaN where y is; bias may be NULL. */
 void og__bias_relu(float *restrict y, const float *restrict bias, bool relu, size_t n);
 /* y = y > 0 ? scale * g : 0 */
 void og__gate(float *restrict y, const float *restrict g, float scale, size_t n);
 
-/* Dropout of one row in place. The mask is a pure function of (step, layer, row): element j is
- * decided by one bit for p = 1/2, by 16 bits else, taken in order from the row's Philox words. */
+/* Dropout of one row in place. The mask is a pure function of (step, layer, row). An element is
+ * decided by one bit for p = 1/2, else by 16 bits, in order from the row's Philox words. */
 void og__dropout_row(const struct og_dropout *d, uint32_t row, float *y, size_t n);
-/* The same of what lies by coefficient of destination v; p: [its edges and loop, heads]. */
+/* Dropout of attention coefficients of destination v; p: [its edges and loop, heads]. */
 void og__dropout_attention(const struct og_attend *op, uint32_t v, float *p);
 
 void og__adam(const struct og_update *op, size_t first, size_t n);

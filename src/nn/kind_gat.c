@@ -1,5 +1,5 @@
-/* GAT (Velickovic et al. 2018): a sum weighed by coefficients of attention, of several heads. From
- * one type of nodes to another, destinations have a matrix of their own and no loops. */
+/* GAT (Velickovic et al. 2018): a sum weighted by multi-head attention. Between two node types,
+ * destinations have their own matrix and no loops. */
 #include "nn/conv_attend.h"
 
 static void carve_scores(const struct og_model_config *c, int l, const struct og_block *b,
@@ -19,7 +19,7 @@ static void list(struct og_specs *s, const struct og_model_config *c, int l)
     og__add_vector(s, OG__BIAS, "bias", og__layer_out(c, l), 0);
     og__add_matrix(s, OG__NEIGHBOUR, c->apart ? "lin_src.weight" : "lin.weight", mid, in,
                    og__glorot(in, mid));
-    if (c->apart) /* of which there are only scores: it multiplies no rows */
+    if (c->apart) /* only for scores: it multiplies no rows */
         og__add_matrix(s, OG__SELF, "lin_dst.weight", mid, own, og__glorot(own, mid))->weight =
             false;
 }
@@ -29,7 +29,7 @@ static const char *const parameters[] = {"heads", "attention-dropout", NULL};
 
 const struct og_conv og__conv_gat = {
     .steps = &og__steps_attend,
-    .aggregate = OG__MEAN, /* is not looked at */
+    .aggregate = OG__MEAN, /* unused */
     .attends = true,
     .folds = true,
     .has_loops = true,

@@ -1,13 +1,13 @@
-/* GATv2 (Brody et al. 2022): as GAT, but every pair of ends is scored by itself. Sources and
+/* GATv2 (Brody et al. 2022): like GAT, but each pair of ends has its own score. Sources and
  * destinations have a matrix each (PyTorch Geometric's share_weights=False), within a type too.
  *
- *   t = x Wl^T + bl,  z_dst = x_v Wr^T + br        scores: att . leaky_relu(t_u + z_dst_v)
- *   y = attend(t) + b                              along the edges, heads as conv_attend.c has them
+ *     t = x Wl^T + bl,  z_dst = x_v Wr^T + br        scores: att . leaky_relu(t_u + z_dst_v)
+ *     y = attend(t) + b                              along the edges, heads as in conv_attend.c
  *
- * A score is of a sum that is made for each edge: nothing can be folded, so products come first. */
+ * A score depends on a sum per edge, so nothing can be folded, and products come first. */
 #include "nn/conv_attend.h"
 
-/* ==== what a layer has ==== */
+/* ==== parameters and memory of a layer ==== */
 
 static void carve_scores(const struct og_model_config *c, int l, const struct og_block *b,
                          bool training, struct og_arena *arena, struct og_layer_work *w)
@@ -87,7 +87,7 @@ static int destination_gradients(struct og_model *m, int l, struct og_rows own, 
     return m->ops->weight_grad(m->backend, &op, err);
 }
 
-/* Of sources and of destinations, whose rows may be apart. */
+/* Gradients of sources and of destinations, whose rows may be apart. */
 static int input_gradients(struct og_model *m, int l, const float *dy, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
@@ -131,7 +131,7 @@ static const char *const parameters[] = {"heads", "attention-dropout", NULL};
 
 const struct og_conv og__conv_gatv2 = {
     .steps = &steps,
-    .aggregate = OG__MEAN, /* is not looked at */
+    .aggregate = OG__MEAN, /* unused */
     .attends = true,
     .has_self = true,
     .has_loops = true,

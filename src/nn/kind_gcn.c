@@ -1,5 +1,5 @@
-/* GCN (Kipf and Welling 2017): a sum weighed by the degrees of both ends. From one type of nodes to
- * another there is no loop, and degrees are those of the relation in the graph (relational.c). */
+/* GCN (Kipf and Welling 2017): a sum weighted by the degrees of both ends. Between two node types
+ * there is no loop, and degrees are those of the relation in the graph (relational.c). */
 #include "nn/model.h"
 
 static void list(struct og_specs *s, const struct og_model_config *c, int l)

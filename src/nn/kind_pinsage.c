@@ -1,5 +1,5 @@
-/* PinSAGE (Ying et al. 2018): every source passes a layer, their weighted mean another beside the
- * own row, and rows end with length 1. */
+/* PinSAGE (Ying et al. 2018): every source passes a layer. Their weighted mean and the own row pass
+ * another, and rows are scaled to length 1. */
 #include "nn/model.h"
 
 #include <math.h>

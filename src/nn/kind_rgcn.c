@@ -1,5 +1,5 @@
-/* R-GCN (Schlichtkrull et al. 2018): a matrix for each relation, or one that is mixed of a few that
- * all relations share (section 2.2), and one for the own row. */
+/* R-GCN (Schlichtkrull et al. 2018): a matrix per relation and one for the own row. With bases
+ * (section 2.2), relations' matrices are linear combinations of a few shared ones. */
 #include "nn/model.h"
 
 static void list(struct og_specs *s, const struct og_model_config *c, int l)
@@ -10,7 +10,7 @@ static void list(struct og_specs *s, const struct og_model_config *c, int l)
         s, OG__NEIGHBOUR, "weight", c->bases > 0 ? c->bases : relations, in, og__glorot(in, out));
     weight->ndim = 3;
     weight->shape[2] = out;
-    weight->weight = false; /* it is packed when its relation has its turn */
+    weight->weight = false; /* packed when its relation is processed */
     if (c->bases > 0)
         og__add_matrix(s, OG__COMP, "comp", relations, c->bases, og__glorot(relations, c->bases))
             ->weight = false;

@@ -1,6 +1,5 @@
-/* GraphSAGE (Hamilton et al. 2017): the neighbours' mean, the largest of them after a layer of
- * their own, or the mean with the node itself among them; beside it, but for the last, the own row.
- */
+/* GraphSAGE (Hamilton et al. 2017). Neighbours are aggregated by mean, by maximum after a linear
+ * layer, or by mean with the node itself. The own row is added, except with the last. */
 #include "nn/model.h"
 
 static void list(struct og_specs *s, const struct og_model_config *c, int l)
@@ -32,7 +31,7 @@ static const struct og_conv by_mean = {
 };
 static const struct og_conv by_max = {
     .steps = &og__steps_pool,
-    .aggregate = OG__MEAN, /* is not looked at */
+    .aggregate = OG__MEAN, /* unused */
     .pools = true,
     .takes_max = true,
     .has_self = true,

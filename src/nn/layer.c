@@ -1,13 +1,13 @@
-/* A layer but for its convolution: what convolutions are made with, and the layer's end.
+/* A layer without its convolution: common parts of convolutions, and the layer's end.
  *
- * The gradient of a layer's input takes the place of that input. Where the layer before ended in a
- * ReLU and dropout, their slope needs of it no more than which elements are positive; other ends
- * have kept what they need. */
+ * The gradient of a layer's input overwrites that input. If the previous layer ended with ReLU and
+ * dropout, their derivative needs only which elements are positive. Other ends have stored what
+ * they need. */
 #include "nn/model.h"
 
 #include <string.h>
 
-/* ==== what convolutions are made with ==== */
+/* ==== common parts of convolutions ==== */
 
 struct og_input og__weighted(struct og_rows x, uint32_t n, const struct og_weight *w,
                              enum og__direction direction)
@@ -164,7 +164,7 @@ static struct og_finish finish_of(const struct og_model *m, int l)
     };
 }
 
-/* Mean, variance and rstd of the batch. */
+/* Computes mean, variance and rstd of the batch. */
 static int take_moments(struct og_model *m, int l, struct og_err *err)
 {
     int rc = 0;
@@ -178,13 +178,13 @@ out:
     return rc;
 }
 
-/* Where statistics of another model's batch are put; a type's end has its model's. */
+/* The model with memory for another model's statistics; a type's end uses its model's. */
 static const struct og_model *lender(const struct og_model *m)
 {
     return m->whole ? m->whole : m;
 }
 
-/* From where another model computes to where this one does. */
+/* Copies from another model's backend to this one's. */
 static int carry(struct og_model *m, float *there, struct og_model *from, const float *here,
                  size_t n, struct og_err *err)
 {
@@ -214,7 +214,7 @@ int og__track_layer(struct og_model *m, int l, struct og_model *from, struct og_
                                    layer->param[OG__NORM_MEAN]->value,
                                    layer->param[OG__NORM_VAR]->value,
                                    layer->param[OG__NORM_COUNT]->value};
-    if (track.rows == 0) /* no node of a type */
+    if (track.rows == 0) /* a type without nodes */
         return 0;
     if (!own) {
         OG_TRY(carry(m, lender(m)->mean, from, w->mean, n, err));
@@ -259,7 +259,7 @@ out:
     return rc;
 }
 
-/* The running ones. */
+/* Uses the running statistics. */
 static int recall_moments(struct og_model *m, int l, struct og_err *err)
 {
     const struct og_rstd rstd = {m->layer[l].n_out, m->layer[l].param[OG__NORM_VAR]->value,

@@ -1,12 +1,12 @@
-/* Links: what the last layer makes of the seeds is their embedding; a decoder makes a score of two
- * of them.
+/* Links: the last layer's output of the seeds is their embedding; a decoder makes a score of two
+ * embeddings.
  *
- *   dot   score = h[a] . h[b]
- *   mlp   score = W1 relu(W0 (h[a] h[b]) + b0) + b1, the product by element
- *   distmult   score = sum of h[a] R[r] h[b] by element, r the relation of the pair
+ *     dot        score = h[a] . h[b]
+ *     mlp        score = W1 relu(W0 (h[a] h[b]) + b0) + b1, element-wise product
+ *     distmult   score = sum of h[a] R[r] h[b] element-wise, r the relation of the pair
  *
- * In training all pairs of a batch are scored at once and kept for the way back; in evaluation
- * there are many more, which pass through a window. */
+ * In training all pairs of a batch are scored at once and kept for the backward pass. In evaluation
+ * there are many more, which are processed in windows. */
 #include "nn/model.h"
 
 /* ==== scores ==== */
@@ -85,9 +85,9 @@ out:
     return rc < 0 ? rc : rank_edges(m, pairs, out, err);
 }
 
-/* ==== the way back ==== */
+/* ==== backward pass ==== */
 
-/* Gradients of the perceptron; that of its input takes the input's place. */
+/* Gradients of the MLP; that of its input overwrites the input. */
 static int perceive_back(struct og_model *m, uint32_t n, struct og_err *err)
 {
     const struct og_linear *lin = m->decoder.lin;
@@ -107,7 +107,7 @@ out:
     return rc;
 }
 
-/* Of DistMult's vectors. */
+/* Gradients of DistMult's vectors. */
 static int relation_gradients(struct og_model *m, const struct og_pair_op *forward,
                               struct og_err *err)
 {

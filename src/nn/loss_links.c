@@ -1,10 +1,10 @@
-/* Losses of links: of scores of edges, and behind them of each edge's negatives in turn (ops.h).
- * Scalars, of which there are few beside the products. */
+/* Losses of links: of scores of edges, followed by those of each edge's negatives (ops.h). Scalar
+ * code: there are few scores, compared with the products. */
 #include "nn/tasks.h"
 
 #include <math.h>
 
-/* log(1 + exp(x)) and its slope, never overflowing. */
+/* log(1 + exp(x)) and its derivative, without overflow. */
 static double softplus(float x, float *slope)
 {
     float e = expf(-fabsf(x));

@@ -17,8 +17,8 @@ static double mae(float made, float wanted, float *slope)
     return (double)fabsf(d);
 }
 
-/* Squares near 0, absolutes beyond 1 (Huber, 1964), as PyTorch's SmoothL1Loss and HuberLoss have it
- * with beta, or delta, of 1. */
+/* Squared near 0, absolute beyond 1 (Huber, 1964), as PyTorch's SmoothL1Loss and HuberLoss with
+ * beta or delta of 1. */
 static double huber(float made, float wanted, float *slope)
 {
     const float d = made - wanted, size = fabsf(d);
@@ -26,7 +26,7 @@ static double huber(float made, float wanted, float *slope)
         *slope = copysignf(1, d);
         return (double)size - 0.5;
     }
-    *slope = d; /* NaN as well */
+    *slope = d; /* also NaN */
     return 0.5 * (double)d * (double)d;
 }
 

@@ -1,4 +1,4 @@
-/* What a batch is judged by: sums, and the figures made of them. */
+/* Metrics of a batch: sums, and values computed from them. */
 #include "nn/tasks.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Matrices mixed of others on processors: numbers go by chunks, which stay in cache for all that is
- * made of them; the sums of a chunk's products are added up in the order of chunks. */
+/* Linear combinations of matrices on the CPU. Elements are processed in chunks, which stay in cache
+ * for all results. Sums of a chunk's products are added in the order of chunks. */
 #include "nn/kernels.h"
 #include "nn/ops_cpu.h"
 #include "nn/vector.h"
@@ -40,7 +40,7 @@ void og__cpu_mix(struct og_nn_backend *be, const struct og_mix *op)
     og__pool_run(be->pool, og__mix_parts(op->n), mix_chunk, (void *)op);
 }
 
-/* ==== back ==== */
+/* ==== backward ==== */
 
 OG_CLONES static float dot(const float *a, const float *b, size_t n)
 {

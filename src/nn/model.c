@@ -1,5 +1,4 @@
-/* Parameters. One list says what a layer has: sizes are added up from it and parameters made from
- * it. */
+/* Parameters. One list describes a layer; both sizes and parameters are made from it. */
 #include "nn/model.h"
 #include "nn/relational.h"
 
@@ -36,7 +35,7 @@ struct og_spec *og__add_vector(struct og_specs *s, enum og__role role, const cha
     return &s->spec[s->n++];
 }
 
-/* How PyTorch's Linear starts, and Glorot's rule. */
+/* Bounds of PyTorch's Linear initialisation, and of Glorot's. */
 double og__by_fan_in(int n_in)
 {
     return 1 / sqrt(n_in);
@@ -65,7 +64,7 @@ static void add_norm(struct og_specs *s, const struct og_model_config *c, int n)
         s->spec[i].module = "norms";
 }
 
-/* Of layer l of the perceptron that makes scores of links; PyTorch's Linear. */
+/* Layer l of the MLP that scores links; PyTorch's Linear. */
 static struct og_specs decoder_specs(const struct og_model_config *c, int l)
 {
     struct og_specs s = {.n = 0};
@@ -77,7 +76,7 @@ static struct og_specs decoder_specs(const struct og_model_config *c, int l)
     return s;
 }
 
-/* Names and order of PyTorch Geometric's state_dict, where it has such a layer. end: without its
+/* Names and order of PyTorch Geometric's state_dict, if it has such a layer. end: without its
  * convolution. */
 static struct og_specs layer_specs(const struct og_model_config *c, int l, bool end)
 {
@@ -94,7 +93,7 @@ static struct og_specs layer_specs(const struct og_model_config *c, int l, bool 
     return s;
 }
 
-/* DistMult's vectors, one of each relation; PyTorch Geometric's DistMult. */
+/* DistMult's vectors, one per relation; PyTorch Geometric's DistMult. */
 static struct og_specs relation_specs(const struct og_model_config *c)
 {
     struct og_specs s = {.n = 0};
@@ -130,7 +129,7 @@ static size_t spec_bytes(const struct og_nn_ops *ops, const struct og_spec *s, i
     return bytes + (s->weight ? packed * (s->multiplies_back ? 2 : 1) : 0);
 }
 
-/* Of the heads' matrices and of folded vectors, packed apart. */
+/* Bytes of the heads' matrices and of folded vectors, packed separately. */
 static size_t head_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l)
 {
     size_t bytes = 0;
@@ -141,7 +140,7 @@ static size_t head_bytes(const struct og_nn_ops *ops, const struct og_model_conf
     return bytes;
 }
 
-/* Widest hidden layer whose statistics a batch has; 0: none. */
+/* Widest hidden layer with batch statistics; 0: none. */
 static size_t normed(const struct og_model_config *c)
 {
     size_t most = 0;
@@ -150,12 +149,12 @@ static size_t normed(const struct og_model_config *c)
     return most;
 }
 
-/* What a model is made of, one after another: a layer each, or, where relations have convolutions
- * of their own, for each layer these and then its types' ends. */
+/* Iterates over the parts of a model: layers or, if relations have their own convolutions, for each
+ * layer these and then its types' ends. */
 struct walk {
     const struct og_model_config *model;
     struct og_live live;
-    struct og_model_config config; /* of what is at hand: */
+    struct og_model_config config; /* of the current part: */
     int layer;
     bool end;        /* of a type, else a convolution */
     uint32_t number; /* of the type, or of the relation */
@@ -169,7 +168,7 @@ static struct walk walk_layers(const struct og_model_config *c)
     return w;
 }
 
-/* The next one that there may be. */
+/* Advances to the next part. */
 static void step_on(struct walk *w)
 {
     const struct og_graph_types *g = og__in_parts(w->model) ? w->model->types : NULL;
@@ -200,7 +199,7 @@ static bool next_part(struct walk *w)
     return true;
 }
 
-/* Trained rows of a type without features, as PyTorch's Embedding has them. */
+/* Learnable rows of a type without features, like PyTorch's Embedding. */
 static struct og_specs embedding_specs(const struct og_model_config *c, uint32_t type)
 {
     struct og_specs s = {.n = 0};
@@ -212,7 +211,7 @@ static struct og_specs embedding_specs(const struct og_model_config *c, uint32_t
     return s;
 }
 
-/* PyTorch's Linear, one of each type whose features have another width than layer 0 reads. */
+/* PyTorch's Linear, one per type whose features have another width than layer 0's input. */
 static struct og_specs projection_specs(const struct og_model_config *c, uint32_t type)
 {
     struct og_specs s = {.n = 0};
@@ -224,7 +223,7 @@ static struct og_specs projection_specs(const struct og_model_config *c, uint32_
     return s;
 }
 
-/* Adds up what `of` says of each parameter. */
+/* Sums `of` over the parameters. */
 typedef uint64_t spec_figure(const struct og_nn_ops *ops, const struct og_spec *s, int optimizer);
 static uint64_t sum_specs(const struct og_nn_ops *ops, const struct og_specs *s, int optimizer,
                           spec_figure *of)
@@ -296,7 +295,7 @@ static size_t count_heads(const struct og_model_config *c)
     return n;
 }
 
-/* What is known of parameters. */
+/* Allocates the lists of parameters. */
 static void carve_lists(const struct og_model_config *c, struct og_arena *arena, struct og_model *m)
 {
     const size_t params = sum_params(NULL, c, OG_OPTIMIZER_SGD, one_spec);
@@ -324,7 +323,7 @@ static int take_lists(struct og_model *m, struct og_budget *b, struct og_err *er
     return 0;
 }
 
-/* Of hundreds of relations what is known of their parameters counts, too. */
+/* With hundreds of relations the lists of parameters count, too. */
 size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
                        int optimizer)
 {
@@ -343,7 +342,7 @@ static float draw_one(const struct og_spec *s, struct og_rng *r)
     return (float)(s->bound > 0 ? s->bound * (2 * (double)og__rng_unit(r) - 1) : s->value);
 }
 
-/* Row by row, each from numbers of its own. */
+/* Initialises row by row, each from its own random numbers. */
 static int draw(struct og_model *m, const struct og_param *p, const struct og_spec *s, int layer,
                 uint64_t seed, struct og_err *err)
 {
@@ -400,7 +399,7 @@ static void name_param(const struct og_model *of, bool end, const struct og_spec
         og__name_of_relation(of, s->module, l, s->name, p->name, sizeof(p->name));
 }
 
-/* Matrices that are packed beside those of products with parameters. */
+/* Packs heads' matrices in addition to those of products with parameters. */
 static void bind_heads(struct og_model *m, struct og_model *of, int l)
 {
     const struct og_model_config *c = &of->config;
@@ -418,7 +417,7 @@ static void bind_heads(struct og_model *m, struct og_model *of, int l)
         bind_weight(m, &layer->folded, NULL, c->heads, og__layer_own(c, l), true);
 }
 
-/* Layer l of `of`, which is the model, or a relation's or a type's part of it. */
+/* Adds layer l of `of`, which is the model or a part of a relation or a type. */
 static int add_layer(struct og_model *m, struct og_model *of, int l, bool end, uint64_t seed,
                      struct og_err *err)
 {
@@ -461,7 +460,7 @@ out:
     return rc;
 }
 
-/* "<module>.weight" and "<module>.bias". */
+/* Adds "<module>.weight" and "<module>.bias". */
 static int add_linear(struct og_model *m, const struct og_specs *specs, const char *module,
                       int layer, uint64_t seed, struct og_linear *to, struct og_err *err)
 {
@@ -480,7 +479,7 @@ out:
     return rc;
 }
 
-/* What is looked up in the place of rows, if there is any. */
+/* Adds learnable rows, if there are any. */
 static int add_rows(struct og_model *m, const struct og_specs *specs, const char *name, int layer,
                     uint64_t seed, struct og_param **to, struct og_err *err)
 {
@@ -507,7 +506,7 @@ out:
     return rc;
 }
 
-/* Learnt rows of all types, and then what features pass. */
+/* Adds learnable rows of all types, then linear layers of features. */
 static int add_inputs(struct og_model *m, uint64_t seed, struct og_err *err)
 {
     const struct og_graph_types *g = m->config.types;
@@ -588,7 +587,7 @@ void og__model_free(struct og_model *m)
     og__relational_close(m->relational);
     og__arena_release(&m->workspace);
     og__arena_release(&m->memory);
-    m->ops->close(m->backend); /* last: memory may be its own */
+    m->ops->close(m->backend); /* last: memory may be the backend's */
     og__arena_release(&m->numbers);
     og__arena_release(&m->lists);
     free(m);

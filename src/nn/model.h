@@ -1,38 +1,37 @@
-/* Inside of a model; see nn.h for the outside.
+/* Internals of a model; see nn.h for its interface.
  *
- *   kind_*.c     the convolutions there are: what each is made of (kinds.h)
- *   task_*.c     the tasks there are, loss_*.c the losses (tasks.h)
- *   shape.c      what follows from the configuration
- *   model.c      what there is: parameters, initial values
- *   bring.c      what the host has, where the backend computes
- *   workspace.c  memory of a batch
- *   layer.c      what convolutions are made with, and the end of a layer
- *   conv_*.c     how convolutions are computed: what a layer does before its end (kind_gatv2.c has
- *                its own)
- *   links.c      what comes behind the last layer in link prediction
- *   step.c       a batch through the layers and back, the optimiser
- *   relational*.c   the same where nodes have types, a convolution a relation (relational.h)
- *   joined.c     the rows of all types as one matrix, for one convolution of all relations
- *   values.c     all parameters as one vector
- *   whole.c      a layer for all nodes
+ *     kind_*.c     the convolutions: traits and parameters of each (kinds.h)
+ *     task_*.c     the tasks, loss_*.c the losses (tasks.h)
+ *     shape.c      properties that follow from the configuration
+ *     model.c      parameters and their initial values
+ *     bring.c      uploads of host data
+ *     workspace.c  memory of a batch
+ *     layer.c      common parts of convolutions, and the end of a layer
+ *     conv_*.c     how convolutions are computed: a layer before its end (kind_gatv2.c has its own)
+ *     links.c      link prediction after the last layer
+ *     step.c       forward and backward pass of a batch, the optimiser
+ *     relational*.c   the same for heterogeneous graphs, a convolution per relation (relational.h)
+ *     joined.c     the rows of all types as one matrix, for one convolution of all relations
+ *     values.c     all parameters as one vector
+ *     whole.c      a layer for all nodes
  *
  * Each calls only those above it.
  *
- *   "model", one arena     | value grad m v of each parameter | packed weights |
- *   "activations", another, carved anew for every batch:
- *       scratch | layer 0: scale a t ... h | layer 1 | dropped features | partial sums | transposed
- * block | dlogits
+ *     "model", one arena     | value grad m v of each parameter | packed weights |
+ *     "activations", another, sub-allocated for every batch:
+ *         scratch | layer 0: scale a t ... h | layer 1 | dropped features | partial sums |
+ *         transposed block | dlogits
  *
- * A layer is a convolution, then, unless it is the last, norm, activation and dropout. Where that
- * end is a ReLU and dropout alone, the convolution's last operator does it in passing; else the
- * convolution leaves y and the operator `finish` makes h of it.
+ * A layer is a convolution and, unless it is the last, norm, activation and dropout. If that end is
+ * only ReLU and dropout, it is fused into the convolution's last operator. Otherwise the
+ * convolution writes y and the operator `finish` computes h.
  *
- *   h  the layer's output; on the way back its gradient takes the same place
- *   a  what was aggregated, before the product (D x F_in) or after it (S x F_out); on the way
- *      back the gradient of the same
- *   t  what stands between two products: pooled sources (S), sources to attend to (S), the hidden
- *      layer of GIN's perceptron (D), F_mid wide, or attended rows (D x heads F_in); on the way
- * back its gradient */
+ *     h  the layer's output; replaced by its gradient in the backward pass
+ *     a  aggregated rows, before the product (D x F_in) or after it (S x F_out); then their
+ *        gradient
+ *     t  rows between two products; then their gradient. Pooled sources (S), sources to attend to
+ *        (S), the hidden layer of GIN's perceptron (D), F_mid wide, or attended rows (D x heads
+ *        F_in) */
 #ifndef OG_NN_MODEL_H
 #define OG_NN_MODEL_H
 
@@ -42,22 +41,22 @@
 
 struct og_layer {
     int n_in, n_mid, n_out;
-    struct og_param *param[OG__ROLES]; /* NULL: has none */
+    struct og_param *param[OG__ROLES]; /* NULL: none */
     struct og_weight weight[OG__ROLES];
     struct og_weight *head;  /* [heads] GAT: each head's rows of OG__NEIGHBOUR; NULL: not packed */
     struct og_weight folded; /* GAT: att_dst through OG__SELF */
 };
 
-/* A layer's share of the batch at hand. */
+/* A layer's part of the current batch. */
 struct og_layer_work {
     const struct og_block *block;
-    const uint32_t *relation; /* R-GCN: the host's, see og_block */
+    const uint32_t *relation; /* R-GCN: in host memory, see og_block */
     bool transform_first;
-    bool blends; /* R-GCN: see og__blends; a is what was added up, [D, bases F_in], */
-    struct og_blend_edges edges;          /* and along which edges */
+    bool blends;                 /* R-GCN: see og__blends; a has the sums, [D, bases F_in], */
+    struct og_blend_edges edges; /* and these are the edges */
     struct og_dropout dropout, attention; /* of the layer's end, of alpha; p = 0: none */
     float *scale, *a, *t, *y, *h;
-    uint32_t *nothing;            /* [D + 1] lists without edges; or NULL */
+    uint32_t *nothing;            /* [D + 1] empty lists; or NULL */
     uint32_t *from;               /* SAGE max: [D, F_mid] */
     float *alpha, *dscore;        /* of attention, see og_attend */
     float *score_src, *score_dst; /* GAT */
@@ -66,75 +65,76 @@ struct og_layer_work {
     float *mean, *rstd, *var;     /* batch norm: [F_out]; var: in training */
 };
 
-/* R-GCN: relations have their turns, a few at a time (conv_mixed.c). */
+/* R-GCN: relations are processed a few at a time (conv_mixed.c). */
 struct og_mixing {
-    float *t; /* [lists, F_out] of the layer at hand; where it blends, [S, F_in] */
-    struct og_blend_edges turned; /* of the layer at hand, where it may blend; */
-    uint32_t *nothing;            /* [S + 1] lists without edges */
+    float *t; /* [lists, F_out] of the current layer; with og__blends [S, F_in] */
+    struct og_blend_edges turned; /* of the current layer, if og__may_blend; */
+    uint32_t *nothing;            /* [S + 1] empty lists */
     uint32_t *number;             /* [lists + 1] 0, 1, 2 ... */
     uint32_t *first, *list;       /* [D + 1], [lists] the lists of each destination */
     float *matrix,
-        *dmatrix; /* of the relations at hand, and their gradients; NULL: are parameters */
+        *dmatrix; /* of the current relations, and their gradients; NULL: these are parameters */
     float *partial;
-    void *packed; /* one of them */
+    void *packed; /* one packed matrix */
 };
 
 /* PyTorch's Linear. */
 struct og_linear {
-    struct og_param *param, *bias; /* NULL: there is none */
+    struct og_param *param, *bias; /* NULL: none */
     struct og_weight weight;
 };
 
-/* Of links: two products, the second of which makes a score. */
+/* For links: two products, the second of which makes a score. */
 struct og_decoder {
-    struct og_linear lin[2];    /* the dot product has none */
-    struct og_param *relations; /* DistMult: a vector of each relation */
+    struct og_linear lin[2];    /* unused by the dot product */
+    struct og_param *relations; /* DistMult: a vector per relation */
 };
 
-/* R-GCN: what features of a type pass before types are one matrix; none: they have its width. */
+/* R-GCN: linear layer of a type whose features have another width than the joined rows. */
 struct og_projection {
     struct og_linear lin;
-    struct og_rows input; /* of the batch at hand: features, or what dropout leaves of them */
+    struct og_rows input; /* the current batch's features, or features after dropout */
 };
 
 struct og_workspace {
-    struct og_rooms room;             /* of what the host has: */
-    struct og_block hop[OG_MAX_HOPS]; /* the batch's, for operators */
+    struct og_rooms room;             /* buffers for host data: */
+    struct og_block hop[OG_MAX_HOPS]; /* the batch's blocks, for operators */
     struct og_pairs pairs;
     struct og_layer_work work[OG_MAX_HOPS];
-    struct og_rows input; /* what layer 0 reads: the features, or what dropout leaves of them: */
-    float *dropped;       /* [n_ids, widest row], NULL: none */
-    float *joined; /* [n_ids, in_dim] rows of all types, in the order of ids; NULL: no types */
-    /* Their gradient, where some are parameters or products with them; and these products, by
-     * types, on their way there. */
+    struct og_rows input; /* input of layer 0: the features, or features after dropout: */
+    float *dropped;       /* [n_ids, widest row]; NULL: none */
+    float *joined; /* [n_ids, in_dim] rows of all types, in the order of ids; NULL: homogeneous */
+    /* Their gradient, if some are parameters or outputs of linear layers; and these outputs, by
+     * type, before they are joined. */
     float *djoined;
-    /* [n_ids] of ids by types: whose rows these are in that order, and among all of the type */
+    /* [n_ids] for ids by type: position of each among ids, and number within its type */
     struct og_numbers place, number;
     struct og_mixing mixing;
-    uint32_t *back_indptr, *back_col, *back_edge; /* the transposed block of the layer at hand */
+    uint32_t *back_indptr, *back_col, *back_edge; /* the current layer's transposed block */
     float *dlogits, *partial;
-    float *dz; /* of a relation's: the gradient of what was attended to, [n_src, F_in] */
+    float *dz; /* for a relation: the gradient of the attended rows, [n_src, F_in] */
     /* links */
     uint32_t pair_window;
-    float *scores, *dscores;   /* [pairs] */
-    float *pair_in, *pair_mid; /* [pair_window, n_classes], [.., hidden]: of the perceptron */
-    uint32_t *pair_first, *pair_list;               /* see og_pair_back */
+    float *scores, *dscores;          /* [pairs] */
+    float *pair_in, *pair_mid;        /* [pair_window, n_classes], [.., hidden]: of the MLP */
+    uint32_t *pair_first, *pair_list; /* see og_pair_back */
     uint32_t *kind_number, *kind_first, *kind_list; /* [n + 1] 0, 1 ...; see og_pair_kinds */
     struct og_metrics *loss_blocks;
     char *scratch;
     size_t scratch_bytes;
 };
 
-/* Where a convolution's output and the gradients of its inputs go: to the layers before and behind
- * it, or to sums over relations (relational.h). */
+/* Destinations of a convolution's output and of the gradients of its inputs: the previous and next
+ * layer, or sums over relations (relational.h). */
 struct og_ends {
-    /* Let op end the layer: its place, and what comes behind the convolution. */
+    /* Complete op with the layer's end: output and operators after the convolution. */
     void (*end)(struct og_model *m, int l, struct og_rows in, struct og_affine *op);
-    bool (*goes_back)(const struct og_model *m, int l); /* is either of these two wanted? */
-    /* Let op, the terms of the gradient of layer l's input, end in its place. Runs it. */
+    bool (*goes_back)(const struct og_model *m,
+                      int l); /* whether one of the next two is required */
+    /* Run op, the terms of the gradient of layer l's input, with its destination. */
     int (*input_gradient)(struct og_model *m, int l, const float *dy, struct og_affine *op,
                           struct og_err *err);
-    /* The same of the destinations' own rows, where they are `apart`. */
+    /* The same for the destinations' own rows, if `apart`. */
     int (*own_gradient)(struct og_model *m, int l, struct og_affine *op, struct og_err *err);
 };
 extern const struct og_ends og__ends_of_layers;
@@ -146,66 +146,66 @@ struct og_model {
     int optimizer;
     const struct og_nn_ops *ops;
     struct og_nn_backend *backend;
-    struct og_memory own; /* the backend's, in which all below lies */
+    struct og_memory own; /* the backend's memory, which has everything below */
     int threads;
     struct og_arena memory, workspace;
-    struct og_arena numbers; /* the host's, of the batch at hand (og_numbers) */
-    struct og_arena lists;   /* the host's, of the next two: */
-    struct og_param *param;  /* [n_params] those of the decoder come last */
+    struct og_arena numbers; /* host memory of the current batch (og_numbers) */
+    struct og_arena lists;   /* host memory of the next two: */
+    struct og_param *param;  /* [n_params]; the decoder's come last */
     size_t n_params;
-    struct og_weight *head; /* [n_heads] those of all layers */
+    struct og_weight *head; /* [n_heads] of all layers */
     size_t n_heads;
     const struct og_ends *ends;
-    struct og_relational *relational; /* relations' convolutions; NULL: has none of theirs */
-    struct og_param **row;            /* [n_types] that are a type's rows; NULL: it has others */
+    struct og_relational *relational; /* convolutions of relations; NULL: none */
+    struct og_param **row; /* [n_types] parameters with a type's rows; NULL: other rows */
     struct og_projection *projection; /* [n_types] */
-    struct og_model *whole;           /* of a relation's, a type's: what it is a part of, */
-    uint32_t number;                  /* and which one */
-    float *mean, *var;                /* of another model's batch, for a layer at a time */
+    struct og_model *whole;           /* for a part of a relation or a type: the whole model, */
+    uint32_t number;                  /* and the number of the relation or type */
+    float *mean, *var; /* another model's batch norm statistics, one layer at a time */
     struct og_layer layer[OG_MAX_HOPS];
     struct og_decoder decoder;
-    struct og_batch_caps caps; /* what the workspace was taken for */
+    struct og_batch_caps caps; /* maxima that the workspace was allocated for */
     bool training;
-    struct og_workspace at; /* the batch at hand; owner thread only */
+    struct og_workspace at; /* the current batch; owner thread only */
 };
 
-/* Carve the workspace for a batch, after taking a larger one if needed, and bring its blocks and
- * pairs there. pairs: of links, else NULL. */
+/* Sub-allocate the workspace for a batch, after enlarging it if required, and upload its blocks and
+ * pairs. pairs: for links, else NULL. */
 OG_MUST_CHECK int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
                                       const struct og_pairs *pairs, struct og_err *err);
 
-/* What a batch's workspace depends on. */
+/* Inputs of a batch's workspace. */
 struct og_carving {
     const struct og_nn_ops *ops;
     const struct og_model_config *config;
-    const struct og_batch_caps *n; /* how large it is */
+    const struct og_batch_caps *n; /* its size */
     bool training;
     int threads;
-    struct og_arena *numbers,
-        *arena;                /* what the host makes, and all else; without memory they count */
-    struct og_relational *out; /* what relations and types have of it; NULL: only counts */
+    struct og_arena *numbers, *arena; /* memory for host data, and for the rest; without a base they
+                                         only count */
+    struct og_relational *out; /* receives the parts of relations and types; NULL: only count */
 };
 
-/* ---- what a convolution works with (workspace.c) ---- */
+/* ---- workspace of a convolution (workspace.c) ---- */
 
-/* For layer l on block b: w is filled but for its end; and that. */
+/* For layer l on block b: fill w except for its end; and that. */
 void og__carve_conv(const struct og_model_config *c, int l, const struct og_block *b, bool training,
                     struct og_arena *arena, struct og_layer_work *w);
 void og__carve_end(const struct og_model_config *c, int l, const struct og_block *b, bool training,
                    struct og_arena *arena, struct og_layer_work *w);
-/* Of the partial sums of its gradients; whether it transposes the block on the way back; the widest
- * matrix of any layer. */
+/* Bytes of the partial sums of its gradients; whether its backward pass transposes the block; the
+ * widest matrix of any layer. */
 size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
                          const struct og_block *b);
 bool og__transposes(const struct og_model_config *c, int l);
-/* Widens `most` to hold what operators are given of layer l on block b. */
+/* Raise `most` to the operands of layer l on block b. */
 void og__most_of_block(const struct og_model_config *c, int l, const struct og_block *b,
                        bool training, struct og_most *most);
 int og__widest(const struct og_model_config *c);
 
-/* ---- what pairs are scored with (workspace.c) ---- */
+/* ---- workspace of pairs (workspace.c) ---- */
 
-/* How many pairs of rows are trained on, and how many are scored. */
+/* Pairs of rows in training, and scored pairs. */
 struct og_pair_counts {
     uint64_t trained, scored;
 };
@@ -213,7 +213,7 @@ static inline struct og_pair_counts og__pairs_of(const struct og_batch_caps *n)
 {
     return (struct og_pair_counts){n->n_pairs, n->n_scores};
 }
-/* As those above, of a batch of so many seeds. */
+/* Like the functions above, for a batch of so many seeds. */
 void og__carve_pairs(const struct og_model_config *c, uint64_t n_seeds,
                      const struct og_pair_counts *n, bool training, struct og_arena *arena,
                      struct og_workspace *out);
@@ -221,9 +221,9 @@ size_t og__pair_partial_bytes(const struct og_nn_ops *ops, const struct og_model
                               const struct og_pair_counts *n);
 void og__most_of_pairs(const struct og_pair_counts *n, bool training, struct og_most *most);
 
-/* ---- a layer but for its convolution ---- */
+/* ---- a layer without its convolution ---- */
 
-/* y = x W^T + b, of n rows; and back: gradients of W and b by that of y. */
+/* y = x W^T + b, for n rows; and its backward pass: gradients of W and b from that of y. */
 OG_MUST_CHECK int og__linear(struct og_model *m, const struct og_linear *of, struct og_rows x,
                              uint32_t n, bool relu, float *y, struct og_err *err);
 OG_MUST_CHECK int og__linear_gradients(struct og_model *m, const struct og_linear *of,
@@ -232,24 +232,23 @@ OG_MUST_CHECK int og__linear_gradients(struct og_model *m, const struct og_linea
 
 struct og_input og__weighted(struct og_rows x, uint32_t n, const struct og_weight *w,
                              enum og__direction direction);
-/* Adds the residual to op's inputs, if there is one. x: what it is of. */
+/* Add the residual to op's inputs, if there is one. x: the layer's input. */
 void og__add_skip(struct og_model *m, int l, struct og_rows x, enum og__direction direction,
                   struct og_affine *op);
-/* Its gradient, before the input gives way to its own. */
+/* Gradient of the residual's weight; must run before the input is overwritten by its gradient. */
 OG_MUST_CHECK int og__skip_gradient(struct og_model *m, int l, struct og_rows in, const float *dy,
                                     struct og_err *err);
-/* The n rows of x densely, through dropout unless that is NULL. */
+/* Copy n rows of x to a dense matrix, through dropout unless that is NULL. */
 OG_MUST_CHECK int og__copy_rows(struct og_model *m, struct og_rows x, uint32_t n,
                                 const struct og_dropout *dropout, float *to, struct og_err *err);
-/* Of rows that are parameters: that of row number[i] is row i of dx, and of others there is none.
- */
+/* Gradient of learnable rows: row number[i] gets row i of dx, other rows get none. */
 OG_MUST_CHECK int og__row_gradients(struct og_model *m, const struct og_param *p, struct og_rows dx,
                                     uint32_t n, const uint32_t *number, struct og_err *err);
-/* Zeros; those of a running statistic, which has no gradient, are none. */
+/* Zeros; for a running statistic, which has no gradient, a no-op. */
 OG_MUST_CHECK int og__clear(struct og_model *m, void *there, size_t bytes, struct og_err *err);
 OG_MUST_CHECK int og__clear_grad(struct og_model *m, const struct og_param *p, struct og_err *err);
-/* Let op, the terms of the gradient of layer l's input, end in its place: the residual's term, and
- * the slope of the previous layer's end where that is a ReLU and dropout. Runs it. */
+/* Run op, the terms of the gradient of layer l's input, with its destination. Adds the residual's
+ * term and, after ReLU and dropout, the derivative of the previous layer's end. */
 static inline int og__input_gradient(struct og_model *m, int l, const float *dy,
                                      struct og_affine *op, struct og_err *err)
 {
@@ -258,44 +257,43 @@ static inline int og__input_gradient(struct og_model *m, int l, const float *dy,
 /* Transpose the layer's block into the workspace. */
 OG_MUST_CHECK int og__transpose(struct og_model *m, int l, struct og_err *err);
 
-/* Let op end the layer: its place, the residual, activation and dropout. */
+/* Complete op with the layer's end: output, residual, activation and dropout. */
 static inline void og__end_layer(struct og_model *m, int l, struct og_rows in, struct og_affine *op)
 {
     m->ends->end(m, l, in, op);
 }
-/* Norm, activation and dropout of a layer that og__finishes; and back: h, the gradient of what they
- * made, becomes that of y, in place. */
+/* Norm, activation and dropout of a layer with og__finishes; and their backward pass: h, the
+ * gradient of their output, is replaced by that of y. */
 OG_MUST_CHECK int og__finish_layer(struct og_model *m, int l, bool training, struct og_err *err);
 OG_MUST_CHECK int og__finish_layer_back(struct og_model *m, int l, struct og_err *err);
-/* The layer's statistics of the last batch that `from` computed gradients of, into the running ones
- * of m. */
+/* Update m's running statistics of the layer from the last batch that `from` computed gradients of.
+ */
 OG_MUST_CHECK int og__track_layer(struct og_model *m, int l, struct og_model *from,
                                   struct og_err *err);
-/* The same in two parts, by numbers of the host's: 2 x width + 1 of them. */
+/* The same in two parts, by 2 x width + 1 numbers in host memory. */
 OG_MUST_CHECK int og__fetch_moments(struct og_model *m, int l, float *out, struct og_err *err);
 OG_MUST_CHECK int og__track_moments(struct og_model *m, int l, const float *in, struct og_err *err);
 
 /* ---- convolutions ---- */
 
-/* in: the layer's input rows. */
+/* Steps of a convolution. in: the layer's input rows. */
 struct og_conv_steps {
-    /* Where w->transform_first: what every source passes before it goes along the edges,
-     * out [n_src, F_mid]. */
+    /* If w->transform_first: the product of every source before aggregation, out [n_src, F_mid]. */
     int (*multiply)(struct og_model *m, int l, struct og_rows in, float *out, struct og_err *err);
-    /* Along the edges, and up to the layer's end. sources: what multiply made, else the input; own:
-     * the input of the destinations, row by row; keep: leave what the way back needs */
+    /* Aggregate, up to the layer's end. sources: output of multiply, or the input. own: input rows
+     * of the destinations. keep: store what the backward pass requires. */
     int (*combine)(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
                    struct og_err *err);
-    /* dy: gradient of the convolution's output. Leaves gradients in params and, where that
-     * goes_back, the gradient of the layer's input through the ends. */
+    /* dy: gradient of the convolution's output. Writes gradients to params and, if goes_back, the
+     * gradient of the layer's input through the ends. */
     int (*backward)(struct og_model *m, int l, struct og_rows in, struct og_rows own,
                     const float *dy, struct og_err *err);
 };
 
 /* ---- links ---- */
 
-/* Behind a forward pass: scores, loss and ranks; in training also the gradients of the decoder and,
- * in dlogits, of the embeddings. */
+/* After a forward pass: scores, loss and ranks. In training also gradients of the decoder and, in
+ * dlogits, of the embeddings. */
 OG_MUST_CHECK int og__links_forward(struct og_model *m, const struct og_pairs *pairs,
                                     struct og_metrics *out, struct og_err *err);
 OG_MUST_CHECK int og__links_gradients(struct og_model *m, const struct og_pairs *pairs,
@@ -305,26 +303,27 @@ OG_MUST_CHECK int og__links_gradients(struct og_model *m, const struct og_pairs 
 
 uint64_t og__targets_of(const struct og_model_config *c, uint64_t n); /* elements of n rows */
 
-/* Dropout has a layer of its own wherever it is: rows have the same numbers in all. Types and
- * relations have layers of theirs, OG__KEYS apart. */
+/* Keys of dropout: each kind of dropout has its own layer numbers, as rows have the same numbers in
+ * all. Types and relations have theirs, OG__KEYS apart. */
 enum { OG__ATTENTION_KEYS = OG_MAX_HOPS, OG__INPUT_KEY = 2 * OG_MAX_HOPS, OG__KEYS = 64 };
 _Static_assert(OG__KEYS > OG__INPUT_KEY, "types and relations share no layer");
-/* Of any key: a draw's place has 8 bits of it, those above move the seed. */
+/* Dropout for any key: the random generator takes 8 bits of it, higher bits change the seed. */
 struct og_dropout og__dropout_of(double p, const struct og_step *step, uint32_t key);
-/* Those of a model's layers. */
+/* Set the dropout of a model's layers. */
 void og__key_dropout(struct og_model *m, const struct og_step *step, uint32_t first_key);
-/* Convolution l, up to the layer's end. in: its sources; own: the rows of its destinations. */
+/* Compute convolution l, up to the layer's end. in: its sources; own: the rows of its destinations.
+ */
 OG_MUST_CHECK int og__convolve(struct og_model *m, int l, struct og_rows in, struct og_rows own,
                                bool keep, struct og_err *err);
-/* Features of n rows, through dropout in training (into `dropped`, where that is not NULL). */
+/* Features of n rows, in training after dropout (into `dropped`, unless that is NULL). */
 OG_MUST_CHECK int og__drop_input(struct og_model *m, struct og_rows *x, uint32_t n,
                                  const struct og_step *step, uint32_t key, float *dropped,
                                  struct og_err *err);
 
-/* Bring the parameters into the backend's layout; after every change. */
+/* Pack the parameters in the backend's layout; required after every change. */
 OG_MUST_CHECK int og__pack_weights(struct og_model *m, struct og_err *err);
-/* The task's loss of n rows of logits and what its metrics count, by the host's labels; grad:
- * [n, C], or NULL. */
+/* The task's loss of n rows of logits and counts of metrics, with labels in host memory; grad: [n,
+ * C], or NULL. */
 OG_MUST_CHECK int og__model_loss(struct og_model *m, const float *logits, const void *labels,
                                  uint32_t n, float *grad, struct og_metrics *out,
                                  struct og_err *err);

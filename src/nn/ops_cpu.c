@@ -1,8 +1,8 @@
-/* The operators on processors: blocks of 64 rows are tasks of the pool.
+/* The operators on the CPU: blocks of 64 rows are tasks of the pool.
  *
- * A tile of an input is where it lies when it lies there densely; else it is made in scratch:
- * gathered and widened, or aggregated. The last, partial block is always made in scratch, filled
- * up with zeros, so that every product has the same height and matrices need no padding. */
+ * A tile of a dense input is used directly. Otherwise it is made in scratch: gathered and widened,
+ * or aggregated. The last, partial block is always made in scratch and padded with zeros. Every
+ * product then has the same height, and matrices need no padding. */
 #include "nn/ops_cpu.h"
 
 #include "nn/kernels.h"
@@ -12,9 +12,10 @@
 #include <string.h>
 
 enum {
-    NARROW = 64, /* weight gradients of so few outputs go by tall blocks: a call costs as much */
+    NARROW = 64, /* weight gradients with so few outputs use tall blocks, because a call has a fixed
+                    cost */
     TALL_ROWS = 2 * OG__BLOCK_ROWS,
-    UPDATE_CHUNK = 16 * 1024 /* parameters a task */
+    UPDATE_CHUNK = 16 * 1024 /* parameters per task */
 };
 #define PARTIAL_BYTES (4 * OG_MIB) /* of all partial sums of a weight gradient */
 
@@ -44,8 +45,8 @@ static bool lies_densely(const struct og_rows *x)
            x->stride == (size_t)x->dim * sizeof(float) && (uintptr_t)x->base % sizeof(float) == 0;
 }
 
-/* Columns [first, first + width) of the `height` rows from r0, of which n are there: the tile and
- * its row length. */
+/* Columns [first, first + width) of the `height` rows from r0, of which n exist: the tile and its
+ * row length. */
 static const float *tile_of(const struct og_rows *x, uint32_t r0, uint32_t n, uint32_t height,
                             int first, int width, float *scratch, int *ld)
 {
@@ -60,7 +61,7 @@ static const float *tile_of(const struct og_rows *x, uint32_t r0, uint32_t n, ui
     return scratch;
 }
 
-/* The aggregated tile, left in in->keep as well when that is asked for. */
+/* The aggregated tile, also stored in in->keep if set. */
 static const float *aggregated_tile(const struct og_input *in, uint32_t r0, uint32_t n,
                                     float *scratch)
 {
@@ -83,10 +84,10 @@ struct affine_run {
     const struct og_nn_backend *be;
     const struct og_affine *op;
     struct og_product *product[3];
-    bool fused; /* bias and ReLU happen inside the last product */
+    bool fused; /* bias and ReLU are part of the last product */
 };
 
-/* Products into tile y; false when no input reaches this block. */
+/* Adds products to tile y; false if no input has rows in this block. */
 static bool multiply_inputs(const struct affine_run *run, uint32_t r0, float *y,
                             const struct og__scratch *s, int thread)
 {
@@ -108,7 +109,7 @@ static bool multiply_inputs(const struct affine_run *run, uint32_t r0, float *y,
     return any;
 }
 
-/* The input that is taken as it is, or NULL. */
+/* The input without weight, or NULL. */
 static const struct og_input *identity_of(const struct og_affine *op)
 {
     const struct og_input *last = op->n_inputs ? &op->input[op->n_inputs - 1] : NULL;
@@ -202,12 +203,12 @@ static int cpu_affine(struct og_nn_backend *be, const struct og_affine *op, stru
 
 /* ==== weight gradient ====
  *
- *   rows     | block | block | ... || block | ... || ...      parts: fixed runs of blocks,
- *              `---- partial 0 ---'   `- partial 1 -'         each summed in order
- *   columns  | strip | strip | strip | ...                    of both inputs, one after another
+ *     rows     | block | block | ... || block | ... || ...      parts: fixed runs of blocks,
+ *                `---- partial 0 ---'   `- partial 1 -'         each summed in order
+ *     columns  | strip | strip | strip | ...                    of both inputs, one after another
  *
  * A task is a part of the rows and two strips, so that their sums stay in L2. The number of parts
- * follows from the shape: many enough to share out, few enough that their sums stay small. */
+ * follows from the shape: enough parallelism, but small sums. */
 
 struct gradient_strip {
     int input, first, width;
@@ -240,7 +241,7 @@ static size_t strips_of(int dim)
     return ((size_t)dim + OG__STRIP - 1) / OG__STRIP;
 }
 
-/* Strips of one input are of equal width, a multiple of 16, but for the last. */
+/* Strips of one input have equal width, a multiple of 16, except the last. */
 static int strip_width(int dim)
 {
     size_t n = strips_of(dim);
@@ -260,7 +261,7 @@ static struct gradient_strip strip_at(const struct og_weight_grad *op, size_t st
     return s;
 }
 
-/* Where part `part` sums gradient k (2: of the bias). A single part sums in place. */
+/* Memory where part `part` sums gradient k (2: of the bias). A single part sums in place. */
 static float *sum_of(const struct gradient_run *run, size_t part, int k)
 {
     const struct og_weight_grad *op = run->op;
@@ -327,7 +328,7 @@ static void gradient_task(void *arg, size_t task, int thread)
     }
 }
 
-/* Sum the parts, in their order, over a range of elements. */
+/* Adds the parts, in order, over a range of elements. */
 static void gradient_sum_task(void *arg, size_t task, int thread)
 {
     (void)thread;
@@ -392,7 +393,8 @@ static int cpu_weight_grad(struct og_nn_backend *be, const struct og_weight_grad
     og__pool_run(be->pool, run.n_parts * run.n_groups, gradient_task, &run);
     if (run.n_parts > 1) {
         size_t chunks = (widest * (size_t)op->n_out + UPDATE_CHUNK - 1) / UPDATE_CHUNK;
-        bool small = run.n_parts * run.elements < 16 * UPDATE_CHUNK; /* waking threads costs more */
+        bool small = run.n_parts * run.elements < 16 * UPDATE_CHUNK; /* waking threads would cost
+                                                                        more */
         og__pool_run(small ? NULL : be->pool, chunks, gradient_sum_task, &run);
     }
     og__products_leave(before);
@@ -406,7 +408,7 @@ struct dot_run {
     const struct og_dot *op;
 };
 
-/* Each element's products are added over the rows; the elements last. */
+/* Sums each element's products over the rows; adds the elements last. */
 static void dot_part(void *arg, size_t number, int thread)
 {
     const struct dot_run *run = arg;
@@ -463,7 +465,7 @@ static void softmax_row(const struct loss_run *run, uint32_t r, struct og_metric
     }
     double loss = (double)logf(sum) + (double)x[best] - (double)x[label];
     m->counted++;
-    m->correct += best == label && !isnan(loss); /* of a row with NaN none is the largest */
+    m->correct += best == label && !isnan(loss); /* a row with NaN has no maximum */
     m->loss_sum += loss;
     if (!grad)
         return;
@@ -504,7 +506,7 @@ static void cpu_softmax_loss(struct og_nn_backend *be, const struct og_loss *op)
     sum_blocks(op);
 }
 
-/* log(1 + exp(-|x|)) + max(x, 0) - x y: never overflows. */
+/* log(1 + exp(-|x|)) + max(x, 0) - x y, without overflow. */
 static void sigmoid_row(const struct og_loss *op, uint32_t r, struct og_metrics *m)
 {
     size_t cols = (size_t)op->cols;
@@ -544,7 +546,7 @@ static void cpu_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op)
     sum_blocks(op);
 }
 
-/* ==== rows to places ==== */
+/* ==== scatter ==== */
 
 static void put_block(void *arg, size_t block, int thread)
 {

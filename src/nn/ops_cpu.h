@@ -1,17 +1,17 @@
-/* What the files of the cpu backend share. */
+/* Common parts of the CPU backend's files. */
 #ifndef OG_NN_OPS_CPU_H
 #define OG_NN_OPS_CPU_H
 
 #include "nn/ops.h"
 
-/* Columns of a weight gradient that are summed at a time: they fit L2. */
+/* Columns of a weight gradient summed at a time: they fit L2. */
 enum { OG__STRIP = 256 };
 
 struct og_nn_backend {
     struct og_memory memory;
     struct og_pool *pool;
     struct og_products *products; /* oneDNN primitives */
-    /* given by its caller */
+    /* set by the caller */
     char *scratch;
     size_t scratch_stride; /* bytes a thread */
     float *partial;
@@ -36,7 +36,7 @@ size_t og__cpu_partial_bytes(uint64_t rows, int n_out, uint64_t n_in_total);
 size_t og__cpu_column_bytes(uint64_t rows, size_t columns);
 size_t og__cpu_packed_bytes(int n_out, int n_in);
 
-/* A thread's part of the workspace: two tiles of 64 rows and one row, each of the widest matrix. */
+/* A thread's part of the workspace: two tiles of 64 rows, and one row, of the widest matrix. */
 struct og__scratch {
     float *in, *out, *row;
 };
@@ -50,11 +50,11 @@ static inline uint32_t og__rows_in_block(uint32_t rows, size_t block)
 
 /* ---- sums of columns over rows ----
  *
- * The rows are split into parts, fixed runs of blocks; each part is summed in the order of its rows
- * in a place of its own, and the parts are added up in their order. */
+ * Rows are split into parts, fixed runs of blocks. Each part is summed in the order of its rows in
+ * its own memory; parts are added in order. */
 struct og__part {
     uint32_t first, last; /* rows [first, last) */
-    float *sum;           /* [columns], zeros to begin with */
+    float *sum;           /* [columns], zeros at first */
 };
 size_t og__n_parts(uint64_t rows);
 struct og__part og__part_of(const struct og_nn_backend *be, uint32_t rows, size_t columns,

@@ -1,5 +1,5 @@
-/* Operators of links and of regression on processors. Pairs and rows go block by block; a row's
- * gradient is summed in the order of its pairs, a loss in the order of its terms. */
+/* Operators of links and of regression on the CPU. Pairs and rows are processed block by block. A
+ * row's gradient is summed in the order of its pairs, a loss in the order of its terms. */
 #include "nn/kernels.h"
 #include "nn/ops_cpu.h"
 #include "nn/tasks.h"
@@ -15,7 +15,7 @@ OG_CLONES static float dot(const float *a, const float *b, size_t n)
     return og__dot_product(a, b, n);
 }
 
-/* The sum of a b w, by element. */
+/* The sum of a b w, element-wise. */
 OG_CLONES static float weighted_dot(const float *a, const float *b, const float *w, size_t n)
 {
     struct og__lanes acc = {0};
@@ -72,9 +72,9 @@ void og__cpu_pair_product(struct og_nn_backend *be, const struct og_pair_op *op)
     og__pool_run(be->pool, og__n_blocks(op->n), product_block, (void *)op);
 }
 
-/* ==== back ==== */
+/* ==== backward ==== */
 
-/* y += g a b, by element */
+/* y += g a b, element-wise */
 OG_CLONES static void add_scaled_product(float *restrict y, float g, const float *restrict a,
                                          const float *restrict b, size_t n)
 {
@@ -152,7 +152,7 @@ void og__cpu_link_loss(struct og_nn_backend *be, const struct og_link_loss *op)
 
 /* ==== ranks ==== */
 
-/* turn: of all edges and then, where both ends are ranked, of all again. */
+/* turn: over all edges and then, if both ends are ranked, over all again. */
 static double rank_edge(const struct og_pairs *p, const float *scores, uint32_t turn)
 {
     const uint32_t i = turn % p->n_edges;
@@ -184,7 +184,8 @@ void og__cpu_rank(struct og_nn_backend *be, const struct og_rank *op)
 
 /* ==== regression ==== */
 
-/* One row's losses and errors into m; its slopes, times the share of a value, into grad. */
+/* Adds one row's losses and errors to m; stores its derivatives, times the weight of a value, in
+ * grad. */
 static void value_row(const struct og_value_loss *op, uint32_t r, float share, struct og_metrics *m)
 {
     const struct og_loss *l = &op->rows;
@@ -203,7 +204,7 @@ static void value_row(const struct og_value_loss *op, uint32_t r, float share, s
             m->value_squares += (double)y * (double)y;
         }
         if (l->grad)
-            l->grad[i] = isnan(y) ? 0 : share * slope; /* a share of none is no number */
+            l->grad[i] = isnan(y) ? 0 : share * slope; /* share is not finite without values */
     }
     m->counted += any;
 }

@@ -1,5 +1,5 @@
-/* The largest of the neighbours, on processors: by destination, and back by source, where the
- * rows of a source's destinations say which of their elements it gave. */
+/* Maximum over neighbours on the CPU: by destination, and backward by source. The rows of a
+ * source's destinations have the elements that came from it. */
 #include "nn/kernels.h"
 #include "nn/ops_cpu.h"
 
@@ -11,7 +11,7 @@ OG_CLONES static void raise_row(float *restrict y, uint32_t *restrict from, cons
                                 uint32_t u, size_t n)
 {
     for (size_t j = 0; j < n; j++) {
-        bool more = x[j] > y[j] || x[j] != x[j]; /* NaN stays what it is */
+        bool more = x[j] > y[j] || x[j] != x[j]; /* NaN stays NaN */
         y[j] = more ? x[j] : y[j];
         from[j] = more ? u : from[j];
     }
@@ -64,7 +64,7 @@ void og__cpu_pool_max(struct og_nn_backend *be, const struct og_pool_max *op)
     og__pool_run(be->pool, og__n_blocks(op->block->n_dst), pool_block, &op);
 }
 
-/* ==== back ==== */
+/* ==== backward ==== */
 
 OG_CLONES static void take_own(float *restrict sum, const float *restrict dy,
                                const uint32_t *restrict from, uint32_t u, size_t n)
@@ -79,7 +79,7 @@ OG_CLONES static void gate_in_place(float *restrict x, const float *restrict sum
         x[j] = x[j] > 0 ? sum[j] : 0;
 }
 
-/* Edges that are there twice lie side by side, and count once. */
+/* Duplicate edges are adjacent, and count once. */
 static void pool_back_row(const struct og_pool_max_back *op, uint32_t u, float *sum)
 {
     size_t n = (size_t)op->dim;

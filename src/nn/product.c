@@ -9,11 +9,11 @@
 
 #define PART "activations"
 
-/* libgomp's, under oneDNN; <omp.h> is not on every compiler's path. */
+/* libgomp's, used by oneDNN; <omp.h> is not on every compiler's path. */
 int omp_get_max_threads(void);
 void omp_set_num_threads(int n);
 
-/* What one thread executes a primitive with. */
+/* Operands of a primitive for one thread. */
 struct seat {
     dnnl_memory_t a, b, c, bias, scratch;
     const float *last_b; /* oneDNN clears a packed operand's padding whenever it is set */
@@ -50,8 +50,7 @@ struct og_products {
 static int failed(dnnl_status_t status, struct og_err *err)
 {
     int code = status == dnnl_out_of_memory ? -ENOMEM : -ENOTSUP;
-    return og__fail(err, code, NULL, "oneDNN: it refused a matrix product (status %d)",
-                    (int)status);
+    return og__fail(err, code, NULL, "oneDNN: refused a matrix product (status %d)", (int)status);
 }
 
 #define DNNL_TRY(expr)                  \
@@ -158,7 +157,7 @@ static dnnl_status_t describe(dnnl_memory_desc_t *md, int64_t rows, int64_t cols
     return dnnl_memory_desc_init_by_strides(md, 2, dims, dnnl_f32, strides);
 }
 
-/* What follows the product while its tile is in registers. */
+/* Operators fused into the product while its tile is in registers. */
 static int make_attributes(const struct og_product_shape *s, dnnl_primitive_attr_t *out,
                            struct og_err *err)
 {
@@ -175,7 +174,7 @@ out:
     return rc;
 }
 
-/* `weights` NULL: oneDNN chooses the layout of b. */
+/* `weights` NULL: oneDNN selects the layout of b. */
 static int make_desc(struct og_products *ps, const struct og_product_shape *s,
                      const dnnl_memory_desc_t *weights, dnnl_primitive_desc_t *out,
                      struct og_err *err)
@@ -205,7 +204,7 @@ out:
     return rc;
 }
 
-/* The layout that all products with a packed b[k, n] share: what the plainest of them likes. */
+/* The layout of b[k, n] for all its products: that of the plainest one. */
 static int packed_layout(struct og_products *ps, int k, int n, dnnl_memory_desc_t *out,
                          struct og_err *err)
 {
@@ -219,7 +218,7 @@ out:
     return rc;
 }
 
-/* All threads' scratch is as large as the greediest product asks. */
+/* Enlarges all threads' scratch to the largest product's. */
 static int grow_scratch(struct og_products *ps, size_t bytes, struct og_err *err)
 {
     bytes = OG_MAX(bytes, (size_t)OG__PRODUCT_SCRATCH);
@@ -322,7 +321,7 @@ void og__product_run(struct og_product *p, int thread, const float *a, const flo
                      const float *bias)
 {
     struct seat *seat = &p->seat[thread];
-    omp_set_num_threads(1); /* of this pool thread; the caller's own is put back by leave */
+    omp_set_num_threads(1); /* of this pool thread; leave restores the caller's */
     dnnl_memory_set_data_handle(seat->a, (void *)a);
     if (b != seat->last_b)
         dnnl_memory_set_data_handle(seat->b, (void *)b);
@@ -339,11 +338,11 @@ void og__product_run(struct og_product *p, int thread, const float *a, const flo
         dnnl_memory_set_data_handle(seat->bias, (void *)bias);
         n_args = 5;
     }
-    /* Shapes were checked when the primitive was made; what is left to fail is its own bug. */
+    /* Shapes were checked when the primitive was created; an error here is a bug. */
     dnnl_status_t status =
         dnnl_primitive_execute(p->primitive, p->owner->stream[thread], n_args, args);
     if (OG_UNLIKELY(status))
-        memset(c, 0xff, (size_t)p->shape.n * sizeof(*c)); /* NaN: seen in the loss, not hidden */
+        memset(c, 0xff, (size_t)p->shape.n * sizeof(*c)); /* NaN: visible in the loss */
 }
 
 /* ==== packing ==== */

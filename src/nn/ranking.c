@@ -1,10 +1,10 @@
-/* How well scores tell two kinds apart. */
+/* Metrics of how well scores separate two classes. */
 #include "nn/nn.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A key that rises where the number falls, and is the same for both zeros. */
+/* A key that rises as the number falls, equal for both zeros. */
 static uint32_t key_of(float x)
 {
     uint32_t bits;
@@ -13,8 +13,8 @@ static uint32_t key_of(float x)
     return bits >> 31 ? bits : ~bits & 0x7fffffff;
 }
 
-/* Descending by the bits of their keys from `bit` down, in place: the C library's qsort takes as
- * much memory again, outside the budget. */
+/* Sorts in descending order by the bits of the keys from `bit` down, in place. The C library's
+ * qsort takes the same memory again, outside the budget. */
 static void sort_from(float *x, size_t n, int bit)
 {
     size_t low = 0;
@@ -77,7 +77,7 @@ struct og_ranking og__rank_scores(float *positive, size_t n_positive, float *neg
         return r;
     sort_descending(positive, n_positive);
     sort_descending(negative, n_negative);
-    /* one threshold after another: each score that occurs, from the highest */
+    /* each distinct score as threshold, from the highest */
     double above = 0, precision = 0;
     size_t p = 0, n = 0;
     while (p < n_positive) {

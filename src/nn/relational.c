@@ -1,11 +1,11 @@
-/* A batch through the layers of a typed graph's model, and back. */
+/* Forward and backward pass of a batch through a heterogeneous model. */
 #include "nn/relational_parts.h"
 #include "nn/tasks.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ==== the batch at hand ==== */
+/* ==== the current batch ==== */
 
 static int check_rows(const struct og_model *m, const struct og_batch *batch,
                       const struct og_rows *x, struct og_err *err)
@@ -27,7 +27,7 @@ static int check_rows(const struct og_model *m, const struct og_batch *batch,
     return 0;
 }
 
-/* Where rows of seeds of all types lie, by types, and whose they are. */
+/* Positions of the rows of seeds by type, and the seed of each. */
 static int place_seeds(struct og_model *m, struct og_err *err)
 {
     const struct og_relational *d = m->relational;
@@ -42,7 +42,7 @@ static int place_seeds(struct og_model *m, struct og_err *err)
     return rc < 0 ? rc : og__bring_numbers(m, &s->seed, n, err);
 }
 
-/* Which node of its type each number is. */
+/* The node of its type that each id is. */
 static void name_nodes(struct og_relational *d)
 {
     uint32_t start[OG_MOST_TYPES] = {0};
@@ -65,7 +65,7 @@ static const uint32_t *nodes_of(const struct og_relational *d, uint32_t type)
     return first;
 }
 
-/* Sizes, memory, and what number each id has. */
+/* Sets sizes, memory, and the number of each id. */
 static int begin_batch(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
                        const struct og_pairs *pairs, struct og_err *err)
 {
@@ -87,7 +87,7 @@ out:
     return rc;
 }
 
-/* Rows of a type that are parameters. */
+/* Numbers of a type's learnable rows. */
 static int number_rows(struct og_relational *d, uint32_t type, struct og_err *err)
 {
     const struct og_param *p = d->whole->row[type];
@@ -123,7 +123,7 @@ out:
     return rc;
 }
 
-/* What layer l reads of a type. */
+/* Input of layer l of a type. */
 static struct og_rows input_of(const struct og_relational *d, int l, uint32_t type)
 {
     const struct og_model_config *c = &d->whole->config;
@@ -133,7 +133,8 @@ static struct og_rows input_of(const struct og_relational *d, int l, uint32_t ty
                      og__type_nodes(&d->at, og__hop_of(c, l) + 1, type), c->hidden);
 }
 
-/* Within a type: what a batch without types has of its sources (sampler.c). How many there are. */
+/* Within a type: degrees of sources, as in a homogeneous batch (sampler.c). Returns their number.
+ */
 static uint32_t cap_degrees(struct og_relational *d, uint32_t hop, uint32_t relation,
                             const struct og_block *b)
 {
@@ -149,9 +150,9 @@ static uint32_t cap_degrees(struct og_relational *d, uint32_t hop, uint32_t rela
     return b->n_src - b->n_dst;
 }
 
-/* Between two types: of v that drew s of its d neighbours sqrt(d) / s, of u whom o edges leave
- * 1 / sqrt(o). Where s = d that is 1 / sqrt(o d), and else the mean of what it may draw is. Where
- * nobody counted, d is s, and o is 1. */
+/* Between two types: scales of both ends. For v that sampled s of its d neighbours sqrt(d) / s, for
+ * u with o out-edges 1 / sqrt(o). If s = d that is 1 / sqrt(o d); else it is the mean over possible
+ * samples. Without counts, d is s, and o is 1. */
 static uint32_t scale_ends(struct og_relational *d, uint32_t relation, const struct og_block *b)
 {
     const struct og_graph_relation *of = &d->types->relation[relation];
@@ -170,7 +171,7 @@ static uint32_t scale_ends(struct og_relational *d, uint32_t relation, const str
     return b->n_dst + b->n_src;
 }
 
-/* What GCN normalises by, while the block's lists are the host's. */
+/* Uploads GCN's degrees or scales, while the block's lists are in host memory. */
 static int bring_degrees(struct og_relational *d, int l, uint32_t relation, struct og_block *b,
                          struct og_err *err)
 {
@@ -187,7 +188,7 @@ static int bring_degrees(struct og_relational *d, int l, uint32_t relation, stru
     return og__bring_numbers(d->whole, &d->degrees, n, err);
 }
 
-/* The block's lists, whose weights count where the model has a use for them. */
+/* Uploads the block's lists, and weights if the model uses them. */
 static int bring_lists(struct og_relational *d, struct og_block *b, struct og_err *err)
 {
     const size_t n = b->n_dst + (size_t)1 + b->n_edges;
@@ -200,7 +201,7 @@ static int bring_lists(struct og_relational *d, struct og_block *b, struct og_er
     return og__bring_numbers(d->whole, &d->lists, (uint32_t)(n + (weighed ? b->n_edges : 0)), err);
 }
 
-/* The relation's block, and its convolution's rows; 0: none of its destinations are there. */
+/* The current relation's block and rows; 0: none of its destinations exist. */
 struct turn {
     struct og_rows in, own;
 };
@@ -227,7 +228,7 @@ static int begin_turn(struct og_relational *d, int l, uint32_t relation, struct 
 
 /* ==== forward ==== */
 
-/* The first relation of a type also brings the residual. */
+/* The first relation of a type also adds the residual. */
 static void end_convolution(struct og_model *part, int l, struct og_rows own, struct og_affine *op)
 {
     const struct og_relational *d = part->whole->relational;
@@ -244,7 +245,7 @@ static void end_convolution(struct og_model *part, int l, struct og_rows own, st
     to->begun = true;
 }
 
-/* Norm, activation and dropout of what relations made in a type. */
+/* Norm, activation and dropout of the relations' sums in each type. */
 static int finish_types(struct og_model *m, int l, const struct og_step *step, struct og_err *err)
 {
     const struct og_relational *d = m->relational;
@@ -256,7 +257,7 @@ out:
     return rc;
 }
 
-/* to[i] = row order[i] of `from`, of seeds. */
+/* to[i] = row order[i] of `from`, for seeds. */
 static int put_in_order(struct og_model *m, const float *from, const struct og_numbers *order,
                         float *to, struct og_err *err)
 {
@@ -303,7 +304,7 @@ out:
 
 /* ==== backward ==== */
 
-/* Rows of a type that layer l reads have a gradient. */
+/* Whether the input of layer l of a type has a gradient. */
 static bool goes_to(const struct og_relational *d, int l, uint32_t type)
 {
     return l > 0 || d->whole->row[type];
@@ -314,7 +315,7 @@ static bool goes_back(const struct og_model *part, int l)
     return l > 0 || part->config.trains_input;
 }
 
-/* The gradient of what layer l makes of a type. */
+/* The gradient of layer l's output of a type. */
 static const float *gradient_of(const struct og_relational *d, int l, uint32_t type)
 {
     const struct og_model *m = d->whole;
@@ -325,7 +326,7 @@ static const float *gradient_of(const struct og_relational *d, int l, uint32_t t
                : m->at.dlogits;
 }
 
-/* A term of op: the residual's share of the gradient of what layer l reads of a type. */
+/* Adds to op the residual's term of the gradient of layer l's input of a type. */
 static void add_skip(struct og_relational *d, int l, uint32_t type, struct og_affine *op)
 {
     struct og_model *end = &d->end[type];
@@ -337,7 +338,7 @@ static void add_skip(struct og_relational *d, int l, uint32_t type, struct og_af
     d->side[type].skipped = true;
 }
 
-/* op, terms of the gradient of what layer l reads of a type, is added to the others. */
+/* Runs op, terms of the gradient of layer l's input of a type, added to the other terms. */
 static int add_gradient(struct og_relational *d, int l, uint32_t type, struct og_affine *op,
                         struct og_err *err)
 {
@@ -350,8 +351,7 @@ static int add_gradient(struct og_relational *d, int l, uint32_t type, struct og
     return d->whole->ops->affine(d->whole->backend, op, err);
 }
 
-/* With the residual's share, unless op ends in an operand that has no weight, which has to be the
- * last. */
+/* Adds the residual's term, unless op's last operand has no weight: that must be the last. */
 static int add_convolution_gradient(struct og_model *part, int l, uint32_t type,
                                     struct og_affine *op, struct og_err *err)
 {
@@ -366,7 +366,7 @@ static int add_convolution_gradient(struct og_model *part, int l, uint32_t type,
 static int input_gradient(struct og_model *part, int l, const float *dy, struct og_affine *op,
                           struct og_err *err)
 {
-    (void)dy; /* the residual is of the type */
+    (void)dy; /* the residual belongs to the type */
     const uint32_t source = part->whole->config.types->relation[part->number].source;
     return add_convolution_gradient(part, l, source, op, err);
 }
@@ -382,7 +382,7 @@ const struct og_ends og__ends_of_relations = {.end = end_convolution,
                                               .input_gradient = input_gradient,
                                               .own_gradient = own_gradient};
 
-/* Of a relation that had no turn, of the end of a type that has no nodes. */
+/* Clears gradients of a relation without edges, or of the end of a type without nodes. */
 static int clear_gradients(struct og_model *part, int l, struct og_err *err)
 {
     int rc = 0;
@@ -393,7 +393,7 @@ out:
     return rc;
 }
 
-/* The gradient of what a type's relations made, from that of its rows behind layer l. */
+/* The gradient of the relations' sum of a type, from that of its rows after layer l. */
 static int through_end(struct og_model *m, int l, uint32_t type, struct og_err *err)
 {
     const struct og_relational *d = m->relational;
@@ -414,7 +414,7 @@ static int through_end(struct og_model *m, int l, uint32_t type, struct og_err *
     return rc < 0 || !finishes ? rc : og__finish_layer_back(end, l, err);
 }
 
-/* The residual's share of what layer l reads of a type, where no relation has taken it along. */
+/* The residual's term of layer l's input of a type, if no relation has added it. */
 static int rest_gradient(struct og_relational *d, int l, uint32_t type, struct og_err *err)
 {
     struct og_affine op = {0};
@@ -431,7 +431,7 @@ static int row_gradients(struct og_model *m, uint32_t type, struct og_err *err)
                              og__numbers_there(&s->number), err);
 }
 
-/* Behind those of layer l's convolutions. */
+/* Gradients of a layer's ends, after those of its convolutions. */
 static int end_gradients(struct og_model *m, int l, struct og_err *err)
 {
     struct og_relational *d = m->relational;
@@ -449,7 +449,7 @@ out:
     return rc;
 }
 
-/* Of the residuals, and of the ends of types that had nothing to end. */
+/* Gradients of the residuals, and of the ends of types without rows. */
 static int skip_gradients(struct og_model *m, int l, struct og_err *err)
 {
     const struct og_relational *d = m->relational;

@@ -1,12 +1,11 @@
-/* What there is of a typed graph's model, and the memory of a batch: as workspace.c has it, by the
- * counts of types. */
+/* Memory of a heterogeneous model, and of a batch: like workspace.c, with counts by type. */
 #include "nn/relational_parts.h"
 #include "nn/tasks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ==== what there is ==== */
+/* ==== the model ==== */
 
 static void carve_arrays(const struct og_model_config *c, struct og_arena *arena,
                          struct og_relational *d)
@@ -94,13 +93,13 @@ static struct og_block block_of(const struct og_model_config *c, const struct og
                              .n_edges = og__edges_of(n, hop, relation)};
 }
 
-/* Those of a type, of rows that lie by types. */
+/* Rows of a type's seeds, within rows ordered by type. */
 static float *seed_rows(const struct og_relational *d, float *rows, uint32_t type)
 {
     return rows + og__seeds_before(&d->at, type) * (size_t)d->whole->config.n_classes;
 }
 
-/* Whose logits are wanted: of links seeds are of all types. */
+/* Number of seeds with logits; for links, seeds of all types. */
 static uint64_t count_seeds(const struct og_carving *k)
 {
     const struct og_graph_types *g = k->config->types;
@@ -139,7 +138,7 @@ static void carve_batch(const struct og_carving *k)
     k->out->degrees = degrees;
 }
 
-/* Room for features, these as dropout leaves them, and numbers of trained rows. */
+/* Allocates buffers for features, features after dropout, and numbers of learnable rows. */
 static void carve_side(const struct og_carving *k, uint32_t type)
 {
     const struct og_model_config *c = k->config;
@@ -201,7 +200,7 @@ static void carve_layer(const struct og_carving *k, const struct og_live *live, 
             carve_end(k, l, t);
 }
 
-/* Of the partial sums of gradients of a type's end. */
+/* Bytes of partial sums of gradients of a type's end. */
 static size_t end_partial(const struct og_carving *k, int l, uint32_t type)
 {
     const struct og_model_config end = og__type_config(k->config, type);
@@ -215,7 +214,7 @@ static size_t end_partial(const struct og_carving *k, int l, uint32_t type)
     return most;
 }
 
-/* What relations need one after another on the way back: the largest of each. */
+/* Memory that relations use one after another in the backward pass: the largest of each. */
 static void carve_shared(const struct og_carving *k, const struct og_live *live,
                          struct og_workspace *out)
 {
@@ -250,7 +249,7 @@ static void carve_shared(const struct og_carving *k, const struct og_live *live,
     out->dlogits = og__carve_floats(k->arena, count_seeds(k), c->n_classes);
 }
 
-/* Rows of seeds of all types, and where they go; before those of ends, which lie in them. */
+/* Rows of seeds of all types, and their order; before the memory of ends, which is in them. */
 static void carve_links(const struct og_carving *k, struct og_workspace *out)
 {
     const struct og_model_config *c = k->config;

@@ -1,49 +1,50 @@
-/* Inside of relational.h: what there is between the files of that name.
+/* Internals of relational.h, shared by its files.
  *
- *   relational_shape.c    which relations have convolutions, and what follows from it
- *   relational_memory.c   what there is of a model, and the memory of a batch
- *   relational.c          a batch through the layers and back */
+ *     relational_shape.c    which relations have convolutions, and what follows
+ *     relational_memory.c   memory of a model and of a batch
+ *     relational.c          forward and backward pass of a batch */
 #ifndef OG_NN_RELATIONAL_PARTS_H
 #define OG_NN_RELATIONAL_PARTS_H
 
 #include "nn/relational.h"
 
-/* Of one type, behind one layer. */
+/* Output of one type after one layer. */
 struct og_made {
-    struct og_block nodes; /* of the hop: n_dst */
-    bool begun;            /* the sum over relations has something in it */
+    struct og_block nodes; /* block of the hop: n_dst */
+    bool begun;            /* the sum over relations has a first term */
 };
 
 struct og_relational {
     struct og_model *whole;
     const struct og_graph_types *types;
     struct og_live live;
-    struct og_arena arrays;         /* in which these lie: */
+    struct og_arena arrays;         /* memory of the next arrays: */
     struct og_model *part;          /* [n_relations] their convolutions */
-    struct og_model *end;           /* [n_types] what comes behind their sums */
-    struct og_type_counts most, at; /* what the workspace was taken for; of the batch at hand */
-    /* the batch at hand */
+    struct og_model *end;           /* [n_types] ends after their sums */
+    struct og_type_counts most, at; /* counts that the workspace was allocated for; of the current
+                                       batch */
+    /* the current batch */
     const struct og_batch *batch;
-    uint32_t *local; /* [n_ids] the host's, see by_type.h; and where degrees are looked at */
-    uint32_t *node;  /* [n_ids] type by type: which of its type each is. NULL: they are not */
-    struct og_numbers degrees; /* of the block at hand: of its sources, or scales of both ends */
-    struct og_numbers lists;   /* of the block at hand: its indptr, its src, weights of its edges */
+    uint32_t *local; /* [n_ids] in host memory, see by_type.h; and if degrees are required */
+    uint32_t *node;  /* [n_ids] by type: id of each within its type; NULL: not required */
+    struct og_numbers degrees; /* of the current block: of its sources, or scales of both ends */
+    struct og_numbers lists;   /* of the current block: indptr, src, edge weights */
     struct og_block *block;    /* [n_relations] */
     struct og_made *made;      /* [layers][n_types] */
     struct og_side {
         struct og_rows input;
-        void *room;               /* of the host's rows; NULL: none is needed */
-        float *dropped;           /* what dropout leaves of it; NULL: none */
-        struct og_numbers number; /* rows of the parameter that is its rows */
-        float *grad;              /* of the layer's input; */
-        bool begun;               /* there is something in it, */
-        bool skipped;             /* and the residual's share of it */
+        void *room;               /* copy of host rows; NULL: not required */
+        float *dropped;           /* rows after dropout; NULL: none */
+        struct og_numbers number; /* rows of the parameter that has the type's rows */
+        float *grad;              /* gradient of the layer's input; */
+        bool begun;               /* it has a first term, */
+        bool skipped;             /* and the residual's term */
     } * side;                     /* [n_types] */
-    /* of links: rows of the last layer, those of one type behind those of another */
+    /* for links: rows of the last layer, type after type */
     struct og_ends_of_seeds {
         float *rows, *grad;      /* [seeds, F_out] */
-        struct og_numbers place; /* [seeds] where each seed's row is there; */
-        struct og_numbers seed;  /* and whose row is at each place */
+        struct og_numbers place; /* [seeds] position of each seed's row in it; */
+        struct og_numbers seed;  /* and the seed at each position */
     } of_seeds;
 };
 
@@ -64,7 +65,7 @@ static inline uint32_t og__type_nodes(const struct og_type_counts *n, uint32_t h
 
 extern const struct og_ends og__ends_of_relations;
 
-/* How many seeds are of types before this one, of those that logits are made of. */
+/* Number of seeds of earlier types, among types with logits. */
 static inline uint32_t og__seeds_before(const struct og_type_counts *n, uint32_t type)
 {
     uint32_t sum = 0;

@@ -1,5 +1,4 @@
-/* Which convolutions a typed graph's model has, and what they are called: by the configuration
- * alone. */
+/* The convolutions of a heterogeneous model and their names, by the configuration alone. */
 #include "nn/relational.h"
 #include "nn/tasks.h"
 
@@ -11,7 +10,7 @@ static bool has_rows(const struct og_graph_types *g, uint32_t type)
     return g->type[type].dim > 0;
 }
 
-/* Where both ends have rows: then the destination has some behind the layer. */
+/* A relation is live if both ends have rows; its destination then has rows after the layer. */
 static void live_forwards(const struct og_model_config *c, struct og_live *live)
 {
     const struct og_graph_types *g = c->types;
@@ -31,7 +30,7 @@ bool og__makes_logits(const struct og_model_config *c, uint32_t type)
     return og__of_pairs(c) || type == c->types->target;
 }
 
-/* GCN from one type to another is of the sources alone, but for a residual. */
+/* GCN between two types uses the sources alone, except for a residual. */
 static bool reads_own(const struct og_model_config *c, uint32_t relation)
 {
     const struct og_graph_relation *of = &c->types->relation[relation];
@@ -85,7 +84,7 @@ struct og_model_config og__relation_config(const struct og_model_config *c, uint
     part.own_dim = own->dim;
     part.apart = of->source != of->destination;
     part.trains_input = source->trained || own->trained;
-    part.residual = false; /* these two are of the sum */
+    part.residual = false; /* these two belong to the sum */
     part.norm = OG_NORM_NONE;
     return part;
 }
@@ -111,13 +110,12 @@ int og__relational_check(const struct og_model_config *c, struct og_err *err)
     const struct og_live live = og__live_relations(c);
     if (!og__conv_of(c)->by_relation)
         return og__fail(err, -ENOTSUP, "use --aggregator mean or max",
-                        "--model %s --aggregator gcn: not of graphs with types yet",
+                        "--model %s --aggregator gcn: does not support heterogeneous graphs yet",
                         og__model_words[c->kind]);
     for (uint32_t r = 0; r < g->n_relations; r++)
         if (og__conv_of(c)->perceptron && live.of[0][r] && !same_width(g, r))
             return og__fail(err, -EINVAL, "use --model sage, or features of one width",
-                            "--model %s: it adds rows of %s to those of %s, which are of another "
-                            "width",
+                            "--model %s: adds rows of %s to rows of %s, which have another width",
                             og__model_words[c->kind], g->type[g->relation[r].source].name,
                             g->type[g->relation[r].destination].name);
     for (uint32_t t = 0; t < g->n_types; t++)

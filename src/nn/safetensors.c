@@ -1,7 +1,8 @@
-/* safetensors: the layout is drawn in nn.h.
+/* safetensors: nn.h describes the layout.
  *
- * A header is believed only after it was held against the file's real size: every range inside,
- * as long as dtype and shape say, ranges back to back from the first byte of data to the last. */
+ * A header is compared with the file's real size before use. Every range is inside the file and as
+ * long as dtype and shape require. Ranges are consecutive from the first byte of data to the last.
+ */
 #include "base/file.h"
 #include "base/seal.h"
 #include "nn/nn.h"
@@ -35,7 +36,7 @@ static json_t *metadata_json(const struct og_tensors *t)
     return all;
 }
 
-/* Tensors of 8-byte elements go first, so that everything is aligned without holes. */
+/* Tensors of 8-byte elements go first, so everything is aligned without holes. */
 static bool has_number_size(const struct og_tensor *t, size_t size)
 {
     return dtype_bytes[t->dtype] == size;
@@ -68,7 +69,7 @@ static char *header_text(const struct og_tensors *t, size_t *len)
     return padded;
 }
 
-/* Calls `take` with all data in the order of the file. What is not the host's comes by pieces. */
+/* Calls `take` with all data in the order of the file. Device data comes in pieces. */
 typedef int take_bytes(void *arg, const void *bytes, size_t n, struct og_err *err);
 
 static int each_piece(const struct og_tensor *t, take_bytes *take, void *arg, struct og_err *err)
@@ -161,14 +162,14 @@ out:
 
 /* ==== parsing ==== */
 
-/* Where a tensor's data lies in the file. */
+/* Range of a tensor's data in the file. */
 struct range {
     uint64_t begin, end;
 };
 
 struct parse {
     const char *name;          /* of the file, for messages */
-    uint64_t data, data_bytes; /* where data begins in the file, and how much there is */
+    uint64_t data, data_bytes; /* start and size of the data in the file */
     struct range *range;       /* [out->n] */
     struct og_tensors *out;
     struct og_err *err;
@@ -318,11 +319,11 @@ out:
     return rc;
 }
 
-/* The checksum stands in __metadata__, where other programs that read safetensors let it be. */
+/* The checksum is in __metadata__, which other safetensors programs ignore. */
 static const char seal_hint[] =
     "take another copy; if it was edited on purpose, drop xxh3 from its metadata";
 
-/* How long the header is that begins with these bytes. */
+/* Length of the header that begins with these bytes. */
 static int header_bytes(const void *bytes, uint64_t size, const char *name, uint64_t *header,
                         struct og_err *err)
 {
@@ -383,7 +384,7 @@ out:
 static int read_head(const struct og_tensors_file *f, uint64_t size, char **head, uint64_t *header,
                      struct og_err *err)
 {
-    enum { MOST = 100 * 1000 * 1000 }; /* that the format allows */
+    enum { MOST = 100 * 1000 * 1000 }; /* limit of the format */
     char first[sizeof(*header)] = {0};
     int rc;
     OG_TRY(og__read_all(f->fd, first, OG_MIN(size, sizeof(first)), 0, f->path, err));

@@ -51,7 +51,7 @@ bool og__model_weighs(const struct og_model_config *c)
     return og__conv_of(c)->aggregate == OG__WEIGHTED_MEAN;
 }
 
-/* ==== whether there is such a model ==== */
+/* ==== checks ==== */
 
 static int check_choices(const struct og_model_config *c, struct og_err *err)
 {
@@ -63,8 +63,8 @@ static int check_choices(const struct og_model_config *c, struct og_err *err)
         return og__fail(err, -EINVAL, "mean, max or gcn", "model: aggregator %d is unknown",
                         c->aggregator);
     if (!kinds[c->kind]->by_aggregator && c->aggregator != OG_AGGREGATOR_MEAN)
-        return og__fail(err, -EINVAL, "only the model sage has a choice",
-                        "--aggregator: this model has one of its own");
+        return og__fail(err, -EINVAL, "leave it out, or use --model sage",
+                        "--aggregator: this model's is fixed");
     if (!og__is_task(c->task) || c->decoder < OG_DECODER_DOT || c->decoder > OG_DECODER_DISTMULT)
         return og__fail(err, -EINVAL, NULL, "model: task %d with decoder %d is unknown", c->task,
                         c->decoder);
@@ -79,15 +79,15 @@ int og__model_check(const struct og_model_config *c, struct og_err *err)
 {
     const int widest = 1 << 20;
     if (c->layers < 1 || c->layers > OG_MAX_HOPS)
-        return og__fail(err, -EINVAL, NULL, "model: %d layers, 1 to %d are possible", c->layers,
+        return og__fail(err, -EINVAL, NULL, "model: %d layers, 1 to %d expected", c->layers,
                         OG_MAX_HOPS);
     if (c->in_dim < 1 || c->in_dim > widest || c->hidden < 1 || c->hidden > widest)
-        return og__fail(err, -EINVAL, NULL, "model: widths %d and %d, 1 to %d are possible",
-                        c->in_dim, c->hidden, widest);
+        return og__fail(err, -EINVAL, NULL, "model: widths %d and %d, 1 to %d expected", c->in_dim,
+                        c->hidden, widest);
     if (c->n_classes < 1 || c->n_classes > widest)
         return og__fail(err, -EINVAL,
                         "classes are numbered from 0; do the labels hold ids, or values?",
-                        "model: %d classes, 1 to %d are possible", c->n_classes, widest);
+                        "model: %d classes, 1 to %d expected", c->n_classes, widest);
     const double shares[] = {c->dropout, c->input_dropout, c->attention_dropout};
     for (size_t i = 0; i < OG_COUNT(shares); i++)
         if (!(shares[i] >= 0 && shares[i] < 1))
@@ -99,12 +99,11 @@ int og__model_check_graph(const struct og_model_config *c, struct og_err *err)
 {
     if (og__of_pairs(c) && c->decoder == OG_DECODER_DISTMULT && !c->types)
         return og__fail(err, -EINVAL, "use --decoder dot or mlp",
-                        "--decoder distmult: it has a vector of each relation, and this graph has "
-                        "none");
+                        "--decoder distmult: requires relations, and this graph has none");
     if (!og__conv_of(c)->joins || c->types)
         return 0;
-    return og__fail(err, -EINVAL, "use --model sage, or a graph with types of nodes and relations",
-                    "--model %s: its weights are of relations, and this graph has none",
+    return og__fail(err, -EINVAL, "use --model sage, or a heterogeneous graph",
+                    "--model %s: requires relations, and this graph has none",
                     og__model_words[c->kind]);
 }
 
@@ -220,7 +219,7 @@ bool og__finishes(const struct og_model_config *c, int layer)
     return more && !og__is_last(c, layer);
 }
 
-/* ==== what comes first ==== */
+/* ==== order of operators ==== */
 
 bool og__transform_first(const struct og_block *b, int n_in, int n_out)
 {
@@ -235,7 +234,7 @@ bool og__may_transform_first(const struct og_model_config *c, int layer)
     return c->own_dim > 0 || og__layer_mid(c, layer) < og__layer_in(c, layer);
 }
 
-/* A number that an edge adds to a sum takes as long as so many products and sums of a matrix. */
+/* An element that an edge adds to a sum takes as long as so many multiply-adds of a product. */
 enum { OF_AN_EDGE = 12 };
 
 bool og__may_blend(const struct og_model_config *c, int layer)
@@ -251,7 +250,7 @@ bool og__blends(const struct og_model_config *c, int layer, const struct og_bloc
            bases * (d * out + OF_AN_EDGE * edges) < lists * out;
 }
 
-/* A row of all heads must stay in cache, and scratch has room for such rows. */
+/* A row of all heads must stay in cache, and scratch has memory for such rows. */
 enum { WIDEST_ATTENDED = 4096 };
 
 bool og__may_attend_first(const struct og_model_config *c, int layer)
@@ -265,8 +264,8 @@ bool og__folds_own(const struct og_model_config *c)
     return og__conv_of(c)->folds && c->apart;
 }
 
-/* By multiplications: products of three passes, two of which concern the way back (the last not for
- * features), and three walks along the edges, whose multiplications take eight times as long. */
+/* Compares multiplications: products in three passes, two of them backward (the last not for
+ * features), and three passes along the edges, whose multiplications take eight times as long. */
 bool og__attend_first(const struct og_model_config *c, int layer, const struct og_block *b)
 {
     double e = (double)b->n_edges, s = b->n_src, d = b->n_dst;

@@ -32,7 +32,7 @@ struct og_sparse og__aggregation_back(const struct og_block *b, enum og__aggrega
 {
     struct og_sparse s = og__aggregation(b, kind, scale);
     s.n_rows = b->n_src;
-    s.n_left = s.n_right; /* ends change places */
+    s.n_left = s.n_right; /* the transpose swaps the ends */
     s.left = s.right;
     s.n_right = b->n_dst;
     s.right = scale;

@@ -7,7 +7,7 @@
 
 /* ==== forward ==== */
 
-/* What a layer reads. */
+/* Input of a layer. */
 static struct og_rows input_of(const struct og_model *m, int l)
 {
     if (l == 0)
@@ -24,8 +24,8 @@ static int check_batch(const struct og_model *m, const struct og_batch *batch,
     if (m->config.types)
         return og__joined_check_rows(m, batch, x, err);
     if (x->dim != m->config.in_dim)
-        return og__fail(err, -EINVAL, "the checkpoint belongs to another dataset",
-                        "model: made for features of width %d, these have %d", m->config.in_dim,
+        return og__fail(err, -EINVAL, "use a checkpoint of this dataset",
+                        "model: trained with features of width %d, these have %d", m->config.in_dim,
                         x->dim);
     if (x->n < batch->n_ids)
         return og__fail(err, -EINVAL, NULL, "model: %u feature rows for %u input nodes", x->n,
@@ -110,7 +110,7 @@ void og__key_dropout(struct og_model *m, const struct og_step *step, uint32_t fi
     }
 }
 
-/* As f32, since every row is read more than once. */
+/* As f32, because every row is read more than once. */
 int og__drop_input(struct og_model *m, struct og_rows *x, uint32_t n, const struct og_step *step,
                    uint32_t key, float *dropped, struct og_err *err)
 {
@@ -133,7 +133,7 @@ static int take_input(struct og_model *m, const struct og_batch *batch, const st
                   : og__drop_input(m, &m->at.input, n, step, OG__INPUT_KEY, m->at.dropped, err);
 }
 
-/* step NULL: no dropout, running statistics, and nothing is kept for the way back. */
+/* step NULL: no dropout, running statistics, nothing stored for the backward pass. */
 static int forward(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
                    const struct og_pairs *pairs, const struct og_step *step, struct og_err *err)
 {
@@ -248,12 +248,11 @@ out:
     return rc;
 }
 
-/* Layers with a batch's statistics, one after another: those of a typed graph's model are of its
- * types. */
+/* Iterates over layers with batch statistics; in a heterogeneous model those of its types. */
 struct norms {
-    struct og_model *model, *of; /* of: what has the layer */
+    struct og_model *model, *of; /* of: the model with the layer */
     int layer;
-    uint32_t end; /* how many ends of it were looked at */
+    uint32_t end; /* its ends processed so far */
 };
 
 static bool next_norm(struct norms *n)

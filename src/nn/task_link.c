@@ -1,9 +1,9 @@
-/* Which nodes have an edge. Scores, losses and gradients of pairs are in links.c. */
+/* Link prediction. Scores, losses and gradients of pairs are in links.c. */
 #include "nn/tasks.h"
 
 #include <math.h>
 
-/* Of an edge and a negative of its own: how often the edge is above. */
+/* Pairs of an edge and its negative: the share in which the edge wins. */
 static double ordered(const struct og_metrics *sum)
 {
     return sum->compared ? (double)sum->twice_ordered / (2 * (double)sum->compared) : 0;
@@ -52,7 +52,7 @@ static const struct og_figure figures[] = {
     {OG_BEST_AUTO, NULL, false},
 };
 
-/* Each edge, and a negative. */
+/* Two scores per edge: the edge's and a negative's. */
 static size_t two_each(int n_classes, size_t n)
 {
     (void)n_classes;

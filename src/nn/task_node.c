@@ -1,4 +1,4 @@
-/* Classes of nodes: one each, or several labels. */
+/* Classes of nodes: one per node, or several labels. */
 #include "nn/tasks.h"
 
 /* ==== one class ==== */
@@ -27,7 +27,7 @@ static size_t of_two_classes(int n_classes, size_t n)
     return n_classes == 2 ? n : 0;
 }
 
-/* How far the second class is ahead. */
+/* Margin of the second class. */
 static int score_class(const void *targets, size_t i, const float *made, float *score)
 {
     const int32_t label = ((const int32_t *)targets)[i];

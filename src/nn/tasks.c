@@ -93,7 +93,7 @@ int og__best_check(const struct og_model_config *c, int best_by, struct og_err *
         if (measures(c, kind))
             used += (size_t)snprintf(hint + used, sizeof(hint) - used, "%s %s",
                                      kind == OG_BEST_LOSS ? "" : ",", og__best_words[kind]);
-    return og__fail(err, -EINVAL, hint, "--best-by %s: not measured of this task and its labels",
+    return og__fail(err, -EINVAL, hint, "--best-by %s: not measured for this task and its labels",
                     og__best_words[best_by]);
 }
 

@@ -39,7 +39,7 @@ out:
     return rc;
 }
 
-/* ---- what has diverged ---- */
+/* ---- divergence ---- */
 
 static bool all_finite(const float *x, size_t n)
 {
@@ -49,7 +49,7 @@ static bool all_finite(const float *x, size_t n)
     return true;
 }
 
-/* Fetched a piece at a time. */
+/* Downloads piece by piece. */
 static int look_at(struct og_model *m, const struct og_param *p, bool *finite, struct og_err *err)
 {
     enum { PIECE = 4096 };

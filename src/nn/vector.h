@@ -1,8 +1,8 @@
-/* Sums and exponentials whose additions have one order whatever the vector width: sixteen lanes,
- * which the compiler makes of whatever registers there are. To be inlined into cloned kernels.
+/* Sums and exponentials whose additions have one order for every vector width: sixteen lanes, which
+ * the compiler maps to the available registers. To be inlined into cloned kernels.
  *
- * Lanes are two halves of 32 bytes. As one vector of 64, gcc 12 keeps a sum in memory wherever
- * registers are narrower, writes it there in pieces and waits for them at the next addition. */
+ * Lanes are two halves of 32 bytes. For one vector of 64 bytes, gcc 12 keeps a sum in memory if
+ * registers are narrower: it stores it in pieces and stalls at the next addition. */
 #ifndef OG_NN_VECTOR_H
 #define OG_NN_VECTOR_H
 
@@ -19,7 +19,7 @@ struct og__lanes {
     og__half_lanes low, high;
 };
 
-/* The two of the lanes that lie there. */
+/* The two halves of the lanes at x. */
 OG_INLINE const og__half_lanes *og__halves(const float *x)
 {
     return (const og__half_lanes *)x;
@@ -39,7 +39,7 @@ OG_INLINE void og__add_products(struct og__lanes *sum, const float *x, const flo
     sum->high += og__halves(x)[1] * og__halves(y)[1];
 }
 
-/* Halves are added until one lane is left. */
+/* Adds halves until one lane is left. */
 OG_INLINE float og__sum_lanes(const struct og__lanes *x)
 {
     og__half_lanes a = x->low + x->high;
@@ -60,7 +60,7 @@ OG_INLINE float og__dot_product(const float *a, const float *b, size_t n)
     return sum;
 }
 
-/* out[i] = x[i step ..] . y[i n ..] for four i: four sums under way hide each other's latency. */
+/* out[i] = x[i step ..] . y[i n ..] for four i; four interleaved sums hide each other's latency. */
 OG_INLINE void og__four_dots(const float *x, size_t step, const float *y, size_t n, float *out)
 {
     struct og__lanes a = {0}, b = {0}, c = {0}, d = {0};
@@ -92,12 +92,12 @@ OG_INLINE float og__sum_of(const float *a, size_t n)
     return sum;
 }
 
-/* e^x within 2e-7 relative, 0 below -87, in steps that vectorise on every x86-64: x = k ln 2 + r
- * with |r| <= ln 2 / 2, the polynomial of degree 6 with the smallest relative error for e^r, and k
- * put into the exponent. ln 2 is taken off in two parts, of which the first times k is exact. */
+/* e^x within 2e-7 relative, 0 below -87, in steps that vectorise on every x86-64. With x = k ln 2 +
+ * r and |r| <= ln 2 / 2, it is the minimax polynomial of degree 6 for e^r, with k added to the
+ * exponent. The constant ln 2 is subtracted in two parts, of which the first times k is exact. */
 OG_INLINE float og__exp(float x)
 {
-    const float round = 0x1.8p23f; /* adding it rounds to a whole number, left in the low bits */
+    const float round = 0x1.8p23f; /* adding it rounds to a whole number, in the low bits */
     float clamped = x < -87 ? -87 : x > 88 ? 88 : x;
     float shifted = clamped * 1.44269504f + round;
     float k = shifted - round;

@@ -1,5 +1,5 @@
-/* The libraries' own memory, taken before ours is counted: a training step of a toy model makes
- * oneDNN generate its kernels and every thread of the pool take its share. */
+/* The libraries' own memory, allocated before ours is counted. A training step of a toy model makes
+ * oneDNN generate its kernels and every thread of the pool allocate. */
 #include "nn/nn.h"
 
 enum { ROWS = 256, WIDTH = 64, CLASSES = 16 };

@@ -28,7 +28,7 @@ struct og_whole_layer og__whole_layer(const struct og_model_config *c, int l, ui
     return s;
 }
 
-/* ---- the workspace: scratch | what one block makes on its way ---- */
+/* ---- the workspace: scratch | intermediates of one block ---- */
 
 static void carve(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
                   const struct og_whole_caps *caps, int threads, struct og_arena *arena,

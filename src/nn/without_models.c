@@ -1,5 +1,5 @@
-/* In a build without models: shapes and words are there, so that options mean what they mean
- * elsewhere; nothing computes. */
+/* A build without models: shapes and words exist, so that options keep their meaning; nothing
+ * computes. */
 #include "nn/nn.h"
 
 const struct og_nn_ops *og__nn_ops(void)

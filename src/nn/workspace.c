@@ -1,5 +1,5 @@
-/* Memory of a batch: one arena, carved in one order. The same walk over the largest batch, without
- * memory under it, says how much to take. */
+/* Memory of a batch: one arena, sub-allocated in one order. The same code without memory computes
+ * the size for the largest batch. */
 #include "nn/conv_mixed.h"
 #include "nn/joined.h"
 #include "nn/model.h"
@@ -10,7 +10,7 @@
 
 #define ACTIVATIONS "activations"
 
-/* ==== carving ==== */
+/* ==== sub-allocation ==== */
 
 int og__widest(const struct og_model_config *c)
 {
@@ -61,15 +61,15 @@ static void carve_pool(const struct og_model_config *c, int l, const struct og_b
         w->from = og__carve(arena, b->n_dst * (size_t)mid * sizeof(*w->from));
 }
 
-/* The aggregate of a layer is kept for the way back; a forward pass needs it only where it may
- * have to hold what was multiplied first. */
+/* The aggregate of a layer is stored for the backward pass. A forward pass needs it only if
+ * transform first may need that memory. */
 static void carve_linear(const struct og_model_config *c, int l, const struct og_block *b,
                          bool training, struct og_arena *arena, struct og_layer_work *w)
 {
     int in = og__layer_in(c, l), mid = og__layer_mid(c, l);
     const bool adds_own = c->apart && og__conv_of(c)->perceptron; /* before the product */
     w->transform_first = !adds_own && og__transform_first(b, in, mid);
-    if (og__aggregate_of(c) != OG__BETWEEN) /* whose scales the host makes */
+    if (og__aggregate_of(c) != OG__BETWEEN) /* its scales are made on the host */
         w->scale = og__carve_floats(arena, og__conv_of(c)->wants_degrees ? b->n_src : b->n_dst, 1);
     if (training || og__may_transform_first(c, l))
         w->a = og__carve_floats(arena, b->n_dst, in);
@@ -114,13 +114,13 @@ size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_conf
     int in = og__layer_in(c, l), mid = og__layer_mid(c, l), out = og__layer_out(c, l);
     uint64_t n_in = (uint64_t)in, n_mid = (uint64_t)mid, n_own = (uint64_t)og__layer_own(c, l);
     uint32_t d = b->n_dst, s = b->n_src;
-    if (og__conv_of(c)->joins) /* of a relation, of the own rows */
+    if (og__conv_of(c)->joins) /* for relations, for own rows */
         s = OG_MAX(b->n_lists, d);
     size_t most = OG_MAX(ops->partial_bytes(d, out, n_in), ops->partial_bytes(d, out, 0));
     most = OG_MAX(most, ops->partial_bytes(s, mid, n_in));
     most = OG_MAX(most, ops->partial_bytes(d, mid, n_in));
     most = OG_MAX(most, ops->partial_bytes(d, out, n_mid));
-    if (og__conv_of(c)->joins) /* matrices that lie as PyTorch Geometric has them: by inputs */
+    if (og__conv_of(c)->joins) /* matrices stored as in PyTorch Geometric, by input */
         most = OG_MAX(most, ops->partial_bytes(s, in, (uint64_t)out));
     if (og__may_blend(c, l)) {
         most = OG_MAX(most, ops->partial_bytes(d, c->bases * in, (uint64_t)out));
@@ -152,7 +152,7 @@ bool og__transposes(const struct og_model_config *c, int l)
            og__may_transform_first(c, l);
 }
 
-/* What the layers need one after another on the way back: the largest of each. */
+/* Memory that layers use one after another in the backward pass: the largest of each. */
 static void carve_shared(const struct og_carving *k, const struct og_batch *batch,
                          struct og_workspace *out)
 {
@@ -177,7 +177,7 @@ static void carve_shared(const struct og_carving *k, const struct og_batch *batc
     out->dlogits = og__carve_floats(k->arena, batch->hop[0].n_dst, c->n_classes);
 }
 
-/* Pairs that are scored at once: all that are trained on, else up to so many. */
+/* Pairs that are scored at once: all in training, else at most a window. */
 enum { PAIR_WINDOW = 64 * OG__BLOCK_ROWS };
 
 static uint32_t pair_window(uint64_t n_pairs, uint64_t n_scores)
@@ -220,7 +220,7 @@ void og__carve_pairs(const struct og_model_config *c, uint64_t n_seeds,
     out->kind_list = og__carve(arena, kept * sizeof(*out->kind_list));
 }
 
-/* What the host has of a batch. */
+/* Buffers for a batch's host data. */
 static void carve_rooms(const struct og_carving *k, const struct og_batch *batch,
                         struct og_rooms *out)
 {
@@ -243,7 +243,7 @@ void og__most_of_block(const struct og_model_config *c, int l, const struct og_b
     most->rows = OG_MAX(most->rows, (uint64_t)OG_MAX(OG_MAX(b->n_src, b->n_dst), b->n_lists));
     most->counted = OG_MAX(most->counted, (uint64_t)b->n_dst);
     if (og__conv_of(c)->joins ||
-        (training && og__transposes(c, l))) /* lists, edges to be blended */
+        (training && og__transposes(c, l))) /* lists of edges for sums by coefficients */
         most->keys = OG_MAX(most->keys, b->n_edges);
     if (og__conv_of(c)->joins && c->bases > 0)
         most->coefficients = OG_MAX(
@@ -258,7 +258,7 @@ void og__most_of_pairs(const struct og_pair_counts *n, bool training, struct og_
     most->counted = OG_MAX(most->counted, n->scored);
 }
 
-/* Of operators on the batch. */
+/* Largest operands of the batch's operators. */
 static struct og_most largest_of(const struct og_carving *k, const struct og_batch *batch)
 {
     const struct og_model_config *c = k->config;
@@ -271,7 +271,7 @@ static struct og_most largest_of(const struct og_carving *k, const struct og_bat
     return most;
 }
 
-/* Of such counts, but for what they point to. */
+/* A batch of such counts, without its arrays. */
 static struct og_batch batch_of(const struct og_batch_caps *n)
 {
     struct og_batch batch = {.n_hops = n->n_hops};
@@ -318,7 +318,7 @@ static void carve(const struct og_carving *k, struct og_workspace *out)
     (og__in_parts(k->config) ? og__carve_relations : carve_layers)(k, out);
 }
 
-/* What the arenas themselves must hold: activations, and numbers of the host's. */
+/* Sizes of the arenas: activations, and numbers in host memory. */
 struct sizes {
     size_t there, host;
 };
@@ -346,9 +346,9 @@ size_t og__model_workspace_bytes(const struct og_nn_ops *ops, const struct og_mo
     return bytes.there + bytes.host + ops->own_bytes(threads);
 }
 
-/* ==== the workspace at hand ==== */
+/* ==== the current workspace ==== */
 
-/* Whose they are may be gone by the time a batch is larger. */
+/* Copies the counts: their owner may be gone when a batch is larger. */
 static const struct og_type_counts *keep_counts(struct og_type_counts *to,
                                                 const struct og_type_counts *n)
 {
@@ -376,7 +376,7 @@ int og__model_reserve(struct og_model *m, const struct og_batch_caps *caps, bool
     return rc < 0 ? rc : og__arena_init(&m->workspace, m->own, bytes.there, ACTIVATIONS, err);
 }
 
-/* For this batch, and for those there was room for. */
+/* Allocates for the maxima of this batch and of earlier ones. */
 static int grow(struct og_model *m, const struct og_batch *batch, const struct og_batch_caps *now,
                 struct og_err *err)
 {

@@ -42,10 +42,9 @@ static int check_number(const struct og_device_ops *ops, int number, struct og_e
 {
     char why[256] = "";
     const int n = ops->count(why, sizeof(why));
-    return number < n
-               ? 0
-               : og__fail(err, -ENOTSUP, "--devices says which are used",
-                          "device %s: there is none of number %d, of %d", ops->name, number, n);
+    return number < n ? 0
+                      : og__fail(err, -ENOTSUP, "choose others with --devices",
+                                 "device %s: no number %d, of %d found", ops->name, number, n);
 }
 
 int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops, int number,
@@ -77,7 +76,7 @@ void og__device_close(struct og_nn_backend *be)
 {
     if (!be)
         return;
-    if (be->copies) /* what is left to do may touch what is given back: whether it fails or not */
+    if (be->copies) /* outstanding work may touch freed memory, whether it fails or not */
         be->ops->finish(be->copies, NULL);
     if (be->work)
         be->ops->finish(be->work, NULL);
@@ -121,7 +120,7 @@ static int charge(struct og_nn_backend *be, size_t bytes, const char *part, stru
 {
     struct og_err why = {0};
     const int rc = og__budget_charge(be->budget, bytes, part, &why);
-    return rc < 0 ? og__fail(err, rc, "give it more with --device-memory", "device %s: %s",
+    return rc < 0 ? og__fail(err, rc, "use a larger --device-memory", "device %s: %s",
                              be->ops->name, why.message)
                   : 0;
 }
@@ -130,8 +129,8 @@ int og__device_bound(struct og_nn_backend *be, size_t bytes, struct og_err *err)
 {
     return og__budget_bound(be->budget, bytes)
                ? 0
-               : og__fail(err, -ENOMEM, "give it more with --device-memory",
-                          "device %s: holds more than %zu bytes", be->ops->name, bytes);
+               : og__fail(err, -ENOMEM, "use a larger --device-memory",
+                          "device %s: more than %zu bytes allocated", be->ops->name, bytes);
 }
 
 void *og__device_take_by(struct og_nn_backend *be, struct og_stream *s, size_t bytes,
@@ -167,7 +166,7 @@ static void device_release(const struct og_memory *m, void *p, size_t bytes, con
     struct og_nn_backend *be = backend_of(m);
     if (!p)
         return;
-    be->ops->finish(be->copies, NULL); /* a failure here was one before */
+    be->ops->finish(be->copies, NULL); /* a failure here was reported before */
     be->ops->finish(be->work, NULL);
     og__device_give_idle(be, p, bytes, part);
 }
@@ -192,7 +191,7 @@ void og__device_give(struct og_nn_backend *be, void *p, size_t bytes, const char
 
 /* ==== there and back ==== */
 
-/* What is copied was made, or is not needed any more, by what operators were asked before. */
+/* Copies wait for the operators requested before, which make or still read the data. */
 static int behind_operators(struct og_nn_backend *be, struct og_err *err)
 {
     int rc = be->ops->record(be->worked, be->work, err);
@@ -210,14 +209,14 @@ out:
     return rc;
 }
 
-/* Half of the staging memory, once what was in it has gone. */
+/* Waits for half of the staging memory and takes it. */
 static int take_half(struct og_nn_backend *be, char **out, struct og_err *err)
 {
     *out = be->staging + (size_t)be->half * HALF;
     return be->ops->wait(be->copied[be->half], err);
 }
 
-/* It goes out; the next to be taken is the other one. */
+/* Sends the half; the next one taken is the other. */
 static int send_half(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err)
 {
     const char *staged = be->staging + (size_t)be->half * HALF;
@@ -231,7 +230,7 @@ out:
     return rc;
 }
 
-/* The host goes on when it is staged, and makes the next while operators are at work. */
+/* Returns once the data is staged; the host prepares the next while operators run. */
 int og__device_push(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
                     struct og_err *err)
 {
@@ -259,7 +258,7 @@ int og__device_number(struct og_nn_backend *be, uint32_t *there, uint32_t n, str
     return OG__EACH_ITEM(be, og__k_count_up, n, &args, err);
 }
 
-/* Rows [first, last) go out. */
+/* Sends rows [first, last). */
 static int send_rows(struct og_nn_backend *be, const struct og_rows *x, uint32_t first,
                      uint32_t last, char *out, struct og_err *err)
 {
@@ -281,7 +280,7 @@ int og__device_gather(struct og_nn_backend *be, const struct og_rows *x, void *o
     int rc;
     OG_TRY(row <= HALF ? 0
                        : og__fail(err, -ENOTSUP, "use --device cpu",
-                                  "rows of %zu bytes are wider than a device takes", row));
+                                  "rows of %zu bytes are too wide for a device", row));
     OG_TRY(behind_operators(be, err));
     for (uint32_t first = 0, n; first < x->n; first += n) {
         n = OG_MIN(x->n - first, most);

@@ -1,30 +1,30 @@
-/* A backend on a device: what its operators work with. */
+/* A backend on a device: memory and streams of its operators. */
 #ifndef OG_NN_DEVICE_BACKEND_H
 #define OG_NN_DEVICE_BACKEND_H
 
 #include "device/kernel.h"
 #include "nn/device/kernels.h"
 
-/* Two streams: operators, and what goes between host and device. Features, lists and whatever else
- * is pushed are packed into one half of the staging memory while the other is on its way, and
- * neither this nor operators that come behind it hold the host up.
+/* Two streams: operators, and copies between host and device. Pushed data (features, lists) is
+ * packed into one half of the staging memory while the other half is being copied. The host waits
+ * neither for the copy nor for operators after it.
  *
- *   copies   follow worked ── half 0 ── half 1 ── half 0 ── record copied
- *   work     ... record worked ┘                                 └─> follow copied ... */
+ *     copies   follow worked ── half 0 ── half 1 ── half 0 ── record copied
+ *     work     ... record worked ┘                                 └─> follow copied ... */
 struct og_nn_backend {
     const struct og_device_ops *ops;
     struct og_device *device;
     struct og_stream *work, *copies;
     struct og_event *worked, *copied[2];
-    struct og_budget *budget; /* of the device's memory */
+    struct og_budget *budget; /* for device memory */
     struct og_budget *host;
     char *staging; /* pinned */
-    int half;      /* of it, that is taken next */
-    char *room;    /* what the operator at work needs for itself: of scratch, or of extra */
-    char *scratch; /* its caller's: what was planned for operators on batches of that size */
-    char *extra;   /* what it had to take beyond; NULL: nothing */
+    int half;      /* the half that is taken next */
+    char *room;    /* memory of the current operator: scratch or extra */
+    char *scratch; /* the caller's: planned for operators on batches of that size */
+    char *extra;   /* memory taken beyond the plan; NULL: none */
     size_t scratch_bytes, extra_bytes;
-    size_t library; /* that the device's library took of its memory */
+    size_t library; /* device memory that the device's library takes */
 };
 
 int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops, int number,
@@ -32,11 +32,11 @@ int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops,
 void og__device_close(struct og_nn_backend *be);
 size_t og__device_own_bytes(int threads);
 struct og_memory og__device_memory(const struct og_nn_backend *be);
-/* From it, and back: NULL is left alone. */
+/* Allocate and free device memory; freeing NULL is a no-op. */
 void *og__device_take(struct og_nn_backend *be, size_t bytes, const char *part, struct og_err *err);
 void og__device_give(struct og_nn_backend *be, void *p, size_t bytes, const char *part);
-/* The same by whoever has a stream of its own, and so no part in the operators'; given back when no
- * stream has anything left to do with it. */
+/* The same for users with their own stream, who are independent of the operators'. Memory is freed
+ * when no stream uses it any more. */
 void *og__device_take_by(struct og_nn_backend *be, struct og_stream *s, size_t bytes,
                          const char *part, struct og_err *err);
 void og__device_give_idle(struct og_nn_backend *be, void *p, size_t bytes, const char *part);
@@ -53,17 +53,17 @@ int og__device_await(struct og_nn_backend *be, struct og_event *comes, struct og
 extern const struct og_rows_ops og__device_rows; /* rows.c */
 extern const struct og_sums_ops og__device_sums; /* sums.c */
 
-/* ---- what operators need for themselves (room.c) ---- */
+/* ---- scratch of operators (room.c) ---- */
 
-#define OG__OPERATORS "operators" /* in the budget: what was taken beyond the plan's */
-/* At least so many bytes, undefined, for one operator, at be->room. */
+#define OG__OPERATORS "operators" /* budget entry: memory taken beyond the plan's */
+/* Provide at least `bytes` bytes, undefined, for one operator, at be->room. */
 OG_MUST_CHECK int og__device_room(struct og_nn_backend *be, size_t bytes, struct og_err *err);
-/* No operator on so much needs more. */
+/* Upper bound of the scratch of operators within `of`. */
 size_t og__device_scratch_bytes(const struct og_most *of, int threads);
 void og__device_set_scratch(struct og_nn_backend *be, char *scratch, size_t bytes, float *partial);
-/* Rows of matrices so wide whose operands are made at a time. */
+/* Rows per chunk of matrices of this width whose operands are computed. */
 uint32_t og__device_chunk_rows(size_t width);
-/* What a piece takes of the room; partial sums of columns; a list that is sorted. */
+/* Bytes of parts of the scratch: a piece; partial sums of columns; a sorted list. */
 static inline size_t og__device_room_of(size_t bytes)
 {
     return og__round_up(bytes, 256);
@@ -79,15 +79,16 @@ static inline size_t og__device_listing_bytes(size_t n, size_t sort)
 
 /* ---- launching ---- */
 
-/* So many blocks of `threads`. */
+/* Launch n blocks of `threads`. */
 OG_MUST_CHECK int og__device_launch(struct og_nn_backend *be, int kernel, uint64_t blocks,
                                     uint32_t threads, const void *args, size_t bytes,
                                     struct og_err *err);
-/* Blocks that do `each` of n; kernels number what they do in 32 bits: more is -EOVERFLOW. */
+/* Launch blocks that process `each` of n items; kernels index items with 32 bits: more is
+ * -EOVERFLOW. */
 OG_MUST_CHECK int og__device_launch_each(struct og_nn_backend *be, int kernel, uint64_t n,
                                          uint32_t each, const void *args, size_t bytes,
                                          struct og_err *err);
-/* A thread, or a warp, for each of n. */
+/* One thread, or one warp, per item. */
 #define OG__EACH_ITEM(be, kernel, n, args, err) \
     og__device_launch_each(be, kernel##_number, n, OG_THREADS, args, sizeof(*(args)), err)
 #define OG__EACH_WARP(be, kernel, n, args, err) \
@@ -98,23 +99,22 @@ OG_MUST_CHECK int og__device_launch_each(struct og_nn_backend *be, int kernel, u
 /* args->sum = args->times * the sum of args->part, n_parts of them `step` apart. */
 OG_MUST_CHECK int og__device_add_parts(struct og_nn_backend *be, const struct og_k_columns *args,
                                        struct og_err *err);
-/* The same of args.rows rows, whose parts go to part: room for parts_bytes. */
+/* The same for args.rows rows, whose partial sums go to part, parts_bytes large. */
 OG_MUST_CHECK int og__device_sum_columns(struct og_nn_backend *be, struct og_k_columns args,
                                          double *part, struct og_err *err);
 
 /* ---- lists from keys ---- */
 
-/* Numbers 0 to n - 1 by their keys, those of one key in their order, and where each key's begin.
- * moved NULL: not wanted. */
+/* Sort of numbers 0 to n - 1 by key, stable, with the start of each key. moved NULL: skipped. */
 struct og_listing {
     size_t n;
     const uint32_t *key;
-    uint32_t bound;  /* of keys */
+    uint32_t bound;  /* number of keys */
     uint32_t *first; /* out [bound + 1] */
     uint32_t *moved; /* out [n] */
 };
 size_t og__device_lists_bytes(struct og_nn_backend *be, size_t n);
-/* at: room for lists_bytes, in which *moved may be. */
+/* at: memory of lists_bytes; *moved may be part of it. */
 OG_MUST_CHECK int og__device_list(struct og_nn_backend *be, const struct og_listing *l, char *at,
                                   uint32_t **moved, struct og_err *err);
 

@@ -1,4 +1,4 @@
-/* Sums of columns: of parts of the rows first, then of these, in their order. */
+/* Sums of columns: partial sums over rows, then over these, in their order. */
 #include "nn/device/backend.h"
 
 int og__device_add_parts(struct og_nn_backend *be, const struct og_k_columns *args,

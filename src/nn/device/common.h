@@ -1,4 +1,4 @@
-/* What kernels share: a row of features, an element of it, lists and parts, dropout's masks. */
+/* Common parts of kernels: a row of features, its elements, lists and parts, dropout masks. */
 #ifndef OG_NN_DEVICE_COMMON_H
 #define OG_NN_DEVICE_COMMON_H
 
@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-/* As og__row (gather/rows.h), for the device. */
+/* og__row (gather/rows.h) on the device. */
 OG_ON_DEVICE const char *og_row_of(const struct og_rows *x, uint32_t i)
 {
     const uint32_t place = x->index ? x->index[i] : i;
@@ -43,7 +43,7 @@ OG_ON_DEVICE uint32_t og_bits_of(float value)
     return u.bits;
 }
 
-/* How many of n ascending numbers are below x. */
+/* Number of values below x among n ascending ones. */
 OG_ON_DEVICE uint32_t og_n_below(const uint32_t *ascending, uint32_t n, uint32_t x)
 {
     uint32_t low = 0;
@@ -57,20 +57,20 @@ OG_ON_DEVICE uint32_t og_n_below(const uint32_t *ascending, uint32_t n, uint32_t
     return low;
 }
 
-/* Which of n lists entry e is in. Those without any begin where the next one does: the last to
- * begin at or before it. */
+/* The list that entry e is in, of n lists. Empty lists begin where the next one does, so it is the
+ * last that begins at or before e. */
 OG_ON_DEVICE uint32_t og_owner(const uint32_t *first, uint32_t n, uint32_t e)
 {
     return og_n_below(first, n + 1, e + 1) - 1;
 }
 
-/* Where part `part` of n begins. */
+/* First row of part `part` of n. */
 OG_ON_DEVICE uint32_t og_part_start(uint32_t rows, uint32_t n, uint32_t part)
 {
     return (uint32_t)((uint64_t)rows * part / n);
 }
 
-/* As nn/kernels.c has it. */
+/* As in nn/kernels.c. */
 OG_ON_DEVICE float og_of_half(uint16_t h)
 {
     const float scaled = og_of_bits((uint32_t)(h & 0x7fff) << 13) * 0x1p112f;
@@ -78,7 +78,7 @@ OG_ON_DEVICE float og_of_half(uint16_t h)
     return og_of_bits(og_bits_of(scaled) | whole | (uint32_t)(h & 0x8000) << 16);
 }
 
-/* Element j of a row as stored. Rows lie at multiples of an element's size. */
+/* Element j of a row as stored. Rows are aligned to their elements. */
 OG_ON_DEVICE float og_element(const char *row, uint32_t j, int dtype)
 {
     if (dtype == OG_F32)
@@ -90,12 +90,11 @@ OG_ON_DEVICE float og_element(const char *row, uint32_t j, int dtype)
     return (float)((const uint8_t *)row)[j];
 }
 
-/* What a lane asks for before it looks at any of it: a GPU's memory is as fast as much is under
- * way. */
+/* Loads that a lane issues before it uses one: a GPU's bandwidth needs many loads in flight. */
 enum { OG_AHEAD = 4 };
 
-/* Elements j, j + OG_LANES, ... of a row; 0 from dim on. What most are is asked once, so that
- * nothing comes between loads. */
+/* Elements j, j + OG_LANES, ... of a row; 0 from dim on. The dtype is tested once, so that nothing
+ * is between the loads. */
 OG_ON_DEVICE void og_elements(float x[OG_AHEAD], const char *row, uint32_t j, uint32_t dim,
                               int dtype)
 {
@@ -107,8 +106,8 @@ OG_ON_DEVICE void og_elements(float x[OG_AHEAD], const char *row, uint32_t j, ui
             x[k] = j + k * OG_LANES < dim ? og_element(row, j + k * OG_LANES, dtype) : 0;
 }
 
-/* What dropout makes of element j of a row: og__dropout_row (nn/kernels.h), one element at a time.
- * Its words are og__philox's (base/random.h). */
+/* Element j of a row after dropout: og__dropout_row (nn/kernels.h), one element at a time. Its
+ * words are og__philox's (base/random.h). */
 OG_ON_DEVICE float og_drop(const struct og_dropout *d, uint32_t row, uint32_t j, float x)
 {
     const bool by_bit = d->p == 0.5;

@@ -1,9 +1,9 @@
-/* Attention (nn/ops.h), folding, and the largest of the neighbours. */
+/* Attention (nn/ops.h), folding, and maximum pooling. */
 #include "nn/device/common.h"
 
 /* ==== scores by ends ==== */
 
-/* A warp a row and head. */
+/* One warp per row and head. */
 OG_KERNEL(og__k_scores, og_k_scores)
 {
     const uint32_t r = og_warp() / op->heads, h = og_warp() % op->heads;
@@ -22,7 +22,7 @@ OG_KERNEL(og__k_scores, og_k_scores)
 
 /* ==== softmax ==== */
 
-/* Coefficients of destination v: its edges', then its loop's. */
+/* First coefficient of destination v: its edges', then its loop's. */
 OG_ON_DEVICE size_t first_of(const struct og_k_attend *a, uint32_t v)
 {
     return ((size_t)a->block.indptr[v] + v) * (size_t)a->op.heads;
@@ -38,7 +38,7 @@ OG_ON_DEVICE bool is_loop(const struct og_k_attend *a, uint32_t v, uint32_t i)
     return i == a->block.indptr[v + 1] - a->block.indptr[v];
 }
 
-/* The source of its i-th; itself twice where an edge is one that the loop stands for. */
+/* The source of its i-th coefficient; itself twice for an edge that the loop replaces. */
 OG_ON_DEVICE uint32_t source_of(const struct og_k_attend *a, uint32_t v, uint32_t i)
 {
     return is_loop(a, v, i) ? v : a->block.src[a->block.indptr[v] + i];
@@ -49,13 +49,13 @@ OG_ON_DEVICE bool counts(const struct og_k_attend *a, uint32_t v, uint32_t i)
     return is_loop(a, v, i) || source_of(a, v, i) != v || a->op.apart;
 }
 
-/* Whether source u is a destination, too. */
+/* Whether source u is also a destination. */
 OG_ON_DEVICE bool is_both(const struct og_k_attend *a, uint32_t u)
 {
     return u < a->block.n_dst && !a->op.apart;
 }
 
-/* Pieces of long lists have rows of their own in dropout's numbering (og__dropout_attention). */
+/* Pieces of long lists have their own row numbers for dropout (og__dropout_attention). */
 OG_ON_DEVICE float drop_coefficient(const struct og_k_attend *a, uint32_t v, uint32_t i, uint32_t h,
                                     float x)
 {
@@ -64,7 +64,7 @@ OG_ON_DEVICE float drop_coefficient(const struct og_k_attend *a, uint32_t v, uin
     return og_drop(&a->dropout, a->block.indptr[v] + v + start, (i - start) * heads + h, x);
 }
 
-/* What p, the scores of head h of v, of which `top` is the largest, become. */
+/* Softmax of p, the scores of head h of v, with maximum `top`; then dropout. */
 OG_ON_DEVICE void normalize(const struct og_k_attend *op, uint32_t v, uint32_t h, float top)
 {
     const uint32_t heads = (uint32_t)op->op.heads, n = n_of(op, v);
@@ -82,7 +82,7 @@ OG_ON_DEVICE void normalize(const struct og_k_attend *op, uint32_t v, uint32_t h
     }
 }
 
-/* A thread a destination and head. */
+/* One thread per destination and head. */
 OG_KERNEL(og__k_coefficients, og_k_attend)
 {
     const uint32_t heads = (uint32_t)op->op.heads, v = og_item() / heads, h = og_item() % heads;
@@ -115,7 +115,7 @@ OG_ON_DEVICE float leaky(float x)
     return x > 0 ? x : OG__LEAK * x;
 }
 
-/* A warp a destination. */
+/* One warp per destination. */
 OG_KERNEL(og__k_sum_scores, og_k_attend)
 {
     const uint32_t v = og_warp(), heads = (uint32_t)op->op.heads, width = (uint32_t)op->op.width;
@@ -133,7 +133,7 @@ OG_KERNEL(og__k_sum_scores, og_k_attend)
         }
 }
 
-/* A thread a destination and head. */
+/* One thread per destination and head. */
 OG_KERNEL(og__k_sum_coefficients, og_k_attend)
 {
     const uint32_t heads = (uint32_t)op->op.heads, v = og_item() / heads, h = og_item() % heads;
@@ -148,7 +148,7 @@ OG_KERNEL(og__k_sum_coefficients, og_k_attend)
 
 /* ==== weighted sums of rows ==== */
 
-/* Column c of head h of what v attends to. */
+/* Column c of head h of v's weighted sum. */
 OG_ON_DEVICE float attended(const struct og_k_attend *a, uint32_t v, uint32_t h, uint32_t c)
 {
     const uint32_t heads = (uint32_t)a->op.heads;
@@ -162,7 +162,7 @@ OG_ON_DEVICE float attended(const struct og_k_attend *a, uint32_t v, uint32_t h,
     return sum;
 }
 
-/* A warp a destination. */
+/* One warp per destination. */
 OG_KERNEL(og__k_attend, og_k_attend)
 {
     const uint32_t v = og_warp(), heads = (uint32_t)op->op.heads, width = (uint32_t)op->op.width;
@@ -178,9 +178,9 @@ OG_KERNEL(og__k_attend, og_k_attend)
     }
 }
 
-/* ==== back, by destination ==== */
+/* ==== backward pass by destination ==== */
 
-/* A warp a destination: slopes of its coefficients, through dropout. */
+/* One warp per destination: gradients of its coefficients, through dropout. */
 OG_KERNEL(og__k_attend_slopes, og_k_attend_back)
 {
     const struct og_k_attend *a = &op->forward;
@@ -207,7 +207,7 @@ OG_KERNEL(og__k_attend_slopes, og_k_attend_back)
     }
 }
 
-/* The sum of alpha times its slope, over the coefficients of head h of v. */
+/* The sum of alpha times its gradient, over the coefficients of head h of v. */
 OG_ON_DEVICE float mean_slope(const struct og_k_attend_back *op, uint32_t v, uint32_t h)
 {
     const struct og_k_attend *a = &op->forward;
@@ -219,8 +219,8 @@ OG_ON_DEVICE float mean_slope(const struct og_k_attend_back *op, uint32_t v, uin
     return mean;
 }
 
-/* A thread a destination and head: slopes of its scores before the leaky ReLU; their sum takes the
- * place of the destination's score, what dropout leaves of alpha that of alpha. */
+/* One thread per destination and head: gradients of its scores before the leaky ReLU. Their sum
+ * replaces the destination's score, alpha after dropout replaces alpha. */
 OG_KERNEL(og__k_score_slopes, og_k_attend_back)
 {
     const struct og_k_attend *a = &op->forward;
@@ -243,7 +243,7 @@ OG_KERNEL(og__k_score_slopes, og_k_attend_back)
     a->op.score_dst[v * heads + h] = sum;
 }
 
-/* The same by sums, whose leaky ReLU comes before the score. */
+/* The same by sums, with the leaky ReLU before the score. */
 OG_KERNEL(og__k_sum_slopes, og_k_attend_back)
 {
     const struct og_k_attend *a = &op->forward;
@@ -260,7 +260,7 @@ OG_KERNEL(og__k_sum_slopes, og_k_attend_back)
     }
 }
 
-/* A warp a destination: what its scores hand on to z_dst. */
+/* One warp per destination: gradient of z_dst from its scores. */
 OG_KERNEL(og__k_sum_destinations, og_k_attend_back)
 {
     const struct og_k_attend *a = &op->forward;
@@ -278,9 +278,9 @@ OG_KERNEL(og__k_sum_destinations, og_k_attend_back)
     }
 }
 
-/* ==== back, by source ==== */
+/* ==== backward pass by source ==== */
 
-/* Where the coefficient of the transposed block's edge e of source u lies; its loop's behind. */
+/* Index of the coefficient of the transposed block's edge e of source u; its loop's is last. */
 OG_ON_DEVICE size_t coefficient_of(const struct og_k_attend_back *op, uint32_t u, uint32_t e)
 {
     const struct og_k_attend *a = &op->forward;
@@ -290,13 +290,13 @@ OG_ON_DEVICE size_t coefficient_of(const struct og_k_attend_back *op, uint32_t u
     return ((size_t)edge + v) * (size_t)a->op.heads;
 }
 
-/* Its edges, and one more for the loop of a destination. */
+/* End of its edges, plus one for the loop of a destination. */
 OG_ON_DEVICE uint32_t last_edge(const struct og_k_attend_back *op, uint32_t u)
 {
     return op->indptr[u + 1] + is_both(&op->forward, u);
 }
 
-/* A thread a source and head. */
+/* One thread per source and head. */
 OG_KERNEL(og__k_source_slopes, og_k_attend_back)
 {
     const uint32_t heads = (uint32_t)op->forward.op.heads;
@@ -309,7 +309,7 @@ OG_KERNEL(og__k_source_slopes, og_k_attend_back)
     op->from[u * heads + h] = sum;
 }
 
-/* A thread a column of a part of the sources: att_src's columns, then att_dst's. */
+/* One thread per column of a part of the sources: att_src's columns, then att_dst's. */
 OG_KERNEL(og__k_vector_parts, og_k_attend_back)
 {
     const struct og_k_attend *a = &op->forward;
@@ -329,13 +329,13 @@ OG_KERNEL(og__k_vector_parts, og_k_attend_back)
     op->part[(size_t)part * 2 * f + j] = sum;
 }
 
-/* The destination that edge e leads to from source u. */
+/* The destination of edge e from source u. */
 OG_ON_DEVICE uint32_t destination_of(const struct og_k_attend_back *op, uint32_t u, uint32_t e)
 {
     return e == op->indptr[u + 1] ? u : op->col[e];
 }
 
-/* What comes to column c of head h of source u through coefficients. */
+/* Gradient of column c of head h of source u through coefficients. */
 OG_ON_DEVICE float sum_of_dy(const struct og_k_attend_back *op, uint32_t u, uint32_t h, uint32_t c)
 {
     const struct og_k_attend *a = &op->forward;
@@ -349,7 +349,7 @@ OG_ON_DEVICE float sum_of_dy(const struct og_k_attend_back *op, uint32_t u, uint
     return a->op.average ? sum / (float)heads : sum;
 }
 
-/* Through coefficients and through scores. */
+/* Gradient through coefficients and through scores. */
 OG_ON_DEVICE float come_back(const struct og_k_attend_back *op, uint32_t u, uint32_t h, uint32_t c)
 {
     const struct og_k_attend *a = &op->forward;
@@ -360,7 +360,7 @@ OG_ON_DEVICE float come_back(const struct og_k_attend_back *op, uint32_t u, uint
                          : sum;
 }
 
-/* A warp a source. */
+/* One warp per source. */
 OG_KERNEL(og__k_source_back, og_k_attend_back)
 {
     const struct og_k_attend *a = &op->forward;
@@ -376,7 +376,7 @@ OG_KERNEL(og__k_source_back, og_k_attend_back)
     }
 }
 
-/* A thread a column of a part of the sources. */
+/* One thread per column of a part of the sources. */
 OG_KERNEL(og__k_sum_vector_parts, og_k_attend_back)
 {
     const struct og_k_attend *a = &op->forward;
@@ -393,7 +393,7 @@ OG_KERNEL(og__k_sum_vector_parts, og_k_attend_back)
     op->part[(size_t)part * f + j] = sum;
 }
 
-/* A warp a source. */
+/* One warp per source. */
 OG_KERNEL(og__k_sum_source_back, og_k_attend_back)
 {
     const struct og_k_attend *a = &op->forward;
@@ -412,7 +412,7 @@ OG_KERNEL(og__k_sum_source_back, og_k_attend_back)
 
 /* ==== vectors through a matrix ==== */
 
-/* A thread a head and column. */
+/* One thread per head and column. */
 OG_KERNEL(og__k_fold, og_k_fold)
 {
     const uint32_t h = og_item() / op->n_in, j = og_item() % op->n_in;
@@ -424,7 +424,7 @@ OG_KERNEL(og__k_fold, og_k_fold)
     op->out[og_item()] = sum;
 }
 
-/* A warp a row of the matrix. */
+/* One warp per row of the matrix. */
 OG_KERNEL(og__k_fold_back, og_k_fold)
 {
     const uint32_t c = og_warp();
@@ -443,9 +443,9 @@ OG_KERNEL(og__k_fold_back, og_k_fold)
         op->datt[c] = sum;
 }
 
-/* ==== the largest of the neighbours ==== */
+/* ==== maximum over neighbours ==== */
 
-/* A warp a destination. */
+/* One warp per destination. */
 OG_KERNEL(og__k_pool_max, og_k_pool_max)
 {
     const struct og_block *b = &op->block;
@@ -457,7 +457,7 @@ OG_KERNEL(og__k_pool_max, og_k_pool_max)
         uint32_t from = OG__NOWHERE;
         for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++) {
             const float x = og_element(og_row_of(&op->x, b->src[e]), j, op->x.dtype);
-            if (from == OG__NOWHERE || x > most || x != x) { /* NaN stays what it is */
+            if (from == OG__NOWHERE || x > most || x != x) { /* NaN stays NaN */
                 most = x;
                 from = b->src[e];
             }
@@ -468,7 +468,7 @@ OG_KERNEL(og__k_pool_max, og_k_pool_max)
     }
 }
 
-/* A warp a source. Edges that are there twice lie side by side, and count once. */
+/* One warp per source. Duplicate edges are adjacent, and count once. */
 OG_KERNEL(og__k_pool_max_back, og_k_pool_max_back)
 {
     const struct og_pool_max_back *b = &op->op;

@@ -1,4 +1,4 @@
-/* Blocks and pairs alone: degrees, and lists made of sorted keys. */
+/* Kernels on blocks and pairs only: degrees, and lists from sorted keys. */
 #include "nn/device/common.h"
 
 OG_ON_DEVICE uint32_t degree_with_loop(const struct og_block *b, uint32_t v)

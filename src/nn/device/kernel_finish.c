@@ -1,12 +1,12 @@
-/* Norm, activation, unit length and dropout of a row, on and back: a warp a row. */
+/* Norm, activation, unit length and dropout of a row, forward and backward: one warp per row. */
 #include "nn/device/common.h"
 
-/* What a row is normalised by. */
+/* Statistics that normalise a row. */
 struct by {
     float mean, rstd;
 };
 
-/* Of layer norm, by the row's own numbers; all lanes come. */
+/* Statistics of layer norm, from the row itself; all lanes must call it. */
 OG_ON_DEVICE struct by own_norm(const struct og_finish *f, uint32_t r OG_HERE)
 {
     const float *y = f->y + (size_t)r * (size_t)f->cols;
@@ -37,7 +37,7 @@ OG_ON_DEVICE float activated(const struct og_finish *f, uint32_t r, uint32_t j, 
         a = a * f->weight[j] + f->bias[j];
     if (f->activation == OG__ELU)
         return a > 0 ? a : expf(a) - 1;
-    return a <= 0 ? 0 : a; /* NaN stays what it is */
+    return a <= 0 ? 0 : a; /* NaN stays NaN */
 }
 
 /* ==== forward ==== */
@@ -66,7 +66,7 @@ OG_KERNEL(og__k_finish, og_k_finish)
 
 /* ==== back ==== */
 
-/* g: of what was made, then of what was activated; leaves what layer norm was by. */
+/* g: gradient of h, then before the activation; stores the statistics of layer norm. */
 OG_KERNEL(og__k_finish_back, og_k_finish)
 {
     const struct og_finish *f = &op->op;
@@ -95,7 +95,7 @@ OG_KERNEL(og__k_finish_back, og_k_finish)
     }
     for (uint32_t j = og_lane(); j < cols; j += OG_LANES) {
         const float a = activated(f, r, j, &by);
-        if (f->unit && squares > 0) /* what points along the row changes nothing */
+        if (f->unit && squares > 0) /* the component along the row has no effect */
             g[j] = (g[j] - along / squares * a) / sqrtf(squares);
         if (f->activation == OG__ELU)
             g[j] *= a > 0 ? 1 : a + 1;
@@ -104,7 +104,7 @@ OG_KERNEL(og__k_finish_back, og_k_finish)
     }
 }
 
-/* Behind the sums over the columns: means over the rows, or over the row. */
+/* After the sums over columns: means over the rows, or over the row. */
 OG_KERNEL(og__k_norm_back, og_k_finish)
 {
     const struct og_finish *f = &op->op;
@@ -135,7 +135,7 @@ OG_KERNEL(og__k_norm_back, og_k_finish)
     }
 }
 
-/* ==== statistics that are kept ==== */
+/* ==== running statistics ==== */
 
 OG_KERNEL(og__k_track, og_track)
 {

@@ -1,4 +1,4 @@
-/* Losses and what metrics count, a thread a row; and pairs of rows. */
+/* Losses and counts of metrics, one thread per row; and pairs of rows. */
 #include "nn/device/common.h"
 
 OG_ON_DEVICE void add_metrics(struct og_metrics *sum, const struct og_metrics *m)
@@ -28,7 +28,7 @@ OG_ON_DEVICE struct og_metrics no_metrics(void)
     return m;
 }
 
-/* The block's rows in their order; all its threads come. */
+/* Adds the block's rows in their order; all its threads must call it. */
 OG_ON_DEVICE void leave(const struct og_metrics *mine, struct og_metrics *blocks OG_HERE)
 {
     OG_SHARED struct og_metrics row[OG__BLOCK_ROWS];
@@ -57,7 +57,7 @@ OG_ON_DEVICE uint32_t my_row(uint32_t block, uint32_t thread)
     return block * OG__BLOCK_ROWS + thread;
 }
 
-/* One block: the sum of what its threads have. */
+/* One block: the sum over its threads. */
 OG_ON_DEVICE void leave_count(uint32_t mine, uint32_t *sum OG_HERE)
 {
     OG_SHARED uint32_t count[OG_THREADS];
@@ -104,7 +104,7 @@ OG_ON_DEVICE void softmax_row(const struct og_loss *op, uint32_t r, uint32_t cou
     }
     const double loss = (double)logf(sum) + (double)x[best] - (double)x[label];
     m->counted = 1;
-    m->correct = best == label && loss == loss; /* of a row with NaN none is the largest */
+    m->correct = best == label && loss == loss; /* a row with NaN has no maximum */
     m->loss_sum = loss;
     for (uint32_t j = 0; grad && j < cols; j++)
         grad[j] = grad[j] * (share / sum) - (j == label ? share : 0);
@@ -168,7 +168,7 @@ OG_KERNEL(og__k_count_values, og_k_loss)
     leave_count(n, op->counted OG_PASS);
 }
 
-/* As nn/loss_values.c has them. */
+/* As in nn/loss_values.c. */
 OG_ON_DEVICE double value_loss(int loss, float d, float *slope)
 {
     const float size = fabsf(d);
@@ -180,7 +180,7 @@ OG_ON_DEVICE double value_loss(int loss, float d, float *slope)
         *slope = (float)((d > 0) - (d < 0));
         return loss == OG_LOSS_MAE ? (double)size : (double)size - 0.5;
     }
-    *slope = d; /* NaN as well */
+    *slope = d; /* also NaN */
     return 0.5 * (double)d * (double)d;
 }
 
@@ -218,7 +218,7 @@ OG_KERNEL(og__k_values, og_k_loss)
 
 /* ==== links ==== */
 
-/* log(1 + exp(x)) and its slope, never overflowing. */
+/* log(1 + exp(x)) and its derivative, without overflow. */
 OG_ON_DEVICE double softplus(float x, float *slope)
 {
     const float e = expf(-fabsf(x));
@@ -226,7 +226,7 @@ OG_ON_DEVICE double softplus(float x, float *slope)
     return (double)(log1pf(e) + fmaxf(x, 0));
 }
 
-/* An edge's share: half its own loss and half the mean of its negatives'. */
+/* An edge's term: half its own loss and half the mean of its negatives'. */
 OG_ON_DEVICE double bce_of(const struct og_link_loss *op, uint32_t i)
 {
     const uint32_t n_negatives = op->n_edges * op->each;
@@ -252,7 +252,7 @@ OG_ON_DEVICE double margin_of(const struct og_link_loss *op, uint32_t i)
     for (uint32_t k = 0; k < op->each; k++) {
         const uint32_t p = op->n_edges + i * op->each + k;
         const float lacks = 1 - op->score[i] + op->score[p];
-        const bool counts = !(lacks <= 0); /* NaN as well */
+        const bool counts = !(lacks <= 0); /* also NaN */
         sum += counts ? (double)lacks : 0;
         slope -= counts ? share : 0;
         if (op->grad)
@@ -263,7 +263,7 @@ OG_ON_DEVICE double margin_of(const struct og_link_loss *op, uint32_t i)
     return sum / op->each;
 }
 
-/* A thread an edge. */
+/* One thread per edge. */
 OG_KERNEL(og__k_links, og_k_links)
 {
     const struct og_link_loss *l = &op->op;
@@ -281,7 +281,7 @@ OG_KERNEL(og__k_links, og_k_links)
     leave(&m, op->blocks OG_PASS);
 }
 
-/* As nn/pairs.c counts them. */
+/* As in nn/pairs.c. */
 OG_ON_DEVICE double rank_of(const struct og_k_ranks *op, uint32_t turn)
 {
     const uint32_t i = turn % op->n_edges;
@@ -292,7 +292,7 @@ OG_ON_DEVICE double rank_of(const struct og_k_ranks *op, uint32_t turn)
     for (uint32_t r = first; r < first + op->n_rivals; r++) {
         const float score = op->score[r];
         if (op->b[r] == op->a[i] || op->b[r] == op->b[i])
-            continue; /* an end of the edge is no rival */
+            continue; /* skip a negative that is an end of the edge */
         above += score > own;
         equal += score == own;
         compares = compares && score == score;
@@ -317,7 +317,7 @@ OG_KERNEL(og__k_ranks, og_k_ranks)
 
 /* ==== pairs ==== */
 
-/* A warp a pair. */
+/* One warp per pair. */
 OG_KERNEL(og__k_pair_dot, og_k_pair)
 {
     const struct og_pair_op *o = &op->op;
@@ -345,7 +345,7 @@ OG_KERNEL(og__k_pair_product, og_k_pair)
         o->out[(size_t)p * dim + j] = a[j] * b[j];
 }
 
-/* A warp a row, over its pairs in their order. */
+/* One warp per row, over its pairs in their order. */
 OG_KERNEL(og__k_pair_back, og_k_pair_back)
 {
     const struct og_pair_op *f = &op->forward;
@@ -364,7 +364,7 @@ OG_KERNEL(og__k_pair_back, og_k_pair_back)
     }
 }
 
-/* A warp a kind, over its pairs in their order. */
+/* One warp per kind, over its pairs in their order. */
 OG_KERNEL(og__k_pair_kinds, og_k_pair_kinds)
 {
     const struct og_pair_op *f = &op->forward;

@@ -1,5 +1,5 @@
-/* Matrices of relations that are mixed of a few (nn/ops.h), and rows that are blended along the
- * edges by the same coefficients. */
+/* Linear combinations of relations' matrices (nn/ops.h), and sums of rows along the edges with the
+ * same coefficients. */
 #include "nn/device/common.h"
 
 /* ==== matrices ==== */
@@ -9,7 +9,7 @@ OG_ON_DEVICE float weight_in(const struct og_mix *m, uint32_t k, uint32_t b)
     return m->weight[(size_t)m->row[k] * m->n_base + b];
 }
 
-/* A thread a number of a matrix. */
+/* One thread per element of a matrix. */
 OG_KERNEL(og__k_mix, og_k_mix)
 {
     const struct og_mix *m = &op->op;
@@ -22,7 +22,7 @@ OG_KERNEL(og__k_mix, og_k_mix)
     m->made[k * m->n + i] = sum;
 }
 
-/* A thread a number of a base. */
+/* One thread per element of a base. */
 OG_KERNEL(og__k_mix_bases, og_k_mix)
 {
     const struct og_mix *m = &op->op;
@@ -35,7 +35,7 @@ OG_KERNEL(og__k_mix_bases, og_k_mix)
     op->dbase[b * m->n + i] = sum;
 }
 
-/* A thread a coefficient and part of a matrix. */
+/* One thread per coefficient and part of a matrix. */
 OG_KERNEL(og__k_mix_parts, og_k_mix)
 {
     const struct og_mix *m = &op->op;
@@ -95,7 +95,7 @@ OG_ON_DEVICE float coefficient_of(const struct og_blend *f, const struct og_blen
     return f->weight[(size_t)e->kind * f->n_base + b] * e->scale;
 }
 
-/* A warp a destination. */
+/* One warp per destination. */
 OG_KERNEL(og__k_blend, og_k_blend)
 {
     const struct og_blend *f = &op->op;
@@ -112,7 +112,7 @@ OG_KERNEL(og__k_blend, og_k_blend)
     }
 }
 
-/* A warp a source. */
+/* One warp per source. */
 OG_KERNEL(og__k_blend_rows, og_k_blend)
 {
     const struct og_blend *f = &op->op;
@@ -140,7 +140,8 @@ OG_KERNEL(og__k_blend_kinds, og_k_blend)
         op->kind[i] = op->op.edges.edge[i].kind;
 }
 
-/* A warp a coefficient and part of its kind's edges: its lanes along the rows, edge by edge. */
+/* One warp per coefficient and part of its kind's edges, edge by edge; its lanes are along the
+ * rows. */
 OG_KERNEL(og__k_blend_parts, og_k_blend)
 {
     const struct og_blend *f = &op->op;

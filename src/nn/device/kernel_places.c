@@ -1,12 +1,12 @@
-/* Rows of features from place to place: a warp a row. Over the link its lanes ask for one piece of
- * memory after another, side by side. */
+/* Copies of feature rows: one warp per row. Over the interconnect its lanes read consecutive pieces
+ * in parallel. */
 #include "nn/device/common.h"
 
 struct __attribute__((aligned(16))) four_words {
     uint32_t word[4];
 };
 
-/* A row in pieces of one type, several of which are on their way before one is put down. */
+/* Copies a row in pieces of one type, with several loads in flight before a store. */
 #define COPY(type)                                                                   \
     for (size_t j = og_lane(); j < bytes / sizeof(type); j += OG_AHEAD * OG_LANES) { \
         type piece[OG_AHEAD] = {0};                                                  \
@@ -18,7 +18,7 @@ struct __attribute__((aligned(16))) four_words {
                 ((type *)(void *)to)[at] = piece[k];                                 \
     }
 
-/* In words, where rows consist of them: all begin at multiples of their length. */
+/* Copies words if a row consists of them; rows are then aligned to the word size. */
 OG_ON_DEVICE void copy_row(char *to, const char *from, size_t bytes OG_HERE)
 {
     if (((uintptr_t)to | (uintptr_t)from | bytes) % sizeof(struct four_words) == 0)
@@ -39,7 +39,7 @@ OG_ON_DEVICE char *of_slot(const struct og_k_places *op, uint32_t i)
     return op->slots + op->slot[i] * op->x.stride;
 }
 
-/* Places of slots go round the devices. */
+/* Locations of slots are distributed over the devices round-robin. */
 OG_ON_DEVICE const char *of_place(const struct og_k_places *op, uint32_t i)
 {
     const uint32_t place = op->x.index[i];
@@ -48,14 +48,14 @@ OG_ON_DEVICE const char *of_place(const struct og_k_places *op, uint32_t i)
     return op->slots_of[place % op->n_parts] + place / op->n_parts * op->x.stride;
 }
 
-/* Rows of a batch, wherever they are, into its room. */
+/* Rows of a batch, from all tiers, into its buffer. */
 OG_KERNEL(og__k_collect, og_k_places)
 {
     if (og_warp() < op->n)
         copy_row(of_room(op, og_warp()), of_place(op, og_warp()), op->x.stride OG_PASS);
 }
 
-/* What slots hold, to places of the host. */
+/* Rows in slots, to host locations. */
 OG_KERNEL(og__k_leave, og_k_places)
 {
     if (og_warp() < op->n)
@@ -63,7 +63,7 @@ OG_KERNEL(og__k_leave, og_k_places)
                  op->x.stride OG_PASS);
 }
 
-/* Rows of a room into slots. */
+/* Rows of a buffer into slots. */
 OG_KERNEL(og__k_enter, og_k_places)
 {
     if (og_warp() < op->n)

@@ -13,8 +13,7 @@ OG_ON_DEVICE float weight_of(const struct og_sparse *s, uint32_t e)
     return s->weight ? s->weight[s->edge ? s->edge[e] : e] : 1.0f;
 }
 
-/* Of row r, as many edges from e on as are asked for at once; those that do not count are of no
- * columns. */
+/* As many edges of row r, from e on, as are loaded at once; edges that do not count have dim 0. */
 struct edges {
     uint32_t to[OG_AHEAD], dim[OG_AHEAD];
     float times[OG_AHEAD], x[OG_AHEAD][OG_AHEAD];
@@ -37,7 +36,7 @@ OG_ON_DEVICE void ask_for_edges(struct edges *of, const struct og_k_aggregate *o
     }
 }
 
-/* Sums of column j and those that go with it, over row r's edges in their order. */
+/* Sums of column j and those of the same lane, over row r's edges in their order. */
 OG_ON_DEVICE void add_up(float sum[OG_AHEAD], const struct og_k_aggregate *op, uint32_t r,
                          uint32_t j)
 {
@@ -57,7 +56,7 @@ OG_ON_DEVICE void add_up(float sum[OG_AHEAD], const struct og_k_aggregate *op, u
     }
 }
 
-/* A warp a row; a lane adds up its columns. */
+/* One warp per row; each lane sums its columns. */
 OG_KERNEL(og__k_aggregate, og_k_aggregate)
 {
     const uint32_t r = op->first + og_warp(), dim = (uint32_t)op->x.dim;
@@ -95,13 +94,13 @@ OG_KERNEL(og__k_put, og_put)
         op->to[(size_t)op->place[i] * dim + j] = og_element(x, j, op->x.dtype);
 }
 
-/* ==== what follows a product ==== */
+/* ==== end of a product ==== */
 
-/* Element j of a row, of what was made of it and what y has there. */
+/* Element j of a row after the end, from the product and the former y. */
 OG_ON_DEVICE float ended(const struct og_k_end *op, uint32_t row, uint32_t j, float z, float y)
 {
     if (op->relu)
-        z = z <= 0 ? 0 : z; /* NaN stays what it is */
+        z = z <= 0 ? 0 : z; /* NaN stays NaN */
     if (op->drops)
         z = og_drop(&op->dropout, row, j, z);
     if (op->gated)
@@ -152,7 +151,7 @@ OG_ON_DEVICE double of_column(const struct og_k_columns *op, uint32_t r, uint32_
     return 0;
 }
 
-/* A thread a column of a part. */
+/* One thread per column of a part. */
 OG_KERNEL(og__k_column_parts, og_k_columns)
 {
     const uint32_t j = og_item() % op->cols, part = og_item() / op->cols;
@@ -176,9 +175,10 @@ OG_KERNEL(og__k_column_sums, og_k_columns)
     op->sum[j] = (float)(sum * op->times);
 }
 
-/* ==== products added up ==== */
+/* ==== dot products ==== */
 
-/* A block a part; each thread its columns, row by row; then the threads in their order. */
+/* One block per part. Each thread sums its columns, row by row; then the threads' sums are added in
+ * order. */
 OG_KERNEL(og__k_dot_parts, og_k_dot)
 {
     OG_SHARED double mine[OG_THREADS];
@@ -210,7 +210,7 @@ OG_KERNEL(og__k_dot, og_k_dot)
 
 /* ==== optimisers ==== */
 
-/* As nn/kernels.c has them. */
+/* As in nn/kernels.c. */
 OG_KERNEL(og__k_adam, og_k_update)
 {
     const float beta1 = 0.9f, beta2 = 0.999f, rest1 = 0.1f, rest2 = 0.001f, eps = 1e-8f;

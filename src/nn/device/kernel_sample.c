@@ -1,5 +1,5 @@
-/* A hop of uniform sampling (sample/uniform.c), to the same draws and the same numbers: what the
- * processors number as they go gets its number here by where it is found first. */
+/* A hop of uniform sampling (sample/uniform.c), with the same samples and numbering. The CPU
+ * numbers nodes as it finds them; here a node's number comes from its first position. */
 #include "nn/device/common.h"
 
 /* ---- random numbers: og_rng (base/random.h) ---- */
@@ -49,14 +49,14 @@ OG_ON_DEVICE uint32_t og_below(struct og_words *w, uint32_t n)
     return (uint32_t)(m >> 32);
 }
 
-/* ---- draws ---- */
+/* ---- samples ---- */
 
 OG_ON_DEVICE uint32_t og_degree_of(const struct og_k_hop *op, uint32_t node)
 {
     return (uint32_t)(op->first_edge[node + 1] - op->first_edge[node]);
 }
 
-/* How many edges a destination has: a thread each. */
+/* Number of edges of a destination: one thread each. */
 OG_KERNEL(og__k_hop_counts, og_k_hop)
 {
     if (og_item() >= op->n_dst)
@@ -74,7 +74,7 @@ OG_ON_DEVICE bool og_picked(const uint32_t *pick, uint32_t n, uint32_t x)
     return found;
 }
 
-/* Floyd's algorithm, in the place where the neighbours will be; then these. */
+/* Floyd's algorithm, in the memory of the neighbours; then the neighbours. */
 OG_KERNEL(og__k_hop_draw, og_k_hop)
 {
     if (og_item() >= op->n_dst)
@@ -96,9 +96,9 @@ OG_KERNEL(og__k_hop_draw, og_k_hop)
     }
 }
 
-/* ---- sums of all before ---- */
+/* ---- prefix sums ---- */
 
-/* out[i] = base + the sum of in[0 .. i), by parts of OG__SCAN_PART: of each part its sum; */
+/* out[i] = base + the sum of in[0 .. i), in parts of OG__SCAN_PART. First the sum of each part; */
 OG_KERNEL(og__k_scan_parts, og_k_scan)
 {
     const uint32_t first = og_item() * OG__SCAN_PART;
@@ -109,7 +109,7 @@ OG_KERNEL(og__k_scan_parts, og_k_scan)
         op->part[og_item()] = sum;
 }
 
-/* of these the sums of all before, by one thread; */
+/* then prefix sums of these, by one thread; */
 OG_KERNEL(og__k_scan_sums, og_k_scan)
 {
     uint32_t sum = op->base;
@@ -123,7 +123,7 @@ OG_KERNEL(og__k_scan_sums, og_k_scan)
     op->part[op->n_parts] = sum;
 }
 
-/* and then all. */
+/* then all. */
 OG_KERNEL(og__k_scan, og_k_scan)
 {
     const uint32_t first = og_item() * OG__SCAN_PART;
@@ -139,8 +139,8 @@ OG_KERNEL(og__k_scan, og_k_scan)
 
 /* ---- numbers ----
  *
- * Places: those of the batch's nodes so far, and behind them those of the edges. Sorted by node,
- * equal ones in their order, the first of each is where it is found first. */
+ * Positions: those of the batch's nodes so far, then those of the edges. Sorted by node, stable,
+ * the first of equal nodes is its first position. */
 
 OG_KERNEL(og__k_hop_keys, og_k_number)
 {
@@ -158,7 +158,7 @@ OG_KERNEL(og__k_hop_firsts, og_k_number)
         op->flag[op->moved[j]] = j == 0 || op->sorted[j] != op->sorted[j - 1];
 }
 
-/* The first of those that are equal to the j-th. */
+/* The first of those equal to the j-th. */
 OG_ON_DEVICE uint32_t og_first_equal(const uint32_t *sorted, uint32_t j)
 {
     uint32_t low = 0, high = j;

@@ -1,4 +1,4 @@
-/* The kernels by number, as the virtual device runs them. */
+/* The kernels by number, for the virtual device. */
 #include "nn/device/kernels.h"
 
 #define ROW(name, args, meets) [name##_number] = {#name, name, name##_number, meets},

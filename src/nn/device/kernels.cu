@@ -14,7 +14,7 @@ extern const uint32_t og__cuda_n_kernels;
 const void *const og__cuda_kernel[OG__N_KERNELS] = {OG__KERNELS(ADDRESS)};
 const uint32_t og__cuda_n_kernels = OG__N_KERNELS;
 
-/* What the command compares with its own. */
+/* Compared by the command with its own. */
 extern const uint64_t og_cuda_kernels;
 __attribute__((visibility("default"))) const uint64_t og_cuda_kernels = og__kernels_print();
 }

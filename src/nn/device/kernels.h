@@ -1,24 +1,24 @@
-/* The kernels that operators on devices are made of (operators_*.c), what each is given, and what
- * they share. Written in kernel.h's common language, one file a family:
+/* The kernels of device operators (operators_*.c), their arguments, and common parts. Written in
+ * the language of kernel.h, one file per family:
  *
- *   kernel_rows.c      sums along edges, ends of products, sums of columns, optimisers
- *   kernel_places.c    rows of features from place to place
- *   kernel_sample.c    a hop of uniform sampling
- *   kernel_blocks.c    degrees, and lists from sorted keys
- *   kernel_attend.c    attention, folding, the largest neighbour
- *   kernel_mix.c       matrices of relations, and rows blended by their coefficients
- *   kernel_finish.c    the end of a layer, on and back
- *   kernel_losses.c    losses, ranks and pairs
+ *     kernel_rows.c      sums along edges, ends of products, sums of columns, optimisers
+ *     kernel_places.c    copies of feature rows
+ *     kernel_sample.c    a hop of uniform sampling
+ *     kernel_blocks.c    degrees, and lists from sorted keys
+ *     kernel_attend.c    attention, folding, maximum pooling
+ *     kernel_mix.c       matrices of relations, and sums of rows with their coefficients
+ *     kernel_finish.c    the end of a layer, forward and backward
+ *     kernel_losses.c    losses, ranks and pairs
  *
- * Pointers in arguments are of the device's memory. A warp takes a row where rows are wide, its
- * lanes side by side along it; a thread takes one where little is to be done. */
+ * Pointers in arguments are to device memory. A warp processes a wide row, with its lanes along the
+ * row. A thread processes a row with little work. */
 #ifndef OG_NN_DEVICE_KERNELS_H
 #define OG_NN_DEVICE_KERNELS_H
 
 #include "device/device.h"
 #include "nn/ops.h"
 
-/* A name, what it is given, and whether its threads meet. */
+/* Name, arguments, and whether threads synchronize. */
 /* clang-format off */
 #define OG__KERNELS(row) \
     row(og__k_aggregate, og_k_aggregate, false) \
@@ -124,9 +124,9 @@ struct og_k_widen {
     size_t ld;
     bool add;
 };
-/* What follows a product: y = bias, ReLU, dropout, then into y, gated by it or added to it. */
+/* The end of a product: y = bias, ReLU, dropout; then stored in y, gated by y or added to y. */
 struct og_k_end {
-    uint32_t first, n; /* rows [first, first + n) of the matrix lie at made and at y */
+    uint32_t first, n; /* rows [first, first + n) of the matrix are at made and at y */
     uint32_t cols;
     const float *made; /* may be y */
     size_t ld_made, ld;
@@ -136,8 +136,8 @@ struct og_k_end {
     float gate_scale;
     struct og_dropout dropout;
 };
-/* Sums over rows of what a column holds, in double: parts of OG__PART_ROWS rows or more, each in
- * the order of its rows, then the parts in theirs. */
+/* Sums over rows of a column's values, in double. Parts have OG__PART_ROWS rows or more, each
+ * summed in row order; then the parts in theirs. */
 enum { OG__MOST_PARTS = 64, OG__PART_ROWS = 64 };
 enum og__of_column {
     OG__VALUES,  /* y */
@@ -178,7 +178,7 @@ struct og_k_add { /* to[i] = factor from[i], added to what is there */
     const float *from;
     uint32_t n;
     float factor;
-    bool anew; /* nothing is there */
+    bool anew; /* nothing is there yet */
 };
 
 /* ---- blocks ---- */
@@ -198,7 +198,7 @@ struct og_k_pair_keys { /* key[2 p] = a[p], key[2 p + 1] = b[p] */
     const uint32_t *a, *b;
     uint32_t *key;
 };
-struct og_k_starts { /* first[r] = how many of the sorted keys are below r, r <= n */
+struct og_k_starts { /* first[r] = number of sorted keys below r, r <= n */
     uint32_t n, n_keys;
     const uint32_t *key;
     uint32_t *first;
@@ -220,7 +220,7 @@ struct og_k_scores {
     float *score;
 };
 struct og_k_attend {
-    struct og_attend op; /* but for block and dropout, which are: */
+    struct og_attend op; /* except for block and dropout, which are: */
     struct og_block block;
     struct og_dropout dropout;
     bool drops;
@@ -231,7 +231,7 @@ struct og_k_attend_back {
     const uint32_t *indptr, *col, *edge;
     float *dscore, *dz;
     float *dz_dst; /* by sums */
-    float *from;   /* by ends, [n_src, heads]: slopes of scores of sources */
+    float *from;   /* by ends, [n_src, heads]: gradients of scores of sources */
     uint32_t n_parts;
     double *part; /* [n_parts, 2 F]; by sums [n_parts, F] */
 };
@@ -254,12 +254,12 @@ struct og_k_pool_max_back {
 
 struct og_k_mix {
     struct og_mix op;
-    const float *dmade; /* on the way back: */
+    const float *dmade; /* backward pass: */
     float *dbase, *dweight;
     uint32_t n_parts;
     double *part; /* [n_parts, n_made, n_base] */
 };
-/* Edges by destination or by source: key[e], and, once keys are sorted, where the i-th was. */
+/* Edges by destination or by source: key[e] and, after sorting, the former index of the i-th. */
 struct og_k_blend_sort {
     struct og_block block;
     bool by_source;
@@ -269,12 +269,12 @@ struct og_k_blend_sort {
 };
 struct og_k_blend {
     struct og_blend op;
-    const float *dz;              /* on the way back: */
+    const float *dz;              /* backward pass: */
     struct og_blend_edges source; /* edges by source */
     float *dx;
     uint32_t n_edges;
-    uint32_t *kind;                  /* [n_edges] of each by destination */
-    const uint32_t *first, *of_kind; /* [n_kinds + 1], [n_edges] those of each kind */
+    uint32_t *kind;                  /* [n_edges] of each edge by destination */
+    const uint32_t *first, *of_kind; /* [n_kinds + 1], [n_edges] edges of each kind */
     uint32_t n_parts;
     double *part; /* [n_parts, n_kinds, n_base] */
 };
@@ -282,22 +282,22 @@ struct og_k_blend {
 /* ---- the end of a layer ---- */
 
 struct og_k_finish {
-    struct og_finish op; /* but for dropout */
+    struct og_finish op; /* except for dropout */
     struct og_dropout dropout;
     bool drops;
-    float *g;                     /* on the way back */
+    float *g;                     /* backward pass */
     const float *dweight, *dbias; /* batch norm's */
     float *row;                   /* [rows, 2]: layer norm's mean and rstd */
 };
 
 /* ---- losses ---- */
 
-/* Blocks of OG__BLOCK_ROWS rows: a thread a row, whose terms one of them adds up in order. */
+/* Blocks of OG__BLOCK_ROWS rows: one thread per row; one of them adds the terms in order. */
 struct og_k_loss {
     struct og_loss op;
     int loss;
     struct og_metrics *blocks;
-    uint32_t *counted; /* [1]: rows or values that count */
+    uint32_t *counted; /* [1]: counted rows or values */
 };
 struct og_k_links {
     struct og_link_loss op;
@@ -305,7 +305,7 @@ struct og_k_links {
 };
 struct og_k_ranks {
     uint32_t n_edges, n_negatives, n_rivals;
-    uint32_t n_turns; /* of all edges, and again where both of their ends are ranked */
+    uint32_t n_turns; /* all edges, and again if both of their ends are ranked */
     const uint32_t *a, *b;
     const float *score;
     struct og_metrics *blocks;
@@ -337,17 +337,17 @@ struct og_k_pair_kinds {
     float *dby;
 };
 
-/* ---- rows from place to place (gather/rows.h) ---- */
+/* ---- copies of rows (gather/rows.h) ---- */
 
-/* The first tier of x are slots of the device; of others the host's pinned memory is read and
- * written where it lies, as the lists are. `room` has the rows of a batch, one behind the other. */
+/* The first tier of x is the device's slots. The other tiers, and the lists, are read and written
+ * directly in pinned host memory. `room` has the consecutive rows of a batch. */
 struct og_k_places {
-    struct og_rows x; /* index: of the n rows at hand, and pinned; base: not looked at */
+    struct og_rows x; /* index: of these n rows, pinned; base: ignored */
     uint32_t n;
-    const uint32_t *row;  /* [n] of the room; NULL: i */
-    const uint32_t *slot; /* [n] of the device's own */
+    const uint32_t *row;  /* [n] in the buffer; NULL: i */
+    const uint32_t *slot; /* [n] of this device */
     char *room;
-    char *slots;                            /* the device's own, and of all devices: */
+    char *slots;                            /* this device's; and all devices': */
     const char *slots_of[OG__MOST_KEEPERS]; /* [n_parts] */
     uint32_t n_parts;
 };
@@ -358,15 +358,15 @@ struct og_k_hop {
     const uint64_t *first_edge; /* of lists */
     const int32_t *indices32;   /* of edges; or */
     const int64_t *indices64;
-    const uint32_t *nodes; /* [n_dst] who draws: numbers of lists */
-    uint32_t base;         /* what lists hold are ids less this */
+    const uint32_t *nodes; /* [n_dst] list of each sampling node */
+    uint32_t base;         /* to subtract from ids in lists */
     uint32_t n_dst;
     int fanout; /* -1: all */
-    /* where random numbers are taken from: a counter, but for the node, and the key */
+    /* key of random numbers, with the node */
     uint32_t batch, epoch, place;
     uint64_t seed;
     uint32_t *count;       /* [n_dst] edges of each */
-    const uint32_t *start; /* [n_dst] its first in node */
+    const uint32_t *start; /* [n_dst] its first edge in node */
     uint32_t *node;        /* [edges] */
 };
 enum { OG__SCAN_PART = 1024 };
@@ -377,18 +377,18 @@ struct og_k_scan { /* out[i] = base + in[0] + ... + in[i - 1]; in and out may be
 };
 struct og_k_number {
     uint32_t n_ids, n_edges;
-    uint32_t *ids;         /* [n_ids + what is new]; out */
+    uint32_t *ids;         /* [n_ids + new ids]; out */
     const uint32_t *node;  /* [n_edges] */
     uint32_t *key, *value; /* [n_ids + n_edges] */
     const uint32_t *sorted, *moved;
-    uint32_t *flag;         /* by place: is it where a node is found first? */
-    const uint32_t *number; /* by place: how many were found before */
+    uint32_t *flag;         /* by position: whether it is a node's first */
+    const uint32_t *number; /* by position: new nodes before it */
     uint32_t *src;          /* [n_edges] out */
 };
 
 /* ---- command and plugin ---- */
 
-/* Of each kernel's name and of what it is given, in their order: what both must agree about. */
+/* Hash of each kernel's name and arguments, in their order; command and plugin must agree. */
 #define OG__KERNEL_PRINT(name, args, meets) print = og__print(print, #name, sizeof(struct args));
 static inline uint64_t og__kernels_print(void)
 {

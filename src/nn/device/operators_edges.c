@@ -1,5 +1,5 @@
-/* Operators on a device along edges and pairs: scales, transposed blocks, attention, greatest
- * neighbours, decoders of links. */
+/* Device operators along edges and pairs: scales, transposed blocks, attention, maximum pooling,
+ * decoders of links. */
 #include "nn/device/backend.h"
 #include "nn/sparse.h"
 
@@ -102,7 +102,7 @@ out:
     return rc;
 }
 
-/* The gradient of a vector, from parts of F columns of each of n; that of the k-th. */
+/* The gradient of the k-th attention vector, from n parts with F columns per vector. */
 static int sum_vector(struct og_nn_backend *be, const struct og_k_attend_back *args, int k, int n,
                       float *out, struct og_err *err)
 {
@@ -152,7 +152,7 @@ out:
     return rc;
 }
 
-/* How scores are made, and where their slopes go. */
+/* Forward and backward functions of each kind of scores. */
 static const struct {
     int (*forward)(struct og_nn_backend *be, const struct og_k_attend *args, struct og_err *err);
     int (*back)(struct og_nn_backend *be, const struct og_attend_back *op,

@@ -1,5 +1,5 @@
-/* Operators on a device row by row: the end of a layer, losses, the optimiser. Only what metrics
- * count comes back to the host; all else stays. */
+/* Device operators row by row: the end of a layer, losses, the optimiser. Only counts of metrics
+ * are copied to the host. */
 #include "nn/device/backend.h"
 #include "nn/tasks.h"
 
@@ -88,7 +88,7 @@ out:
 
 /* ==== losses ==== */
 
-/* Room for a block's metrics each, and behind them for a count. */
+/* Memory for the metrics of each block, then for a count. */
 static int loss_room(struct og_nn_backend *be, uint32_t rows, struct og_metrics **blocks,
                      uint32_t **counted, struct og_err *err)
 {
@@ -105,7 +105,7 @@ static int launch_rows(struct og_nn_backend *be, int kernel, uint32_t rows, cons
     return og__device_launch(be, kernel, og__n_blocks(rows), OG__BLOCK_ROWS, args, bytes, err);
 }
 
-/* The sum of all blocks, in their order, at the host. */
+/* Copies the sum of all blocks, in their order, to the host. */
 static int collect(struct og_nn_backend *be, uint32_t rows, struct og_metrics *blocks,
                    struct og_metrics *out, struct og_err *err)
 {
@@ -117,7 +117,7 @@ static int collect(struct og_nn_backend *be, uint32_t rows, struct og_metrics *b
     return rc < 0 ? rc : og__device_fetch(be, out, blocks, sizeof(*out), err);
 }
 
-/* count: the kernel that says how many there are, or none. */
+/* count: the kernel that counts rows or values, or none. */
 static int rows_loss(struct og_nn_backend *be, const struct og_loss *op, int loss, int count,
                      int kernel, struct og_err *err)
 {

@@ -1,5 +1,5 @@
-/* Operators on a device of relations: matrices that are mixed of a few, and rows that are blended
- * along the edges. Sums over edges go by parts of each relation's. */
+/* Device operators of relations: linear combinations of matrices, and sums of rows along edges.
+ * Sums over edges are made in parts of each relation's edges. */
 #include "nn/device/backend.h"
 
 /* ==== matrices ==== */

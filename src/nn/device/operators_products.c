@@ -1,6 +1,6 @@
-/* Operators on a device (nn/ops.h) that multiply matrices, each a few kernels and products one
- * behind the other. What an operator needs for itself is in the backend's room, which the next
- * operator on the same stream may have; this holds in all files of operators. */
+/* Device operators (nn/ops.h) that multiply matrices: each is a few kernels and products in
+ * sequence. Their scratch is in the backend's memory, which the next operator on the stream may
+ * overwrite. This holds in all files of operators. */
 #include "nn/device/backend.h"
 #include "nn/sparse.h"
 
@@ -30,10 +30,10 @@ static int aggregate(struct og_nn_backend *be, const struct og_sparse *s, const 
 struct chunk {
     const struct og_affine *op;
     uint32_t first, n;
-    float *made; /* what is made of them: where they belong, or in the room */
+    float *made; /* their result: its destination, or scratch */
     size_t ld;
     float *tile; /* of an input */
-    bool any;    /* made holds something */
+    bool any;    /* made has a term */
     bool biased;
 };
 
@@ -82,7 +82,7 @@ out:
     return rc;
 }
 
-/* All terms of the chunk. */
+/* Adds all terms of the chunk. */
 static int add_terms(struct og_nn_backend *be, struct chunk *c, struct og_err *err)
 {
     const struct og_affine *op = c->op;
@@ -129,7 +129,7 @@ static int end_chunk(struct og_nn_backend *be, const struct chunk *c, float *y, 
     return OG__EACH_WARP(be, og__k_end, c->n, &args, err);
 }
 
-/* Does the first term reach all rows, so that nothing has to be cleared before it? */
+/* Whether the first term covers all rows, so that nothing must be cleared before. */
 static bool first_reaches_all(const struct og_affine *op)
 {
     if (op->n_inputs > 0 && op->input[0].weight)
@@ -137,7 +137,7 @@ static bool first_reaches_all(const struct og_affine *op)
     return op->plus_through;
 }
 
-/* What the operands of all inputs that have to be made take at most, of so many rows. */
+/* Maximum bytes of the computed operands of all inputs, for `rows` rows. */
 static size_t tile_bytes(const struct og_affine *op, uint32_t rows)
 {
     size_t widest = 0;
@@ -187,7 +187,7 @@ out:
 
 /* ==== weight gradient ==== */
 
-/* In one product where the input lies densely, else as many rows as the room has at a time. */
+/* One product if the input is dense, else in chunks of rows that fit the scratch. */
 static int input_gradient(struct og_nn_backend *be, const struct og_weight_grad *op, int k,
                           struct og_err *err)
 {

@@ -1,20 +1,20 @@
-/* Rows of features on devices (nn/ops.h): each has a stream of its own, on which a batch's rows are
- * collected into a room; then what leaves slots goes, and what enters them comes, of each device by
- * its own stream. So nobody writes to a device's memory but itself.
+/* Feature rows on devices (nn/ops.h). Each device has a stream, which gathers a batch's rows into a
+ * buffer. Then rows leave and enter slots, on the stream of the slots' device. So only a device
+ * writes to its memory.
  *
- *   of the batch's device:   used[room], changed[every] ─> collect ─> came[room]
- *   of every device with     came[of every device] ─> leave, enter ─> changed[own]
- *   slots that change:
- *   work                     came[room] ─> ... ─> used[room]
+ *     of the batch's device:   used[room], changed[every] ─> collect ─> came[room]
+ *     of every device with     came[of every device] ─> leave, enter ─> changed[own]
+ *     slots that change:
+ *     work                     came[room] ─> ... ─> used[room]
  *
- * Kernels read lists and rows of the host where they lie. Lists go by way of two pinned halves of
- * each device: one is written while kernels read the other. */
+ * Kernels read the host's lists and rows directly. Lists alternate between two pinned halves per
+ * device: one is written while kernels read the other. */
 #include "nn/device/backend.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { HALF = 1 << 15 /* words of a half of the lists; of two lists each has half of that */ };
+enum { HALF = 1 << 15 /* words of a half of the lists; two lists share a half */ };
 #define SLOTS "device cache"
 #define ROOMS "batches"
 
@@ -24,7 +24,7 @@ struct room {
     struct og_event *came, *used;
 };
 
-/* What there is of one device. */
+/* State of one device. */
 struct part {
     struct og_nn_backend *be;
     struct og_stream *stream;
@@ -33,8 +33,8 @@ struct part {
     struct og_event *read[2];
     int half;
     struct room room[OG__MOST_ROOMS];
-    struct og_event *came;    /* of the room that a batch came to last; NULL: none did */
-    struct og_event *changed; /* its slots, the last time */
+    struct og_event *came;    /* the buffer of its last batch is complete; NULL: no batch yet */
+    struct og_event *changed; /* its slots changed last */
 };
 
 struct og_rows_there {
@@ -51,7 +51,7 @@ static size_t room_bytes(uint64_t rows, size_t row_bytes)
     return og__round_up((size_t)rows * row_bytes, 256);
 }
 
-/* Of each device. */
+/* Bytes of slots per device. */
 static size_t slot_bytes(const struct og_rows_setup *setup, int n)
 {
     return (setup->n_slots + (size_t)n - 1) / (size_t)n * setup->row_bytes;
@@ -68,8 +68,8 @@ static size_t host_bytes(void)
     return 2 * HALF * sizeof(uint32_t);
 }
 
-/* One that holds so many rows; what it held before is nobody's any more: the stream followed those
- * who used it. The thread that loads has no part in the operators' stream. */
+/* Allocates a buffer of so many rows. Nobody uses the old contents: the stream follows their users.
+ * The loading thread does not use the operators' stream. */
 static int open_room(const struct og_rows_there *t, struct part *p, struct room *r, uint64_t rows,
                      struct og_err *err)
 {
@@ -110,7 +110,7 @@ out:
     return rc;
 }
 
-/* Slots of the others are read by who collects, rooms by whose slots rows enter. */
+/* Gathering devices read the slots of others; devices with slots read the buffers. */
 static int open_all(struct og_rows_there *t, struct og_err *err)
 {
     int rc = 0;
@@ -141,7 +141,7 @@ static void close_part(const struct og_rows_there *t, struct part *p)
     ops->end_stream(p->stream);
 }
 
-/* Whether it fails or not: they follow one another. */
+/* Also after failures: streams follow one another. */
 static void finish_all(struct og_rows_there *t)
 {
     for (int k = 0; k < t->n; k++)
@@ -188,7 +188,7 @@ static void unpin(struct og_rows_there *t, void *p, size_t n)
 {
     if (!p)
         return;
-    finish_all(t); /* where a call failed, one before it may still read this */
+    finish_all(t); /* after a failed call, an earlier one may still read this */
     t->ops->unpin(t->part[0].be->device, p, n);
 }
 
@@ -221,7 +221,7 @@ static struct room *room_of(struct og_rows_there *t, int room)
 
 /* ==== kernels ==== */
 
-/* Bytes that one reads and writes elsewhere. */
+/* Bytes that a kernel reads and writes outside its device. */
 struct traffic {
     size_t reads, writes, peer_reads;
 };
@@ -250,7 +250,7 @@ static int next_half(const struct og_rows_there *t, struct part *p, uint32_t **l
     return t->ops->wait(p->read[p->half], err);
 }
 
-/* Places of rows that the host has are those of its memory, whatever order they lie in there. */
+/* Translates locations in host tiers to the host's memory, whatever the order of rows there. */
 static uint32_t resolve(const struct og_rows *x, uint32_t place)
 {
     for (int i = x->n_more; i-- > 0;)
@@ -260,12 +260,12 @@ static uint32_t resolve(const struct og_rows *x, uint32_t place)
     return place;
 }
 
-/* How many of a batch's rows are the host's, and another device's. */
+/* Numbers of a batch's rows on the host, and on another device. */
 struct from_where {
     uint32_t host, peers;
 };
 
-/* Copies what of the lists is at hand, of [first, first + n). */
+/* Copies the lists of [first, first + n). */
 static struct from_where copy_places(const struct og_rows_there *t, const struct part *own,
                                      const struct og_rows *x, const uint32_t *place, uint32_t n,
                                      uint32_t *list)
@@ -287,7 +287,7 @@ static struct og_k_places args_of(const struct og_rows_there *t, const struct pa
 {
     struct og_k_places args = {.x = *x, .n = n, .room = room, .slots = p->slots};
     args.x.comes = NULL;
-    for (int i = 0; i < args.x.n_more; i++) /* places are resolved */
+    for (int i = 0; i < args.x.n_more; i++) /* locations are translated */
         args.x.more[i].where = NULL;
     for (int k = 0; k < t->n; k++)
         args.slots_of[k] = t->part[k].slots;
@@ -317,8 +317,8 @@ out:
     return rc;
 }
 
-/* Of two lists those pairs whose slots are device k's, as many as a half takes; *at is where to go
- * on. Slots are its own numbers then. */
+/* The pairs of two lists whose slots are on device k, as many as fit a half. Sets *at to the next
+ * pair. Slots become the device's own numbers. */
 static uint32_t own_pairs(const struct og_rows_there *t, uint32_t k, const uint32_t *slot,
                           const uint32_t *other, uint32_t n, uint32_t *at, uint32_t *list)
 {
@@ -353,7 +353,7 @@ out:
     return rc;
 }
 
-/* From a room of its own, or of another device. */
+/* From its own buffer, or that of another device. */
 static int enter(const struct og_rows_there *t, uint32_t k, struct part *p,
                  const struct og_bringing *b, char *room, bool of_peer, struct og_brought *out,
                  struct og_err *err)
@@ -379,7 +379,7 @@ out:
 
 /* ==== batches ==== */
 
-/* Slots are as batches before left them, and the room is nobody's. */
+/* Slots are as the previous batches left them; nobody uses the buffer. */
 static int collect_room(struct og_rows_there *t, const struct og_bringing *b,
                         struct og_brought *out, struct og_err *err)
 {
@@ -406,7 +406,7 @@ static bool has_own(const struct og_rows_there *t, uint32_t k, const uint32_t *s
     return false;
 }
 
-/* Device k's slots, once all batches before and this one have read them. */
+/* Changes device k's slots, after all batches up to this one have read them. */
 static int change(struct og_rows_there *t, uint32_t k, const struct og_bringing *b,
                   struct og_brought *out, struct og_err *err)
 {
@@ -444,7 +444,7 @@ out:
     return rc;
 }
 
-/* And for what slots of any device changed by. */
+/* Also waits for changes of slots on all devices. */
 static int wait(struct og_rows_there *t, int room, struct og_err *err)
 {
     int rc;

@@ -11,10 +11,11 @@
 #define HOPS      "sampling"
 enum { PIECE = 1 << 16 };
 
-/* Arrays of the places that a hop has, its nodes so far and its edges, and of its destinations. */
+/* Arrays with an entry per position of a hop (its nodes so far and its edges), and per destination.
+ */
 struct room {
     uint32_t *key, *value, *sorted, *moved; /* [places] */
-    uint32_t *part;                         /* of sums */
+    uint32_t *part;                         /* sums */
     void *sort;
     size_t sort_bytes, part_bytes;
     uint64_t places;
@@ -23,12 +24,12 @@ struct room {
     uint64_t n_ids;
 };
 
-/* Of all nodes, or of a relation's destinations. */
+/* Lists of all nodes, or of a relation's destinations. */
 struct lists {
     uint64_t *first_edge;
     const void *indices;
     uint64_t n_nodes, n_edges;
-    bool wide; /* 64 bits an index */
+    bool wide; /* 64 bits per index */
 };
 
 struct og_device_sampler {
@@ -37,12 +38,12 @@ struct og_device_sampler {
     struct og_elsewhere elsewhere;
     struct lists *lists; /* [n_lists] of relations, or one */
     uint32_t n_lists;
-    bool pinned;      /* their indices are the host's, lent; else its own, there */
-    bool by_relation; /* who draws is told by numbers within a type */
+    bool pinned;      /* indices are in host memory, borrowed; else copied to the device */
+    bool by_relation; /* sampling nodes are identified by numbers within a type */
     uint64_t n_nodes;
     pthread_mutex_t lock;
     struct room room; /* guarded by lock; */
-    uint32_t n_ids;   /* as well: a copy that a failure leaves under way ends here */
+    uint32_t n_ids;   /* also: a copy in flight after a failure ends here */
 };
 
 /* ---- memory ---- */
@@ -67,7 +68,7 @@ static const struct og_topology *host_lists(const struct og_topology *t, uint32_
     return t->relation ? &t->relation[i].lists : t;
 }
 
-/* As they will be. */
+/* The lists before memory is allocated. */
 static struct lists lists_of(const struct og_topology *t, uint32_t i)
 {
     const struct og_topology *of = host_lists(t, i);
@@ -85,7 +86,7 @@ out:
     return rc;
 }
 
-/* Offsets as numbers, whatever form the host has them in. */
+/* Uploads offsets as integers, whatever their form on the host. */
 static int push_offsets(struct og_device_sampler *d, const struct lists *l,
                         const struct og_topology *t, struct og_err *err)
 {
@@ -101,7 +102,7 @@ static int push_offsets(struct og_device_sampler *d, const struct lists *l,
     return rc;
 }
 
-/* Where the host has them, or a copy there. */
+/* Uses the host's indices, or a copy on the device. */
 static int open_indices(struct og_device_sampler *d, struct lists *l, const void *indices,
                         struct og_err *err)
 {
@@ -124,7 +125,7 @@ static void close_lists(struct og_device_sampler *d, struct lists *l)
     og__device_give(d->be, l->first_edge, offsets_bytes(l), STRUCTURE);
 }
 
-/* Nobody draws from a relation without edges. */
+/* A relation without edges is never sampled. */
 static int open_lists(struct og_device_sampler *d, const struct og_topology *t, uint32_t i,
                       struct og_err *err)
 {
@@ -186,8 +187,7 @@ static size_t part_bytes(uint64_t n)
     return ((size_t)(n / OG__SCAN_PART) + 2) * sizeof(uint32_t);
 }
 
-/* A quarter more than a batch needs is taken, and a sort may take twice what the virtual one does.
- */
+/* Allocates a quarter more than a batch needs; a sort may take twice the virtual device's. */
 static uint64_t with_more(uint64_t n)
 {
     return n + n / 4;
@@ -228,7 +228,7 @@ static int reserve_places(struct og_device_sampler *d, uint64_t n, struct og_err
     return -ENOMEM;
 }
 
-/* What of the batch lies there goes with them: each hop brings its nodes anew. */
+/* Loses the batch's nodes on the device: each hop uploads them again. */
 static int reserve_ids(struct og_device_sampler *d, uint64_t n, struct og_err *err)
 {
     struct room *r = &d->room;
@@ -246,7 +246,7 @@ static int reserve_ids(struct og_device_sampler *d, uint64_t n, struct og_err *e
 
 /* ---- launching ---- */
 
-/* reads: of the host's memory. */
+/* reads: of host memory. */
 static int launch(struct og_device_sampler *d, int kernel, uint64_t threads, const void *args,
                   size_t bytes, size_t reads, struct og_err *err)
 {
@@ -280,17 +280,16 @@ out:
 
 /* ---- a hop ---- */
 
-/* Who draws: of the batch's nodes, or told by their numbers. */
+/* Uploads the sampling nodes: those of the batch, or numbers. */
 static int place_drawing(struct og_device_sampler *d, const struct og_hop *h, uint32_t n,
                          const uint32_t **nodes, struct og_err *err)
 {
     struct room *r = &d->room;
-    *nodes = d->by_relation ? r->value : r->ids + h->first; /* nothing else is there yet */
+    *nodes = d->by_relation ? r->value : r->ids + h->first; /* nothing else is in use yet */
     return d->by_relation ? push(d, r->value, h->nodes, n * sizeof(uint32_t), err) : 0;
 }
 
-/* Its edges' nodes, and how many each destination has in front of it: in room.moved and
- * room.start. */
+/* Samples the neighbours, in room.moved, and the first edge of each destination, in room.start. */
 static int draw(struct og_device_sampler *d, const struct og_hop *h, uint32_t n, uint64_t n_edges,
                 struct og_err *err)
 {
@@ -321,7 +320,8 @@ out:
     return rc;
 }
 
-/* Of the edges: in room.key, and how many nodes there are then behind room.part's parts. */
+/* Numbers the nodes of the edges, in room.key; stores the number of nodes after room.part's parts.
+ */
 static int number(struct og_device_sampler *d, uint32_t n_ids, uint32_t n_edges, struct og_err *err)
 {
     struct room *r = &d->room;
@@ -341,7 +341,7 @@ static int number(struct og_device_sampler *d, uint32_t n_ids, uint32_t n_edges,
                                  .room = r->sort};
     int rc;
     OG_TRY(LAUNCH(d, og__k_hop_keys, all, &args, err));
-    OG_TRY(d->be->ops->sort(d->stream, &sort, err)); /* keys and values are free then */
+    OG_TRY(d->be->ops->sort(d->stream, &sort, err)); /* keys and values are then free */
     args.node = NULL;
     args.sorted = r->sorted;
     args.moved = r->moved;
@@ -404,7 +404,7 @@ static int sample_hop(struct og_device_sampler *d, struct og_hop *h, struct og_e
     OG_TRY(number(d, n_ids, (uint32_t)n_edges, err));
     OG_TRY(fetch_hop(d, h, n, (uint32_t)n_edges, err));
 out:
-    if (rc < 0) /* nothing of it may come later */
+    if (rc < 0) /* no copy of it may arrive later */
         (void)!d->be->ops->finish(d->stream, NULL);
     return rc;
 }

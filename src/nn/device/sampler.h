@@ -1,10 +1,10 @@
-/* Uniform sampling on a device: the structure lies in its memory, hops are drawn there, and what
- * they found comes back as the processors would have it (kernel_sample.c).
+/* Uniform sampling on a device. The topology is in its memory, hops are sampled there, and results
+ * are those of the CPU (kernel_sample.c).
  *
- *   ids ──> counts ──> sums ──> draws ──> neighbours ──> sort, firsts, sums ──> numbers ──> host
+ *     ids ──> counts ──> sums ──> draws ──> neighbours ──> sort, firsts, sums ──> numbers ──> host
  *
- * Several samplers may share it: one hop at a time is drawn, of a graph with types a relation of
- * one. */
+ * Several samplers may share it; one hop at a time is sampled, or one relation of a hop on a
+ * heterogeneous graph. */
 #ifndef OG_NN_DEVICE_SAMPLER_H
 #define OG_NN_DEVICE_SAMPLER_H
 
@@ -13,13 +13,13 @@
 
 struct og_device_sampler;
 
-/* On the backend's device, whose memory holds the structure and what hops need. */
+/* Open on the backend's device, whose memory has the topology and the buffers of hops. */
 OG_MUST_CHECK int og__device_sampler_open(struct og_device_sampler **out, struct og_nn_backend *be,
                                           const struct og_topology *t, bool pinned,
                                           struct og_err *err);
-void og__device_sampler_close(struct og_device_sampler *d); /* NULL: nothing */
+void og__device_sampler_close(struct og_device_sampler *d); /* NULL: no-op */
 const struct og_elsewhere *og__device_sampler_hops(const struct og_device_sampler *d);
-/* Of the structure, and of batches with so many nodes and hops of so many edges. */
+/* Bytes of the topology, and of batches with `ids` nodes and hops of `edges` edges. */
 size_t og__device_sampler_bytes(const struct og_topology *t, bool pinned, uint64_t ids,
                                 uint64_t edges);
 

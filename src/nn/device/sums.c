@@ -1,10 +1,10 @@
-/* Gradients of ranks, added on their devices.
+/* Sums of ranks' gradients on their devices.
  *
- *   own     | slice 0 | slice 1 | ...   of what this rank computed: slice r goes to rank r
- *   theirs  | of rank 0 | of rank 1 | ...   this rank's slice of what they computed
- *   sum     | slice 0 | slice 1 | ...   this rank adds its own slice, and gets the others
+ *     own     | slice 0 | slice 1 | ...   of this rank's gradient: slice r goes to rank r
+ *     theirs  | of rank 0 | of rank 1 | ...   this rank's slice of the others' gradients
+ *     sum     | slice 0 | slice 1 | ...   this rank adds its own slice, and gathers the others
  *
- * All on the stream of the operators, so what they wrote is there, and what they read next is. */
+ * All of it runs on the operators' stream, after their writes and before their reads. */
 #include "nn/sums.h"
 #include "nn/device/backend.h"
 
@@ -15,7 +15,7 @@ enum { MOST_BACKENDS = 64 };
 
 struct og_sums {
     struct og_nn_backend *be;
-    struct og_group *group; /* NULL: something failed, and there is none any more */
+    struct og_group *group; /* NULL: left after a failure */
     struct og_event *made;
     int rank, ranks;
     size_t n, slice;
@@ -24,7 +24,7 @@ struct og_sums {
     int n_reached;
 };
 
-/* ---- what there is ---- */
+/* ---- memory ---- */
 
 static size_t vector_bytes(size_t n)
 {
@@ -51,7 +51,7 @@ static void close_sums(struct og_sums *s)
     if (!s)
         return;
     struct og_nn_backend *be = s->be;
-    be->ops->end_group(s->group); /* first: what waits for others ends */
+    be->ops->end_group(s->group); /* first: ends waits for other ranks */
     og__device_give(be, s->own, vector_bytes(s->n), SUMS);
     og__device_give(be, s->theirs, vector_bytes(s->slice * (size_t)s->ranks), SUMS);
     og__device_give(be, s->sum, vector_bytes(s->n), SUMS);
@@ -107,7 +107,7 @@ static void leave(struct og_sums *s)
     s->group = NULL;
 }
 
-/* Others learn of it by the end of the group. */
+/* Other ranks learn of it by the end of the group. */
 static int check(struct og_sums *s, int rc)
 {
     if (rc < 0)
@@ -130,7 +130,7 @@ static int settle(struct og_sums *s, struct og_err *err)
 
 /* ---- a round ---- */
 
-/* Numbers of a kernel are 32 bits. */
+/* Kernels index with 32 bits. */
 static int add_numbers(struct og_sums *s, float *to, const float *from, size_t n, float factor,
                        bool anew, struct og_err *err)
 {

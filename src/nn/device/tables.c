@@ -41,7 +41,7 @@ static size_t cuda_free_there(int number)
     return og__device_cuda(og__kernels_print(), &ops, NULL) < 0 ? 0 : ops->free_bytes(number);
 }
 
-/* Features and blocks go to memory of their own. Partial sums lie in the scratch. */
+/* Features and blocks are copied to device memory. Partial sums are in the scratch. */
 static size_t room_bytes(size_t bytes)
 {
     return bytes;
@@ -59,7 +59,7 @@ static size_t column_bytes(uint64_t rows, size_t columns)
     return 0;
 }
 
-/* Products take weights as they are. */
+/* Products read weights without packing. */
 static size_t packed_bytes(int n_out, int n_in)
 {
     (void)n_out, (void)n_in;
