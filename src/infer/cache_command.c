@@ -1,4 +1,4 @@
-/* og_cache: what is kept between runs, shown and cleared. */
+/* og_cache: shows and clears files kept between runs. */
 #include "base/file.h"
 #include "base/kept.h"
 #include "base/scratch.h"
@@ -11,13 +11,13 @@
 #include <time.h>
 
 struct listing {
-    const char *folder; /* at hand */
+    const char *folder; /* current folder */
     bool clear;
     json_t *kept;
     uint64_t bytes, removed;
 };
 
-/* The dataset that a folder says it is of. */
+/* The dataset named in a kept folder. */
 static json_t *dataset_json(const struct listing *l, const char *name)
 {
     char *path = og__path_join(l->folder, name);
@@ -89,8 +89,8 @@ int og_cache(const char *folder, bool clear, char **out, struct og_err *err)
     if (out)
         *out = NULL;
     if (!folder && !own)
-        OG_TRY(og__fail(err, -ENOENT, "give a folder: --scratch DIR",
-                        "there is no cache folder: neither XDG_CACHE_HOME nor HOME is set"));
+        OG_TRY(og__fail(err, -ENOENT, "use --scratch DIR",
+                        "no cache folder: neither XDG_CACHE_HOME nor HOME is set"));
     OG_TRY(folder ? og__places_split(&folders, folder, "scratch", err)
                   : og__places_copy(&folders, OG__ONE_PLACE(own), err));
     OG_TRY(list_folders(&l, folders, folder ? folder : own, out, err));

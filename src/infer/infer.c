@@ -11,10 +11,10 @@
 struct survey {
     struct og_inference *f;
     struct og_indptr_check check;
-    uint64_t group; /* edges of the group at hand */
-    int64_t last;   /* where the list before begins */
-    uint64_t v;     /* whose list is at hand, */
-    uint64_t left;  /* and what is left of it */
+    uint64_t group; /* edges of the current group */
+    int64_t last;   /* start of the previous list */
+    uint64_t v;     /* node of the current list, */
+    uint64_t left;  /* and its remaining edges */
 };
 
 static int look_at_indptr(void *arg, const void *data, int64_t first_byte, size_t bytes,
@@ -38,7 +38,7 @@ out:
     return rc;
 }
 
-/* An edge of a node to itself is none of its degree. */
+/* Excludes self-loops from degrees. */
 static void look_at_loop(struct survey *s, uint64_t u)
 {
     while (s->left == 0)
@@ -81,8 +81,9 @@ int og__infer_survey(struct og_inference *f, struct og_err *err)
     OG_TRY(og__npy_stream(&f->lists->indptr, buffer, look_at_indptr, &s, err));
     OG_TRY(og__check_indptr_end(&s.check, err));
     if (f->longest > UINT32_MAX)
-        OG_TRY(og__fail(err, -ENOTSUP, NULL, "%s: %d lists one after another have 2^32 edges",
-                        f->ds->path, (int)OG__WHOLE_ROWS));
+        OG_TRY(og__fail(err, -ENOTSUP, NULL,
+                        "%s: %d consecutive adjacency lists have 2^32 edges or more", f->ds->path,
+                        (int)OG__WHOLE_ROWS));
     OG_TRY(og__npy_stream(&f->lists->indices, buffer, look_at_indices, &s, err));
 out:
     og__release(f->budget, buffer, OG__CHUNK, LISTS);
@@ -95,8 +96,7 @@ static int too_small(const struct og_inference *f, size_t missing, struct og_err
 {
     char has[32], wants[32], hint[80];
     const size_t limit = og__budget_limit(f->budget), smallest = limit + missing;
-    snprintf(hint, sizeof(hint), "the smallest that would do is --memory %zuM",
-             (smallest + OG_MIB - 1) / OG_MIB);
+    snprintf(hint, sizeof(hint), "use --memory %zuM or more", (smallest + OG_MIB - 1) / OG_MIB);
     return og__fail(err, -ENOMEM, hint, "--memory %s: inference needs %s",
                     og__human_bytes(has, (double)limit), og__human_bytes(wants, (double)smallest));
 }
@@ -135,7 +135,7 @@ static int tell(struct og_inference *f, int l, const struct og_matrix *in,
                : og__fail_errno(err, -ENOMEM, NULL, "figures of layer %d", l + 1);
 }
 
-/* The step at hand is `step`, or a later one of its layer. */
+/* Whether the current step is `step` or a later one of its layer. */
 static bool to_do(const struct og_inference *f, int step)
 {
     return f->state.step <= step;
@@ -148,8 +148,7 @@ static int transform(struct og_inference *f, int l, const struct og_matrix *in,
     return rc < 0 ? rc : og__infer_next_step(f, og__combine_step(l), err);
 }
 
-/* Beside the features, the inputs of layers are files of ours: gone with their layer, but for what
- * is wanted. */
+/* Removes input files of a layer that is done. Features and requested outputs stay. */
 static void drop_inputs(struct og_inference *f, int l)
 {
     if (l > 0)
@@ -157,7 +156,7 @@ static void drop_inputs(struct og_inference *f, int l)
     og__infer_drop_step(f, og__transform_step(l));
 }
 
-/* Logits that are judged are not a step that is done: what they are judged by is not kept. */
+/* With labels to compare, logits are no finished step: the comparison is not stored. */
 static int end_layer(struct og_inference *f, int l, const struct og_matrix *in,
                      const struct og_blocks_used *used, struct og_err *err)
 {

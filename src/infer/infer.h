@@ -2,14 +2,14 @@
  *
  *     features ──layer 0──> activations ──layer 1──> ... ──> logits      [N, width] each, on disk
  *
- *   a layer   its input, front to back ──transform──> sources     where the model multiplies first
- *             lists of a block of nodes ┐
- *             rows of their sources ────┴──combine──> output, front to back
+ *     a layer   its input, front to back ──transform──> sources     if it multiplies first
+ *               lists of a block of nodes ┐
+ *               rows of their sources ────┴──combine──> output, front to back
  *
- * A block's lists are one run of indices.npy. Rows of the sources that feed most nodes stay in
- * memory for the whole layer, as many as --memory holds; the others are read for the block, in file
- * order. A node's sources are added in the order of its list, so the output is the same, bit for
- * bit, whatever the memory; and whatever a run kept that ended early (infer_state.h). */
+ * A block's adjacency lists are one run of indices.npy. The rows of sources in the most lists are
+ * cached for the whole layer, as many as --memory allows. Other rows are read per block, in file
+ * order. A node's sources are added in the order of its list. So the output is bit-identical for
+ * any memory, and after any interruption (infer_state.h). */
 #ifndef OG_INFER_H
 #define OG_INFER_H
 
@@ -22,7 +22,7 @@
 
 /* Rows of all nodes in files. */
 struct og_matrix {
-    bool features; /* the dataset's, wherever they lie; else */
+    bool features; /* the dataset's features; else */
     struct og_step_files files;
     int dim;
     enum og_dtype dtype;
@@ -33,7 +33,7 @@ struct og_judged {
     uint32_t *ids; /* ascending */
     void *labels;
     int64_t n, next;
-    float *logits; /* [OG__WHOLE_ROWS, C] waiting */
+    float *logits; /* [OG__WHOLE_ROWS, C] not compared yet */
     uint32_t waiting;
     struct og_metrics metrics;
 };
@@ -43,24 +43,23 @@ struct og_inference {
     const struct og_observer *seen;
     struct og_log log;
     struct og_graph *ds;
-    const struct og_relation *lists; /* that count: of ds, or */
-    struct og_relation walked;       /* what walks found (infer_walks.c) */
+    const struct og_relation *lists; /* adjacency lists in use: those of ds, or */
+    struct og_relation walked;       /* those of walks (infer_walks.c) */
     struct og_budget *budget;
-    const struct og_nn_ops *ops; /* what the model computes with */
+    const struct og_nn_ops *ops; /* operators of the model */
     struct og_pool *pool;
     struct og_model_config config;
     struct og_model *model;
     struct og_disk_profile profile; /* of the features' disk, */
-    struct og_disk_profile
-        away; /* and of those that steps' files are on, where there are several */
+    struct og_disk_profile away;    /* and of the disks with steps' files, if several */
     struct og_infer_state state;
     struct og_judged *judged;            /* or NULL */
-    uint32_t *feeds;                     /* [N] how many lists each node is in */
-    uint32_t *degree;                    /* [N] of GCN: neighbours but itself */
-    uint64_t longest;                    /* edges of the OG__WHOLE_ROWS nodes that have most */
-    struct og_io_counts opened_read;     /* what the process had read when this began */
-    struct og_io_counts prepare, counts; /* before any layer; of the layer at hand */
-    uint64_t bytes_written;              /* of the layer at hand */
+    uint32_t *feeds;                     /* [N] number of lists with the node */
+    uint32_t *degree;                    /* [N] GCN: neighbours without the node */
+    uint64_t longest;                    /* most edges of OG__WHOLE_ROWS nodes */
+    struct og_io_counts opened_read;     /* the process's reads before this */
+    struct og_io_counts prepare, counts; /* before all layers; of the current layer */
+    uint64_t bytes_written;              /* in the current layer */
     uint64_t prepare_written;
     json_t *layers;
     size_t baseline_rss;
@@ -69,17 +68,17 @@ struct og_inference {
 
 #define OG__INFER_NODES "inference nodes" /* feeds and degree, in the budget */
 
-/* Where --sampler walk has it: other lists, with weights. */
+/* With --sampler walk: sample other lists, with weights. */
 OG_MUST_CHECK int og__infer_walk(struct og_inference *f, struct og_err *err);
 void og__infer_release_walks(struct og_inference *f);
 
-/* One pass over the graph's structure: feeds, degree, longest. */
+/* Scan the topology once, for feeds, degree and longest. */
 OG_MUST_CHECK int og__infer_survey(struct og_inference *f, struct og_err *err);
 
-/* After the survey: -ENOMEM, naming what would do, where the memory is too little for any layer. */
+/* After the survey: -ENOMEM with the minimum if the memory is too small for a layer. */
 OG_MUST_CHECK int og__infer_check(const struct og_inference *f, struct og_err *err);
 
-/* Layer l from `in`, or what is left of it; adds its figures to layers. */
+/* Compute layer l from `in`, or the rest of it; adds its counters to layers. */
 OG_MUST_CHECK int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in,
                                   struct og_err *err);
 

@@ -1,9 +1,9 @@
-/* The second pass of a layer: along the edges, block by block of destinations.
+/* The second pass of a layer: along the edges, by blocks of destinations.
  *
- *   rows:  | of the sources that feed most nodes, for the whole layer | of the block's others |
+ *     rows:  | sources in the most lists, for the whole layer | the block's other sources |
  *
- * A block's sources are numbered through a bit a node, and an index says where each one's row is:
- * rows that stay are never copied. */
+ * A bitmap numbers a block's sources, and an index has the location of each one's row. Cached rows
+ * are never copied. */
 #include "infer/infer_passes.h"
 
 #include "base/bits.h"
@@ -27,23 +27,23 @@ struct combine {
     int l;
     struct og_whole_layer shape;
     const struct og_matrix *sources, *own;
-    struct og_reader *source_reader, *own_reader; /* the latter where own rows are wanted */
+    struct og_reader *source_reader, *own_reader; /* the latter if own rows are required */
     struct og_step_writer *writer;
-    struct og_whole_caps caps; /* n_src: also the most rows that a block reads */
-    /* the block at hand, of nodes from `first` on */
+    struct og_whole_caps caps; /* n_src: also the most rows read per block */
+    /* the current block, nodes from `first` on */
     uint64_t first;
     struct og_block block;
     int64_t *bounds;  /* [n_dst + 1] its part of indptr.npy */
-    float *weight;    /* [n_edges], or NULL: all alike */
-    uint32_t *index;  /* [n_src] where each source's row is, of `rows` */
-    uint64_t *marked; /* a bit a node: is among the sources */
+    float *weight;    /* [n_edges], or NULL: equal weights */
+    uint32_t *index;  /* [n_src] location of each source's row in `rows` */
+    uint64_t *marked; /* a bit per node: is a source */
     uint32_t *rank;
-    uint32_t *cold, n_cold; /* sources that are read */
+    uint32_t *cold, n_cold; /* sources to read */
     uint32_t *own_ids;
     char *own_rows;
     float *out;
     struct og_arena arena; /* of all these */
-    /* rows that stay, then those of the block */
+    /* cached rows, then those of the block */
     struct og_placement hot;
     char *rows;
     size_t rows_bytes;
@@ -51,13 +51,13 @@ struct combine {
 
 /* ---- memory ---- */
 
-/* Lists that walks found say how much each edge counts. */
+/* Whether edges have weights, which lists of walks have. */
 static bool weighs(const struct og_inference *f)
 {
     return f->lists == &f->walked;
 }
 
-/* Arrays of a block, with the bytes of each. */
+/* Arrays of a block; returns their bytes. */
 static size_t block_bytes(const struct og_inference *f, const struct combine *c,
                           const struct og_whole_caps *caps)
 {
@@ -77,7 +77,7 @@ static size_t lists_and_rows(const struct og_inference *f, const struct combine 
            og__whole_bytes(f->ops, &f->config, c->l, caps, og__pool_threads(f->pool));
 }
 
-/* The worst that a block of so many nodes and edges may be. */
+/* Maxima of a block with so many nodes and edges. */
 static struct og_whole_caps caps_of(const struct og_inference *f, const struct combine *c,
                                     uint64_t nodes, uint64_t edges)
 {
@@ -89,7 +89,7 @@ static struct og_whole_caps caps_of(const struct og_inference *f, const struct c
                                   edges};
 }
 
-/* Beside the blocks: the marks of rows that stay, and choosing them. */
+/* Bytes in addition to blocks: the bitmap of cached rows, and their selection. */
 static size_t placement_bytes(const struct og_inference *f)
 {
     return og__placement_bytes((uint64_t)f->ds->n_nodes) + OG_MIB;
@@ -104,8 +104,8 @@ size_t og__infer_combine_least(const struct og_inference *f, int l, const struct
            lists_and_rows(f, &c, &caps);
 }
 
-/* Blocks take up to a quarter of what is left, and what the longest lists need in any case; rows
- * that stay take the rest. */
+/* Blocks take up to a quarter of the memory, and at least what the longest lists need. Cached rows
+ * take the rest. */
 static void size_blocks(struct combine *c)
 {
     struct og_inference *f = c->f;
@@ -150,7 +150,7 @@ static int take_block(struct combine *c, struct og_err *err)
     return og__whole_reserve(f->model, c->l, caps, err);
 }
 
-/* Nodes that feed others and may stay: no more than there are. */
+/* Nodes that are sources, which bounds the cached rows. */
 static uint64_t feeding(const struct og_inference *f)
 {
     uint64_t n = 0;
@@ -174,7 +174,7 @@ static int take_rows(struct combine *c, struct og_err *err)
     return c->rows ? 0 : -ENOMEM;
 }
 
-/* What stays is read front to back. */
+/* Reads the cached rows front to back. */
 static int fill_rows(struct combine *c, struct og_err *err)
 {
     int rc = 0;
@@ -244,7 +244,7 @@ out:
     return rc;
 }
 
-/* They stand beside the lists of those that walk. */
+/* Reads the weights next to the lists of walks. */
 static int read_weights(const struct combine *c, int64_t first, uint64_t n, struct og_err *err)
 {
     const struct og_npy *a = &c->f->lists->weights;
@@ -259,8 +259,8 @@ static int read_weights(const struct combine *c, int64_t first, uint64_t n, stru
 
 static int changed(const struct og_relation *r, struct og_err *err)
 {
-    return og__fail(err, -EIO, "is it being written to?", "%s: changed while it was read",
-                    r->graph->path);
+    return og__fail(err, -EIO, "check whether another process writes to it",
+                    "%s: changed while it was read", r->graph->path);
 }
 
 static bool ascending(const int64_t *bounds, int64_t n, int64_t n_edges)
@@ -271,7 +271,7 @@ static bool ascending(const int64_t *bounds, int64_t n, int64_t n_edges)
     return sound;
 }
 
-/* As many groups of nodes from c->first on as the block has room for, and their lists. */
+/* Reads groups of nodes from c->first on, as many as the block has space for, and their lists. */
 static int read_lists(struct combine *c, struct og_err *err)
 {
     struct og_inference *f = c->f;
@@ -306,8 +306,7 @@ out:
     return rc;
 }
 
-/* ---- sources: the destinations where they are to be a prefix, then all others by their numbers
- * ---- */
+/* ---- sources: the destinations if they must be a prefix, then all others by number ---- */
 
 static void mark_sources(struct combine *c)
 {
@@ -320,7 +319,7 @@ static void mark_sources(struct combine *c)
     c->block.n_src = og__bits_count(c->marked, n_nodes, c->rank);
 }
 
-/* Where node u, the k-th of those marked, stands among the sources. */
+/* Index among the sources of node u, the k-th marked one. */
 static uint32_t position(const struct combine *c, uint32_t u, uint32_t k)
 {
     if (!c->shape.prefix || u >= c->first + c->block.n_dst)
@@ -347,7 +346,7 @@ static void place_sources(struct combine *c)
     }
 }
 
-/* Lists of nodes become lists of positions. */
+/* Replaces nodes in lists by source indices. */
 static void number_group(void *arg, size_t group, int thread)
 {
     (void)thread;
@@ -370,7 +369,8 @@ static int read_sources(struct combine *c, struct og_err *err)
     if (c->own_reader)
         rc = og__infer_submit(c->own_reader, &own, c->first, c->block.n_dst, c->own_ids,
                               c->own_rows, err);
-    int waited = og__reader_wait(c->source_reader, &cold, err); /* whatever became of the other */
+    int waited = og__reader_wait(c->source_reader, &cold, err); /* whatever the other reader
+                                                                   returned */
     if (rc < 0)
         goto out;
     if (c->own_reader)
@@ -397,7 +397,7 @@ static int judge_waiting(struct og_inference *f, struct og_err *err)
     return rc;
 }
 
-/* The block's logits that have labels. */
+/* Compares the block's logits with labels. */
 static int judge(struct combine *c, struct og_err *err)
 {
     int rc = 0;
@@ -422,7 +422,7 @@ static bool judges(const struct combine *c)
     return c->f->judged && c->l == c->f->config.layers - 1;
 }
 
-/* Those that an earlier run computed, too. */
+/* Compares logits of an earlier run. */
 static int judge_again(struct combine *c, struct og_err *err)
 {
     const uint64_t end = c->first;

@@ -22,7 +22,7 @@
 
 static int check_shape(struct og_inference *f, struct og_err *err)
 {
-    if (f->config.task < 0) /* a file that does not say */
+    if (f->config.task < 0) /* a file without task */
         f->config.task = og__task_by_labels(f->opt.task, f->ds->regression);
     int rc = og__features_check(&f->config, f->ds->path, f->ds->group->dim, err);
     if (rc < 0)
@@ -39,7 +39,7 @@ static int open_model(struct og_inference *f, const char *checkpoint, struct og_
     return rc < 0 ? rc : og__checkpoint_load(checkpoint, f->model, err);
 }
 
-/* Options that only sampling looks at are left alone: layers come from the checkpoint. */
+/* Ignores options of sampling only: layers come from the checkpoint. */
 static int settle_options(struct og_inference *f, const char *checkpoint,
                           const struct og_options *opt, struct og_err *err)
 {
@@ -49,8 +49,9 @@ static int settle_options(struct og_inference *f, const char *checkpoint,
     og__say_other_task(&f->log, opt, f->config.task);
     if (opt->sampler != OG_SAMPLER_UNIFORM &&
         !og__sampling_by_visits((enum og_sampler_kind)opt->sampler))
-        og__say_without_effect(&f->log, "", "sampler", NULL, "",
-                               "all neighbours are taken, or those of walks");
+        og__say_without_effect(
+            &f->log, "", "sampler", NULL, "",
+            "leave it out, or use --sampler walk; other inference takes all neighbours");
     OG_TRY(og__options_copy(&f->opt, opt, err));
     f->opt.layers = 0;
     OG_TRY(og__checkpoint_sampler(checkpoint, &f->opt, &f->log, err));
@@ -107,14 +108,14 @@ static void close_inference(struct og_inference *f)
 
 /* ==== all layers ==== */
 
-/* Neighbours that are drawn come before all else: layers know no difference. */
+/* Walks are sampled first; layers do not distinguish them. */
 static int choose_lists(struct og_inference *f, struct og_err *err)
 {
     if (og__sampling_by_visits((enum og_sampler_kind)f->opt.sampler))
         return og__infer_walk(f, err);
     if (og__model_weighs(&f->config))
         og__say(&f->log, OG__INFO,
-                "all in-neighbours count alike; --sampler walk takes the neighbours of PinSAGE");
+                "all in-neighbours have equal weights; --sampler walk uses PinSAGE's neighbours");
     return 0;
 }
 
@@ -126,7 +127,7 @@ static int begin_layers(struct og_inference *f, struct og_err *err)
     OG_TRY(og__infer_check(f, err));
     OG_TRY(og__infer_begin(f, err));
 out:
-    og__io_add_since(&f->prepare, f->opened_read); /* to what the runs before did */
+    og__io_add_since(&f->prepare, f->opened_read); /* in addition to earlier runs */
     return rc;
 }
 
@@ -150,7 +151,7 @@ out:
     return rc;
 }
 
-/* ==== what it says ==== */
+/* ==== results ==== */
 
 static json_t *figures(const struct og_inference *f)
 {
@@ -173,7 +174,7 @@ static json_t *figures(const struct og_inference *f)
 
 /* ==== predict ==== */
 
-/* What is read is not written. */
+/* Refuses output files that are inputs. */
 static int spare_inputs(const struct og_inference *f, const char *checkpoint, const char *out,
                         struct og_err *err)
 {
@@ -188,11 +189,11 @@ static int spare_inputs(const struct og_inference *f, const char *checkpoint, co
 int og__embeddings_check(const struct og_model_config *c, const char *path, struct og_err *err)
 {
     if (path && og__task_of(c)->embeds)
-        return og__fail(err, -EINVAL, "leave out --embeddings: --out holds them",
-                        "--embeddings: they are all that a model of links makes of a node");
+        return og__fail(err, -EINVAL, "leave out --embeddings; --out has them",
+                        "--embeddings: the output of link prediction already is the embeddings");
     if (path && c->layers < 2)
-        return og__fail(err, -EINVAL, "its only input are the features",
-                        "--embeddings: a model of one layer has none");
+        return og__fail(err, -EINVAL, "leave out --embeddings; the inputs of its last layer are the features",
+                        "--embeddings: the model has one layer, no hidden one");
     return 0;
 }
 
@@ -208,7 +209,7 @@ static int predict(struct og_inference *f, const char *checkpoint, const char *o
     json_t *root = og__json_with(figures(f), "out", og__json_text(out));
     if (embeddings)
         root = og__json_with(root, "embeddings", og__json_text(embeddings));
-    OG_TRY(og__json_deliver(root, NULL, text, err)); /* what may fail comes before the files */
+    OG_TRY(og__json_deliver(root, NULL, text, err)); /* failures must come before the files */
     OG_TRY(og__infer_deliver(f, err));
 out:
     return rc;
@@ -274,7 +275,7 @@ static void close_judged(struct og_inference *f, struct og_judged *j)
     f->judged = NULL;
 }
 
-/* What is evaluated has no name of its own: that of its ingredients. */
+/* Evaluation has no output name; its inputs name its state. */
 static int open_state(struct og_inference *f, const char *checkpoint, const char *split,
                       struct og_err *err)
 {
@@ -323,9 +324,8 @@ int og__whole_eval(const char *dataset, const char *checkpoint, enum og__split w
     OG_TRY(open_inference(&f, dataset, checkpoint, opt, err));
     if (og__of_pairs(&f.config))
         OG_TRY(og__fail(err, -EINVAL,
-                        "leave out --full: edges are judged a batch at a time, by all neighbours "
-                        "with --fanout -1",
-                        "%s: a model of links", checkpoint));
+                        "leave out --full; --fanout -1 uses all neighbours, batch by batch",
+                        "%s: --full does not support link prediction", checkpoint));
     OG_TRY(og__targets_check(f.ds, &f.config, err));
     OG_TRY(evaluate(&f, checkpoint, which, out, err));
 out:

@@ -1,5 +1,5 @@
-/* What decides the numbers of an inference, as text: one that was stopped goes on where it is the
- * same. */
+/* Inputs that decide the results of an inference, as text. A stopped inference resumes only if they
+ * are equal. */
 #include "infer/infer_passes.h"
 #include "infer/infer_state.h"
 
@@ -40,7 +40,7 @@ out:
     return rc;
 }
 
-/* Options that choose the neighbours; null where all are taken. */
+/* Options of the neighbours; null if all are used. */
 static json_t *neighbors_json(const struct og_inference *f)
 {
     if (!og__sampling_by_visits((enum og_sampler_kind)f->opt.sampler))
@@ -71,7 +71,7 @@ char *og__infer_numbers(struct og_inference *f, struct og_err *err)
                             "layers", c->layers, "hidden", c->hidden, "width", c->n_classes,
                             "heads", c->heads, "aggregator", c->aggregator, "norm", c->norm,
                             "residual", c->residual, "neighbors", neighbors_json(f));
-    if (f->ds->group->kept != f->ds->group->stored) /* rounded: other numbers */
+    if (f->ds->group->kept != f->ds->group->stored) /* rounded: other results */
         all = og__json_with(all, "features", json_string(og__dtype_name(f->ds->group->kept)));
     if (second)
         all = og__json_with(all, "embeddings", embeddings ? og__json_text(embeddings) : NULL);
@@ -83,8 +83,7 @@ char *og__infer_numbers(struct og_inference *f, struct og_err *err)
     return text;
 }
 
-/* The options that chose the neighbours there chose ours: those that a state does not name, for it
- * is older than they are, had their standard values. */
+/* Whether options of the neighbours are equal. A state older than an option used its default. */
 static bool same_neighbors(const json_t *there, const json_t *here)
 {
     struct og_options standard;
@@ -113,7 +112,7 @@ bool og__infer_same_numbers(const char *there, const char *here)
     json_t *theirs = json_loads(there, 0, NULL);
     json_t *ours = json_loads(here, 0, NULL);
     bool same = theirs && same_neighbors(json_object_get(theirs, key), json_object_get(ours, key));
-    if (same) { /* and all the rest */
+    if (same) { /* and the rest */
         json_object_del(theirs, key);
         json_object_del(ours, key);
         same = json_equal(theirs, ours);

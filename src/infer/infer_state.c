@@ -24,7 +24,7 @@ enum { MAX_TRIES = 100, MAX_TEXT = 1 << 20, CHECKED_AT_ONCE = 1 << 20 };
 const struct og_kept_kind og__infer_kind = {"outgrow-infer-",
                                             {"state.json", "sources.npy", "layer"}};
 
-/* 0, or -EAGAIN when it was removed meanwhile. */
+/* 0, or -EAGAIN if it was removed meanwhile. */
 static int lock_folder(struct og_infer_home *h, struct og_err *err)
 {
     if (mkdir(h->path, 0700) < 0 && errno != EEXIST)
@@ -40,8 +40,8 @@ static int lock_folder(struct og_infer_home *h, struct og_err *err)
     return 0;
 out:
     close(fd);
-    return rc == -EBUSY ? og__fail(err, -EBUSY, "wait until it ends, or give another --scratch",
-                                   "%s: another process is making the same", h->path)
+    return rc == -EBUSY ? og__fail(err, -EBUSY, "wait until it ends, or use another --scratch",
+                                   "%s: another process writes the same output", h->path)
                         : -EAGAIN;
 }
 
@@ -71,7 +71,7 @@ static int make_under(struct og_infer_home *h, const char *under, struct og_err 
     return og__make_dirs(under, err);
 }
 
-/* Those of --scratch, else where the output goes, else the user's cache. */
+/* Folders of --scratch, else that of the output, else the user's cache. */
 static int make_unders(struct og_inference *f, const char *out, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
@@ -82,7 +82,7 @@ static int make_unders(struct og_inference *f, const char *out, struct og_err *e
     OG_TRY(og__scratch_folders(&folders, &f->opt, beside, err));
     if (folders.n == 0)
         OG_TRY(
-            og__fail(err, -ENOENT, "give a folder: --scratch DIR", "nowhere to put activations"));
+            og__fail(err, -ENOENT, "use --scratch DIR", "activations: no folder to spill them to"));
     while (s->n_homes < folders.n) {
         struct og_infer_home *h = &s->home[s->n_homes];
         OG_TRY(make_under(h, folders.path[s->n_homes++], err));
@@ -169,7 +169,7 @@ void og__infer_state_close(struct og_inference *f)
     struct og_infer_state *s = &f->state;
     const bool kept = s->home[0].lock > 0 && access(s->file, F_OK) == 0;
     for (uint32_t i = 0; kept && i < s->n_homes; i++)
-        og__say(&f->log, OG__INFO, "%s: kept for --resume; to forget it, remove it", s->path[i]);
+        og__say(&f->log, OG__INFO, "%s: kept for --resume; remove it to start over", s->path[i]);
     if (!kept && s->home[0].lock > 0)
         remove_all(s);
     close_homes(s);
@@ -226,7 +226,7 @@ void og__infer_drop_step(struct og_inference *f, int step)
     og__step_files_free(&files);
 }
 
-/* The first `bytes` of these files go through the hash. */
+/* Hashes the first `bytes` of these files. */
 static bool hash_rows(struct og_infer_state *s, const struct og_step_files *files, size_t row,
                       uint64_t bytes, char *buffer)
 {
@@ -243,7 +243,8 @@ static bool hash_rows(struct og_infer_state *s, const struct og_step_files *file
     return there;
 }
 
-/* Are the first `rows` rows of a step what they were? What is wanted may have its name already. */
+/* Whether the first `rows` rows of a step are unchanged. An output may have its final name already.
+ */
 static bool is_whole(struct og_inference *f, int step, uint64_t rows, char *buffer)
 {
     struct og_infer_state *s = &f->state;
@@ -261,7 +262,7 @@ static bool is_whole(struct og_inference *f, int step, uint64_t rows, char *buff
     return there && XXH3_64bits_digest(s->hash) == s->checksum[step];
 }
 
-/* All that the step at hand looks at, its own rows last: the hash goes on from them. */
+/* Checks all inputs of the current step, its own rows last: the hash continues from them. */
 static bool all_whole(struct og_inference *f, char *buffer)
 {
     struct og_infer_state *s = &f->state;
@@ -295,7 +296,7 @@ static json_t *checksums_json(const struct og_infer_state *s)
 static json_t *folders_json(const struct og_infer_state *s)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < s->n_homes; i++) { /* by one name, however they were called */
+    for (uint32_t i = 0; i < s->n_homes; i++) { /* by absolute name */
         char *whole = realpath(s->path[i], NULL);
         list = og__json_append(list, og__json_text(whole ? whole : s->path[i]));
         free(whole);
@@ -303,7 +304,7 @@ static json_t *folders_json(const struct og_infer_state *s)
     return list;
 }
 
-/* Is it kept in the folders at hand? In one it may be called by another name. */
+/* Whether the state is in the current folders. A single folder may have another name. */
 static bool lies_here(const struct og_infer_state *s, const json_t *root)
 {
     const json_t *said = json_object_get(root, "folders");
@@ -364,7 +365,7 @@ json_t *og__infer_state_parse(struct og_infer_state *s, int layers, uint64_t n_n
     return NULL;
 }
 
-/* What was counted goes on being counted. */
+/* Continues the counters. */
 static void take_figures(struct og_inference *f, const json_t *root)
 {
     json_decref(f->layers);
@@ -379,25 +380,25 @@ static void take_figures(struct og_inference *f, const json_t *root)
     f->start -= json_number_value(json_object_get(root, "seconds"));
 }
 
-/* Why not, or NULL: it goes on. */
+/* Returns why the state cannot be resumed, or NULL if it is. */
 static const char *go_on(struct og_inference *f, char *buffer)
 {
     struct og_infer_state *s = &f->state;
     char *text;
     size_t len;
     if (!f->opt.resume)
-        return "what is kept here would go on with --resume; starting anew";
+        return "the state kept here is not used without --resume; starting over";
     if (og__read_text(s->file, MAX_TEXT, &text, &len, NULL) < 0)
-        return "what is kept here cannot be read; starting anew";
+        return "the state kept here cannot be read; starting over";
     json_t *root =
         og__infer_state_parse(s, f->config.layers, (uint64_t)f->lists->n_nodes, text, len);
     const char *why = NULL;
     if (!root)
-        why = "kept of another checkpoint, dataset or options; starting anew";
+        why = "the state is of another checkpoint, dataset or options; starting over";
     else if (!lies_here(s, root))
-        why = "kept over other folders of --scratch, or in another order; starting anew";
+        why = "the state is of other folders of --scratch, or another order; starting over";
     else if (!all_whole(f, buffer))
-        why = "what is kept here is damaged; starting anew";
+        why = "the state kept here is damaged; starting over";
     else
         take_figures(f, root);
     json_decref(root);
@@ -407,7 +408,7 @@ static const char *go_on(struct og_inference *f, char *buffer)
 
 static void forget_rows(struct og_infer_state *s)
 {
-    unlink(s->file); /* first: it tells of the others; og__infer_create empties these */
+    unlink(s->file); /* first: it refers to the others; og__infer_create truncates these */
     s->out.in_place = s->embeddings.in_place = false;
     s->step = 0;
     s->rows = 0;
@@ -417,7 +418,7 @@ static void forget_rows(struct og_infer_state *s)
 int og__infer_begin(struct og_inference *f, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
-    const char *why = "nothing to resume; starting anew";
+    const char *why = "nothing to resume; starting over";
     bool kept = access(s->file, F_OK) == 0;
     f->layer_start = og__now();
     if (kept) {
@@ -432,7 +433,7 @@ int og__infer_begin(struct og_inference *f, struct og_err *err)
     if (why)
         forget_rows(s);
     else
-        og__say(&f->log, OG__INFO, "%s: going on in layer %d of %d at node %" PRIu64, s->path[0],
+        og__say(&f->log, OG__INFO, "%s: resuming in layer %d of %d at node %" PRIu64, s->path[0],
                 OG_MIN(s->step / 2 + 1, f->config.layers), f->config.layers, s->rows);
     return 0;
 }
@@ -480,7 +481,7 @@ int og__infer_mark(struct og_inference *f, struct og_step_writer *w, uint64_t ro
     s->checksum[s->step] = XXH3_64bits_digest(s->hash);
     OG_TRY(save(f, err));
     if (stopped)
-        rc = og__fail(err, OG_INTERRUPTED, "go on with --resume", "interrupted");
+        rc = og__fail(err, OG_INTERRUPTED, "resume with --resume", "interrupted");
 out:
     return rc;
 }
@@ -497,7 +498,7 @@ int og__infer_next_step(struct og_inference *f, int next, struct og_err *err)
 
 /* ==== the end ==== */
 
-/* Both or none, unless there was something in its place before. */
+/* Renames both outputs or none, unless a file is in the way. */
 int og__infer_deliver(struct og_inference *f, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;

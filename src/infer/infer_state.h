@@ -1,16 +1,17 @@
-/* What is kept of an inference under way, so that one that was killed or stopped goes on.
+/* State of an inference, so that it resumes after a kill or stop.
  *
- *   <where>/outgrow-infer-<16 hex digits>/   one for each thing to make; locked while it is made
- *       state.json      how far it is and of what: replaced once what it tells of is on disk
- *       sources.npy     what the layer at hand multiplied first
- *       layer<k>.npy    output of layer k, unless it is wanted: then it is FILE.part beside FILE
+ *     <where>/outgrow-infer-<16 hex digits>/   one per output; locked while in use
+ *         state.json      progress and inputs: replaced after the rows it refers to are on disk
+ *         sources.npy     sources of the current layer, if it multiplies first
+ *         layer<k>.npy    output of layer k; FILE.part next to FILE if it is an output of the
+ *         command
  *
- * Over several folders of --scratch there is one in each, locked as well: sources and layers are in
- * parts over all of them (step_files.h), the rest is in the first.
+ * Over several folders of --scratch there is one in each, locked as well. Sources and layers are
+ * then striped over all of them (step_files.h); the rest is in the first.
  *
- * What is made in one go is a step. A step's rows come front to back, and the bits of each do not
- * depend on where the one before ended; so a file is cut where state.json says, and goes on there.
- * Rows carry a checksum, which is looked at before anything goes on. */
+ * A step writes one of these matrices. Its rows are written front to back, and do not depend on
+ * where an earlier run ended. So a file is truncated to state.json and continued. Rows have a
+ * checksum, which is verified before resuming. */
 #ifndef OG_INFER_STATE_H
 #define OG_INFER_STATE_H
 
@@ -36,69 +37,71 @@ static inline int og__combine_step(int l)
 
 enum { OG__INFER_STEPS = 2 * OG_MAX_HOPS };
 
-/* In one of the folders that what is kept lies in. */
+/* One of the folders with the state. */
 struct og_infer_home {
     char *under, *path;
-    int lock; /* a descriptor of `path` above 0, locked; 0 = none */
+    int lock; /* descriptor of `path` above 0, locked; 0 = none */
     bool made_under;
 };
 
 struct og_infer_state {
     struct og_infer_home home[OG_MOST_PLACES]; /* the first has state.json, */
-    const char *path[OG_MOST_PLACES];          /* their paths once more */
+    const char *path[OG_MOST_PLACES];          /* their paths again */
     uint32_t n_homes;
     char *file;     /* state.json */
     size_t charged; /* for buffers of files over them */
     struct og_wanted out, embeddings;
-    char *numbers; /* what must be the same, as JSON */
-    /* how far it is */
-    int step;      /* at hand; twice the layers: all is made */
-    uint64_t rows; /* of it on disk */
+    char *numbers; /* inputs that must be equal, as JSON */
+    /* progress */
+    int step;      /* current; twice the layers: finished */
+    uint64_t rows; /* on disk */
     uint64_t checksum[OG__INFER_STEPS];
-    XXH3_state_t *hash; /* of the rows appended at the step at hand */
-    double saved;       /* when state.json was written, or the inference began */
+    XXH3_state_t *hash; /* of the rows appended in the current step */
+    double saved;       /* time of writing state.json, or of the start */
 };
 
-/* Takes the folder and FILE.part of each output, which must not exist unless --resume was given.
- * out, embeddings: files to be made, NULL = not wanted; what: where there is no
- * out, a name for what is made that nothing else in the same place has. The model is loaded. */
+/* Lock the folder and FILE.part of each output, which must not exist without --resume. The model
+ * must be loaded.
+ *
+ * out, embeddings  output files, NULL = none
+ * what             a name that is unique in its place, if there is no out */
 OG_MUST_CHECK int og__infer_state_open(struct og_inference *f, const char *out,
                                        const char *embeddings, const char *what,
                                        struct og_err *err);
-extern const struct og_kept_kind og__infer_kind; /* such folders */
-/* Keeps what state.json tells of, or nothing where there is none. */
+extern const struct og_kept_kind og__infer_kind; /* kind of these folders */
+/* Keep the rows that state.json refers to, or remove all if there is none. */
 void og__infer_state_close(struct og_inference *f);
 
-/* What decides the numbers (infer_numbers.c), as JSON; malloc'ed, NULL with err. And does that of a
- * state, which may be older, or NULL, say the same? */
+/* Inputs that decide the results (infer_numbers.c), as JSON; malloc'ed, NULL with err. And whether
+ * those of a state, which may be older or NULL, are equal. */
 char *og__infer_numbers(struct og_inference *f, struct og_err *err);
 bool og__infer_same_numbers(const char *there, const char *here);
 
-/* The text of state.json; step, rows and checksums go into `s`. NULL, and step and rows 0, where it
- * is not of this inference (s->numbers) or makes no sense. To be released by json_decref. */
+/* Parse state.json; step, rows and checksums go into `s`. NULL, and step and rows 0, if it belongs
+ * to another inference (s->numbers) or is invalid. The caller calls json_decref. */
 json_t *og__infer_state_parse(struct og_infer_state *s, int layers, uint64_t n_nodes,
                               const char *text, size_t len);
-/* Where to go on: state.step and state.rows, 0 and 0 unless --resume was given and what is kept
- * fits. What is not gone on with is removed. */
+/* Set state.step and state.rows to resume from; 0 and 0 without --resume or a valid state. Removes
+ * what is not resumed. */
 OG_MUST_CHECK int og__infer_begin(struct og_inference *f, struct og_err *err);
-/* The files of a step's rows; layer l has its output there. To be freed. */
+/* The files of a step's rows; layer l has its output there. The caller frees them. */
 OG_MUST_CHECK int og__infer_step_files(struct og_inference *f, int step, struct og_step_files *out,
                                        struct og_err *err);
-/* They are of no use any more; what is wanted stays. */
+/* Remove the files of a step; requested outputs stay. */
 void og__infer_drop_step(struct og_inference *f, int step);
 
-/* The step at hand writes its file: *done rows are there already. */
+/* Open the current step's file for writing: *done rows are there already. */
 OG_MUST_CHECK int og__infer_create(struct og_inference *f, int step, struct og_step_writer **w,
                                    uint64_t *done, struct og_err *err);
 OG_MUST_CHECK int og__infer_append(struct og_inference *f, struct og_step_writer *w,
                                    const float *rows, uint32_t n, int dim, struct og_err *err);
-/* So many rows are appended: a place to stop, and from time to time to save. */
+/* Record that so many rows are appended: a place to stop and, from time to time, to save. */
 OG_MUST_CHECK int og__infer_mark(struct og_inference *f, struct og_step_writer *w, uint64_t rows,
                                  struct og_err *err);
-/* The step's file is complete: on to the next. */
+/* Complete the step's file and start the next step. */
 OG_MUST_CHECK int og__infer_next_step(struct og_inference *f, int next, struct og_err *err);
 
-/* Put what is wanted into place and forget the rest. -ENOENT where another has taken it away. */
+/* Rename the outputs and remove the rest. -ENOENT if another process removed an output. */
 OG_MUST_CHECK int og__infer_deliver(struct og_inference *f, struct og_err *err);
 
 #endif

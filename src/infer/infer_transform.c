@@ -19,10 +19,10 @@ struct transform {
     int l;
     const struct og_matrix *in;
     struct og_whole_layer shape;
-    uint32_t n_rows; /* of a chunk */
+    uint32_t n_rows; /* per chunk */
     struct og_reader *reader;
     struct og_step_writer *writer;
-    uint64_t first;        /* row that was not there yet */
+    uint64_t first;        /* first row not there yet */
     struct chunk chunk[2]; /* one being read, one being multiplied */
     float *out;
 };

@@ -1,10 +1,10 @@
-/* Neighbourhoods by random walks: those of --sampler walk, every node's once.
+/* Neighbourhoods by random walks for --sampler walk, once per node.
  *
- *   graph ──walks──> indptr.npy, indices.npy, weights.npy      laid out as a dataset's
+ *     graph ──walks──> indptr.npy, indices.npy, weights.npy      in the layout of a dataset
  *
- * What PinSAGE sums at training is drawn for every batch; here a node's neighbourhood is drawn by
- * (seed, node) alone and is the same in all layers. It is drawn anew at each start: that is quicker
- * than the layers, and where nothing is kept nothing can be old. */
+ * In training PinSAGE samples neighbourhoods per batch. Here they depend on (seed, node) alone and
+ * are the same in all layers. They are sampled again at each start, which is faster than the
+ * layers, and leaves no stale files. */
 #include "infer/infer_passes.h"
 
 #include "dataset/on_disk.h"
@@ -24,8 +24,8 @@ struct walking {
     struct og_sampler *sampler;
     struct og_batch_memory sampled;
     struct og_npy_writer *indptr, *indices, *weights;
-    uint32_t n_nodes; /* that set out together */
-    /* of them, from the budget in one piece */
+    uint32_t n_nodes; /* per group */
+    /* per node, from the budget in one piece */
     uint64_t *list; /* [neighbours] node << 32 | bits of its weight */
     int64_t *ends;
     uint32_t *seeds, *ids;
@@ -85,7 +85,7 @@ static int create(struct walking *w, const char *name, enum og__npy_type type,
     char *path = og__path_join(w->f->state.home[0].path, name);
     int rc;
     OG_TRY(path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
-    unlink(path); /* of the start before */
+    unlink(path); /* of an earlier start */
     OG_TRY(og__npy_create(out, path, type, 1, 1, err));
 out:
     free(path);
@@ -128,7 +128,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The list of the batch's node i, by node, to the place of edge `at`. */
+/* Stores the list of the batch's node i, ordered by node, at edge `at`. */
 static void take_list(struct walking *w, uint32_t i, uint32_t at)
 {
     const struct og_batch *batch = &w->sampled.batch;
@@ -147,7 +147,7 @@ static void take_list(struct walking *w, uint32_t i, uint32_t at)
     }
 }
 
-/* The key is the same for all batches, so who else sets out makes no difference. */
+/* The key is the same for all batches, so results do not depend on the grouping. */
 static int walk_batch(struct walking *w, uint64_t first, uint32_t n, struct og_err *err)
 {
     const struct og_block *b = &w->sampled.batch.hop[0];
@@ -178,7 +178,7 @@ static int walk_all(struct walking *w, struct og_err *err)
         OG_TRY(walk_batch(w, first, n, err));
         og__infer_observe(f, "walk", 0, first + n);
         if (og__asked(stop))
-            OG_TRY(og__fail(err, OG_INTERRUPTED, "go on with --resume", "interrupted"));
+            OG_TRY(og__fail(err, OG_INTERRUPTED, "resume with --resume", "interrupted"));
     }
 out:
     return rc;

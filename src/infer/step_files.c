@@ -61,7 +61,7 @@ void og__step_reader_close(struct og_step_reader *r)
     *r = (struct og_step_reader){0};
 }
 
-/* Of bytes from `at` on those that lie in one unit. */
+/* Bytes from `at` on that are in one unit. */
 static size_t in_a_unit(const struct og_unit *u, size_t row, uint64_t at, size_t n)
 {
     return u->end == UINT64_MAX ? n : (size_t)OG_MIN((uint64_t)n, u->end * row - at);
@@ -91,7 +91,7 @@ out:
 
 struct og_step_writer {
     struct og_stripes stripes;
-    uint64_t rows; /* that there are */
+    uint64_t rows; /* in the files */
     size_t row;    /* floats */
     uint32_t n;
     struct og_npy_writer *part[]; /* [n] */
@@ -126,7 +126,7 @@ int og__step_writer_open(struct og_step_writer **out, const struct og_step_files
         const char *path = s->at.path[w->n];
         const int64_t there = (int64_t)og__part_rows(&s->stripes, w->n, rows);
         if (rows == 0)
-            unlink(path); /* of a run that was killed before it had rows to tell of */
+            unlink(path); /* of a killed run without a state */
         OG_TRY(rows > 0 ? og__npy_reopen(&w->part[w->n], path, OG__NPY_F32, there, cols, err)
                         : og__npy_create(&w->part[w->n], path, OG__NPY_F32, 2, cols, err));
     }

@@ -1,20 +1,20 @@
-/* Rows of all nodes that a step of inference makes: in one file, or in parts over the folders of
- * --scratch, a file each, which are written and read side by side (io/stripes.h). */
+/* Rows of all nodes that a step of inference writes. One file, or parts striped over the folders of
+ * --scratch, which are written and read in parallel (io/stripes.h). */
 #ifndef OG_STEP_FILES_H
 #define OG_STEP_FILES_H
 
 #include "base/places.h"
 #include "io/stripes.h"
 
-/* Rows begin at that byte of each file. */
+/* Byte of each file where rows begin. */
 enum { OG__MATRIX_OFFSET = 4096 };
 
 struct og_step_files {
-    struct og_places at; /* its own */
+    struct og_places at; /* owned */
     struct og_stripes stripes;
 };
 
-/* `name` in each of these folders, of rows so long; or one file. */
+/* Files named `name` in each of these folders, for rows of this size; or one file. */
 OG_MUST_CHECK int og__step_files_name(struct og_step_files *out, struct og_places folders,
                                       const char *name, size_t row_bytes, struct og_err *err);
 OG_MUST_CHECK int og__step_files_one(struct og_step_files *out, const char *path,
@@ -31,7 +31,8 @@ struct og_step_reader {
 };
 OG_MUST_CHECK int og__step_reader_open(struct og_step_reader *r, const struct og_step_files *s,
                                        size_t row_bytes, struct og_err *err);
-/* n bytes of their rows, in order, from byte `at`. Pages go again: they are not needed soon. */
+/* Read n bytes of the rows, in order, from byte `at`. Drops the pages, which are not needed soon.
+ */
 OG_MUST_CHECK int og__step_reader_read(const struct og_step_reader *r, uint64_t at, size_t n,
                                        void *out, struct og_err *err);
 void og__step_reader_close(struct og_step_reader *r); /* also after a failed open */
@@ -40,20 +41,20 @@ void og__step_reader_close(struct og_step_reader *r); /* also after a failed ope
 
 struct og_step_writer;
 
-/* Its buffers, of so many folders, beside the one that a single file has. */
+/* Bytes of its buffers for several folders, in addition to a single file's. */
 size_t og__step_writer_beside(uint32_t folders);
-/* With `rows` rows of `cols` floats that are there and stay, or anew. */
+/* Open with `rows` existing rows of `cols` floats, or new. */
 OG_MUST_CHECK int og__step_writer_open(struct og_step_writer **out, const struct og_step_files *s,
                                        uint64_t rows, int64_t cols, struct og_err *err);
-/* Over the open file of one that is wanted, whose descriptor is the caller's. */
+/* Open over an output's descriptor, which stays the caller's. */
 OG_MUST_CHECK int og__step_writer_over(struct og_step_writer **out, int fd, const char *path,
                                        uint64_t rows, int64_t cols, struct og_err *err);
 OG_MUST_CHECK int og__step_writer_append(struct og_step_writer *w, const float *rows, uint32_t n,
                                          struct og_err *err);
-/* All that was appended is on disk. */
+/* Write everything appended so far to disk. */
 OG_MUST_CHECK int og__step_writer_sync(struct og_step_writer *w, struct og_err *err);
-/* Completes the files and frees; or only frees, where rc tells of an error. What there is of one.
- */
+/* Complete the files and free the writer; or only free it if rc is an error. Returns rc or the
+ * first error. Accepts a partially opened writer. */
 OG_MUST_CHECK int og__step_writer_end(struct og_step_writer *w, int rc, struct og_err *err);
 
 #endif

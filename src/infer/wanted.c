@@ -25,7 +25,7 @@ char *og__absolute(const char *path)
     return name;
 }
 
-/* Its folder is made, and must be one to write to. */
+/* Creates the folder, and checks that it is writable. */
 static int prepare_folder(const char *path, struct og_err *err)
 {
     char *folder = og__folder_of(path);
@@ -61,7 +61,7 @@ out:
 
 /* ---- FILE.part ---- */
 
-/* Does the name still lead to the file that was locked? */
+/* Whether the name still leads to the locked file. */
 static bool is_named(const struct og_wanted *w)
 {
     struct stat ours;
@@ -70,8 +70,8 @@ static bool is_named(const struct og_wanted *w)
            ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
 }
 
-/* The descriptor, or -EAGAIN where a link stood in its place. For writing too: some file systems
- * lock no file exclusively that is only read. */
+/* Opens FILE.part, or returns -EAGAIN if it is a link. Opened for writing: some file systems do not
+ * lock read-only files exclusively. */
 static int open_part(const struct og_wanted *w, struct og_err *err)
 {
     int fd = open(w->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -82,8 +82,7 @@ static int open_part(const struct og_wanted *w, struct og_err *err)
     return og__fail_errno(err, -errno, NULL, "%s: cannot create", w->part);
 }
 
-/* 0, or -EAGAIN when it was renamed or removed meanwhile. A file system that has no locks is
- * trusted. */
+/* 0, or -EAGAIN if it was renamed or removed meanwhile. File systems without locks are trusted. */
 static int lock_part(struct og_wanted *w, struct og_err *err)
 {
     int fd = open_part(w, err);
@@ -96,7 +95,7 @@ static int lock_part(struct og_wanted *w, struct og_err *err)
     w->fd = 0;
     close(fd);
     return busy ? og__fail(err, -EBUSY, "wait until it ends, or choose another name",
-                           "%s: another process is making it", w->path)
+                           "%s: another process writes it", w->path)
                 : -EAGAIN;
 }
 
@@ -134,7 +133,7 @@ int og__wanted_check(const struct og_wanted *w, struct og_err *err)
 {
     if (!w->path || w->in_place || is_named(w))
         return 0;
-    return og__fail(err, -ENOENT, "leave it alone until the command ends, and run it again",
+    return og__fail(err, -ENOENT, "run again, and keep the file until the command ends",
                     "%s: was removed or replaced while it was written", w->part);
 }
 

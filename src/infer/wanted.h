@@ -1,33 +1,33 @@
-/* wanted: a FILE that a long command makes. It is written as FILE.part beside it, which is locked,
- * so that two processes never make one FILE, and renamed once it is whole. */
+/* An output FILE of a long command. It is written as FILE.part next to it, renamed when complete.
+ * FILE.part is locked, so that two processes never write one FILE. */
 #ifndef OG_WANTED_H
 #define OG_WANTED_H
 
 #include "base/base.h"
 
 struct og_wanted {
-    char *path, *part; /* NULL = not wanted */
-    int fd;            /* of `part` above 0, locked; 0 = none */
-    bool in_place;     /* a run that was killed had renamed it already */
+    char *path, *part; /* NULL = no such output */
+    int fd;            /* descriptor of `part` above 0, locked; 0 = none */
+    bool in_place;     /* a killed run had renamed it already */
 };
 
-/* All that is wrong with the name is found here, lest it be in the end; its folder is made. NULL =
- * not wanted. With `resume` there may be such a file. */
+/* Check the name in advance, and create its folder. NULL = no such output. With `resume` the file
+ * may exist. */
 OG_MUST_CHECK int og__wanted_name(struct og_wanted *w, const char *path, bool resume,
                                   struct og_err *err);
-/* They are two files. */
+/* Check that the outputs are two files. */
 OG_MUST_CHECK int og__wanted_differ(const struct og_wanted *out, const struct og_wanted *embeddings,
                                     struct og_err *err);
-/* FILE.part is made, and locked. -EBUSY where another process makes it. */
+/* Create and lock FILE.part. -EBUSY if another process writes it. */
 OG_MUST_CHECK int og__wanted_lock(struct og_wanted *w, struct og_err *err);
-/* FILE.part is removed, if it is still what was locked. */
+/* Remove FILE.part, if it is still the locked file. */
 void og__wanted_remove(const struct og_wanted *w);
-/* -ENOENT where FILE.part is not what was written any more: it is what will be renamed. */
+/* -ENOENT if FILE.part is not the written file any more. */
 OG_MUST_CHECK int og__wanted_check(const struct og_wanted *w, struct og_err *err);
 OG_MUST_CHECK int og__wanted_deliver(const struct og_wanted *w, struct og_err *err);
 
-/* What a file that may not be there yet, in a folder that is, is called from anywhere; malloc'ed,
- * NULL on lack of memory. */
+/* Absolute path of a file that may not exist, in an existing folder; malloc'ed, NULL if out of
+ * memory. */
 char *og__absolute(const char *path);
 
 #endif

@@ -1,11 +1,11 @@
-/* predict and eval --full, layer by layer (infer.h): of graphs without types. */
+/* predict and eval --full for homogeneous graphs, layer by layer (infer.h). */
 #ifndef OG_INFER_WHOLE_GRAPH_H
 #define OG_INFER_WHOLE_GRAPH_H
 
 #include "dataset/graph.h"
 #include "nn/nn.h"
 
-/* As og_predict and og_eval_full. */
+/* Like og_predict and og_eval_full. */
 OG_MUST_CHECK int og__whole_predict(const char *dataset, const char *checkpoint, const char *out,
                                     const char *embeddings, const struct og_options *opt,
                                     const struct og_observer *seen, char **text,
@@ -14,7 +14,8 @@ OG_MUST_CHECK int og__whole_eval(const char *dataset, const char *checkpoint, en
                                  const struct og_options *opt, const struct og_observer *seen,
                                  char **out, struct og_err *err);
 
-/* --embeddings FILE, or NULL: refused for a model without a hidden layer, and of links. */
+/* Check --embeddings FILE, or NULL: refused for models without a hidden layer, and for link
+ * prediction. */
 OG_MUST_CHECK int og__embeddings_check(const struct og_model_config *c, const char *path,
                                        struct og_err *err);
 

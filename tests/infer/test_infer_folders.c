@@ -200,7 +200,7 @@ static void a_stopped_run_goes_on_over_them(void **state)
         assert_int_equal(test_entries(folder[0]), 1);
         assert_int_equal(test_entries(folder[1]), 1);
         must_predict(2, true, &rest);
-        assert_non_null(strstr(rest.said.text, "going on in layer"));
+        assert_non_null(strstr(rest.said.text, "resuming in layer"));
         assert_same(&wanted);
     }
     /* with other folders it begins anew, and what lies in those that it has goes */
@@ -208,7 +208,7 @@ static void a_stopped_run_goes_on_over_them(void **state)
     struct heard rest = {0};
     assert_int_equal(predict(2, false, &cut, NULL), OG_INTERRUPTED);
     must_predict(3, true, &rest);
-    assert_non_null(strstr(rest.said.text, "kept over other folders"));
+    assert_non_null(strstr(rest.said.text, "of other folders of --scratch"));
     assert_same(&wanted);
     drop(&wanted);
 }
@@ -227,7 +227,7 @@ static void damage_to_a_part_is_found(void **state)
                "conv=notrunc 2>/dev/null",
                folder[1]);
     must_predict(2, true, &rest);
-    assert_non_null(strstr(rest.said.text, "damaged; starting anew"));
+    assert_non_null(strstr(rest.said.text, "damaged; starting over"));
     assert_same(&wanted);
     drop(&wanted);
 }

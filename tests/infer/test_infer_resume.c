@@ -159,7 +159,7 @@ static void a_stopped_run_goes_on(void **state)
             struct broken again = {0};
             must_stop(layer);
             must_resume(&again, "1G");
-            assert_non_null(strstr(again.said, "going on"));
+            assert_non_null(strstr(again.said, "resuming"));
             assert_true(again.blocks == 0 || again.first_layer == layer);
             assert_files(&whole);
         }
@@ -235,13 +235,13 @@ static void a_stopped_run_walks_the_same_way(void **state)
         struct broken b = {.sampler = "walk", .stop_layer = layer};
         assert_int_equal(run_broken(&b, "40M", false, NULL), OG_INTERRUPTED);
         must_resume(&again, "64M");
-        assert_non_null(strstr(again.said, "going on"));
+        assert_non_null(strstr(again.said, "resuming"));
         assert_files(&whole);
     }
     must_stop(2);
     again.said[0] = 0;
     must_resume(&again, "64M");
-    assert_non_null(strstr(again.said, "starting anew"));
+    assert_non_null(strstr(again.said, "starting over"));
     assert_files(&whole);
     must_resume(&other, "64M");
     struct files alike = take_files();
@@ -289,7 +289,7 @@ static void what_was_kept_before_there_was_an_option_goes_on(void **state)
         assert_int_equal(run_broken(&b, "40M", false, NULL), OG_INTERRUPTED);
         replace_kept(there[i][0], there[i][1], 1);
         must_resume(&again, "64M");
-        assert_non_null(strstr(again.said, i == 0 ? "going on" : "starting anew"));
+        assert_non_null(strstr(again.said, i == 0 ? "resuming" : "starting over"));
         assert_files(&whole);
     }
     free_files(&whole);
@@ -325,7 +325,7 @@ static void damage_to_what_is_kept_is_found(void **state)
         free(file);
         free(folder);
         must_resume(&again, "40M");
-        assert_non_null(strstr(again.said, "starting anew"));
+        assert_non_null(strstr(again.said, "starting over"));
         assert_int_equal(again.first_layer, 1);
         assert_files(&whole);
     }

@@ -171,7 +171,7 @@ static void a_checkpoint_that_cannot_be_judged_is_told_of(void **state)
             assert_int_equal(execute(c, &opt, out, NULL, &err), -EDOM);
             assert_says(&err, "not a finite number", "diverged");
             assert_says(
-                &err, c == EVAL ? "test batch 1: the loss" : "layer 2, node 0: what it makes", "");
+                &err, c == EVAL ? "test batch 1: the loss" : "layer 2, node 0: the output is", "");
             assert_false(test_is_there(out));
         }
         og__options_release(&opt);
