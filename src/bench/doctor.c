@@ -1,6 +1,6 @@
-/* What makes training slow or impossible on this machine, a line each with what to do about it;
- * and of a dataset, what each size of memory would give it. Nothing is changed, and nothing
- * measured that takes more than a moment. */
+/* Checks what makes training slow or impossible on this machine, with a remedy each, and predicts
+ * the effect of several sizes of memory for a dataset. Changes nothing and measures nothing that
+ * takes more than a moment. */
 #include "bench/bench.h"
 #include "comm/comm.h"
 
@@ -28,8 +28,8 @@
 enum verdict { FINE, NOTE, STOPS };
 
 struct doctor {
-    json_t *checks;    /* NULL for want of memory, from then on */
-    const char *place; /* folder whose disk is read: the dataset, or where we are */
+    json_t *checks;    /* NULL after running out of memory */
+    const char *place; /* folder on the disk to read: the dataset, or the current one */
     bool stops;
 };
 
@@ -57,18 +57,18 @@ static void check_uring(struct doctor *d)
     int rc = io_uring_queue_init(8, &ring, 0);
     if (rc == 0) {
         io_uring_queue_exit(&ring);
-        say(d, "io_uring", FINE, "", "the kernel lets us use it");
+        say(d, "io_uring", FINE, "", "available");
         return;
     }
     say(d, "io_uring", NOTE,
-        rc == -EPERM ? "in a container: --security-opt seccomp=unconfined; else `sysctl -w "
+        rc == -EPERM ? "start docker with --security-opt seccomp=unconfined; else `sysctl -w "
                        "kernel.io_uring_disabled=0`"
-                     : "a kernel from 5.6 on has it",
-        "refused (%s): files are read by threads instead, which takes more processor time",
+                     : "use Linux 5.6 or newer",
+        "refused (%s): threads read files instead, which takes more CPU time",
         strerror_r(-rc, why, sizeof(why)));
 }
 
-/* Any file of the disk tells; one without a name leaves nothing. */
+/* Any file of the disk will do; an unnamed one leaves nothing. */
 static void check_direct(struct doctor *d)
 {
     int fd = open(d->place, O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
@@ -82,11 +82,11 @@ static void check_direct(struct doctor *d)
     if (file >= 0)
         close(file);
     if (fd >= 0 || file >= 0)
-        say(d, "direct reads", FINE, "", "the file system of %s has them", d->place);
+        say(d, "direct reads", FINE, "", "supported by the file system of %s", d->place);
     else
         say(d, "direct reads", NOTE, "put the dataset on a local disk with ext4 or xfs",
-            "the file system of %s has none (%s): every row goes through the page cache", d->place,
-            strerror_r(code, why, sizeof(why)));
+            "not supported by the file system of %s (%s): reads go through the page cache",
+            d->place, strerror_r(code, why, sizeof(why)));
 }
 
 static void check_profile(struct doctor *d)
@@ -100,10 +100,10 @@ static void check_profile(struct doctor *d)
             rate);
     else
         say(d, "disk profile", NOTE, "run `outgrow bench io --path` with that folder, once",
-            "the disk of %s is not measured: plans take it for a common NVMe disk", d->place);
+            "the disk of %s is not measured: plans assume a common NVMe disk", d->place);
 }
 
-/* Runs, checkpoints and, by default, scratch go there; the dataset is only read. */
+/* Runs, checkpoints and by default scratch are written there; the dataset is only read. */
 static void check_free_disk(struct doctor *d)
 {
     static const char runs[] = "runs";
@@ -115,7 +115,7 @@ static void check_free_disk(struct doctor *d)
     free(there);
     if (rc < 0) {
         say(d, "free disk", NOTE, "train with --run in another folder",
-            "cannot be told for ./%s, where runs go: %s", runs,
+            "unknown for ./%s, the default folder of runs: %s", runs,
             strerror_r(code, text, sizeof(text)));
         return;
     }
@@ -123,12 +123,12 @@ static void check_free_disk(struct doctor *d)
     og__human_bytes(text, (double)left);
     const enum verdict v = left < 64 * OG_MIB ? STOPS : left < OG_GIB ? NOTE : FINE;
     say(d, "free disk", v,
-        "free some, or train with --run in another folder: runs, checkpoints and batches sampled "
-        "ahead need some (these may be elsewhere, by --scratch)",
-        "%s for ./%s, where runs go", text, runs);
+        "free some, or set --run to another folder; runs and checkpoints are written there, and "
+        "batches sampled ahead without --scratch",
+        "%s for ./%s, the default folder of runs", text, runs);
 }
 
-/* A folder of --scratch: how fast its disk is, and which of them it shares that with. */
+/* Checks a folder of --scratch: speed of its disk, and folders that share the disk. */
 static void check_place(struct doctor *d, struct og_places all, uint32_t i)
 {
     struct og_disk_profile p;
@@ -143,7 +143,7 @@ static void check_place(struct doctor *d, struct og_places all, uint32_t i)
         twin++;
     if (twin < i)
         say(d, "scratch", NOTE,
-            "name folders on a disk each: one that does two things is no faster",
+            "name folders on different disks; two folders on one disk are no faster",
             "%s: on the same disk as %s", all.path[i], all.path[twin]);
     else if (p.measured)
         say(d, "scratch", FINE, "", "%s: %s free, written at %s a second", all.path[i], room, rate);
@@ -200,8 +200,8 @@ static void on_group(void *arg, const char *folder, uint64_t limit)
     char text[32];
     og__human_bytes(text, (double)limit);
     say(d, "memory of a group", NOTE,
-        "the default of --memory keeps below it; raise it where the container or job is started",
-        "%s has at most %s", folder, text);
+        "the default of --memory stays below it; raise it in the container or job",
+        "%s is limited to %s", folder, text);
 }
 
 static void check_memory(struct doctor *d)
@@ -228,9 +228,9 @@ static void check_huge_pages(struct doctor *d)
     if (text && strstr(text, "[never]"))
         say(d, "huge pages", NOTE,
             "as root: echo madvise >/sys/kernel/mm/transparent_hugepage/enabled",
-            "switched off: large caches are slower to look rows up in");
+            "disabled: lookups in large caches are slower");
     else
-        say(d, "huge pages", FINE, "", "%s", text ? "available" : "the kernel does not say");
+        say(d, "huge pages", FINE, "", "%s", text ? "available" : "unknown to the kernel");
     free(text);
 }
 
@@ -250,12 +250,10 @@ static void check_processors(struct doctor *d)
     if (set)
         say(d, "instructions", FINE, "", "%s", set);
     else
-        say(d, "instructions", NOTE,
-            "a processor from 2013 on has it, if a virtual machine shows it",
+        say(d, "instructions", NOTE, "CPUs since 2013 have it; a virtual machine must expose it",
             "no AVX2: products run at a fraction of the speed");
     say(d, "processors", ours < there ? NOTE : FINE,
-        "an affinity or a quota of a control group leaves the others to somebody else", "%d of %ld",
-        ours, there);
+        "limited by CPU affinity or a control group's quota", "%d of %ld", ours, there);
 }
 
 static void check_devices(struct doctor *d)
@@ -263,21 +261,21 @@ static void check_devices(struct doctor *d)
     const struct og_device_ops *cuda;
     struct og_err why = {0};
     if (access("/dev/nvidia0", F_OK) != 0)
-        say(d, "CUDA", FINE, "", "no GPU is seen; processors compute");
+        say(d, "CUDA", FINE, "", "no GPU found; the CPU computes");
     else if (og__device_cuda(og__kernels_print(), &cuda, &why) == 0)
         say(d, "CUDA", FINE, "", "there is a GPU; --device cuda computes on it");
     else
-        say(d, "CUDA", NOTE, "docs/guides/gpu.md has what --device cuda needs",
+        say(d, "CUDA", NOTE, "see docs/guides/gpu.md for the requirements of --device cuda",
             "there is a GPU; %s", why.message);
     if (og__mpi_there())
-        say(d, "MPI", FINE, "", "its plugin is there: mpirun -n N outgrow train ...");
+        say(d, "MPI", FINE, "", "plugin found: mpirun -n N outgrow train ...");
     else
-        say(d, "MPI", FINE, "", "no plugin for it: --workers trains on one machine");
+        say(d, "MPI", FINE, "", "no plugin; --workers trains on one machine without it");
 }
 
 /* ---- a dataset ---- */
 
-/* Quick to plan: nothing is tried out. */
+/* Options that plan quickly, without trials. */
 static int plan_with(const char *dataset, const char *task, double memory, json_t **plan,
                      struct og_err *err)
 {
@@ -317,7 +315,7 @@ static json_t *fit_json(const json_t *plan)
                      (json_int_t)in(plan, "predicted", "bytes_read"));
 }
 
-/* From the least that would do to what is free, or to where everything fits. */
+/* From the minimum to the free memory, or until everything fits. */
 static json_t *fits_json(const char *dataset, const char *task, double least, double most)
 {
     enum { MOST = 5 };
@@ -336,7 +334,7 @@ static json_t *fits_json(const char *dataset, const char *task, double least, do
     return list;
 }
 
-/* With all memory, as the task that the dataset is for: links where it has no labels. */
+/* Plans with all memory, for the dataset's task: links if it has no labels. */
 static int plan_first(const char *dataset, const char **task, json_t **plan, struct og_err *err)
 {
     struct og_graph *ds;
@@ -348,7 +346,7 @@ static int plan_first(const char *dataset, const char **task, json_t **plan, str
     return plan_with(dataset, *task, 0, plan, err);
 }
 
-/* The refusals are those of `train`. */
+/* Errors are those of `train`. */
 static json_t *check_dataset(struct doctor *d, const char *dataset)
 {
     struct og_err why = {0};

@@ -1,5 +1,5 @@
-/* The least time one training step could take here: its products at the best rate oneDNN itself
- * reaches for their shapes, and everything that moves rows at the bandwidth of memory. */
+/* A lower bound of one training step: products at oneDNN's best rate for their shapes, and all row
+ * accesses at memory bandwidth. */
 #include "bench/floor.h"
 
 #include "bench/onednn.h"
@@ -9,13 +9,13 @@
 
 #define BANDWIDTH_BYTES (256 * OG_MIB) /* several times any last-level cache */
 #define CHUNK           (4 * OG_MIB)
-#define MOST_FLOATS     ((uint64_t)16 << 20) /* of one operand; taller products run at its rate */
+#define MOST_FLOATS     ((uint64_t)16 << 20) /* of one operand; taller products use its rate */
 
 /* ==== memory bandwidth ==== */
 
 struct stream {
     const char *data;
-    uint64_t sum[1024]; /* a slot a chunk: keeps the reads alive */
+    uint64_t sum[1024]; /* an entry per chunk, so that reads are not optimised away */
 };
 
 OG_CLONES static uint64_t sum_chunk(const uint64_t *x, size_t n)
@@ -56,7 +56,7 @@ static int measure_bandwidth(struct og_pool *pool, double *bytes_per_second, str
 
 /* ==== products ==== */
 
-/* Equal shapes are measured once. */
+/* Rates of products; equal shapes are measured once. */
 struct rates {
     struct {
         struct og_bench_product product;
@@ -77,7 +77,7 @@ static int rate_of(struct rates *r, const struct og_bench_product *p, int thread
     }
     int rc = 0;
     *rate = 0;
-    for (int i = 0; i < 3; i++) { /* the best of three: a busy moment is no floor */
+    for (int i = 0; i < 3; i++) { /* the best of three, because load from others only adds time */
         double once = 0;
         OG_TRY(og__bench_onednn(p, threads, &once, err));
         *rate = OG_MAX(*rate, once);
@@ -96,7 +96,7 @@ struct floor {
     struct rates rates;
 };
 
-/* `times` products of rows x k x n. */
+/* Adds `times` products of rows x k x n. */
 static int add_product(struct floor *f, bool over_rows, uint32_t rows, int k, int n, int times,
                        struct og_err *err)
 {
@@ -114,7 +114,8 @@ out:
     return rc;
 }
 
-/* A matrix's products: forwards, its gradient and, where something lies behind, its input's. */
+/* Adds a matrix's products: forward, its gradient and, unless it is the first layer, its input's.
+ */
 static int add_matrix(struct floor *f, uint32_t rows, int in, int out, bool back,
                       struct og_err *err)
 {
@@ -126,7 +127,7 @@ out:
     return rc;
 }
 
-/* Whether rows are multiplied before they move along the edges. */
+/* Whether rows are multiplied before aggregation. */
 static bool multiplies_sources(const struct og_model_config *c, int l, const struct og_block *b)
 {
     if (og__conv_of(c)->attends)
@@ -162,11 +163,11 @@ static double layer_bytes(const struct og_model_config *c, int l, const struct o
     double in = og__layer_in(c, l), mid = og__layer_mid(c, l), out = og__layer_out(c, l);
     double in_row = in * (l == 0 ? dtype_bytes[dtype] : 4), bytes;
     if (multiplies_sources(c, l, b))
-        bytes = e * mid * 4 + (e + s) * mid * 4; /* forwards, and backwards with its result */
+        bytes = e * mid * 4 + (e + s) * mid * 4; /* forward, and backward with its result */
     else
         bytes = e * in_row + d * in * 4 + (l > 0 ? e * in * 4 : 0);
     if (og__conv_of(c)->attends)
-        bytes += multiplies_sources(c, l, b) ? e * mid * 4 : e * in_row; /* slopes of the scores */
+        bytes += multiplies_sources(c, l, b) ? e * mid * 4 : e * in_row; /* score gradients */
     if (l == 0 && og__has_self(c))
         bytes += 2 * d * in_row; /* self features, gathered for the product and its gradient */
     if (l > 0)

@@ -1,8 +1,8 @@
-/* The floor: what one training step takes at the least.
+/* A lower bound of the time of one training step.
  *
- * Products at the best rate oneDNN itself reaches for their shapes; aggregation, gathering,
- * gradients of ReLU and the optimiser as bytes at the bandwidth memory reads with. Both are
- * measured when called: a few seconds. */
+ * Products take oneDNN's best rate for their shapes. Aggregation, gathering, gradients of ReLU and
+ * the optimiser count as bytes at memory read bandwidth. Both are measured on each call, in a few
+ * seconds. */
 #ifndef OG_BENCH_FLOOR_H
 #define OG_BENCH_FLOOR_H
 
@@ -11,7 +11,7 @@
 struct og_floor {
     double flops, bytes;
     double bytes_per_second;
-    double product_seconds, memory_seconds; /* the floor is their sum */
+    double product_seconds, memory_seconds; /* their sum is the lower bound */
 };
 /* shape: the blocks of a typical batch. */
 OG_MUST_CHECK int og__model_floor(const struct og_model_config *config,

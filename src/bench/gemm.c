@@ -1,4 +1,4 @@
-/* `bench gemm`: the products of a model's layers as training runs them, beside oneDNN's best. */
+/* `bench gemm`: the products of a model's layers as in training, compared with oneDNN's best. */
 #include "base/json.h"
 #include "bench/bench.h"
 #include "bench/onednn.h"
@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const uint32_t heights[] = {1024, 10240, 102400}; /* rows: of the last layer to the first */
+static const uint32_t heights[] = {1024, 10240,
+                                   102400}; /* rows, from the last layer to the first */
 static const double seconds_a_turn = 0.1;
 enum { ROUNDS = 3 };
 #define MOST_FLOATS ((uint64_t)32 << 20) /* of one operand */
@@ -52,7 +53,7 @@ static void close_bench(struct bench *b)
     og__arena_release(&b->memory);
 }
 
-/* The product as the operators of a layer run it. */
+/* Runs the product like a layer's operators. */
 static int run_affine(struct bench *b, const struct og_bench_product *p, double *best,
                       struct og_err *err)
 {
@@ -96,7 +97,7 @@ out:
     return rc;
 }
 
-/* In turns, so that a neighbour's load on the machine meets both sides. */
+/* Alternates both, so that load from others affects both. */
 static int best_of_both(struct bench *b, const struct og_bench_product *p, double *ours,
                         double *theirs, struct og_err *err)
 {

@@ -1,12 +1,12 @@
-/* `outgrow bench io`: what this disk can do, measured, and kept as its profile.
+/* `outgrow bench io`: measures this disk and stores its profile.
  *
  *     write 2 GiB ──> points: (engine, size, depth, order) ──> rates ──> profile ──> cache folder
- *     (no name)   └─> the same on an old file, if there is one
+ *     (unnamed)   └─> the same on an old file, if there is one
  *
- * The file that was just written may still sit in the cache of whatever host or controller is
- * behind the disk, so its figures can flatter. Files the folder has held for an hour or more do
- * not, or less: the largest is read as well (two levels down, never written to), and where there
- * is one, it decides the profile. Only an existing file can be old: none is made up. */
+ * A file that was just written may be in a cache of the host or controller, so its rates may be too
+ * high. Files that are an hour old or more are less likely to be. So the largest of those is read
+ * too (two levels down, never written); if there is one, it decides the profile. Only an existing
+ * file can be old. */
 #include "base/file.h"
 #include "base/json.h"
 #include "base/random.h"
@@ -28,14 +28,15 @@
 enum {
     OLD_SECONDS = 3600,
     LEAST_OLD_BYTES = 256 * 1024 * 1024,
-    MOST_ENTRIES = 10000, /* looked at, in search of an old file */
+    MOST_ENTRIES = 10000, /* searched for an old file */
 };
 static const double point_seconds = 3;
-static const double nearly_best = 0.97; /* a smaller depth that reaches this much is better */
+static const double nearly_best =
+    0.97; /* a smaller depth with this fraction of the best is better */
 
 struct shape {
     size_t bytes;
-    int depth; /* of page faults: threads */
+    int depth; /* threads, for page faults */
     bool sequential;
 };
 struct point {
@@ -57,12 +58,12 @@ struct bench {
     const char *folder;
     const struct og_observer *seen;
     struct og_log log;
-    const struct og_io_ops *ops; /* uring, or what it falls back to */
+    const struct og_io_ops *ops; /* uring, or its fallback */
     struct og_io_file file;
-    char *old_path; /* NULL = there is none */
+    char *old_path; /* NULL = none */
     time_t old_age;
     double write_rate;
-    int done, total; /* points */
+    int done, total; /* measured points */
     struct point fresh[N_FRESH], pread[N_PREAD], old[N_OLD];
     struct point faults[N_FAULTS];
     struct og_disk_profile profile;
@@ -95,19 +96,19 @@ static int check_space(const struct bench *b, struct og_err *err)
         return og__fail_errno(err, -errno, NULL, "%s", b->folder);
     if ((double)fs.f_bavail * (double)fs.f_frsize >= 1.05 * (double)FILE_BYTES)
         return 0;
-    return og__fail(err, -ENOSPC, "give another folder with --path", "%s: less than %s free",
+    return og__fail(err, -ENOSPC, "use --path with another folder", "%s: less than %s free",
                     b->folder, og__human_bytes(need, 1.05 * (double)FILE_BYTES));
 }
 
-/* A file without a name, so that whatever ends this process also removes it. *fd is for writing;
- * b->file reads, directly where possible. */
+/* Creates an unnamed file, which disappears with the process. *fd is for writing; b->file reads,
+ * directly if possible. */
 static int create_file(struct bench *b, int *fd, struct og_err *err)
 {
     char *name = NULL;
     if (asprintf(&name, "%s/outgrow-bench-XXXXXX", b->folder) < 0)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", b->folder);
     *fd = mkostemp(name, O_CLOEXEC);
-    int rc = *fd < 0 ? og__fail_errno(err, -errno, "give another folder with --path",
+    int rc = *fd < 0 ? og__fail_errno(err, -errno, "use --path with another folder",
                                       "%s: cannot create a file", b->folder)
                      : og__io_file_open(&b->file, name, true, &b->log, err);
     if (*fd >= 0)
@@ -117,7 +118,8 @@ static int create_file(struct bench *b, int *fd, struct og_err *err)
     return rc;
 }
 
-/* Blocks that no storage can compress or share: random words, changed anew for each block. */
+/* Writes blocks that storage can neither compress nor deduplicate: random words, different in each
+ * block. */
 static int write_blocks(struct bench *b, int fd, uint32_t *words, struct og_err *err)
 {
     const uint32_t n = BLOCK_BYTES / sizeof(*words);
@@ -148,7 +150,7 @@ static int write_file(struct bench *b, struct og_err *err)
     OG_TRY(create_file(b, &fd, err));
     words = og__alloc(NULL, BLOCK_BYTES, "benchmark", err);
     OG_TRY(words ? 0 : -ENOMEM);
-    (void)fcntl(fd, F_SETFL, O_DIRECT); /* as packs are written, where the file system lets us */
+    (void)fcntl(fd, F_SETFL, O_DIRECT); /* like packed files, if the file system allows */
     double begin = og__now();
     OG_TRY(write_blocks(b, fd, words, err));
     if (fdatasync(fd) < 0)
@@ -173,7 +175,7 @@ struct search {
     char *best;
 };
 
-/* Sparse files are memory, not disk; files on other devices are other disks. */
+/* Sparse files are in memory, not on disk; files on other devices are on other disks. */
 static bool is_old_file(const struct search *s, const struct stat *st)
 {
     return S_ISREG(st->st_mode) && st->st_dev == s->device && st->st_size >= LEAST_OLD_BYTES &&
@@ -247,7 +249,7 @@ out:
     return rc;
 }
 
-/* Page faults of more and more threads, each scan on a file that no page is cached of. */
+/* Measures page faults with more and more threads; each scan is on an uncached file. */
 static int measure_faults(struct bench *b, struct og_err *err)
 {
     int rc = 0;
@@ -260,7 +262,7 @@ out:
     return rc;
 }
 
-/* The least depth (or number of threads) that is nearly as good as the best. */
+/* The smallest depth (or number of threads) that nearly reaches the best. */
 static const struct point *best(const struct point *points, size_t n, bool sequential, size_t bytes)
 {
     double most = 0;
@@ -331,7 +333,7 @@ static void make_profile(struct bench *b)
     };
 }
 
-/* ---- telling ---- */
+/* ---- results ---- */
 
 static json_t *rows(const struct point *points, size_t n, bool sequential)
 {
@@ -387,22 +389,22 @@ static char *to_json(const struct bench *b, const char *profile_file)
                   "mmap_faults", fault_rows(b), "old", old_file(b), "profile",
                   profile_json(&b->profile, profile_file));
     if (!b->old_path)
-        root = og__json_with(root, "old_reason",
-                             json_string("no file of 256 MiB or more that was last written an hour "
-                                         "or longer ago lies in this folder"));
+        root = og__json_with(
+            root, "old_reason",
+            json_string("no file here of 256 MiB or more was last written an hour ago or earlier"));
     char *text = og__json_print(root, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     json_decref(root);
     return text;
 }
 
-/* A profile that cannot be stored is no reason to withhold the figures. */
+/* Results are returned even if the profile cannot be stored. */
 static int report(struct bench *b, char **out, struct og_err *err)
 {
     struct og_err why = {0};
     char *file = NULL;
     make_profile(b);
     if (og__profile_save(b->folder, &b->profile, &file, &why) < 0)
-        og__say(&b->log, OG__WARN, "the profile is not stored: %s", why.message);
+        og__say(&b->log, OG__WARN, "the profile was not stored: %s", why.message);
     char *text = to_json(b, file);
     free(file);
     if (!text)

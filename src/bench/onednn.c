@@ -4,13 +4,13 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-/* libgomp's, under oneDNN; <omp.h> is not on every compiler's path. */
+/* libgomp's, used by oneDNN; <omp.h> is not on every compiler's path. */
 int omp_get_max_threads(void);
 void omp_set_num_threads(int n);
 
-static const double seconds_a_way = 0.06; /* of measuring one way to compute the product */
+static const double seconds_a_way = 0.06; /* for each implementation of the product */
 
-/* One way, ready to run. */
+/* An implementation, ready to run. */
 struct way {
     dnnl_primitive_desc_t desc;
     dnnl_primitive_t primitive;
@@ -128,7 +128,7 @@ static double shortest(struct bench *b, struct way *w)
     return best;
 }
 
-/* A way that oneDNN does not offer for a shape is no mark. */
+/* An implementation that oneDNN lacks for a shape does not count. */
 static double time_way(struct bench *b, dnnl_status_t made, struct way *w)
 {
     double t = made == dnnl_success ? shortest(b, w) : 1e9;
@@ -159,13 +159,13 @@ static double best_time(struct bench *b)
 
 static int take(float **out, size_t *bytes, uint64_t rows, uint64_t cols, struct og_err *err)
 {
-    /* packed layouts pad both sides to at most 64 */
+    /* Packed layouts pad both sides to at most 64. */
     *bytes = og__round_up(rows, 64) * og__round_up(cols, 64) * sizeof(float);
     *out = og__alloc(NULL, *bytes, "bench", err);
     if (!*out)
         return -ENOMEM;
     for (size_t i = 0; i < *bytes / sizeof(float); i++)
-        (*out)[i] = (float)(i % 13) * 0.01f; /* zeros would be untouched pages */
+        (*out)[i] = (float)(i % 13) * 0.01f; /* zeros would be unmapped pages */
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* `bench sample`: sampled edges a second, each thread on batches of its own. */
+/* `bench sample`: sampled edges per second, each thread on its own batches. */
 #include "bench/bench.h"
 #include "options/options.h"
 #include "report/json.h"

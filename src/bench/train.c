@@ -1,5 +1,4 @@
-/* `bench train`: one epoch with everything resident, and beside it the least time its operators
- * could take on this machine. */
+/* `bench train`: one in-memory epoch, and a lower bound of its operators on this machine. */
 #include "ahead/ahead.h"
 #include "bench/bench.h"
 #include "bench/floor.h"
@@ -15,7 +14,7 @@ struct training {
     struct og_session *s;
     void *labels;
     uint64_t batches;
-    struct og_batch_caps sum; /* of all batches: their mean is the typical one */
+    struct og_batch_caps sum; /* over all batches; the mean is the typical batch */
     double gradient_seconds, update_seconds, seconds;
     struct og_epoch_counters counters;
 };
@@ -52,7 +51,7 @@ out:
     return rc;
 }
 
-/* The floor of the mean batch; every batch is taken for one like it. */
+/* The lower bound of the mean batch, which stands for all batches. */
 static int find_floor(const struct training *t, struct og_floor *floor, struct og_err *err)
 {
     struct og_batch_caps mean = t->sum;

@@ -1,4 +1,4 @@
-/* In a build without models: what measures them. */
+/* A build without models: the measurements of models return an error. */
 #include "bench/bench.h"
 #include "nn/nn.h"
 

@@ -14,8 +14,8 @@ int og__loader_plan_text(struct og_loader *l, char **out, struct og_err *err)
     return og__json_deliver(og__session_plan_json(l->s), NULL, out, err);
 }
 
-/* Policies that look ahead know what an epoch reads once they have planned batches; of a structure
- * on disk that is known once a group of them was sampled. */
+/* Lookahead policies can predict an epoch's reads after planning batches. With topology on disk
+ * they are known after sampling a group. */
 void og__loader_note_plan(struct og_loader *l)
 {
     char *text = NULL;
@@ -53,13 +53,13 @@ int og_loader_plan(struct og_loader *l, char **out, struct og_err *err)
 
 static size_t row_of(const struct og_loader *l, uint32_t epoch)
 {
-    size_t at = l->n_epochs; /* from the end: it is most often the last */
+    size_t at = l->n_epochs; /* from the end: usually the last */
     while (at > 0 && l->epochs[at - 1].epoch != epoch)
         at--;
     return at > 0 ? at - 1 : l->n_epochs;
 }
 
-/* The epoch that was begun last is the last row, which batches are counted in. */
+/* The latest epoch is the last row, in which batches are counted. */
 int og__loader_begin_sums(struct og_loader *l, uint32_t epoch, struct og_err *err)
 {
     const size_t at = row_of(l, epoch);

@@ -26,11 +26,11 @@ struct og_parcel *og__parcels_take(struct og_parcels *list)
     return p;
 }
 
-/* ---- parcels ---- */
+/* ---- buffers ---- */
 
 const char og__handed_part[] = "batches handed over";
 
-/* Outside the budget of a session, which the parcel may outlive. */
+/* Allocated outside the session's budget, which the buffer may outlive. */
 int og__parcel_reserve(struct og_parcel *p, size_t bytes, struct og_err *err)
 {
     p->arena.used = 0;
@@ -46,7 +46,7 @@ static void free_parcel(struct og_parcel *p)
     free(p);
 }
 
-/* ---- the depot ---- */
+/* ---- the pool ---- */
 
 bool og__depot_is_ours(const struct og_depot *d)
 {
@@ -117,7 +117,7 @@ void og__depot_close(struct og_depot *d)
         free_depot(d);
 }
 
-/* ---- what the caller does with a parcel ---- */
+/* ---- functions of the caller ---- */
 
 static struct og_parcel *parcel_of(const struct og_minibatch *b)
 {
@@ -148,8 +148,7 @@ static void give_back(struct og_parcel *p)
         free_depot(d);
 }
 
-/* In a child process another thread may have had the lock while it forked, and nobody waits for the
- * parcel. */
+/* In a forked process the lock may be held by a missing thread, and nobody waits for the buffer. */
 void og_minibatch_release(const struct og_minibatch *b)
 {
     if (!b)

@@ -1,6 +1,6 @@
 #include "loader/layout.h"
 
-/* Of nested hops one is the beginning of the next, too. */
+/* With nested hops one begins the next, too. */
 static void lay_indptr(struct og_layout *l, const struct og_hops_shape *k,
                        struct og_minibatch_hop *out)
 {

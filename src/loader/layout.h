@@ -1,5 +1,5 @@
-/* layout: arrays of a batch that is handed over, one behind another in an arena, or only counted:
- * so what a batch takes is known by the code that lays it out. */
+/* layout: arrays of a batch for the caller, consecutive in an arena, or only counted. So the code
+ * that places the arrays also computes their size. */
 #ifndef OG_LOADER_LAYOUT_H
 #define OG_LOADER_LAYOUT_H
 
@@ -8,7 +8,7 @@
 #include "base/memory.h"
 
 struct og_layout {
-    struct og_arena *arena; /* NULL: only counted, and nothing that is laid has memory */
+    struct og_arena *arena; /* NULL: only count; arrays get no memory */
     size_t bytes;
 };
 
@@ -32,10 +32,10 @@ static inline struct og_array og__lay_longs(struct og_layout *l, int n_dims, int
     return og__array(data, OG_ELEMENT_I64, n_dims, rows, columns);
 }
 
-/* The blocks of a batch, or of one relation of it. */
+/* The blocks of a batch, or of one relation. */
 struct og_hops_shape {
     uint32_t n;
-    bool nested; /* the edges of a hop are the first ones of the next: they are there once */
+    bool nested; /* edges of a hop are the first ones of the next; stored once */
     bool weighs;
     int64_t n_edges; /* columns of edge_index */
     struct og_hop_counts {
@@ -43,7 +43,7 @@ struct og_hops_shape {
     } hop[OG_MAX_HOPS];
 };
 
-/* The counts of all hops are there. */
+/* Sum the counts of all hops. */
 static inline void og__sum_hops(struct og_hops_shape *k)
 {
     k->n_edges = 0;
@@ -51,7 +51,7 @@ static inline void og__sum_hops(struct og_hops_shape *k)
         k->n_edges = k->hop[h].n_edges + (k->nested ? 0 : k->n_edges);
 }
 
-/* Into out[k->n]; their edges, one behind the other, are edge_index. */
+/* Place the arrays of out[k->n]; their consecutive edges are edge_index. */
 void og__lay_hops(struct og_layout *l, const struct og_hops_shape *k, struct og_minibatch_hop **out,
                   struct og_array *edge_index);
 

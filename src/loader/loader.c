@@ -1,4 +1,4 @@
-/* Going to epochs and places, and the next batch. */
+/* Starting epochs, restoring positions, and the next batch. */
 #include "loader/loader.h"
 
 #include "loader/told.h"
@@ -11,10 +11,11 @@ int og__loader_ours(const struct og_loader *l, struct og_err *err)
 {
     if (og__depot_is_ours(l->depot))
         return 0;
-    return og__fail(err, -ECHILD,
-                    "open it in the process that uses it; it needs no worker processes, for it "
-                    "reads ahead in threads of its own",
-                    "a loader cannot be used in a process that was forked off");
+    return og__fail(
+        err, -ECHILD,
+        "open it in the process that uses it; it prefetches in threads and needs no worker "
+        "processes",
+        "a loader cannot be used in a forked process");
 }
 
 static void lock(const struct og_loader *l)
@@ -27,9 +28,9 @@ static void unlock(const struct og_loader *l)
     pthread_mutex_unlock(&l->depot->lock);
 }
 
-/* ---- who is inside ---- */
+/* ---- calls in progress ---- */
 
-/* og_loader_close waits until all that came in have left. Caller holds the lock. */
+/* og_loader_close waits until all calls have left. Caller holds the lock. */
 static void leave(struct og_loader *l)
 {
     l->n_inside--;
@@ -50,7 +51,7 @@ static void end_steering(struct og_loader *l)
     unlock(l);
 }
 
-/* Waits for others that steer. */
+/* Waits for other calls that start or end runs. */
 static int begin_steering(struct og_loader *l, struct og_err *err)
 {
     lock(l);
@@ -66,10 +67,10 @@ static int begin_steering(struct og_loader *l, struct og_err *err)
     return refuse_closing(err);
 }
 
-/* ---- going somewhere ---- */
+/* ---- starting an epoch ---- */
 
-/* What a thread of the flow failed with is told again and again, after its end too: what the cache
- * holds is not known any more. A run that was ended has not failed. */
+/* A failure of a flow thread is permanent, because the contents of the cache are unknown. A run
+ * that was ended has not failed. */
 static int check_run(const struct og_loader *l, struct og_err *err)
 {
     const struct og_loading_run *r = &l->run;
@@ -79,14 +80,14 @@ static int check_run(const struct og_loader *l, struct og_err *err)
     return failed ? og__fail(err, r->rc, r->err.hint, "%s", r->err.message) : 0;
 }
 
-/* Is it the item that the run's caller gets next anyway? Caller holds the lock. */
+/* Whether the item is the run's next one anyway. Caller holds the lock. */
 static bool follows(const struct og_loader *l, uint64_t item)
 {
     const struct og_loading_run *r = &l->run;
     return r->begun && r->pass == OG__SPLITS && r->next == item && item < r->last;
 }
 
-/* Under one lock with the look at where the run is, for og_loader_next may go on in other threads.
+/* Under one lock with the test of the run's position: og_loader_next may continue in other threads.
  */
 static int set_going(struct og_loader *l, struct og_place to, struct og_err *err)
 {
@@ -99,7 +100,7 @@ static int set_going(struct og_loader *l, struct og_place to, struct og_err *err
     return rc;
 }
 
-/* 1: it was the next anyway. */
+/* Returns 1 if it is the next epoch anyway. */
 static int follow(struct og_loader *l, struct og_place to, uint64_t item, struct og_err *err)
 {
     lock(l);
@@ -109,8 +110,8 @@ static int follow(struct og_loader *l, struct og_place to, uint64_t item, struct
     return rc < 0 ? rc : next;
 }
 
-/* The last epoch of a run that begins with `first`: those that are planned, or as many as the
- * options say, from there; of samples made beforehand as far as there are any. first - 1: none. */
+/* The last epoch of a run that begins with `first`: the planned ones, or as many as `epochs` from
+ * there. Limited to the epochs of pre-sampled batches. first - 1: none. */
 static uint32_t last_epoch(const struct og_loader *l, uint32_t first)
 {
     const struct og_session *s = l->s;
@@ -131,7 +132,7 @@ static uint64_t item_of(const struct og_schedule *schedule, struct og_place at)
     return og__schedule_start(schedule, at.epoch) + at.batch;
 }
 
-/* Where the epochs end that were asked for there is nothing to run. */
+/* Past the last epoch there is nothing to run. */
 static int begin_run(struct og_loader *l, struct og_place to, struct og_err *err)
 {
     struct og_schedule *schedule = &l->s->facts.schedule;
@@ -140,7 +141,7 @@ static int begin_run(struct og_loader *l, struct og_place to, struct og_err *err
     const uint32_t last = last_epoch(l, first);
     if (last < first)
         return 0;
-    schedule->epochs = OG_MAX(schedule->epochs, (int)last); /* which may move what comes behind */
+    schedule->epochs = OG_MAX(schedule->epochs, (int)last); /* which may move later epochs */
     return og__loader_run(l, OG__SPLITS, item_of(schedule, to),
                           og__schedule_start(schedule, last + 1), err);
 }
@@ -203,7 +204,7 @@ int og_loader_restore(struct og_loader *l, const char *state, struct og_err *err
 
 /* ---- passes ---- */
 
-/* The run's own seeds have the place of the training split. */
+/* The caller's own seeds have the place of the training split. */
 static int pass_over(const struct og_loader *l, const char *split)
 {
     if (strcmp(split, "valid") == 0)
@@ -220,7 +221,7 @@ static void set_pass(struct og_loader *l, uint64_t batches)
     l->lap = og__now();
 }
 
-/* Is the evaluation of an epoch what the run comes to next anyway? */
+/* Whether the evaluation of an epoch is what the run does next anyway. */
 static bool follow_pass(struct og_loader *l, enum og__split split, uint64_t batches)
 {
     const struct og_loading_run *r = &l->run;
@@ -263,7 +264,7 @@ int og_loader_evaluate(struct og_loader *l, const char *split, struct og_err *er
     const int64_t batches = split ? og_loader_batches(l, split) : -1;
     if (batches < 1)
         return og__fail(err, -EINVAL,
-                        "a pass is over valid, test, or what the loader was opened for",
+                        "use valid, test, or the split that the loader was opened with",
                         "split %s: there are no batches of it", split ? split : "(none)");
     rc = begin_steering(l, err);
     if (rc < 0)
@@ -287,7 +288,7 @@ static struct og_epoch_counters *sums(struct og_loader *l)
     return l->n_epochs > 0 ? &l->epochs[l->n_epochs - 1].counters : NULL;
 }
 
-/* Since the last batch the caller computed until `asked`, and waited from then on. */
+/* The caller computed from the last batch until `asked`, and waited afterwards. */
 static void count_time(struct og_loader *l, double asked)
 {
     const double now = og__now();
@@ -341,12 +342,13 @@ static int refuse_to_hold(const struct og_loader *l, struct og_err *err)
     const int held = l->depot->n_held;
     char hint[96];
     snprintf(hint, sizeof(hint), "release batches, or open the loader with hold = %d", held);
-    return og__fail(err, -ENOBUFS, hint,
-                    "%d batches are held, the loader has room for %d beside the next one", held,
-                    l->hold);
+    return og__fail(
+        err, -ENOBUFS, hint,
+        "%d batches are held, the loader has buffers for %d in addition to the next one", held,
+        l->hold);
 }
 
-/* What to say at once: 1 and a batch, 1 and the end, or an error; 0 = wait. */
+/* What to return at once: 1 and a batch, 1 and the end, or an error; 0 = wait. */
 static int look(struct og_loader *l, double asked, const struct og_minibatch **out,
                 struct og_err *err)
 {
@@ -372,8 +374,7 @@ static int look(struct og_loader *l, double asked, const struct og_minibatch **o
     return l->run.ended ? og__fail(err, l->run.rc, l->run.err.hint, "%s", l->run.err.message) : 0;
 }
 
-/* Until something has changed. A flag that asks to stop wakes nobody: it is looked at now and then.
- */
+/* Waits for a change. A stop flag wakes nobody, so it is polled. */
 static void wait_a_while(struct og_loader *l, double until)
 {
     const double often = 0.05;
@@ -386,7 +387,7 @@ static void wait_a_while(struct og_loader *l, double until)
 static int await(struct og_loader *l, double wait, const struct og_minibatch **out,
                  struct og_err *err)
 {
-    const double forever = 1e9; /* seconds: the clock takes it, and nobody lives to see it */
+    const double forever = 1e9; /* seconds; practically unlimited, and valid for the clock */
     const double asked = og__now();
     const double until = asked + (wait < 0 || wait > forever ? forever : wait);
     int rc = look(l, asked, out, err);
@@ -412,7 +413,7 @@ int og_loader_next(struct og_loader *l, double wait, const struct og_minibatch *
     return rc;
 }
 
-/* ---- its place ---- */
+/* ---- its position ---- */
 
 int og_loader_state(struct og_loader *l, char **out, struct og_err *err)
 {

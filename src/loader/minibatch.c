@@ -5,9 +5,9 @@
 #include <assert.h>
 #include <string.h>
 
-/* ---- how large its arrays are ---- */
+/* ---- sizes of its arrays ---- */
 
-/* Of rows of one width. */
+/* Rows of one width. */
 static void set_rows(struct og_minibatch_shape *k, const struct og_group *g)
 {
     k->row = og__row_bytes(g);
@@ -21,7 +21,7 @@ static void set_labels(struct og_minibatch_shape *k, const struct og_graph *ds)
     k->width = og__float_labels(ds) ? ds->n_classes : 1;
 }
 
-/* Of a typed graph relations have blocks, and types rows. */
+/* On a heterogeneous graph relations have blocks, and types have rows. */
 static void set_types(struct og_minibatch_shape *k, const struct og_facts *f, bool rows,
                       const struct og_type_counts *counts)
 {
@@ -45,7 +45,7 @@ static struct og_hop_counts counts_of(const struct og_seeds *s, const struct og_
                                   (int64_t)b->n_edges + repeated};
 }
 
-/* Seeds that repeat are of one type. */
+/* Repeated seeds have one type. */
 static void add_repeats(const struct og_graph_types *g, const struct og_work *w,
                         struct og_type_counts *counts)
 {
@@ -85,7 +85,7 @@ static struct og_minibatch_shape shape_of(struct og_minibatch_maker *m, const st
     return k;
 }
 
-/* Repeated seeds are there once more each, at most, with the edges that a node has on average. */
+/* Estimate of repeated seeds: each appears at most once more, with the average edges of a node. */
 static void add_copies(struct og_minibatch_shape *k)
 {
     k->n_ids += k->n_seeds;
@@ -121,7 +121,7 @@ static struct og_minibatch_shape largest(const struct og_facts *f, unsigned want
     return k;
 }
 
-/* ---- laying them out ---- */
+/* ---- placing them ---- */
 
 static void lay_pairs(struct og_layout *l, const struct og_minibatch_shape *k,
                       struct og_minibatch *out)
@@ -133,7 +133,7 @@ static void lay_pairs(struct og_layout *l, const struct og_minibatch_shape *k,
         out->pair_relation = og__lay_longs(l, 1, k->n_pairs, 0);
 }
 
-/* What it returns is for the copying of types (og__lay_types). */
+/* Returns memory for the copying of types (og__lay_types). */
 static uint32_t *lay_out(struct og_layout *l, const struct og_minibatch_shape *k,
                          struct og_minibatch *out)
 {
@@ -172,7 +172,7 @@ size_t og__minibatch_most(const struct og_facts *f, unsigned want)
     return bytes_of(&k);
 }
 
-/* ---- making them ---- */
+/* ---- making batches ---- */
 
 int og__minibatch_maker_open(struct og_minibatch_maker *m, const struct og_data_path *path,
                              struct og_pool *pool, struct og_err *err)
@@ -251,7 +251,7 @@ static void copy_pairs(const struct og_pairs *from, const uint32_t *local, struc
     }
 }
 
-/* Tasks: first all that is not rows, each hop by itself; then so many rows each. */
+/* Tasks: first everything except rows, one hop each; then rows, a fixed number each. */
 struct copying {
     const struct og_work *w;
     struct og_minibatch *out;
@@ -267,7 +267,7 @@ static void copy_part(void *arg, size_t task, int thread)
     if (task < b->n_hops) {
         const struct og_block *from = &b->hop[task];
         if (c->nested && task + 1 < b->n_hops)
-            return; /* it lies in the last one */
+            return; /* its edges are in the last hop */
         if (s->extra > 0)
             og__spread_lists(s, from, 0, from->n_dst, NULL, c->out->hop[task]);
         else
@@ -293,7 +293,7 @@ void og__minibatch_fill(struct og_minibatch_maker *m, struct og_minibatch *out,
 {
     struct og_layout l = {.arena = arena};
     uint32_t *local = lay_out(&l, &m->shape, out);
-    assert(out->ids.data && l.bytes <= arena->cap); /* there is room */
+    assert(out->ids.data && l.bytes <= arena->cap); /* must fit */
     og__spread_ids(&w->seeds, w->sampled.batch.ids, w->sampled.batch.n_ids, 0, out->ids.data);
     copy_input_id(w, out);
     copy_labels(m->path, w, out);

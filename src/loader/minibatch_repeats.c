@@ -1,11 +1,11 @@
-/* Seeds that a batch's turn lists several times: the flow has each once, what is handed over as
- * often as it is listed, with its row and its edges. Edges from it leave its first place. */
+/* Seeds that a batch lists several times. The flow has each once; the caller's batch has it as
+ * often as listed, with its row and in-edges. Its out-edges leave its first position. */
 #include "loader/minibatch_parts.h"
 
 #include <string.h>
 
-/* Places where node i of the batch stands in what is handed over; `other` is that of a node that is
- * none of the repeated seeds. */
+/* Position of node i of the batch in the caller's batch; `other` is that of a node that is not a
+ * repeated seed. */
 static uint32_t first_place(const struct og_seeds *s, uint32_t i, uint32_t other)
 {
     return i < s->repeating ? s->first[i] : other;
@@ -54,7 +54,7 @@ static uint32_t place_of(const struct og_seeds *s, const uint32_t *local, uint32
     return local ? local[i] : og__turn_place(s, i);
 }
 
-/* The lists of a block, each as often as its destination is there. */
+/* The lists of a block, each as often as its destination appears. */
 struct lists {
     const struct og_seeds *s;
     const struct og_block *from;

@@ -1,11 +1,11 @@
-/* Batches with types: ids, rows, and blocks of each relation. */
+/* Batches of heterogeneous graphs: ids, rows, and blocks of each relation. */
 #include "loader/minibatch_parts.h"
 
 #include <string.h>
 
-/* ---- laying them out ---- */
+/* ---- placing arrays ---- */
 
-/* A batch may outlive the dataset, whose names these are. */
+/* Copies a name: a batch may outlive the dataset. */
 static char *lay_name(struct og_layout *l, const char *name)
 {
     const size_t size = strlen(name) + 1;
@@ -88,8 +88,8 @@ struct copying {
     struct og_minibatch *out;
 };
 
-/* By types, in the order of the batch, repeated seeds in all their places; and local, the place of
- * each among the nodes of its type. */
+/* Copies ids by type, in the order of the batch, repeated seeds to all positions. And local, the
+ * position of each within its type. */
 static void copy_ids(const struct og_graph_types *g, const struct og_seeds *s,
                      const struct og_batch *b, uint32_t *local, const struct og_minibatch *out)
 {
@@ -122,7 +122,7 @@ static void copy_block(const struct copying *c, uint32_t h, uint32_t r)
     }
     for (uint32_t i = from->relation[r]; i < from->relation[r + 1]; i++) {
         const int64_t of = c->local[from->dst[i]];
-        while (v <= of) /* empty lists, and this one */
+        while (v <= of) /* skips empty lists */
             indptr[v++] = n;
         for (uint32_t e = from->indptr[i]; e < from->indptr[i + 1]; e++, n++) {
             src[n] = c->local[from->src[e]];
@@ -148,7 +148,7 @@ static int64_t rows_of(const struct og_minibatch_type *t)
     return t->x.data ? t->x.shape[0] : 0;
 }
 
-/* Repeated seeds are of one type, the batch's first id's; of others there are none. */
+/* Repeated seeds have the type of the batch's first id; other types have none. */
 static const struct og_seeds *seeds_of(const struct copying *c, uint32_t t)
 {
     static const struct og_seeds none;
@@ -156,7 +156,7 @@ static const struct og_seeds *seeds_of(const struct copying *c, uint32_t t)
     return og__graph_type(c->shape->types, b->ids[0]) == t ? &c->w->seeds : &none;
 }
 
-/* Tasks: first relations, each by itself; then so many rows of a type each. */
+/* Tasks: first one relation each; then rows of a type, a fixed number each. */
 static void copy_part(void *arg, size_t task, int thread)
 {
     const struct copying *c = arg;
@@ -171,7 +171,7 @@ static void copy_part(void *arg, size_t task, int thread)
         task -= og__row_tasks(rows_of(c->out->type[t++]));
     const uint32_t first = (uint32_t)task * OG__ROWS_A_TASK;
     const struct og_seeds *s = seeds_of(c, t);
-    const uint32_t n = (uint32_t)rows_of(c->out->type[t]) - s->extra; /* that the flow has */
+    const uint32_t n = (uint32_t)rows_of(c->out->type[t]) - s->extra; /* rows of the flow */
     if (first < n)
         og__spread_rows(s, &c->w->rows[t], first, OG_MIN(first + OG__ROWS_A_TASK, n),
                         c->out->type[t]->x.data);
@@ -188,7 +188,7 @@ void og__copy_types(const struct og_minibatch_maker *m, const struct og_work *w,
     og__pool_run(m->pool, tasks, copy_part, &c);
 }
 
-/* Rivals for an edge's source are written the other way round. */
+/* Ranking negatives of an edge's source are stored the other way round. */
 void og__copy_typed_pairs(const struct og_pairs *from, const uint32_t *local,
                           struct og_minibatch *out)
 {

@@ -17,24 +17,24 @@ void og_loader_options_defaults(struct og_loader_options *from, size_t size)
     memcpy(from, &usual, OG_MIN(size, sizeof(usual)));
 }
 
-/* ---- what is asked for ---- */
+/* ---- arguments ---- */
 
 static int check_options(const struct og_options *opt, const struct og_loader_options *from,
                          struct og_err *err)
 {
     if (opt->epochs < 1)
-        return og__fail(err, -EINVAL, "give --epochs 1 or more",
+        return og__fail(err, -EINVAL, "use --epochs 1 or more",
                         "--epochs %d: there are no batches to load", opt->epochs);
     if (from->hold < 0 || from->hold > MOST_HELD)
         return og__fail(err, -EINVAL, "1 is enough for a plain loop", "hold: %d is not in 0 .. %d",
                         from->hold, MOST_HELD);
     if (!(from->step_seconds >= 0))
-        return og__fail(err, -EINVAL, "0 = not known", "step_seconds: %g is no time",
+        return og__fail(err, -EINVAL, "0 = not known", "step_seconds: %g is not a time",
                         from->step_seconds);
     if (from->seeds && from->split)
-        return og__fail(err, -EINVAL, "give one of them", "both a split and seeds are given");
+        return og__fail(err, -EINVAL, "pass one of them", "both a split and seeds are given");
     if (from->seeds && from->n_seeds < 1)
-        return og__fail(err, -EINVAL, "give ids of the graph's nodes", "seeds: there are none");
+        return og__fail(err, -EINVAL, "pass ids of the graph's nodes", "seeds: there are none");
     return 0;
 }
 
@@ -44,8 +44,7 @@ static int find_split(const char *name, enum og__split *split, struct og_err *er
     for (*split = OG__TRAIN; *split < OG__SPLITS; ++*split)
         if (strcmp(name, names[*split]) == 0)
             return 0;
-    return og__fail(err, -EINVAL, "splits are train, valid and test", "%s: there is no such split",
-                    name);
+    return og__fail(err, -EINVAL, "use train, valid or test", "%s: there is no such split", name);
 }
 
 static const char *name_of(const struct og_loader_options *from, enum og__split split)
@@ -74,7 +73,7 @@ static int open_session(struct og_loader *l, const char *dataset, const struct o
     return og__session_open_for(&l->s, dataset, opt, &use, &l->seen, err);
 }
 
-/* Those it has are the session's from then on. */
+/* Checksum of the caller's seeds, which belong to the session from then on. */
 static void sum_seeds(struct og_loader *l)
 {
     const struct og_split *split = &l->s->facts.split[OG__TRAIN];
@@ -153,7 +152,7 @@ int og_loader_open(struct og_loader **out, const char *dataset, const struct og_
 
 /* ---- closing ---- */
 
-/* Whoever waits is woken, and gone before it goes; a run that others wait for is ended. */
+/* Wakes waiting calls and waits until they have left; ends a run that others wait for. */
 static void send_away(struct og_loader *l)
 {
     struct og_depot *d = l->depot;
@@ -169,7 +168,7 @@ static void send_away(struct og_loader *l)
 
 void og_loader_close(struct og_loader *l)
 {
-    if (!l || !og__depot_is_ours(l->depot)) /* its threads are not there, its locks may be held */
+    if (!l || !og__depot_is_ours(l->depot)) /* its threads are missing, its locks may be held */
         return;
     send_away(l);
     pthread_mutex_lock(&l->steering);

@@ -1,4 +1,4 @@
-/* Which batch is next, with what says that it is the same batch elsewhere. */
+/* The position of a loader, with the inputs that decide its batches. */
 #include "loader/told.h"
 
 #include "base/hex.h"
@@ -10,10 +10,10 @@
 #include <string.h>
 
 static const char what[] = "state of a loader";
-static const char hint[] = "give it what og_loader_state wrote";
+static const char hint[] = "pass the string of og_loader_state";
 
-/* How many epochs have the same batches: of a folder of samples another number may be taken, so it
- * is none of the options that decide which batches there are; here it is. */
+/* Epochs with the same batches. With a folder of samples another number is accepted, so it is not
+ * among the options that decide the batches. */
 static int drawn_for(const struct og_session *s)
 {
     return OG_MAX(s->facts.schedule.resample_every, 1);
@@ -38,8 +38,8 @@ static int check_dataset(const struct og_session *s, const json_t *root, struct 
     char why[OG__WHY] = "it says not of which";
     if (og__identity_get(root, &then) && og__identity_same(&then, &s->facts.graph->identity, why))
         return 0;
-    return og__fail(err, -EINVAL, "open the loader on the dataset that it had", "%s: not of %s: %s",
-                    what, s->facts.graph->path, why);
+    return og__fail(err, -EINVAL, "open the loader on the same dataset", "%s: not of %s: %s", what,
+                    s->facts.graph->path, why);
 }
 
 static int check_seeds(const struct og_loader *l, const json_t *root, struct og_err *err)
@@ -49,18 +49,18 @@ static int check_seeds(const struct og_loader *l, const json_t *root, struct og_
     const struct og_hex ours = og__hex(l->seeds_checksum);
     if (split && strcmp(split, l->split) == 0 && seeds && strcmp(seeds, ours.digits) == 0)
         return 0;
-    return og__fail(err, -EINVAL, "open the loader with the seeds that it had",
-                    "%s: of other seeds (%s)", what, split ? split : "?");
+    return og__fail(err, -EINVAL, "open the loader with the same seeds", "%s: of other seeds (%s)",
+                    what, split ? split : "?");
 }
 
-/* States from before it was in them were of any; most draw in every epoch. */
+/* Old states without it match any number; most runs sample in every epoch. */
 static int check_draws(const struct og_session *s, const json_t *root, struct og_err *err)
 {
     const json_t *said = json_object_get(root, "resample-every");
     const json_int_t every = said ? json_integer_value(said) : 1;
     if (every == drawn_for(s))
         return 0;
-    return og__fail(err, -EINVAL, "open the loader with the options that it had",
+    return og__fail(err, -EINVAL, "open the loader with the same options",
                     "%s: made with another --resample-every (%lld, this run has %d)", what,
                     (long long)every, drawn_for(s));
 }
@@ -93,7 +93,7 @@ int og__place_parse(const struct og_loader *l, const char *text, struct og_place
     OG_TRY(check_draws(l->s, root, err));
     OG_TRY(og__options_match(&l->s->config.opt, json_object_get(root, "options"),
                              OG_DECIDES_BATCHES, "state of a loader: made with",
-                             "open the loader with the options that it had", err));
+                             "open the loader with the same options", err));
 out:
     json_decref(root);
     return rc;

@@ -1,4 +1,4 @@
-/* The thread behind a loader. */
+/* The thread of a loader. */
 #include "flow/count_work.h"
 #include "loader/loader.h"
 
@@ -15,7 +15,7 @@ static const char *split_of(const struct og_loader *l, enum og__split split)
     return split == OG__TRAIN ? l->split : names[split];
 }
 
-/* Waits for one. NULL: the run is to end. */
+/* Waits for a spare buffer. NULL: the run must end. */
 static struct og_parcel *take_spare(struct og_loader *l)
 {
     struct og_depot *d = l->depot;
@@ -36,7 +36,7 @@ static void put(struct og_loader *l, struct og_parcels *list, struct og_parcel *
     pthread_mutex_unlock(&d->lock);
 }
 
-/* The plan has room for the largest batch that is expected; a larger one takes what is left. */
+/* The plan has memory for the largest expected batch; a larger one takes free memory. */
 static int make_room(struct og_loader *l, struct og_parcel *p, size_t bytes, struct og_err *err)
 {
     const size_t planned = l->s->facts.bytes.handed;
@@ -58,12 +58,12 @@ static int fill(struct og_loader *l, struct og_parcel *p, struct og_work *w, str
         return rc;
     og__minibatch_fill(&l->maker, &p->batch, &p->arena, w);
     p->batch.split = split_of(l, of->split);
-    p->batch.epoch = of->split == OG__TRAIN ? (int)of->epoch : 0; /* of a pass there is none */
+    p->batch.epoch = of->split == OG__TRAIN ? (int)of->epoch : 0; /* 0 in a pass */
     p->batch.batch = of->batch;
     p->batch.batches = (int64_t)og__schedule_batches(&l->s->facts.schedule, of->split);
     p->counters = (struct og_epoch_counters){0};
     og__count_work(&p->counters, w);
-    p->counters.stall_seconds = 0; /* of the thread, not of the caller */
+    p->counters.stall_seconds = 0; /* this is the thread's, not the caller's */
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* What a run counts, in one table: the struct, the sums and the JSON keys are made from it.
+/* Counters of a run in one table. The struct, the sums and the JSON keys are made from it.
  * Definitions are in docs/reference/json.md. */
 #ifndef OG_COUNTERS_H
 #define OG_COUNTERS_H
@@ -12,7 +12,7 @@
     X(plan_seconds, double)                                                            \
     X(gather_seconds, double)                                                          \
     X(train_seconds, double)                                                           \
-    X(stall_seconds, double) /* the trainer waited for data */                         \
+    X(stall_seconds, double) /* time that the trainer waited for data */               \
     X(eval_seconds, double)                                                            \
     X(eval_bytes_read, uint64_t)                                                       \
     X(rows, uint64_t)                                                                  \
@@ -23,28 +23,28 @@
     X(bytes_read, uint64_t)                                                            \
     X(feature_bytes_read, uint64_t)                                                    \
     X(topology_bytes_read, uint64_t)                                                   \
-    X(topology_passes, uint64_t) /* over the structure's file, or a part of it */      \
+    X(topology_passes, uint64_t) /* scans of the topology's file, or a part of it */   \
     X(trace_bytes_read, uint64_t)                                                      \
-    X(lists_cached, uint64_t) /* of topology on disk: neighbour lists drawn from */    \
+    X(lists_cached, uint64_t) /* topology on disk: cached lists sampled from */        \
     X(lists_read, uint64_t)                                                            \
     X(bytes_written, uint64_t)                                                         \
-    X(prepare_reads, uint64_t) /* what working ahead asked meanwhile */                \
+    X(prepare_reads, uint64_t) /* reads of sampling ahead meanwhile */                 \
     X(prepare_bytes_read, uint64_t)                                                    \
     X(checkpoint_bytes_written, uint64_t)                                              \
-    X(rows_exchanged, uint64_t) /* that came from another worker, with --exchange */   \
-    X(exchange_seconds, double) /* that messages of rows took, waiting included */
+    X(rows_exchanged, uint64_t) /* from another worker, with --exchange */             \
+    X(exchange_seconds, double) /* exchange of rows, waiting included */
 
-/* Of runs with a cache on a device; not told of others. */
-#define OG_TIER_COUNTERS(X)                                                    \
-    X(device_hits, uint64_t)                                                   \
-    X(host_hits, uint64_t)                                                     \
-    X(victim_hits, uint64_t)                                                   \
-    X(victim_pushed, uint64_t)                                                 \
-    X(victim_dropped, uint64_t)                                                \
-    X(demoted, uint64_t)         /* from the device's cache to the host's */   \
-    X(link_bytes, uint64_t)      /* of rows, to the device */                  \
-    X(link_bytes_back, uint64_t) /* and from its cache */                      \
-    X(peer_hits, uint64_t)       /* of device_hits: another device had them */ \
+/* For runs with a device cache only. */
+#define OG_TIER_COUNTERS(X)                                                  \
+    X(device_hits, uint64_t)                                                 \
+    X(host_hits, uint64_t)                                                   \
+    X(victim_hits, uint64_t)                                                 \
+    X(victim_pushed, uint64_t)                                               \
+    X(victim_dropped, uint64_t)                                              \
+    X(demoted, uint64_t)         /* from the device's cache to the host's */ \
+    X(link_bytes, uint64_t)      /* of rows, to the device */                \
+    X(link_bytes_back, uint64_t) /* and from its cache */                    \
+    X(peer_hits, uint64_t)       /* hits of device_hits on another device */ \
     X(peer_bytes, uint64_t)      /* of rows, from device to device */
 
 #define OG_PREPARE_COUNTERS(X) \
@@ -65,14 +65,14 @@ struct og_prepare_counters {
     OG_PREPARE_COUNTERS(OG_COUNTER_FIELD)
 };
 
-/* `object`, whose reference is taken, with a key a counter; an object of them. NULL without memory.
- */
+/* Add a key per counter to `object`, whose reference is taken; or an object of them. NULL if out of
+ * memory. */
 OG_MUST_CHECK json_t *og__epoch_counters_json(const struct og_epoch_counters *c, json_t *object);
 OG_MUST_CHECK json_t *og__prepare_counters_json(const struct og_prepare_counters *c);
-/* Back from such an object; absent keys are 0. */
+/* Read from such an object; absent keys are 0. */
 void og__epoch_counters_parse(struct og_epoch_counters *c, const json_t *object);
 void og__epoch_counters_add(struct og_epoch_counters *sum, const struct og_epoch_counters *more);
-/* The same; where no row came to a device, no key. */
+/* The same; without keys if no row came to a device. */
 OG_MUST_CHECK json_t *og__tier_counters_json(const struct og_tier_counters *c, json_t *object);
 void og__tier_counters_add(struct og_tier_counters *sum, const struct og_tier_counters *more);
 void og__tier_counters_parse(struct og_tier_counters *c, const json_t *object);

@@ -1,11 +1,11 @@
-/* Results as JSON: text for whoever called, and a file. */
+/* Results as JSON, for the caller and in a file. */
 #ifndef OG_REPORT_JSON_H
 #define OG_REPORT_JSON_H
 
 #include "base/json.h"
 
-/* Text of `root` (its reference is taken) into *text unless NULL and into file `path` unless NULL.
- * Reals keep 17 digits: what is read back is what was. */
+/* Store the text of `root` (its reference is taken) in *text unless NULL, and in file `path` unless
+ * NULL. Reals have 17 digits, so reading restores them exactly. */
 OG_MUST_CHECK int og__json_deliver(json_t *root, const char *path, char **text, struct og_err *err);
 
 #endif

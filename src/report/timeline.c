@@ -15,7 +15,7 @@ struct og_timeline {
     double origin;
     pthread_mutex_t lock;
     /* guarded by lock */
-    const char *stage[MAX_STAGES]; /* a row of the picture each */
+    const char *stage[MAX_STAGES]; /* one row of the timeline each */
     int n_stages;
     bool any;
 };
