@@ -1,6 +1,6 @@
-/* An array of a mini-batch: it keeps the batch, and hands its memory on without a copy, by DLPack
- * and by the buffer protocol. Whoever has the memory keeps the batch, too, so it outlives this
- * object and the loader. */
+/* An array of a mini-batch. It retains the batch and exports the memory without a copy, by DLPack
+ * and the buffer protocol. Consumers retain the batch too, so it outlives this object and the
+ * loader. */
 #include "dlpack.h"
 #include "extension.h"
 
@@ -11,10 +11,10 @@ struct array {
     PyObject ob_base;
     const struct og_minibatch *batch;
     struct og_array view;
-    Py_ssize_t shape[2], strides[2]; /* strides in bytes: for buffers */
+    Py_ssize_t shape[2], strides[2]; /* strides in bytes, for buffers */
 };
 
-/* By enum og_element. Python's buffers have no name for bf16: its bits, as u16. */
+/* By enum og_element. Python's buffers have no format for bf16, so its bits are exported as u16. */
 static const struct element {
     const char *name, *format;
     size_t size;
@@ -89,18 +89,19 @@ static int array_buffer(PyObject *self, Py_buffer *out, int flags)
 
 /* ---- DLPack ---- */
 
-/* Memory on its way to a consumer, in either form. */
+/* Memory exported to a consumer, in either form. */
 struct handed {
     union {
         struct dl_managed plain;
         struct dl_managed_versioned versioned;
     };
     int64_t shape[2], strides[2];
-    const struct og_minibatch *batch; /* NULL: it is a copy */
+    const struct og_minibatch *batch; /* NULL: a copy */
     void *copy;
 };
 
-/* From any thread, with the interpreter's lock or without, also after the interpreter's end. */
+/* May be called from any thread, with or without the interpreter's lock, also after the
+ * interpreter's end. */
 static void let_go(struct handed *h)
 {
     og_minibatch_release(h->batch);
@@ -118,7 +119,7 @@ static void delete_versioned(struct dl_managed_versioned *self)
     let_go(self->context);
 }
 
-/* A capsule that nobody consumed; one that was has another name. */
+/* Frees a capsule that nobody consumed; a consumed one has another name. */
 static void plain_unused(PyObject *capsule)
 {
     if (PyCapsule_IsValid(capsule, "dltensor")) {
@@ -194,7 +195,7 @@ static PyObject *capsule_of(const struct array *a, struct handed *h, bool versio
     return capsule;
 }
 
-/* (1, 0) or not given: there is no other device. */
+/* Accepts (1, 0) or None: there is no other device. */
 static bool is_here(PyObject *device)
 {
     int type = DL_CPU;

@@ -1,4 +1,4 @@
-/* A mini-batch: numbers, and arrays that are made when they are asked for. */
+/* A mini-batch: numbers, and arrays that are created on access. */
 #include "extension.h"
 
 #include <stddef.h>
@@ -88,7 +88,7 @@ static PyObject *hops_tuple(const struct module_state *state, const struct og_mi
     PyObject *out = PyTuple_New(m->n_hops);
     for (int h = 0; out && h < m->n_hops; h++) {
         PyObject *hop = hop_tuple(state, m, hops[h]);
-        if (!hop || PyTuple_SetItem(out, h, hop) < 0) /* which takes `hop` over in any case */
+        if (!hop || PyTuple_SetItem(out, h, hop) < 0) /* which takes `hop` in any case */
             Py_CLEAR(out);
     }
     return out;
@@ -143,7 +143,7 @@ static PyObject *relation_tuple(const struct module_state *state, const struct o
 
 typedef PyObject *part(const struct module_state *state, const struct og_minibatch *m, int i);
 
-/* None of a graph without types. */
+/* None for a homogeneous graph. */
 static PyObject *tuple_of(PyObject *self, int n, part *make)
 {
     const struct og_minibatch *m = ((struct batch *)self)->m;
@@ -174,18 +174,17 @@ static PyObject *get_relations(PyObject *self, void *none)
 
 static PyGetSetDef attributes[] = {
     {"ids", get_array, NULL, "int64 [n] nodes, seeds first", AT(ids)},
-    {"input_id", get_array, NULL, "int64 [n_seeds] positions in what was given", AT(input_id)},
+    {"input_id", get_array, NULL, "int64 [n_seeds] positions in the given seeds", AT(input_id)},
     {"x", get_array, NULL, "[n, F] features", AT(x)},
     {"y", get_array, NULL, "int64 [n_seeds] or float32 [n_seeds, C]", AT(y)},
     {"edge_index", get_array, NULL, "int64 [2, E] positions in ids", AT(edge_index)},
     {"pairs", get_array, NULL, "int64 [2, P] positions in ids", AT(pairs)},
     {"pair_relation", get_array, NULL, "int64 [P] with types", AT(pair_relation)},
-    {"types", get_types, NULL, "None, or (name, n, ids, x) of each; n of each hop, and in all",
-     NULL},
+    {"types", get_types, NULL, "None, or (name, n, ids, x) of each; n per hop, and in total", NULL},
     {"relations", get_relations, NULL,
      "None, or (source, name, destination, edge_index, hops) of each", NULL},
     {"n_positive", get_int64, NULL, "edges at the beginning of pairs", AT(n_positive)},
-    {"n_negative", get_int64, NULL, "pairs behind them that are none", AT(n_negative)},
+    {"n_negative", get_int64, NULL, "negatives after them", AT(n_negative)},
     {"hops", get_hops, NULL,
      "(n_dst, n_src, n_edges, first_edge, indptr, src, dst, weight) of each hop", NULL},
     {"n_seeds", get_int64, NULL, "seeds, or ends of pairs", AT(n_seeds)},
@@ -196,12 +195,12 @@ static PyGetSetDef attributes[] = {
     {"hits", get_uint64, NULL, "rows that were in memory", AT(hits)},
     {"misses", get_uint64, NULL, "rows that were read for it", AT(misses)},
     {"bytes_read", get_uint64, NULL, "for it", AT(bytes_read)},
-    {"stall_seconds", get_double, NULL, "that were waited for it", AT(stall_seconds)},
+    {"stall_seconds", get_double, NULL, "waiting time for the batch", AT(stall_seconds)},
     {0},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "A mini-batch as the library made it; each array keeps it."},
+    {Py_tp_doc, "A mini-batch of the library; each array retains it."},
     {Py_tp_dealloc, (void *)batch_dealloc},
     {Py_tp_getset, attributes},
     {0},

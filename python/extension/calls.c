@@ -1,5 +1,5 @@
-/* Calls of the library that need no loader. Each returns JSON as str; options come as dicts of str
- * to str, and the Python around it (../outgrow) makes both. */
+/* Calls of the library without a loader. Each returns JSON as str and takes options as a dict of
+ * str to str; the Python code (../outgrow) converts both. */
 #include "extension.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 typedef int set_one(void *fields, const char *name, const char *value, struct og_err *err);
 
-/* `set` for each entry of the dict, in its order. */
+/* Calls `set` for each entry of the dict, in order. */
 static bool set_all(const struct module_state *state, PyObject *dict, set_one *set, void *fields)
 {
     PyObject *name;

@@ -1,5 +1,5 @@
-/* Layouts of the DLPack protocol, both forms: structs that pass memory from one library to another
- * (Python array API standard, "Data interchange mechanisms"; dmlc.github.io/dlpack). */
+/* Structs of the DLPack protocol, both forms, which pass memory between libraries (Python array API
+ * standard, "Data interchange mechanisms"; dmlc.github.io/dlpack). */
 #ifndef OG_DLPACK_H
 #define OG_DLPACK_H
 
@@ -27,14 +27,14 @@ struct dl_tensor {
     uint64_t byte_offset;
 };
 
-/* In a capsule named "dltensor", which its consumer renames "used_dltensor". */
+/* In a capsule named "dltensor", which its consumer renames to "used_dltensor". */
 struct dl_managed {
     struct dl_tensor tensor;
     void *context;
     void (*deleter)(struct dl_managed *self);
 };
 
-/* From version 1 on: "dltensor_versioned". */
+/* Since version 1, in a capsule named "dltensor_versioned". */
 struct dl_managed_versioned {
     uint32_t major, minor;
     void *context;

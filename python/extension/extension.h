@@ -1,8 +1,8 @@
-/* outgrow._outgrow: the library's loader and calls, for the Python around them (../outgrow).
+/* outgrow._outgrow: the library's loader and calls, for the Python code (../outgrow).
  *
- * Limited API of Python 3.11, so that one binary serves every later version. What modules usually
- * keep in static variables is in a state of the module's own. Whatever may take long goes without
- * the interpreter's lock; what other threads of the library call (watch.c) never takes it. */
+ * It uses the limited API of Python 3.11, so one binary serves all later versions. Module state
+ * replaces static variables. Long operations release the interpreter's lock; callbacks from library
+ * threads (watch.c) never take it. */
 #ifndef OG_EXTENSION_H
 #define OG_EXTENSION_H
 
@@ -19,35 +19,35 @@ struct module_state {
     PyObject *error_of; /* outgrow._errors.error_of(code, message, hint) -> exception */
 };
 
-/* Of the module that defines the type of `self`. */
+/* State of the module that defines the type of `self`. */
 struct module_state *state_of(PyObject *self);
 
 /* ---- errors and results ---- */
 
-/* Raise what `err` says. NULL, for a function to return. */
+/* Raise the exception of `err`. Returns NULL. */
 PyObject *raise_err(const struct module_state *state, const struct og_err *err);
-/* The text as str, and freed; what `err` says where rc < 0. */
+/* Return text as str and free it, or raise `err` if rc < 0. */
 PyObject *text_or_raise(const struct module_state *state, int rc, char *text,
                         const struct og_err *err);
 
 /* ---- types ---- */
 
-/* An array of a mini-batch, which it keeps: __dlpack__, buffer protocol, shape, dtype. None where
+/* An array of a mini-batch, which it retains: __dlpack__, buffer protocol, shape, dtype. None if
  * the batch has no such array. */
 PyObject *array_new(const struct module_state *state, const struct og_minibatch *batch,
                     const struct og_array *view);
-/* A mini-batch; takes over the caller's claim on it, also where it fails. */
+/* A mini-batch; takes the caller's reference, also on failure. */
 PyObject *batch_new(const struct module_state *state, const struct og_minibatch *batch);
 
-/* What a call tells meanwhile, and how it is stopped (watch.c). The observer is good for as long as
- * `watch` is referred to; None watches nothing. False with an exception where it is neither. */
+/* The observer of a call, to follow and stop it (watch.c). Valid while `watch` is referenced; None
+ * observes nothing. False with an exception if it is neither. */
 bool watch_observer(const struct module_state *state, PyObject *watch, struct og_observer *seen);
 
 extern PyType_Spec array_spec, batch_spec, loader_spec, watch_spec;
 
 /* ---- functions of the module ---- */
 
-/* Options by name, from a dict of str to str, to be given back. NULL with an exception set. */
+/* Options from a dict of str to str; the caller frees them. NULL with an exception set. */
 struct og_options *options_from(const struct module_state *state, PyObject *dict);
 
 extern PyMethodDef call_methods[]; /* calls.c; ends with {0} */

@@ -1,18 +1,18 @@
-/* A loader. Calls may come from several threads. Closing waits until none is in the library: calls
- * are counted under the interpreter's lock, and those that wait do so in short turns. */
+/* A loader. Several threads may call it. Closing waits until no call is in the library: calls are
+ * counted under the interpreter's lock, and waiting calls wait in short intervals. */
 #include "extension.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
-static const double turn_seconds = 0.05; /* after it signals are looked at */
+static const double turn_seconds = 0.05; /* interval after which signals are checked */
 
 struct loader {
     PyObject ob_base;
-    struct og_loader *l; /* NULL once it is closed */
-    PyObject *watch;     /* what `l` reports to */
-    int calls;           /* in the library now */
+    struct og_loader *l; /* NULL once closed */
+    PyObject *watch;     /* observer of `l` */
+    int calls;           /* currently in the library */
     bool closing;
 };
 
@@ -50,7 +50,7 @@ static struct loader *loader_new(const struct module_state *state, PyObject *wat
     return o;
 }
 
-/* A loader over what was asked for; the options stay the caller's. */
+/* Opens a loader with its arguments; the options stay the caller's. */
 static PyObject *open_with(const struct module_state *state, const char *dataset,
                            const struct og_options *opt, const struct og_loader_options *from,
                            PyObject *watch)
@@ -98,7 +98,8 @@ PyObject *open_loader(PyObject *module, PyObject *args)
 
 /* ---- calls ---- */
 
-/* The library's loader, for one call; `leave` ends it. NULL with an exception once closed. */
+/* Returns the library's loader for one call, which `leave` ends. NULL with an exception once
+ * closed. */
 static struct og_loader *enter(struct loader *o)
 {
     if (!o->l || o->closing) {
@@ -144,7 +145,7 @@ static PyObject *loader_evaluate(PyObject *self, PyObject *args)
     return leave((struct loader *)self, rc, &err);
 }
 
-/* A turn of waiting for the next batch; -ECANCELED once another thread wants to close. */
+/* Waits an interval for the next batch; -ECANCELED once another thread closes. */
 static int wait_a_turn(struct loader *o, const struct og_minibatch **m, struct og_err *err)
 {
     if (o->closing) {
@@ -158,7 +159,7 @@ static int wait_a_turn(struct loader *o, const struct og_minibatch **m, struct o
     return rc;
 }
 
-/* Signals are looked at only where no batch came: one that did must not be lost. */
+/* Checks signals only if no batch came, so that none is lost. */
 static PyObject *loader_next(PyObject *self, PyObject *none)
 {
     struct loader *o = (struct loader *)self;
@@ -255,7 +256,7 @@ static PyObject *loader_close(PyObject *self, PyObject *none)
     (void)none;
     o->closing = true;
     wait_for_calls(o);
-    struct og_loader *l = o->l; /* another thread may have been here meanwhile */
+    struct og_loader *l = o->l; /* another thread may have closed it meanwhile */
     o->l = NULL;
     PyThreadState *mine = PyEval_SaveThread();
     og_loader_close(l);
@@ -273,7 +274,7 @@ static void loader_dealloc(PyObject *self)
         og_loader_close(l);
         PyEval_RestoreThread(mine);
     }
-    Py_DECREF(o->watch); /* which was reported to until now */
+    Py_DECREF(o->watch); /* which was in use until now */
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -292,7 +293,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Batches, one after another; outgrow.Loader makes what users want of them."},
+    {Py_tp_doc, "Iterator over batches; outgrow.Loader converts them."},
     {Py_tp_dealloc, (void *)loader_dealloc},
     {Py_tp_methods, methods},
     {0},

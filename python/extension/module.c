@@ -83,7 +83,7 @@ static void module_free(void *module)
 static PyMethodDef own_methods[] = {
     {"open_loader", open_loader, METH_VARARGS,
      "open_loader(dataset, options, split, seeds, hold, step_seconds, evaluates, watch) -> Loader"},
-    {"Watch", new_watch, METH_NOARGS, "Watch() -> what a call is watched and stopped by"},
+    {"Watch", new_watch, METH_NOARGS, "Watch() -> observer of a call"},
     {0},
 };
 

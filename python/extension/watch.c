@@ -1,12 +1,12 @@
-/* A watch on a call of the library that runs in another thread: how far it is, what it says, and
- * how it is asked to stop. The library's side never waits for the interpreter's lock. */
+/* Observes and stops a library call in another thread: progress and messages. The library's side
+ * never waits for the interpreter's lock. */
 #include "extension.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_MESSAGES = 1000 }; /* that nobody has taken yet */
+enum { MOST_MESSAGES = 1000 }; /* not taken yet */
 
 struct message {
     struct message *next;
@@ -17,7 +17,7 @@ struct message {
 struct watch {
     PyObject ob_base;
     volatile sig_atomic_t stop;
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards everything below */
     struct og_progress progress;
     bool fresh; /* progress was not taken yet */
     struct message *first, **end;
@@ -164,13 +164,13 @@ static PyObject *watch_messages(PyObject *self, PyObject *none)
 static PyMethodDef methods[] = {
     {"stop", watch_stop, METH_NOARGS, "ask the call to end"},
     {"progress", watch_progress, METH_NOARGS,
-     "(stage, epoch, epochs, done, total), or None where nothing is new"},
-    {"messages", watch_messages, METH_NOARGS, "[(level, text), ...] since they were asked for"},
+     "(stage, epoch, epochs, done, total), or None if nothing is new"},
+    {"messages", watch_messages, METH_NOARGS, "[(level, text), ...] since the last call"},
     {0},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "How far a call is, what it says, and how it is stopped."},
+    {Py_tp_doc, "Progress and messages of a call, and its stop."},
     {Py_tp_dealloc, (void *)watch_dealloc},
     {Py_tp_methods, methods},
     {0},

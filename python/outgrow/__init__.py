@@ -6,7 +6,7 @@
     for batch in outgrow.Loader("graph", fanout=[10, 10], batch=1000, memory="4G"):
         ...
 
-Loader has a script for PyTorch Geometric, for DGL and for NumPy alone.
+help(Loader) has a script each for PyTorch Geometric, DGL and NumPy.
 """
 from . import _outgrow
 from ._calls import generate, import_, info, simulate
@@ -18,7 +18,7 @@ from ._stores import stores
 from ._write import write
 
 for _kind in BudgetError, Error, FileError, OptionError, ProcessError:
-    _kind.__module__ = "outgrow"  # as tracebacks name them
+    _kind.__module__ = "outgrow"  # the name in tracebacks
 del _kind
 
 __version__ = _outgrow.version

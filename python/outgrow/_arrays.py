@@ -1,16 +1,16 @@
-"""Arrays, tensors and iterators of chunks, piece by piece, and .npy files of them."""
+"""Arrays, tensors and iterators of chunks in pieces, and .npy files of them."""
 import numpy as np
 
 from ._errors import OptionError, warn
 
-PIECE = 1 << 24     # bytes that are converted at once
-HEADER = 128        # of a .npy file here: its shape is put in when it is known
+PIECE = 1 << 24     # bytes converted at a time
+HEADER = 128        # bytes of a .npy header; the shape is written at the end
 
 
-# ---- what is given ----
+# ---- inputs ----
 
 def array_of(value, name):
-    """A NumPy view of an array or a tensor, or a copy of a list; bf16 as float32, for .npy has no bf16."""
+    """A NumPy view of an array or tensor, or a copy of a list; bf16 becomes float32, since .npy has no bf16."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         if str(value.dtype) == "torch.bfloat16":
@@ -44,17 +44,17 @@ def pieces(array):
 
 
 def rows_of(value, name):
-    """Arrays of rows, in turn, from one array or from an iterator of them."""
+    """Yield arrays of rows from one array or an iterator of arrays."""
     for chunk in value if is_iterator(value) else [value]:
         yield from pieces(array_of(chunk, name))
 
 
 def edges_of(value):
-    """Rows (src, dst), in turn, from [2, E], a pair of arrays, or an iterator of either."""
+    """Yield rows (src, dst) from [2, E], a pair of arrays, or an iterator of either."""
     for chunk in value if is_iterator(value) else [value]:
         chunk = chunk if isinstance(chunk, (tuple, list)) else array_of(chunk, "edge_index")
         if getattr(chunk, "ndim", 2) != 2:
-            raise OptionError("edge_index: it is no matrix", "give [2, E]: all sources, then all destinations")
+            raise OptionError("edge_index: not a matrix", "give [2, E]: all sources, then all destinations")
         if len(chunk) != 2:
             raise OptionError(f"edge_index: {len(chunk)} rows", "give [2, E]: all sources, then all destinations; transpose [E, 2]")
         src, dst = (array_of(part, "edge_index") for part in (chunk[0], chunk[1]))
@@ -67,10 +67,10 @@ def edges_of(value):
             yield np.stack([a, b], axis=1)
 
 
-# ---- what changes on the way ----
+# ---- conversions ----
 
 def largest_difference(array, name):
-    """Between numbers and what float32 makes of them."""
+    """Largest difference between the numbers and their float32 values."""
     if np.can_cast(array.dtype, np.float32, "safe") or array.size == 0:
         return 0
     with np.errstate(over="ignore"):
@@ -82,7 +82,7 @@ def largest_difference(array, name):
 
 
 def as_float32(chunks, name, least_dims=1):
-    """The chunks, which are to be stored as float32, with so many dimensions or more; says at the end what that changes."""
+    """Yield the chunks as float32 if they have `least_dims` dimensions or more; warns at the end if values changed."""
     most, kind = 0, None
     for chunk in chunks:
         difference = largest_difference(chunk, name) if chunk.ndim >= least_dims else 0
@@ -98,13 +98,13 @@ def unchanged(chunks, name):
 
 
 def labels_of(value, name, values):
-    """Rows of labels; [N, 1] is [N]. Values, and several labels each, are stored as float32."""
+    """Rows of labels; [N, 1] becomes [N]. Values and several labels per node are stored as float32."""
     for rows in as_float32(rows_of(value, name), name, 1 if values else 2):
         yield rows[:, 0] if rows.ndim == 2 and rows.shape[1] == 1 else rows
 
 
 def counted(chunks, name, n, each):
-    """The chunks, which have n rows in all."""
+    """Yield the chunks; checks that they have n rows together."""
     rows = 0
     for chunk in chunks:
         rows += len(chunk)
@@ -113,7 +113,7 @@ def counted(chunks, name, n, each):
         raise OptionError(f"{name}: {rows} rows, for {n} {each}s", f"give a row {'an' if each == 'edge' else 'a'} {each}")
 
 
-# ---- .npy files, written from the front ----
+# ---- writing .npy files ----
 
 def header(dtype, shape):
     text = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
@@ -121,14 +121,14 @@ def header(dtype, shape):
 
 
 def keeps(chunk, dtype):
-    """Are the numbers the same in the other type?"""
+    """Whether the numbers are equal in the other type."""
     with np.errstate(all="ignore"):
         cast = chunk.astype(dtype)
     return np.can_cast(chunk.dtype, dtype, "same_kind") and np.array_equal(cast, chunk, equal_nan=chunk.dtype.kind == "f")
 
 
 def save(path, name, chunks):
-    """Chunks of rows as one array; the first says type and width. Returns how many rows."""
+    """Write chunks of rows as one array, with the first one's dtype and width; returns the number of rows."""
     dtype, width, rows = None, None, 0
     with open(path, "wb") as f:
         f.write(bytes(HEADER))
@@ -142,7 +142,7 @@ def save(path, name, chunks):
             np.ascontiguousarray(chunk, dtype=dtype).tofile(f)
             rows += len(chunk)
         if dtype is None:
-            raise OptionError(f"{name}: it is empty", "give at least one row, or leave it out")
+            raise OptionError(f"{name}: empty", "pass at least one row, or leave it out")
         f.seek(0)
         f.write(header(dtype, (rows, *width)))
     return rows

@@ -1,4 +1,4 @@
-"""Long calls: they run in a thread, while this one looks at signals and shows how far they are."""
+"""Long calls: a thread runs the call, while this thread handles signals and shows progress."""
 import json
 import logging
 import os
@@ -12,13 +12,13 @@ LEVELS = logging.WARNING, logging.INFO, logging.DEBUG
 
 
 def tell(watch):
-    """What the library said, to the logger "outgrow"."""
+    """Log the library's messages to the logger "outgrow"."""
     for level, text in watch.messages():
         log.log(LEVELS[min(level, 2)], "%s", text)
 
 
 class Bar:
-    """tqdm's, one a stage; nothing where it is not wanted or not installed."""
+    """tqdm's progress bar, one per stage; nothing if disabled or not installed."""
 
     def __init__(self, wanted):
         self.bar, self.stage, self.make = None, None, None
@@ -44,14 +44,14 @@ class Bar:
 
 
 def watched(call, *args, progress=False, watch=None):
-    """call(*args, watch), which an exception in this thread, such as Ctrl-C's, stops."""
+    """Run call(*args, watch); an exception in this thread, such as Ctrl-C's, stops it."""
     watch = watch or _outgrow.Watch()
     bar, done, ended = Bar(progress), {}, threading.Event()
 
     def run():
         try:
             done["result"] = call(*args, watch)
-        except BaseException as error:  # raised again below, by the thread that asked
+        except BaseException as error:  # raised again below, by the calling thread
             done["error"] = error
         finally:
             ended.set()
@@ -59,7 +59,7 @@ def watched(call, *args, progress=False, watch=None):
     thread = threading.Thread(target=run, name="outgrow", daemon=True)
     try:
         thread.start()
-        while not ended.wait(0.05):  # an interrupted join() takes the thread for ended
+        while not ended.wait(0.05):  # after an interrupted join() the thread would count as ended
             tell(watch)
             if (at := watch.progress()) is not None:
                 bar.show(at[0], at[3], at[4])
@@ -77,18 +77,18 @@ def watched(call, *args, progress=False, watch=None):
 
 
 def info(dataset):
-    """Counts, dtypes, sizes and degrees of a dataset, and what of it fits in which memory, as
-    `outgrow info --json` prints them (docs/reference/json.md)."""
+    """Summarize a dataset: counts, dtypes, sizes, degrees, and what fits in which memory. Returns the output of `outgrow info --json`
+    (docs/reference/json.md)."""
     return json.loads(_outgrow.info(os.fspath(dataset)))
 
 
 def simulate(source, policy, cache, *, progress=False, **options):
-    """Hit rates and bytes of policies with caches of several sizes, without training.
+    """Simulate hit rates and bytes of policies for several cache sizes, without training.
 
-    source   a dataset, or a trace that `outgrow sample` made
+    source   a dataset, or a folder of `outgrow sample`
     policy   "belady" or ["degree", "presc:2", "belady"]
     cache    "10%" or ["1%", "64M"]
-    options  those of training: fanout=[10, 10], batch=1000, epochs=1, ...
+    options  options of training: fanout=[10, 10], batch=1000, epochs=1, ...
 
     >>> outgrow.simulate("graph", ["degree", "belady"], ["5%", "10%"], fanout=[10, 10], epochs=1)["results"]
     """
@@ -97,7 +97,7 @@ def simulate(source, policy, cache, *, progress=False, **options):
 
 
 def generate(out, *, progress=False, **options):
-    """Make a synthetic dataset in the new folder `out`; returns its `info`. Options are those of
+    """Write a synthetic dataset into the new folder `out`; returns its `info`. Options are those of
     `outgrow generate`: model="planted", nodes=100000, degree=15, dim=128, classes=16, dtype="f32",
     train_fraction=0.1, homophily=0.8, seed=1, memory, threads."""
     watched(_outgrow.generate, os.fspath(out), texts_of(options), progress=progress)
@@ -105,8 +105,8 @@ def generate(out, *, progress=False, **options):
 
 
 def import_(format, src, out, *, progress=False, **options):
-    """Make a dataset in the new folder `out` from files in another format: "npy", "ogb", "igb",
-    "graphbolt", "edgelist", "mtx" or "metis" (docs/reference/formats.md); returns its `info`. Options are those of
+    """Convert files in another format into the new dataset folder `out`; returns its `info`. Formats are "npy", "ogb", "igb",
+    "graphbolt", "edgelist", "mtx" and "metis" (docs/reference/formats.md). Options are those of
     `outgrow import`: memory, symmetrize, drop_self_loops, feature_dtype, ..."""
     watched(_outgrow.import_, format, os.fspath(src), os.fspath(out), texts_of(options), progress=progress)
     return info(out)

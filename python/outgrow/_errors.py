@@ -1,12 +1,14 @@
-"""What is raised: the library's message and hint, under the classes that Python has for such things; and warnings."""
+"""Exceptions with the library's message and hint, as subclasses of Python's; and warnings."""
 import errno
 import sys
 import warnings
 
 
 class Error(Exception):
-    """Something failed. `message` says what, where and why; `hint` what to do about it, or is empty; `code` is a
-    negative errno of the library's, or 0."""
+    """Base class of all errors.
+
+    `message` has what failed, where and why, `hint` a remedy (may be empty), `code` the library's negative errno, or 0.
+    """
 
     def __init__(self, message, hint="", code=0):
         super().__init__(f"{message}\nhint: {hint}" if hint else message)
@@ -14,15 +16,15 @@ class Error(Exception):
 
 
 class OptionError(Error, ValueError):
-    """An argument or an option is not what it may be."""
+    """An argument or an option has an invalid value."""
 
 
 class BudgetError(Error, MemoryError):
-    """`memory` does not suffice, or more batches are kept than it has room for; the message names what would do."""
+    """`memory` is too small, or too many batches are retained; the message has the required value."""
 
 
 class FileError(Error, OSError):
-    """A file or a folder: not there, damaged, not to be read or written."""
+    """A file or folder is missing, damaged, or cannot be read or written."""
 
     def __init__(self, message, hint="", code=0):
         Error.__init__(self, message, hint, code)
@@ -33,11 +35,11 @@ class FileError(Error, OSError):
 
 
 class ProcessError(Error, RuntimeError):
-    """A call from a process that the loader does not belong to, or after it was closed."""
+    """A loader was used in a forked process, or after it was closed."""
 
 
 def warn(text):
-    """A warning at the line that called the package."""
+    """Warn at the line that called the package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("outgrow."):
         level, frame = level + 1, frame.f_back
@@ -50,7 +52,7 @@ PROCESS = {errno.ECHILD, errno.ECANCELED}
 
 
 def error_of(code, message, hint):
-    """The exception for a failure of the library."""
+    """The exception for an error of the library."""
     if -code == errno.ECHILD:
         return ProcessError(f"{message}: num_workers is not needed, the loader has threads of its own",
                             "use the loader without DataLoader, or open it in the process that iterates over it", code)

@@ -1,5 +1,5 @@
-"""The forms in which a Loader yields its batches. Each is a function from the extension's Batch, whose arrays are handed
-on without a copy; frameworks are imported when a form of theirs is asked for."""
+"""Forms of a Loader's batches. Each is a function of the extension's Batch, whose arrays are passed on without a copy. A framework
+is imported when its form is requested."""
 import collections.abc
 import itertools
 import typing
@@ -10,13 +10,13 @@ from ._errors import OptionError
 
 
 class Hop(typing.NamedTuple):
-    """One hop, a bipartite block; hop 0 is nearest the seeds. Positions count in the batch's ids.
+    """One hop, a bipartite block; hop 0 is nearest the seeds. Positions refer to the batch's ids.
 
     n_dst, n_src   destinations are ids[:n_dst], sources ids[:n_src]
-    n_edges, first_edge   its edges are columns [first_edge, first_edge + n_edges) of edge_index
+    n_edges, first_edge   edges are columns [first_edge, first_edge + n_edges) of edge_index
     indptr, src    CSR by destination: sources of destination i are src[indptr[i]:indptr[i + 1]]
-    dst            of each edge, ascending
-    weight         of each edge, where the sampler weighs them; else None
+    dst            destination of each edge, ascending
+    weight         weight of each edge if the sampler has weights; else None
     """
     n_dst: int
     n_src: int
@@ -31,9 +31,9 @@ class Hop(typing.NamedTuple):
 class Nodes(typing.NamedTuple):
     """The nodes of one type.
 
-    ids   int64 [n] within the type, seeds first, then in the order in which hops found them
-    x     [n, F] features; None of a type without
-    n     ids[:n[h]] are destinations of hop h, n[0] of them seeds; n[-1] is all of them
+    ids   int64 [n] within the type, seeds first, then in order of discovery
+    x     [n, F] features; None for a type without
+    n     ids[:n[h]] are destinations of hop h, the first n[0] seeds; n[-1] is the number of nodes
     """
     ids: typing.Any
     x: typing.Any
@@ -41,15 +41,15 @@ class Nodes(typing.NamedTuple):
 
 
 class Edges(typing.NamedTuple):
-    """The edges of one relation; positions count in the ids of its source's type and of its destination's.
+    """The edges of one relation; positions refer to the ids of its source type and destination type.
 
     edge_index   int64 [2, E]
-    hops         list of Hop: destinations are the first n_dst ids of the destination's type, sources the first n_src of the source's
-    pairs        of links: int64 [2, P] positions, the first n_positive are edges, the next n_negative are not, P may be 0; behind
-                 these, in evaluation, rivals: of edge 0, of edge 1, ..., as many each, that keep its source, then as many that keep its
-                 destination; in the place of one that is an edge too stands the edge itself. Of nodes None
+    hops         list of Hop: destinations are the first n_dst ids of the destination type, sources the first n_src of the source type
+    pairs        links: int64 [2, P] positions; the first n_positive are edges, the next n_negative are negatives; P may be 0. In evaluation
+                 ranking negatives follow: for edge 0, edge 1, ... equally many that keep the source, then as many that keep the
+                 destination. A negative that is an edge is replaced by the positive edge. None for nodes
     n_positive, n_negative
-    input_id     of links: int64 [n_positive] position of each edge among the seed edges. Of nodes None
+    input_id     links: int64 [n_positive] position of each edge among the seed edges. None for nodes
     """
     edge_index: typing.Any
     hops: typing.List[Hop]
@@ -73,7 +73,7 @@ def types_of(types, convert):
 
 
 def pairs_of(batch):
-    """Of each relation int64 [2, P], n_positive, n_negative, input_id; pairs of a relation stand in the batch's order: edges first."""
+    """Per relation int64 [2, P], n_positive, n_negative, input_id; pairs of a relation keep the batch's order: edges first."""
     if batch.pairs is None:
         return itertools.repeat((None, 0, 0, None))
     input_id = np.asarray(batch.input_id)
@@ -89,7 +89,7 @@ def relations_of(batch, convert):
 
 
 def draws_once(hops):
-    """Whether the last hop has all edges and the others are its beginnings (draw="once")."""
+    """Whether the last hop has all edges and begins with those of the other hops (draw="once")."""
     return all(hop.first_edge == 0 for hop in hops)
 
 
@@ -98,7 +98,7 @@ def new_nodes(hops, n_seeds):
 
 
 def new_edges(hops):
-    """Edges that each hop adds to edge_index."""
+    """Number of edges that each hop adds to edge_index."""
     if not draws_once(hops):
         return [hop.n_edges for hop in hops]
     return [hop.n_edges - before for hop, before in zip(hops, [0] + [hop.n_edges for hop in hops])]
@@ -110,19 +110,19 @@ class Arrays(collections.abc.Mapping):
     """A mini-batch as NumPy arrays: batch.x or batch["x"], views of the loader's memory, which may be written to.
 
     ids          int64 [n]: the input nodes, seeds first
-    input_id     int64 [n_seeds]: position of each seed among those that were given, or in the split; of links [n_positive]: of each edge
-    x            [n, F] in the dataset's type; bf16 as its bits in uint16 (`dtype` is then "bfloat16")
-    y            int64 [n_seeds] classes, -1 = none; float32 [n_seeds, C] labels or values; None of links
+    input_id     int64 [n_seeds]: position of each seed in `seeds` or the split; links: [n_positive], of each edge
+    x            [n, F] with the dataset's dtype; bf16 as bits in uint16 (`dtype` is then "bfloat16")
+    y            int64 [n_seeds] classes, -1 = none; float32 [n_seeds, C] labels or values; None for links
     edge_index   int64 [2, E]: source and destination of each edge, as positions in ids
     hops         list of Hop, the first nearest the seeds
-    pairs        of links: int64 [2, P] positions in ids, the first n_positive are edges, the next n_negative are not
+    pairs        links: int64 [2, P] positions in ids; the first n_positive are edges, the next n_negative are negatives
 
-    Of a graph with types ids are of the whole graph, where those of a type are one range, and x, edge_index, hops and pairs stand in
+    For a heterogeneous graph ids are of the whole graph, where each type has a range. x, edge_index, hops and pairs are then in
 
     types        {name: Nodes}
     relations    {(source, name, destination): Edges}
 
-    n_seeds, n_positive, n_negative, epoch, number (of the batch), batches (in the epoch), split, dtype (of x, a name; of types by name),
+    n_seeds, n_positive, n_negative, epoch, number (of the batch), batches (of the epoch), split, dtype (of x; by type if heterogeneous),
     hits, misses, bytes_read, stall_seconds
     """
     NUMBERS = ("n_seeds", "n_positive", "n_negative", "epoch", "number", "batches", "split", "hits", "misses", "bytes_read",
@@ -166,8 +166,8 @@ def import_for(form, name):
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ImportError(f"form={form!r} needs {name}, which cannot be imported ({error})\n"
-                          f"hint: install it, or take form=\"arrays\", which needs NumPy alone") from error
+        raise ImportError(f"form={form!r} requires {name}, which cannot be imported ({error})\n"
+                          f"hint: install it, or use form=\"arrays\", which requires NumPy only") from error
 
 
 def tensors(torch):
@@ -177,7 +177,7 @@ def tensors(torch):
 
 
 def weights_of(hops, cat):
-    """Of the edges of edge_index, or None."""
+    """Weights of the edges of edge_index, or None."""
     if not hops or hops[-1].weight is None:
         return None
     return hops[-1].weight if draws_once(hops) else cat([hop.weight for hop in hops])
@@ -189,7 +189,7 @@ def make_pyg():
     tensor_of = tensors(torch)
 
     def pyg(batch):
-        """What NeighborLoader yields; of links what LinkNeighborLoader does."""
+        """A batch of NeighborLoader, or for links of LinkNeighborLoader."""
         types = batch.types
         return of_types(batch, types) if types else of_one(batch)
 
@@ -238,7 +238,7 @@ def make_pyg():
 
 
 class Adj(typing.NamedTuple):
-    """One hop as PyG's NeighborSampler has it: edge_index int64 [2, e], e_id None, size (sources, destinations)."""
+    """One hop in the form of PyG's NeighborSampler: edge_index int64 [2, e], e_id None, size (sources, destinations)."""
     edge_index: typing.Any
     e_id: None
     size: typing.Tuple[int, int]
@@ -253,8 +253,8 @@ class AdjsFields(typing.NamedTuple):
 
 
 class Adjs(AdjsFields):
-    """A batch as PyG's NeighborSampler has it, and its features and labels. adjs[0] is what the first layer takes. Beside these
-    five it has input_id."""
+    """A batch in the form of PyG's NeighborSampler, with features and labels. adjs[0] is for the first layer. Another attribute
+    is input_id."""
     input_id: typing.Any
 
 
@@ -263,7 +263,7 @@ def make_adjs():
 
     def adjs(batch):
         if batch.types:
-            raise OptionError("form='adjs': an adjacency has no types", "take form=\"pyg\", \"dgl\" or \"arrays\"")
+            raise OptionError("form='adjs': an adjacency has no types", "use form=\"pyg\", \"dgl\" or \"arrays\"")
         edges = tensor_of(batch.edge_index)
         list_ = [Adj(edges[:, hop[3]:hop[3] + hop[2]], None, (hop[1], hop[0])) for hop in reversed(batch.hops)]
         out = Adjs(batch.n_seeds, tensor_of(batch.ids), list_, tensor_of(batch.x), tensor_of(batch.y))
@@ -318,8 +318,8 @@ def make_dgl():
                 {name: nodes.ids[:nodes.n[0]] for name, nodes in types.items() if nodes.n[0] > 0}, list_)
 
     def blocks(batch):
-        """input_nodes, output_nodes, blocks, as dgl.dataloading.DataLoader yields them; features are
-        blocks[0].srcdata["feat"], labels blocks[-1].dstdata["label"], "input_id" beside these; with types each of the type's."""
+        """input_nodes, output_nodes, blocks, as from dgl.dataloading.DataLoader. Features are blocks[0].srcdata["feat"], labels
+        blocks[-1].dstdata["label"], next to "input_id"; by type if heterogeneous."""
         if types := batch.types:
             return of_types(batch, types)
         ids = tensor_of(batch.ids)

@@ -1,4 +1,4 @@
-"""Ids of nodes, from what users give: ids or masks, by the name of the argument."""
+"""Node ids from ids or masks; errors name the argument."""
 import itertools
 
 import numpy as np
@@ -8,28 +8,30 @@ from ._errors import OptionError, warn
 
 
 def is_zero_one(array, n):
-    """Does it look like a mask of n nodes, whatever its type?"""
+    """Whether the array looks like a mask of n nodes, of any dtype."""
     return array.ndim > 0 and len(array) == n and array.size > 0 and bool(((array == 0) | (array == 1)).all())
 
 
 def refuse_mask(array, name, n):
     shape = list(array.shape)
     if array.ndim == 2 and len(array) == n:
-        raise OptionError(f"{name}: a mask {shape} of {n} nodes: it has {shape[1]} columns, a split each", f"choose one, such as mask[:, 0] for {name}")
-    raise OptionError(f"{name}: a mask {shape}, of {n} nodes", "give a mask of as many, or ids")
+        raise OptionError(f"{name}: a mask {shape} of {n} nodes: it has {shape[1]} columns, one per split", f"select one, such as mask[:, 0] for {name}")
+    raise OptionError(f"{name}: a mask {shape}, of {n} nodes", "pass a mask of this length, or ids")
 
 
 def check_range(ids, name, n, within=""):
     """int64 ids, each below n."""
     if ids.size and not 0 <= ids.min() <= ids.max() < n:
         wrong = ids[(ids < 0) | (ids >= n)][0]
-        raise OptionError(f"{name}: not all of 0 .. {n - 1}: {int(wrong)} is among them", f"give ids within {within or 'the graph'}")
+        raise OptionError(f"{name}: not all of 0 .. {n - 1}: {int(wrong)} is among them", f"pass ids within {within or 'the graph'}")
     return np.ascontiguousarray(ids, dtype=np.int64)
 
 
 def ids_of(value, name, n, within="", distinct=False):
-    """int64 ids of nodes, from ids or a mask of n nodes: a tensor, an array or a list. Zeros and ones in place of a mask are one where ids
-    are distinct, which they could not be; otherwise it is not known what they are."""
+    """int64 node ids from ids or a mask of n nodes: a tensor, an array or a list.
+
+    Integer zeros and ones count as a mask if ids must be distinct, since they cannot be ids then. Otherwise they are ambiguous and refused.
+    """
     array = array_of(value, name)
     kind, shape = array.dtype.kind, list(array.shape)
     if kind == "b" and array.shape == (n,):
@@ -58,7 +60,7 @@ def chunk_of_ids(chunk, name, n, within):
 
 
 def split_ids(value, name, n, within, seen, bit):
-    """int64 ids in turn, each noted in `seen`."""
+    """Yield int64 ids in pieces, and record them in `seen`."""
     for part in (chunk_of_ids(chunk, name, n, within) for chunk in value) if is_iterator(value) else pieces(ids_of(value, name, n, within, distinct=True)):
         again = seen[part] & bit != 0
         seen[part] |= bit

@@ -1,4 +1,4 @@
-"""The loader: epochs of mini-batches for a model of the user's own."""
+"""The loader: epochs of mini-batches for the user's model."""
 import gc
 import json
 import os
@@ -13,40 +13,40 @@ from ._ids import ids_of
 from ._meta import meta_of, relation_names, type_ranges
 from ._options import one_of, text_of, texts_of
 
-# What PyG's NeighborLoader and PyTorch's DataLoader take that makes no difference here.
+# Arguments of PyG's NeighborLoader and PyTorch's DataLoader that have no effect here.
 NOT_NEEDED = {"num_workers", "persistent_workers", "prefetch_factor", "pin_memory", "pin_memory_device", "multiprocessing_context",
               "filter_per_worker", "timeout", "worker_init_fn"}
-# What else they take: values that mean what this loader does anyway, and what to do in place of others.
+# Their other arguments: the value that is this loader's behaviour, and a hint for other values.
 ANY = object()
 THEIRS = {
     "replace": (False, "neighbours are drawn without replacement"),
     "subgraph_type": ("directional", "edges lead towards the seeds: \"directional\""),
     "directed": (True, "edges lead towards the seeds: directed=True"),
     "disjoint": (False, "the seeds of a batch share one graph; batch_size=1 keeps them apart"),
-    "temporal_strategy": ("uniform", "times are not looked at"),
-    "time_attr": (None, "times are not looked at: write a dataset of the edges up to a time"),
-    "input_time": (None, "times are not looked at: write a dataset of the edges up to a time"),
-    "edge_label_time": (None, "times are not looked at: write a dataset of the edges up to a time"),
+    "temporal_strategy": ("uniform", "times are ignored"),
+    "time_attr": (None, "times are ignored; write a dataset of the edges up to a time"),
+    "input_time": (None, "times are ignored; write a dataset of the edges up to a time"),
+    "edge_label_time": (None, "times are ignored; write a dataset of the edges up to a time"),
     "weight_attr": (None, "sampler=\"weighted\" draws by the weights that outgrow.write(edge_weight=) stored"),
     "transform": (None, "call it on each batch in the loop"),
     "transform_sampler_output": (None, "change batches in the loop"),
     "neighbor_sampler": (None, "sampler= names one of Outgrow's: `outgrow help train`"),
     "is_sorted": (ANY, ""),
     "in_order": (True, "batches come in order"),
-    "batch_sampler": (None, "give its draws as input_nodes, which may repeat"),
+    "batch_sampler": (None, "pass its ids as input_nodes, which may repeat"),
     "collate_fn": (None, "change batches in the loop"),
-    "generator": (None, "seed=1 decides the order and the draws"),
+    "generator": (None, "use seed=1, which decides the order and the samples"),
     "edge_label_index": (None, "task=\"link\" takes the edges of the graph, split=\"valid\" those of a split"),
     "edge_label": (None, "task=\"link\" labels edges 1 and negatives 0"),
-    "neg_sampling": (None, "task=\"link\", negatives=1: how many stand against an edge"),
-    "neg_sampling_ratio": (None, "task=\"link\", negatives=1: how many stand against an edge"),
+    "neg_sampling": (None, "use task=\"link\", negatives=1: negatives per edge"),
+    "neg_sampling_ratio": (None, "use task=\"link\", negatives=1: negatives per edge"),
 }
 SPLITS = ("train", "valid", "test")
 
 
 def seeds_of(about, nodes, name):
-    """Ids of the whole graph, from ids or a mask of it; with types from (type, ids or a mask within it, or None: all). `name` is the
-    argument's."""
+    """Ids of the whole graph, from ids or a mask; for a heterogeneous graph from (type, ids or a mask within the type, or None: all).
+    `name` is the argument's name."""
     ranges = type_ranges(about)
     typed = isinstance(nodes, tuple) and len(nodes) == 2 and isinstance(nodes[0], str)
     if not ranges and not typed:
@@ -61,8 +61,7 @@ def seeds_of(about, nodes, name):
 
 
 def whose(dataset, split, seeds, input_nodes):
-    """Of the three arguments that choose seeds: split, ids of the whole graph, and whether their order is to be kept. None and None: it was
-    not said."""
+    """Resolve the three arguments of seeds: split, ids of the whole graph, and whether to keep their order. None and None if none is given."""
     given = input_nodes is not ...
     if given and input_nodes is None and (split or seeds is not None):
         given = False
@@ -83,7 +82,7 @@ def whose(dataset, split, seeds, input_nodes):
 
 
 def fanout_of(about, fanout):
-    """Of a dict by relations, as PyTorch Geometric has it, the option's text."""
+    """The option's text from a dict by relation, as in PyTorch Geometric."""
     relations = relation_names(about)
     if not relations:
         raise OptionError("fanout: by relations, of a graph without types", "give the numbers alone: [10, 10]")
@@ -93,26 +92,26 @@ def fanout_of(about, fanout):
         raise OptionError(f"fanout: none of {missing[0]}", "give numbers of every relation, or fanout=\"10,10;cites=15,10\": the first part is all others'")
     texts = {name: text_of("fanout", numbers) for name, numbers in named.items()}
     hops = next(iter(texts.values())).count(",") + 1
-    return ";".join([",".join(["1"] * hops), *(f"{name}={text}" for name, text in texts.items())])  # the first part is nobody's
+    return ";".join([",".join(["1"] * hops), *(f"{name}={text}" for name, text in texts.items())])  # no relation uses the first part
 
 
 def is_the_same(value, ours):
-    value = getattr(value, "value", value)  # of an enumeration
+    value = getattr(value, "value", value)  # an enumeration
     return ours is ANY or value is ours or isinstance(value, type(ours)) and value == ours
 
 
 def without_theirs(options):
-    """Options without those of PyTorch Geometric's loaders, which must be what this loader does anyway."""
+    """Options without those of PyTorch Geometric's loaders, whose values must be this loader's behaviour."""
     for name, (ours, instead) in THEIRS.items():
         if name in options and not is_the_same(options[name], ours):
             raise OptionError(f"{name}: the loader has no such argument", instead)
     if not isinstance(options.get("sampler", ""), (str, type(None))):
-        raise OptionError(f"sampler: {type(options['sampler']).__name__} is none of Outgrow's", "give its draws as input_nodes, which may repeat: list(sampler)")
+        raise OptionError(f"sampler: {type(options['sampler']).__name__} is not an Outgrow sampler", "pass its ids as input_nodes, which may repeat: list(sampler)")
     return {name: value for name, value in options.items() if name not in THEIRS}
 
 
 def options_for(form, options):
-    """Options of the library, from those of this and of other loaders."""
+    """Options of the library from arguments of this and of other loaders."""
     options = without_theirs(options)
     given = sorted(NOT_NEEDED & options.keys())
     if any(options[name] for name in given):
@@ -122,7 +121,7 @@ def options_for(form, options):
         options["no_shuffle"] = not options.pop("shuffle")
     if options.pop("drop_last", False):
         raise OptionError("drop_last: the last batch of an epoch is yielded, however small", "skip it in the loop")
-    if form == "pyg" and options.get("sampler") != "ladies":  # which draws for a hop as a whole
+    if form == "pyg" and options.get("sampler") != "ladies":  # layer-wise
         options.setdefault("draw", "once")
     return options
 
@@ -130,44 +129,43 @@ def options_for(form, options):
 class Loader:
     """Mini-batches of a dataset that may be larger than memory, for a PyTorch Geometric, DGL or NumPy training loop.
 
-    The library samples ahead, in threads of its own, plans which rows of the features memory holds at each batch, reads the
-    others, and copies each finished batch once, into a buffer that tensors share. Batches are those of `outgrow sample`
-    with the same options, in the same order, whatever the memory, policy and threads.
+    The library's threads sample ahead, plan which feature rows to cache for each batch, and read the others. Each finished batch is
+    copied once, into a buffer that tensors share. Batches and their order are those of `outgrow sample` with the same options, for
+    any memory, policy and threads.
 
-    dataset       folder of a dataset (outgrow.write and outgrow.import_ make one)
-    fanout        neighbours a node, the first number for the hop nearest the seeds, -1 = all; alias num_neighbors. With types
-                  numbers of all relations alike, {relation: numbers}, or "10,10;cites=15,10"
-    batch         seeds a batch; alias batch_size
-    memory        "4G", "25%" or bytes: bound on all that the loader holds [90 % of what is free]
-    policy        which rows the cache keeps: "auto" measures, "belady" knows the future, ... (docs/reference/policies.md)
-    split         "train", "valid" or "test" ["train"]: whose neighbourhoods, in an order of its own each epoch
-    seeds         or those of these nodes, in such an order too: ids, which may repeat, or a mask. With types
-                  (type, ids or a mask within it, or None: all of it)
-    input_nodes   or those that NeighborLoader would take: ids or a mask as in seeds, the name of a split or of a type, or None, all
-                  nodes. In the order given, unless shuffle=True
-    form          "pyg": torch_geometric.data.Data as NeighborLoader yields it: x, edge_index, y (of the seeds), n_id,
-                  batch_size, num_sampled_nodes, num_sampled_edges; nodes draw their neighbours once a batch (draw="once"), so
-                  that one edge_index, with trim_to_layer or without, serves all layers. With types a HeteroData
-                  "adjs": (batch_size, n_id, adjs, x, y), adjs as PyG's NeighborSampler has them
-                  "dgl": (input_nodes, output_nodes, blocks) as DGL's DataLoader yields them, with blocks[0].srcdata["feat"]
-                  and blocks[-1].dstdata["label"]; with types by types
+    dataset       folder of a dataset, from outgrow.write or outgrow.import_
+    fanout        neighbours per node and hop, the hop nearest the seeds first, -1 = all; alias num_neighbors. For a heterogeneous
+                  graph numbers for all relations, {relation: numbers}, or "10,10;cites=15,10"
+    batch         seeds per batch; alias batch_size
+    memory        "4G", "25%" or bytes: limit of all memory of the loader [90 % of the free memory]
+    policy        which rows the cache keeps: "auto" measures, "belady" uses the future, ... (docs/reference/policies.md)
+    split         "train", "valid" or "test" ["train"]: the seeds, shuffled in each epoch
+    seeds         or these nodes, shuffled likewise: ids, which may repeat, or a mask. For a heterogeneous graph
+                  (type, ids or a mask within the type, or None: all)
+    input_nodes   or the seeds as in NeighborLoader: ids or a mask as in seeds, the name of a split or type, or None: all nodes.
+                  In this order, unless shuffle=True
+    form          "pyg": torch_geometric.data.Data as from NeighborLoader: x, edge_index, y (of the seeds), n_id, batch_size,
+                  num_sampled_nodes, num_sampled_edges. Nodes sample their neighbours once per batch (draw="once"), so that all
+                  layers use one edge_index, with or without trim_to_layer. For a heterogeneous graph a HeteroData
+                  "adjs": (batch_size, n_id, adjs, x, y), with adjs as from PyG's NeighborSampler
+                  "dgl": (input_nodes, output_nodes, blocks) as from DGL's DataLoader, with blocks[0].srcdata["feat"] and
+                  blocks[-1].dstdata["label"]; by type for a heterogeneous graph
                   "arrays": NumPy arrays, see outgrow.Arrays
-    epochs        how many are planned for; more may be asked for
-    step_seconds  how long a step of the caller's takes; policy="auto" weighs it against reading
-    hold          batches that the caller keeps beside the one yielded last; memory has room for them. A training loop keeps
+    epochs        number of epochs to plan for; later epochs may be iterated over too
+    step_seconds  seconds of the caller's step, an input of policy="auto"
+    hold          batches that the caller retains in addition to the last one; each has a planned buffer. A training loop retains
                   one, through its loss; evaluation in between adds one
-    eval_every    every so many epochs, and behind the last, evaluate("valid") comes next: its batches are looked ahead to and
-                  read ahead as an epoch's are. Without, any evaluation ends what was planned and read ahead, and the next
-                  epoch begins anew
-    progress      show tqdm's bar, where it is installed
+    eval_every    evaluate("valid") follows every so many epochs, and the last: its batches are planned and prefetched like an
+                  epoch's. By default an evaluation drops what was planned and prefetched, and the next epoch restarts
+    progress      show tqdm's progress bar, if installed
     options       any other option of training that concerns batches: sampler="labor", seed=1, threads=4, topology="disk",
                   cache="10%", shuffle=False, ... (`outgrow help train`)
 
-    Iterating n times gives epochs 1 to n; an epoch that is left early is over. Batches stay valid for as long as anything of
-    them is kept, after close() too. A loader may be used from any thread, but by one iteration at a time; there may be several
-    loaders. In a forked process, such as a DataLoader's worker, it raises: num_workers is not needed.
+    Iterating n times yields epochs 1 to n; leaving an epoch early ends it. A batch stays valid while any part of it is referenced,
+    also after close(). Any thread may use a loader, but only one iteration at a time; several loaders may exist. In a forked
+    process, such as a DataLoader's worker, it raises an error: num_workers is not needed.
 
-    PyTorch Geometric; from a loop over NeighborLoader only the line that makes the loader changes:
+    PyTorch Geometric; in a loop over NeighborLoader only the line with the loader changes:
 
         import torch, torch.nn.functional as F
         from torch_geometric.nn import GraphSAGE
@@ -205,7 +203,7 @@ class Loader:
                 optimizer.step()
             print(epoch, loss.item())
 
-    Types of nodes and relations, in PyTorch Geometric:
+    Heterogeneous graphs, in PyTorch Geometric:
 
         import torch, torch.nn.functional as F
         from torch_geometric.nn import HeteroConv, SAGEConv
@@ -224,7 +222,7 @@ class Loader:
                 optimizer.step()
             print(epoch, loss.item())
 
-    NumPy alone, the mean of each seed's sampled neighbours' features:
+    NumPy only, the mean of the features of each seed's sampled neighbours:
 
         import numpy as np
         import outgrow
@@ -247,10 +245,10 @@ class Loader:
         self._progress = progress
         self._native = None
         if not isinstance(dataset, (str, bytes, os.PathLike)):
-            raise OptionError(f"dataset: {type(dataset).__name__} is no folder", "outgrow.write(\"graph\", data) makes one: give \"graph\"")
+            raise OptionError(f"dataset: {type(dataset).__name__} is no folder", "use outgrow.write(\"graph\", data), then Loader(\"graph\")")
         fanout = one_of("fanout", fanout, None, "num_neighbors", num_neighbors)
         if fanout is None:
-            raise OptionError("fanout: not given", "fanout=[10, 10]: neighbours a node in each hop, the first nearest the seeds")
+            raise OptionError("fanout: not given", "pass fanout=[10, 10]: neighbours per node in each hop, the hop nearest the seeds first")
         if hasattr(fanout, "items"):
             fanout = fanout_of(meta_of(dataset), fanout)
         batch = one_of("batch", batch, 1000, "batch_size", batch_size)
@@ -267,14 +265,14 @@ class Loader:
         self._watch = _outgrow.Watch()
         self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split, seeds, hold, step_seconds or 0.0,
                                bool(eval_every), watch=self._watch)
-        self._epoch = 0  # that iterating began last
-        self._turn = 0   # number of the iteration that may go on
+        self._epoch = 0  # of the latest iteration
+        self._turn = 0   # number of the iteration that may continue
         self._restored = False
 
     # ---- iterating ----
 
     def __len__(self):
-        """Batches of an epoch."""
+        """Number of batches per epoch."""
         return self._native.batches(None)
 
     def __iter__(self):
@@ -286,8 +284,8 @@ class Loader:
         return Pass(self, len(self), f"epoch {self._epoch}")
 
     def evaluate(self, split="valid"):
-        """One pass over a split, in order, unshuffled; its neighbours are drawn alike every time. Between epochs: an epoch
-        that is under way is over then, and so is what was read ahead, but for "valid" where eval_every says so."""
+        """Iterate once over a split, in order, with the same samples every time. Use it between epochs: it ends a current epoch, and
+        drops what was prefetched, except for "valid" with eval_every."""
         if split not in SPLITS:
             raise OptionError(f"split: {split!r} is not one of {', '.join(SPLITS)}")
         self._native.evaluate(split)
@@ -299,40 +297,40 @@ class Loader:
     def __reduce__(self):
         raise OptionError("a Loader cannot be sent to another process: num_workers is not needed, it has threads of its own")
 
-    # ---- what it tells ----
+    # ---- properties ----
 
     @property
     def epoch(self):
-        """The epoch that is under way or was last, from 1; 0 before the first."""
+        """The current or last epoch, from 1; 0 before the first."""
         return self._epoch
 
     @property
     def plan(self):
-        """What is kept where, and what will be read: plan.json (docs/reference/json.md)."""
+        """The plan of memory and reads, as in plan.json (docs/reference/json.md)."""
         return json.loads(self._native.plan())
 
     @property
     def metrics(self):
-        """{"prepare", "epochs": [{"epoch", "rows", "hits", "misses", "bytes_read", "stall_seconds", ...}], ...}: of the batches
-        that were yielded."""
+        """Counters of the yielded batches: {"prepare", "epochs": [{"epoch", "rows", "hits", "misses", "bytes_read", "stall_seconds",
+        ...}], ...}."""
         return json.loads(self._native.metrics())
 
-    # ---- going on after a stop ----
+    # ---- resuming ----
 
     def state_dict(self):
-        """Where the loader stands: behind the batch that was yielded last. Save it with the model's, after the step."""
+        """The position after the last yielded batch. Save it with the model's state, after the step."""
         return {"outgrow": self._native.state()}
 
     def load_state_dict(self, state):
-        """Go on where state_dict() was taken, in a loader of the same dataset and options: the next iteration yields what was
-        left of that epoch, perhaps nothing, and `epoch` is its number already."""
+        """Continue at the position of state_dict(), with the same dataset and options. The next iteration yields the rest of that
+        epoch, possibly nothing, and `epoch` is its number at once."""
         self._native.restore(state["outgrow"])
         self._epoch, self._restored = json.loads(state["outgrow"])["epoch"], True
 
     # ---- the end ----
 
     def close(self):
-        """Ends its threads and gives its memory back, except that of batches which are kept. Closing twice does no harm."""
+        """End the threads and free the memory, except that of retained batches. May be called twice."""
         self._turn += 1
         if self._native is not None:
             self._native.close()
@@ -380,7 +378,7 @@ class Pass:
         self._bar.close()
 
     def _take(self, native):
-        """Where all memory is held, what a circle of references holds may be let go of."""
+        """Get the next batch. If no buffer is free, collect reference cycles that may retain batches, and retry."""
         try:
             return native.next()
         except BudgetError:

@@ -1,4 +1,4 @@
-"""What a dataset's folder says of itself, without opening the dataset."""
+"""meta.json of a dataset, without opening the dataset."""
 import json
 import os
 
@@ -11,11 +11,11 @@ def meta_of(dataset):
         with open(os.path.join(os.fspath(dataset), "meta.json")) as f:
             return json.load(f)
     except OSError as error:
-        raise FileError(f"{error.filename}: {error.strerror}", "name a folder made by outgrow.write or outgrow.import_", -error.errno) from error
+        raise FileError(f"{error.filename}: {error.strerror}", "use a folder made by outgrow.write or outgrow.import_", -error.errno) from error
 
 
 def type_ranges(about):
-    """{type: (first, end)} of the ids that nodes of each type have in the whole graph; {} where nodes have no types."""
+    """{type: (first, end)}, the range of each type's ids in the whole graph; {} for a homogeneous graph."""
     ranges, first = {}, 0
     for of in about.get("node_types", ()):
         ranges[of["name"]] = first, first + of["count"]

@@ -1,14 +1,14 @@
-"""Options as Python has them, and as the library reads them."""
+"""Options from Python values to the library's text."""
 import os
 
 from ._errors import OptionError
 
 
 def text_of(name, value):
-    """The option's value as it stands on a command line."""
+    """The option's value as text, as on the command line."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if hasattr(value, "tolist"):  # an array, a tensor, a number of theirs
+    if hasattr(value, "tolist"):  # an array, a tensor or a scalar of these
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         return ",".join(text_of(name, v) for v in value)
@@ -20,18 +20,18 @@ def text_of(name, value):
         return str(value.__index__())
     if isinstance(value, float) or hasattr(value, "__float__"):
         return repr(float(value))
-    raise OptionError(f"{name}: {value!r} is no value of an option", "give a number, a word, a list of numbers or a path")
+    raise OptionError(f"{name}: {value!r} is no value of an option", "use a number, a word, a list of numbers or a path")
 
 
 def texts_of(options):
-    """{name: text} of keyword arguments: weight_decay is weight-decay, and None is not given."""
+    """{name: text} of keyword arguments: weight_decay becomes weight-decay; None counts as not given."""
     return {name.rstrip("_").replace("_", "-"): text_of(name, value) for name, value in options.items() if value is not None}
 
 
 def one_of(name, value, standard, alias, other):
-    """The value of an argument, or of its alias where that is given instead."""
+    """The value of an argument, or of its alias if that is given instead."""
     if other is None:
         return value
     if value is not standard and value != standard:
-        raise OptionError(f"{name} and {alias} are the same argument", "give one of them")
+        raise OptionError(f"{name} and {alias} are the same argument", "pass one of them")
     return other

@@ -1,4 +1,4 @@
-"""A dataset as PyTorch Geometric's FeatureStore and GraphStore: for samplers that are not Outgrow's."""
+"""A dataset as PyTorch Geometric's FeatureStore and GraphStore, for other samplers than Outgrow's."""
 import os
 
 import numpy as np
@@ -13,7 +13,7 @@ SPLITS = "train", "valid", "test"
 
 
 def array_in(dataset, name, about):
-    """An array of a dataset, mapped: in its folder, or where meta.json says (docs/reference/formats.md)."""
+    """Map an array of a dataset, in its folder or at meta.json's path (docs/reference/formats.md)."""
     entry = about.get("files", {}).get(name, {})
     path = os.path.join(dataset, entry.get("path", f"{name}.npy"))
     try:
@@ -29,14 +29,14 @@ def is_there(dataset, name, about):
 
 
 class Part:
-    """Nodes of one type: how many, and arrays by the name that PyTorch Geometric has for them."""
+    """Nodes of one type: their number, and arrays by PyTorch Geometric's name."""
 
     def __init__(self, n, x, y, dtype):
         self.n, self.bf16 = n, dtype == "bf16"
         self.arrays = {name: array for name, array in (("x", x), ("y", y)) if array is not None}
 
     def rows(self, torch, name, index):
-        """A copy of rows, for the file is not to be written to."""
+        """Copy rows, since the file must not be written to."""
         if isinstance(index, torch.Tensor):
             index = index.numpy()
         got = np.array(self.arrays[name] if index is None else self.arrays[name][index])
@@ -50,7 +50,7 @@ def type_of_seeds(dataset, about, ranges):
 
 
 def parts_of(dataset, about):
-    """{type: Part}; labels are those of the type that has the seeds."""
+    """{type: Part}; only the type with the splits has labels."""
     def rows(name, wanted=True):
         return array_in(dataset, name, about) if wanted else None
     ranges = type_ranges(about)
@@ -65,13 +65,13 @@ def parts_of(dataset, about):
 
 
 def stores(dataset):
-    """(feature_store, graph_store) of a dataset, for NeighborLoader and other samplers of PyTorch Geometric. Without types they know
-    one node type, "node", and one relation, ("node", "to", "node"); else the graph's, ids being those within a type, and "y" the
-    labels of the type that has the seeds.
+    """Open (feature_store, graph_store) of a dataset, for NeighborLoader and other samplers of PyTorch Geometric.
 
-    Without lookahead: a store is asked for what a sampler has just drawn, so nothing is planned, cached or read ahead; rows
-    come through page faults, and the graph's structure is loaded into memory as a whole. Loader is what does better; this is for
-    samplers that Outgrow does not have.
+    A homogeneous graph has node type "node" and relation ("node", "to", "node"). A heterogeneous graph has its own, with ids within
+    the type; "y" exists for the type with the splits.
+
+    There is no lookahead: a store serves rows that were just sampled, so nothing is planned, cached or prefetched. Rows are read by
+    page faults, and the whole topology is loaded into memory. Use Loader if Outgrow has the sampler.
     """
     torch = import_for("stores", "torch")
     data = import_for("stores", "torch_geometric.data")

@@ -1,4 +1,4 @@
-"""A dataset from arrays: they are written as the files that `import npy` takes, piece by piece, and imported."""
+"""Datasets from arrays: written in pieces as the files of `import npy`, then imported."""
 import contextlib
 import fcntl
 import json
@@ -12,17 +12,17 @@ from ._errors import FileError, OptionError, warn
 from ._ids import check_range, save_splits
 from ._write_typed import SPLITS, all_bf16, constant, of_hetero, of_one_type, save_typed
 
-OF_FILES = {"edges": "edge_index", "feat": "x", "label": "y"}  # what an argument's file is called, where not as the argument
+OF_FILES = {"edges": "edge_index", "feat": "x", "label": "y"}  # names of files that differ from their arguments
 
 
 def keys_of(data):
-    """Attributes that a Data has; of PyTorch Geometric before 2.4 it is no method."""
+    """Attributes of a Data; keys is no method before PyTorch Geometric 2.4."""
     keys = getattr(data, "keys", None)
     return list(keys() if callable(keys) else keys or vars(data))
 
 
 def of_data(data):
-    """The arguments that a torch_geometric.data.Data stands for, or a HeteroData; and what of it stands for none."""
+    """Arguments of write from a torch_geometric.data.Data or HeteroData; and names of its unused attributes."""
     if isinstance(data, dict):
         raise OptionError("data: a dict", "give its arrays by themselves: outgrow.write(path, **data)")
     if hasattr(data, "edge_types"):
@@ -37,8 +37,8 @@ def of_data(data):
 
 @contextlib.contextmanager
 def folder_beside(path):
-    """A folder on the same disk that goes in any case. After a kill the next write or import to `path` removes it: it has
-    the name and the lock of what the library itself leaves."""
+    """A temporary folder on the same disk. After a kill the next write or import to `path` removes it, because it has the name and
+    lock of the library's own."""
     for n in range(1000):
         name = f"{path}.tmp-{os.getpid()}-{n}"
         try:
@@ -47,7 +47,7 @@ def folder_beside(path):
         except FileExistsError:
             continue
     else:
-        raise FileError(f"{path}.tmp-*: cannot create", "remove what is called so")
+        raise FileError(f"{path}.tmp-*: cannot create", "remove the folders with these names")
     fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
@@ -63,7 +63,7 @@ def said_of(name, num_classes, regression):
 
 
 def rows_known(x):
-    """How many rows there are, where that is known before they are read."""
+    """Number of rows, or None if it is unknown before reading."""
     if is_iterator(x):
         return None
     return len(x if getattr(x, "shape", ()) or isinstance(x, list) else array_of(x, "x"))
@@ -77,7 +77,7 @@ def edges_within(value, n):
 
 
 def save_plain(folder, given, meta, names, as_stored):
-    """A graph without types. What is quickly looked at comes first."""
+    """Write a homogeneous graph. Inputs that are checked quickly come first."""
     with open(f"{folder}/meta.json", "w") as f:
         json.dump(meta, f)
     splits = {key: (names[key], given[key]) for key in SPLITS if given[key] is not None}
@@ -97,7 +97,7 @@ def save_plain(folder, given, meta, names, as_stored):
 
 @contextlib.contextmanager
 def by_arguments(folder, names):
-    """Errors name arguments in place of the files that they were written to."""
+    """Errors name arguments instead of the files written from them."""
     def argument(file):
         name = file[1]
         return f"x of {name[5:]}" if name.startswith("feat_") else names.get(name) or OF_FILES.get(name, name)
@@ -108,7 +108,7 @@ def by_arguments(folder, names):
         raise OptionError(told, hint, error.code) from error
 
 
-# What other libraries call the arguments of write.
+# Names of write's arguments in other libraries.
 OTHER_NAMES = {"features": "x", "feat": "x", "labels": "y", "label": "y", "edges": "edge_index", "edge_weights": "edge_weight", "weight": "edge_weight",
                "train_mask": "train", "train_idx": "train", "val": "valid", "val_mask": "valid", "val_idx": "valid", "valid_mask": "valid", "valid_idx": "valid",
                "test_mask": "test", "test_idx": "test"}
@@ -116,26 +116,25 @@ OTHER_NAMES = {"features": "x", "feat": "x", "labels": "y", "label": "y", "edges
 
 def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid=None, test=None, edge_weight=None, num_nodes=None,
           num_classes=None, regression=False, name=None, progress=False, **options):
-    """Make a dataset in the new folder `path`; returns its `info`.
+    """Write a dataset into the new folder `path`; returns its `info`.
 
     data         a torch_geometric.data.Data with edge_index, x, y, edge_weight, num_nodes, train_mask, val_mask, test_mask, or a
-                 HeteroData with these, instead of the rest; a warning names what else it has, which is not stored
+                 HeteroData with these, instead of the other arguments; a warning names attributes that are not stored
     edge_index   [2, E] sources and destinations, or a pair of arrays
     x, y         [N, F] features; [N] classes (-1 = none), [N, C] several labels, or values with regression=True
-    train, valid, test   ids of nodes, each once, or masks, bool or zeros and ones [N]; a warning says where two have nodes in common
+    train, valid, test   distinct node ids, or masks [N], bool or zeros and ones; a warning names splits that overlap
     edge_weight  [E]
-    num_classes  where it is more than y shows
-    num_nodes    with types {type: n}, of those without features; where there is x it has as many rows
-    options      those of `outgrow import`: memory="2G" bounds it, symmetrize=True adds reverse edges, feature_dtype="f16", ...
+    num_classes  if there are more classes than in y
+    num_nodes    heterogeneous: {type: n} for types without x
+    options      options of `outgrow import`: memory="2G" limits it, symmetrize=True adds reverse edges, feature_dtype="f16", ...
 
-    With types of nodes and relations edge_index is {(source, name, destination): [2, E], ...}, edge_weight likewise, x, y, train, valid
-    and test are {type: ...}, and ids are those within a type; labels and splits are of one type, and types may have no x. One type with
-    one relation is a graph without types.
+    For a heterogeneous graph edge_index is {(source, name, destination): [2, E], ...}, and edge_weight likewise. x, y, train, valid and
+    test are {type: ...}, with ids within the type. Labels and splits are of one type; types may have no x. One type with one relation is
+    stored as a homogeneous graph.
 
-    Arrays are NumPy's or PyTorch's. Any of them may be an iterator of chunks instead, each [2, e] for edge_index and of rows
-    for the others: then no more than a chunk is in memory, besides what `memory` allows the import. Meanwhile the disk holds it
-    twice. A warning says where numbers of x, of edge_weight or of values in y change because float32 has no room for them.
-    Whether it fails or is killed, nothing half-written stays at `path`; it appears when it is complete.
+    Arrays are NumPy's or PyTorch's. Any of them may be an iterator of chunks, each [2, e] for edge_index and of rows for the others.
+    Then only one chunk is in memory, in addition to the import's `memory`. The disk temporarily needs twice the space. A warning
+    names numbers of x, edge_weight or values in y that float32 changes. `path` appears only when complete; failures leave nothing there.
     """
     for key in options:
         if key in OTHER_NAMES:
@@ -153,9 +152,9 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
         raise OptionError("edge_index: not given", "give [2, E]: all sources, then all destinations")
     plain = of_one_type(given)
     if plain and plain["x"] is None:
-        raise OptionError("x: not given", "give [N, F]; a column of ones serves")
+        raise OptionError("x: not given", "pass [N, F], for example a column of ones")
     if os.path.lexists(path):
-        raise FileError(f"{path}: it exists", "choose another folder, or remove it", -17)
+        raise FileError(f"{path}: exists already", "choose another folder, or remove it", -17)
     if is_bf16(plain["x"]) if plain else all_bf16(given):
         options.setdefault("feature_dtype", "bf16")
     as_stored = as_float32 if options.get("feature_dtype") in (None, "f32") and not options.get("row_normalize") else unchanged

@@ -1,4 +1,4 @@
-"""Types of nodes and relations as the files that `import npy` takes: nodes of all types in one space of ids, a range each."""
+"""Heterogeneous graphs as the files of `import npy`: nodes of all types in one id space, a range per type."""
 import json
 
 import numpy as np
@@ -12,7 +12,7 @@ OF_TYPES = "x", "y", "num_nodes", *SPLITS
 
 
 def of_hetero(data):
-    """The arguments that a torch_geometric.data.HeteroData stands for; and what of it stands for none."""
+    """Arguments of write from a torch_geometric.data.HeteroData; and names of its unused attributes."""
     def unused(stores, used):
         return [f"{kind if isinstance(kind, str) else '__'.join(kind)}.{key}" for kind, store in stores for key in store.keys() if key not in used]
 
@@ -27,17 +27,17 @@ def of_hetero(data):
     return {key: value for key, value in given.items() if value is not None}, of_graph + left
 
 
-# ---- what is given ----
+# ---- arguments ----
 
 def check_name(name):
     good = isinstance(name, str) and 0 < len(name.encode()) <= 63 and not name.startswith(".") and "__" not in name
     if not good or any(c in "/,;:=\x7f" or c < " " for c in name):
         raise OptionError(f"{name!r} cannot be the name of a type or a relation",
-                          "1 to 63 bytes, without / , ; : = and __, which names are joined by, and no . in front")
+                          "use 1 to 63 bytes without / , ; : = and __ (the separator), not beginning with .")
 
 
 def names_of(given):
-    """Types, in the order in which num_nodes, x and edge_index name them, and relations."""
+    """Types, in the order of num_nodes, x and edge_index, and relations."""
     for key in "edge_weight", *OF_TYPES:
         if given[key] is not None and not hasattr(given[key], "items"):
             raise OptionError(f"{key}: not by types, as edge_index is", f"give {key}={{{'relation' if key == 'edge_weight' else 'type'}: ...}}")
@@ -52,7 +52,7 @@ def names_of(given):
 
 
 def labelled_type(given, types, relations):
-    """The one type that labels and seeds are of."""
+    """The type of labels and splits."""
     for key in OF_TYPES:
         for name in given[key] or ():
             if name not in types:
@@ -66,7 +66,7 @@ def labelled_type(given, types, relations):
 
 
 def of_one_type(given):
-    """Of one type and one relation the arguments of a graph without types, which it is; else None."""
+    """Arguments of a homogeneous graph if there is one type and one relation; else None."""
     if not hasattr(given["edge_index"], "items"):
         return given
     types, relations = names_of(given)
@@ -79,7 +79,7 @@ def of_one_type(given):
 # ---- nodes ----
 
 class Ranges:
-    """Where the ids of each type begin and end: `first`, `end`; how many of each, and in all."""
+    """Range of each type's ids (`first`, `end`), and numbers of nodes."""
 
     def __init__(self, counts):
         ends = np.cumsum([*counts.values()], dtype=np.int64)
@@ -89,7 +89,7 @@ class Ranges:
 
 
 def save_rows(folder, given, types, as_stored):
-    """Features of each type; returns how many nodes each type has."""
+    """Write the features of each type; returns the number of nodes per type."""
     counts = {}
     for name in types:
         said, n = (given["num_nodes"] or {}).get(name), None
@@ -107,14 +107,14 @@ def save_rows(folder, given, types, as_stored):
 
 
 def constant(value, n, dtype=np.int64, width=()):
-    """n rows, in pieces."""
+    """Yield n equal rows, in pieces."""
     rows = max(1, PIECE // (np.dtype(dtype).itemsize * int(np.prod(width))))
     for at in range(0, n, rows):
         yield np.full((min(n - at, rows), *width), value, dtype)
 
 
 def labels_around(labels, ranges, name, values):
-    """Of all nodes: those of one type, none of the others'; values: any number, else classes, or several labels each."""
+    """Labels of all nodes; only one type has any. values: real numbers, else classes or several labels per node."""
     def wide(rows):
         if rows.dtype.kind in "iub" and rows.ndim == 1:
             return rows.astype(np.float64 if values else np.int64)
@@ -135,7 +135,7 @@ def labels_around(labels, ranges, name, values):
 
 
 def save_nodes(folder, given, ranges, name, names, values):
-    """Types of all; labels and splits, which are of one."""
+    """Write the types of all nodes, and labels and splits of one type."""
     save(f"{folder}/node_type.npy", "types", (part for t, n in enumerate(ranges.count.values()) for part in constant(t, n, np.int16)))
     save(f"{folder}/label.npy", "y", constant(-1, ranges.nodes) if not given["y"] else labels_around(given["y"][name], ranges, name, values))
     if splits := {key: (f"{names[key]} of {name}", given[key][name]) for key in SPLITS if given[key]}:
@@ -145,7 +145,7 @@ def save_nodes(folder, given, ranges, name, names, values):
 # ---- edges ----
 
 def typed_edges(given, ranges, seen):
-    """Rows (src, dst) of all relations, one behind the other, by ids of the whole; seen[relation] becomes how many."""
+    """Yield rows (src, dst) of all relations in turn, as ids of the whole graph; seen[relation] becomes the count."""
     for relation, value in given["edge_index"].items():
         source, _, destination = relation
         seen[relation] = 0
@@ -186,6 +186,6 @@ def save_typed(folder, given, meta, names, as_stored):
 
 
 def all_bf16(given):
-    """Of all types that have features: NumPy has no bf16."""
+    """Whether all features are bf16, a dtype that NumPy lacks."""
     x = (given["x"] or {}).values()
     return bool(x) and all(not is_iterator(value) and is_bf16(value) for value in x)
