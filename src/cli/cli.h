@@ -1,18 +1,18 @@
-/* The command. It stands on the public API alone: whatever it can do, a program can.
+/* The command. It uses only the public API: a program can do whatever it does.
  *
- *   main.c      finds the command, runs it, says what went wrong
- *   parse.c     command line -> struct invocation, by glibc's argp and the table of options
- *   help.c      the list of commands, the options of each
- *   screen.c    progress, messages, signals
- *   show.c      results: JSON as it came, or as aligned text
- *   manual.c    man page and shell completion, from the same tables as --help
- *   lost_file.c mapped files that can no longer be read
- *   output.c    files that appear when they are complete
- *   figure.c    figures, as SVG
- *   plot.c      files of figures
- *   guess.c     which format files are in
- *   runs.c      a model trained several times
- *   cmd_*.c     one subcommand each */
+ *     main.c      finds the command, runs it, reports errors
+ *     parse.c     command line -> struct invocation, by glibc's argp and the table of options
+ *     help.c      the list of commands, the options of each
+ *     screen.c    progress, messages, signals
+ *     show.c      results: the JSON itself, or aligned text
+ *     manual.c    man page and shell completion, from the tables of --help
+ *     lost_file.c mapped files that can no longer be read
+ *     output.c    files that appear when complete
+ *     figure.c    figures, as SVG
+ *     plot.c      files of figures
+ *     guess.c     detection of import formats
+ *     runs.c      several runs with different seeds
+ *     cmd_*.c     one subcommand each */
 #ifndef OG_CLI_H
 #define OG_CLI_H
 
@@ -23,14 +23,14 @@
 
 enum { MAX_OWN = 24, MAX_ARGS = 8 };
 
-/* What a command returns beside 0 and the library's negative codes. */
+/* Return values of a command in addition to 0 and the library's negative codes. */
 enum {
-    CLI_FOUND = 1,     /* it ran, and what it found means exit status 1 */
-    CLI_USAGE = -5000, /* wrong usage; err says which */
+    CLI_FOUND = 1,     /* success, but the findings mean exit status 1 */
+    CLI_USAGE = -5000, /* wrong usage; err has the reason */
 };
 
-/* What failed goes to the label `out`, where an int `rc` is returned after what was taken has been
- * given back: the library's OG_TRY, which is not public. */
+/* On failure go to the label `out`, which frees and returns `rc`. It is the library's OG_TRY, which
+ * is not public. */
 #define TRY(expr)     \
     do {              \
         rc = (expr);  \
@@ -40,8 +40,8 @@ enum {
 
 /* ---- commands ---- */
 
-/* An option that only this command has, or that it understands in its own way: as one of the
- * library's. own_text, own_flag and own_number ask for it. */
+/* An option of this command only, or one with another meaning than the library's. Read by own_text,
+ * own_flag and own_number. */
 #define OWN(name, arg, standard, help, choices, type, min, max)                                \
     {                                                                                          \
         sizeof(struct og_option), name, arg, standard, "Options", 0, help, choices, type, min, \
@@ -60,14 +60,14 @@ struct command {
     const char *args;  /* "FORMAT SRC OUT" */
     int min_args, max_args;
     const char *summary; /* one line */
-    const char *text;    /* what more there is to say, in help and manual; and behind it */
+    const char *text;    /* details, in help and manual; followed by */
     bool (*paragraph)(size_t i, char *out,
-                      size_t size);             /* number i, false behind the last; or NULL */
+                      size_t size);             /* paragraph i, false past the last; or NULL */
     const struct og_option *own;                /* ends with a NULL name; may be NULL */
-    const struct og_option *(*takes)(size_t i); /* or those of a call, as og_option; or NULL */
-    bool training;                              /* takes the training options, */
-    const char *const *often; /* of which help shows these, NULL at the end, and --all the rest, */
-    const char *const *without; /* but for these; may be NULL */
+    const struct og_option *(*takes)(size_t i); /* or options of a call, like og_option; or NULL */
+    bool training;                              /* takes the training options */
+    const char *const *often;   /* help shows only these of them without --all; ends with NULL */
+    const char *const *without; /* training options that it does not take; or NULL */
     int (*run)(struct invocation *in, struct og_err *err);
 };
 
@@ -84,8 +84,8 @@ struct screen;
 
 struct invocation {
     const struct command *command;
-    struct og_options *options; /* given back by main */
-    const char *value[MAX_OWN]; /* of own_row, "" for a flag; NULL = not given */
+    struct og_options *options; /* freed by main */
+    const char *value[MAX_OWN]; /* by own_row, "" for a flag; NULL = not given */
     const char *arg[MAX_ARGS];
     int n_args;
     bool json, quiet, help;
@@ -93,114 +93,115 @@ struct invocation {
     char **argv; /* as main has it */
 };
 
-/* argv[0] is the command's name, argv[-1] the program's. CLI_USAGE when it makes no sense. */
+/* Parse a command line. argv[0] is the command's name, argv[-1] the program's. CLI_USAGE on wrong
+ * usage. */
 int parse_command_line(struct invocation *in, int argc, char **argv, struct og_err *err);
 
-/* Number i of the command's own options, or of those of its call; NULL = no more. */
+/* Option i of the command, or of its call; NULL past the last. */
 const struct og_option *own_row(const struct command *command, size_t i);
-/* An own option as text, NULL = not given; whether it is given; the number it is, or else is. */
+/* An own option: its text, NULL = not given; whether it is given; its number, or the default. */
 const char *own_text(const struct invocation *in, const char *name);
 bool own_flag(const struct invocation *in, const char *name);
 int own_number(const struct invocation *in, const char *name, int *out, struct og_err *err);
-/* Hands what was given of a call's options to `set`, a flag as "true". */
+/* Pass the given options of a call to `set`, a flag as "true". */
 typedef int set_option(void *to, const char *name, const char *value, struct og_err *err);
 int own_set(const struct invocation *in, set_option *set, void *to, struct og_err *err);
 
-/* A training option: as a number, or as text to be freed, NULL = unset. */
+/* A training option: as a number; as text, which the caller frees, NULL = unset. */
 long long option_number(const struct invocation *in, const char *name);
 char *option_text(const struct invocation *in, const char *name);
 bool option_flag(const struct invocation *in, const char *name);
 bool option_is_set(const struct invocation *in, const char *name);
 
-/* `code` with a message, as the library's own failures have it. */
+/* Fill err with `code` and a message; returns `code`. */
 int failure(struct og_err *err, int code, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 #define usage_error(err, hint, ...) failure(err, CLI_USAGE, hint, __VA_ARGS__)
 
-/* Every option of a command, in the order of help and manual. Free() the list. `help` ends with
- * the choices and, in square brackets, the default. */
+/* All options of a command, in the order of help and manual. The caller frees the list. `help` ends
+ * with the choices and, in brackets, the default. */
 struct shown_option {
     const char *name, *arg, *group;
     char help[400];
-    bool hidden; /* it is understood, but told elsewhere */
+    bool hidden; /* accepted, but documented elsewhere */
 };
 struct shown_option *list_options(const struct command *command, size_t *count);
-/* argp's table of them, with a heading before each group. Free it. */
+/* argp's table of a list, with a heading before each group. The caller frees it. */
 struct argp_option *argp_table(const struct shown_option *list, size_t n);
 
 /* ---- help (help.c) ---- */
 
 void print_commands(FILE *out);
-/* The command's own options and the training options it is often given; with `all` every one. */
+/* Print the command's own options and its frequent training options, or all with `all`. */
 void print_help(const struct command *command, bool all);
 
-/* ---- talking (screen.c) ---- */
+/* ---- progress (screen.c) ---- */
 
 struct screen *screen_open(bool quiet, bool is_train);
 void screen_close(struct screen *s);
-/* What to hand to the library. From here on SIGINT, SIGTERM and SIGUSR1 ask it to stop; the
- * second kills. */
+/* The observer for library calls. After this call SIGINT, SIGTERM and SIGUSR1 request a stop; a
+ * second signal kills. */
 const struct og_observer *screen_observer(struct screen *s, int epochs);
 void say_error(const struct og_err *err);
 
 /* ---- results (show.c) ---- */
 
-/* Text of a result, freed here: printed as it is with --json, else handed to `human`. */
+/* Print a result and free it: as it is with --json, else by `human`. */
 int deliver(const struct invocation *in, char *text, void (*human)(const json_t *root),
             struct og_err *err);
 
-/* Prints `root`, whose reference is taken; NULL is a want of memory. */
+/* Print and release `root`; NULL means out of memory. */
 int print_json(json_t *root, struct og_err *err);
-/* Says that there was no memory to show the result, and returns its code. */
+/* Fill err with "out of memory" for a result; returns its code. */
 int no_result(struct og_err *err);
 
-void show_any(const json_t *root); /* whatever keys there are */
+void show_any(const json_t *root); /* any keys */
 void show_dataset(const json_t *root);
 void show_training(const json_t *root);
-/* Do metrics of a task tell a share that is right? Percents are for those; others, on scales of
- * their own, go by their names. */
+/* Whether the task's metrics include an accuracy, which is shown in percent. Other metrics are
+ * shown by name. */
 bool tell_share(const json_t *metrics);
-/* The metrics of the test in a summary, or where there was none those of validation. */
+/* The test metrics of a summary, else the validation metrics. */
 const json_t *final_metrics(const json_t *summary);
 
-/* "12.3 MiB", "81.23 %", "1,234,567", by what the key is called. Returns buf. */
+/* Format a value by the name of its key: "12.3 MiB", "81.23 %", "1,234,567". Returns buf. */
 enum { SHOWN_MAX = 128 };
 const char *show_value(char buf[SHOWN_MAX], const char *key, const json_t *value);
-/* "12.3 M edges/s"; of "bytes" "34.50 MiB/s". Returns buf. */
+/* Format a rate: "12.3 M edges/s"; for "bytes" "34.50 MiB/s". Returns buf. */
 const char *show_rate(char buf[SHOWN_MAX], double per_second, const char *unit);
-/* How many of the text's first `most` bytes are whole characters of UTF-8. */
+/* Number of the first `most` bytes that form whole UTF-8 characters. */
 int whole_characters(const char *text, int most);
-/* The line of an epoch's JSON object. */
+/* Format the line of an epoch from its JSON object. */
 void epoch_line(char *out, size_t size, const json_t *epoch, int epochs);
 
-/* ---- files beside the result ---- */
+/* ---- output files ---- */
 
-/* A file that appears under its name when it is complete. */
+/* A file that appears under its name when complete. */
 struct output {
     char *path, *temporary;
     FILE *file; /* NULL = none */
     bool replaces;
 };
-int output_open(struct output *o, const char *path, struct og_err *err); /* none is there yet */
+int output_open(struct output *o, const char *path, struct og_err *err); /* must not exist */
 int output_replace(struct output *o, const char *path, struct og_err *err);
 int output_commit(struct output *o, struct og_err *err);
 void output_abandon(struct output *o); /* also after commit */
 
 /* ---- guess.c ---- */
 
-/* The format of what is at `src`, and the file that shows it (static storage). Negative where it is
- * none: err says what is missing, and what to call files that look like it. */
+/* Detect the format of `src`, and the file that identifies it (static storage). Negative if there
+ * is none; err has the missing files, or new names for similar ones. */
 int guess_format(const char *src, const char **format, const char **file, struct og_err *err);
 bool is_format(const char *word);
 
 /* ---- runs.c ---- */
 
-/* So many runs in folders of their own below --run, and summary.json of all of them there. */
+/* Train `runs` times, each in its own folder below --run, and write summary.json of all there. */
 int train_many(struct invocation *in, int runs, struct og_err *err);
 
 /* ---- lost_file.c ---- */
 
-/* From here on a mapped file that cannot be read is told, and ends the process with status 1. */
+/* From now on, report a mapped file that cannot be read, and exit with status 1. */
 void tell_lost_files(void);
 
 /* ---- manual.c ---- */

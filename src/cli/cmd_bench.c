@@ -5,8 +5,8 @@
 
 static const struct og_option own[] = {
     OWN_TEXT("path", "DIR", "io: folder on the disk to measure [.]"),
-    OWN_NUMBER("dim", "F", "128", "gemm: features of a node", 1, 1 << 20),
-    OWN_NUMBER("classes", "C", "16", "gemm: classes of nodes", 1, 1 << 20),
+    OWN_NUMBER("dim", "F", "128", "gemm: features per node", 1, 1 << 20),
+    OWN_NUMBER("classes", "C", "16", "gemm: node classes", 1, 1 << 20),
     {0},
 };
 
@@ -84,12 +84,11 @@ const struct command cmd_bench = {
     .min_args = 1,
     .max_args = 2,
     .summary = "measure the disk, the sampler, the products, the data path",
-    .text =
-        "io measures the disk under --path and stores its profile, which plans are made with. "
-        "gemm holds the model's matrix products against the fastest the library has for their "
-        "shapes. sample counts sampled edges a second. train holds the operators' floors against "
-        "the time that training takes with everything in memory. epoch runs the data path alone: "
-        "sample, plan, gather and hand over, without a model.",
+    .text = "`io` measures the disk under --path and stores its profile, which the planner reads. "
+            "`gemm` compares the model's matrix products with the library's fastest for their "
+            "shapes. `sample` counts sampled edges per second. `train` compares in-memory training "
+            "with lower bounds of its operators. `epoch` runs the data path without a model: "
+            "sampling, planning, gathering and handing over batches.",
     .own = own,
     .training = true,
     .often = WORDS("fanout", "hidden", "batch", "epochs", "memory"),

@@ -1,9 +1,8 @@
 #include "cli.h"
 
 static const struct og_option own[] = {
-    OWN_TEXT("scratch", "DIR,...",
-             "look there, where runs with this --scratch keep theirs [the user's cache]"),
-    OWN_FLAG("clear", "remove what no process uses"),
+    OWN_TEXT("scratch", "DIR,...", "folders of runs with this --scratch [the user's cache]"),
+    OWN_FLAG("clear", "remove the files that no process uses"),
     {0},
 };
 
@@ -20,13 +19,14 @@ const struct command cmd_cache = {
     .args = "",
     .min_args = 0,
     .max_args = 0,
-    .summary = "show or clear what runs keep for those to come",
-    .text = "Neighbour caches of graphs whose structure is on disk, one for each place that a "
-            "dataset lies in, and layers of interrupted inference that --resume would go on with: "
-            "of which dataset, how large, how long unused. Runs themselves remove neighbour caches "
-            "that were not used for two months and, of those that take more than a tenth of the "
-            "disk together, the longest unused. All of it is made again when it is needed; what a "
-            "process uses just now stays. Disk profiles of `outgrow bench io` are left alone.",
+    .summary = "show or clear the files that runs keep for later runs",
+    .text =
+        "Lists neighbour caches of --topology disk, one per path of a dataset, and layers of "
+        "interrupted inference, which --resume uses. Each has its dataset, size and last use. "
+        "Runs remove neighbour caches that were unused for two months. Where the caches take "
+        "more than a tenth of the disk, runs remove the longest unused ones too. All of them are "
+        "made again when needed; files in use stay. Disk profiles of `outgrow bench io` are "
+        "never removed.",
     .own = own,
     .run = run,
 };

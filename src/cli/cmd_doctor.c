@@ -18,8 +18,8 @@ static void show_fits(const json_t *fits)
     json_t *fit;
     if (json_array_size(fits) == 0)
         return;
-    puts("\nWhat sizes of memory give, by --policy degree; the default, auto, may do better, as "
-         "`outgrow plan` tells:\n");
+    puts("\nPredictions for several sizes of --memory, with --policy degree; the default, auto, "
+         "may do better (see `outgrow plan`):\n");
     printf("%12s  %-12s  %16s  %14s\n", "--memory", "structure", "rows from memory",
            "read an epoch");
     json_array_foreach((json_t *)fits, i, fit)
@@ -45,7 +45,7 @@ static void show_checks(const json_t *root)
 }
 
 static const struct og_option own[] = {
-    OWN_TEXT("scratch", "DIR,...", "look at these folders too, as --scratch of train"),
+    OWN_TEXT("scratch", "DIR,...", "folders to check too, as in --scratch of train"),
     {0},
 };
 
@@ -67,12 +67,13 @@ const struct command cmd_doctor = {
     .args = "[DATASET]",
     .min_args = 0,
     .max_args = 1,
-    .summary = "say what makes training slow or impossible here, and what to do",
-    .text = "A line each: fine, note (slower than it could be) or stops. Looks at io_uring, direct "
-            "reads, the disk's profile and free space, memory and the limits of every control "
-            "group, locked memory, huge pages, processors. Of a dataset also: whether it can be "
-            "trained on, and what several sizes of --memory would give it. Exit status 1 if "
-            "something stops training.",
+    .summary = "find what makes training slow or impossible, with remedies",
+    .text =
+        "Prints one line per check: fine, note (slower than possible) or stops. Checks io_uring, "
+        "direct reads, the disk's profile and free space, memory and the limits of every control "
+        "group, locked memory, huge pages, CPUs. With DATASET also whether it can be trained on, "
+        "and the predicted effect of several sizes of --memory. Exit status 1 if something stops "
+        "training.",
     .own = own,
     .run = run,
 };

@@ -6,8 +6,8 @@ static const char *const splits[] = {"valid", "test", NULL};
 
 static const struct og_option own[] = {
     OWN_TEXT("checkpoint", "FILE", "safetensors file to evaluate"),
-    OWN("split", "NAME", "test", "which nodes or edges", splits, OG_OPTION_CHOICE, 0, 0),
-    OWN_FLAG("full", "with all neighbours, layer by layer, from disk"),
+    OWN("split", "NAME", "test", "nodes or edges to evaluate", splits, OG_OPTION_CHOICE, 0, 0),
+    OWN_FLAG("full", "use all neighbours, layer by layer, from disk"),
     {0},
 };
 
@@ -34,12 +34,11 @@ const struct command cmd_eval = {
     .max_args = 1,
     .summary = "measure a trained model",
     .text =
-        "Loss and metrics of a checkpoint (docs/reference/tasks.md), with neighbours sampled as in "
-        "training. The model's "
-        "shape comes from the checkpoint, the sampler too unless it is given; --batch, "
-        "--fanout and the resources are yours. So does, of a model of links, which edges were "
-        "held out: --seed and --edge-split, if given, must be those it was trained with. With "
-        "--full nothing is sampled: as `outgrow predict` does it.",
+        "Prints loss and metrics of a checkpoint (docs/reference/tasks.md), with neighbours "
+        "sampled as in training. The checkpoint sets the model's shape and the default of "
+        "--sampler; --batch, --fanout and the resources are free. For link prediction, the "
+        "checkpoint also sets the held-out edges: explicit --seed and --edge-split must be those "
+        "of training. With --full nothing is sampled, as in `outgrow predict`.",
     .own = own,
     .training = true,
     .often = WORDS("memory", "batch", "fanout"),

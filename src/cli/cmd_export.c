@@ -14,7 +14,6 @@ const struct command cmd_export = {
     .summary = "write a dataset in another format",
     .text = "FORMAT is npy: the files that `outgrow import npy` takes, for NumPy, DGL, PyTorch "
             "Geometric; or graphbolt: metadata.yaml and .npy files, for DGL's OnDiskDataset. OUT "
-            "appears "
-            "when it is complete.",
+            "appears only when complete.",
     .run = run,
 };

@@ -27,11 +27,10 @@ const struct command cmd_generate = {
     .min_args = 1,
     .max_args = 1,
     .summary = "make a synthetic dataset",
-    .text =
-        "Writes a dataset into the new folder OUT, in bounded memory. On a planted graph accuracy "
-        "means something: features tell the class only noisily, and neighbours help as far as "
-        "--homophily says. With --types and --relations it has types of nodes: "
-        "--types paper:1000:128,author:5000 --relations author:writes:paper:3,paper:cites:paper.",
+    .text = "Writes a dataset into the new folder OUT, in bounded memory. On a planted graph "
+            "accuracy is meaningful: features are noisy, and neighbours help to the degree of "
+            "--homophily. With --types and --relations the graph is heterogeneous: --types "
+            "paper:1000:128,author:5000 --relations author:writes:paper:3,paper:cites:paper.",
     .takes = og_generate_option,
     .run = run,
 };

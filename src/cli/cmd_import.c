@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Without a format the files show it. */
+/* Detects the format by default. */
 static int find_format(struct invocation *in, struct og_err *err)
 {
     const char *file;
@@ -15,7 +15,7 @@ static int find_format(struct invocation *in, struct og_err *err)
     in->arg[1] = in->arg[0];
     int rc = guess_format(in->arg[1], &in->arg[0], &file, err);
     if (rc == 0 && !in->quiet)
-        fprintf(stderr, "outgrow: %s: taken as %s, for %s\n", in->arg[1], in->arg[0], file);
+        fprintf(stderr, "outgrow: %s: taken as %s, because of %s\n", in->arg[1], in->arg[0], file);
     return rc;
 }
 
@@ -56,9 +56,9 @@ const struct command cmd_import = {
     .max_args = 3,
     .summary = "make a dataset from files in another format",
     .text =
-        "Edges are sorted on disk, so the graph may be larger than memory; OUT appears when it is "
-        "complete. The files themselves show which FORMAT they are in, unless it is given. "
-        "docs/reference/formats.md has the details.",
+        "Edges are sorted on disk, so the graph may be larger than memory; OUT appears only when "
+        "complete. FORMAT is detected from the files by default. Details: "
+        "docs/reference/formats.md.",
     .paragraph = tell_format,
     .takes = og_import_option,
     .run = run,

@@ -13,7 +13,7 @@ const struct command cmd_info = {
     .args = "DATASET",
     .min_args = 1,
     .max_args = 1,
-    .summary = "show what a dataset holds",
-    .text = "Counts, dtypes, sizes, the degree distribution, and what fits in which memory.",
+    .summary = "show the contents of a dataset",
+    .text = "Prints counts, dtypes, sizes, the degree distribution, and what fits in which memory.",
     .run = run,
 };

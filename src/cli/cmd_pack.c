@@ -15,13 +15,13 @@ const struct command cmd_pack = {
     .args = "DATASET",
     .min_args = 1,
     .max_args = 1,
-    .summary = "pack offline what batches sampled beforehand will read",
+    .summary = "pack the rows that pre-sampled batches will read",
     .text =
-        "For each epoch of batches in --samples DIR, made by `outgrow sample`: chooses the rows "
-        "that the cache is to hold, as many as --memory and --cache allow a run with the same "
-        "options, and writes those that its batches read besides in one piece a batch, into "
-        "DIR/pack. `outgrow train --samples DIR` then reads those pieces and packs nothing. "
-        "Options that decide the batches and the model are DIR's unless they are given.",
+        "For each epoch in --samples DIR, made by `outgrow sample`: selects the rows to cache, "
+        "as many as --memory and --cache allow a run with the same options. Copies the rows that "
+        "miss the cache into DIR/pack, one contiguous run per batch. `outgrow train --samples "
+        "DIR` then reads these runs instead of packing. Defaults of the options that decide "
+        "batches and model are DIR's.",
     .training = true,
     .often = WORDS("samples", "memory", "cache", "policy", "preset"),
     .without = WORDS("workers"),

@@ -18,13 +18,13 @@ static const char *place_of(const json_t *way)
     return strcmp(text_of(way, "topology"), "disk") == 0 ? "on disk" : "in memory";
 }
 
-/* Where batches find rows that no cache holds. */
+/* Describes where batches read rows that miss the cache. */
 static const char *other_rows(const json_t *plan)
 {
     static const char *const words[][2] = {
         {"raw", "the others are read from the feature file"},
-        {"packed", "the others are packed beforehand, a run for each batch"},
-        {"segmented", "the others are packed beforehand, those of several batches once"},
+        {"packed", "the others are packed in advance, one run per batch"},
+        {"segmented", "the others are packed in advance, rows of several batches once"},
     };
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         if (strcmp(words[i][0], text_of(plan, "layout")) == 0)
@@ -38,7 +38,7 @@ static bool misses_none(const json_t *plan)
     return json_is_integer(misses) && json_integer_value(misses) == 0;
 }
 
-/* Its policy; or both, the device's first. */
+/* Names the policy of a plan; or both policies, the device's first. */
 static const char *name_way(char buf[SHOWN_MAX], const json_t *way)
 {
     const bool over = json_object_get(way, "device_policy") != NULL;
@@ -56,22 +56,21 @@ static void say_places(const json_t *plan)
     else
         printf("Memory holds %s feature rows by policy %s, %s", rows, text_of(plan, "policy"),
                other_rows(plan));
-    printf("; the graph's structure is %s.\n", place_of(plan));
+    printf("; the topology is %s.\n", place_of(plan));
 }
 
-/* What several devices have of one another. */
+/* Prints what devices read from one another. */
 static void say_peers(const json_t *told)
 {
     char peers[SHOWN_MAX];
     char bytes[SHOWN_MAX];
-    printf(
-        "Of the devices' rows %s are had by another one than their batch's; %s go from device to "
-        "device.\n",
-        show_value(peers, "rows", json_object_get(told, "peer_hits")),
-        show_value(bytes, "bytes", json_object_get(told, "peer_bytes")));
+    printf("Of the rows on devices, %s are on another device than their batch; %s move between "
+           "devices.\n",
+           show_value(peers, "rows", json_object_get(told, "peer_hits")),
+           show_value(bytes, "bytes", json_object_get(told, "peer_bytes")));
 }
 
-/* Rows of an epoch that are there already, and what goes over the link. */
+/* Prints the device's hits and what moves over the interconnect. */
 static void say_link(const json_t *plan)
 {
     const json_t *told = json_object_get(plan, "predicted");
@@ -80,10 +79,12 @@ static void say_link(const json_t *plan)
     char to[SHOWN_MAX];
     char back[SHOWN_MAX];
     if (json_is_object(told))
-        printf("Of an epoch's rows the device has %s; %s go over the link to it and %s back.\n",
-               show_value(there, "rows", json_object_get(told, "device_hits")),
-               show_value(to, "bytes", json_object_get(told, "link_bytes")),
-               show_value(back, "bytes", json_object_get(told, "link_bytes_back")));
+        printf(
+            "The device caches %s of an epoch's rows; %s move over the interconnect to it and %s "
+            "back.\n",
+            show_value(there, "rows", json_object_get(told, "device_hits")),
+            show_value(to, "bytes", json_object_get(told, "link_bytes")),
+            show_value(back, "bytes", json_object_get(told, "link_bytes_back")));
     if (json_is_object(told) && several)
         say_peers(told);
 }
@@ -94,14 +95,14 @@ static void say_device(const json_t *plan)
     char rows[SHOWN_MAX];
     char limit[SHOWN_MAX];
     if (json_is_object(device))
-        printf("Over them the device keeps %s rows by policy %s, of %s.\n",
+        printf("Above them the device caches %s rows by policy %s, within %s.\n",
                show_value(rows, "cache_rows", json_object_get(device, "cache_rows")),
                text_of(device, "policy"),
                show_value(limit, "bytes",
                           json_object_get(json_object_get(device, "memory"), "limit")));
 }
 
-/* What an epoch finds in memory and reads, where the policy knows beforehand. */
+/* Prints an epoch's hits and reads, if the policy can predict them. */
 static void say_epoch(const json_t *plan)
 {
     const json_t *p = json_object_get(plan, "predicted");
@@ -109,7 +110,7 @@ static void say_epoch(const json_t *plan)
     char bytes[SHOWN_MAX];
     double all = number(p, "rows");
     if (!json_is_number(json_object_get(p, "hits")))
-        puts("What an epoch reads is known when it is over.");
+        puts("This policy does not predict what an epoch reads.");
     else
         printf("An epoch needs %s rows, finds %.1f %% of them in memory and reads %s.\n",
                show_value(rows, "rows", json_object_get(p, "rows")),
@@ -117,7 +118,7 @@ static void say_epoch(const json_t *plan)
                show_value(bytes, "bytes_read", json_object_get(p, "bytes_read")));
 }
 
-/* With --exchange: what goes from worker to worker, and who reads most. */
+/* With --exchange: prints what moves between workers, and who reads most. */
 static void say_exchange(const json_t *plan)
 {
     const json_t *x = json_object_get(plan, "exchange");
@@ -134,18 +135,18 @@ static void say_exchange(const json_t *plan)
             most = w;
     }
     printf(
-        "That is the first worker, as the owner of its nodes. In an epoch %s rows, %s with their "
-        "numbers, go from worker to worker",
+        "This is the first worker, as the owner of its nodes. In an epoch %s rows, %s with their "
+        "ids, move between workers",
         show_value(moved, "rows", json_object_get(x, "rows_exchanged")),
         show_value(bytes, "bytes_read", json_object_get(x, "exchanged_bytes")));
     read = json_object_get(most, "feature_bytes_read");
     if (json_is_integer(read))
-        printf("; worker %.0f reads most of its features, %s", number(most, "rank"),
+        printf("; worker %.0f reads most, %s", number(most, "rank"),
                show_value(text, "bytes_read", read));
     printf(".\n");
 }
 
-/* A line a type: what memory keeps of it, and what an epoch reads. */
+/* Prints a line per type: cached rows, and reads of an epoch. */
 static void say_types(const json_t *plan)
 {
     size_t i;
@@ -156,7 +157,7 @@ static void say_types(const json_t *plan)
         show_value(nodes, "nodes", json_object_get(t, "nodes"));
         if (number(t, "row_bytes") == 0) {
             printf("  %s: %s nodes, %s\n", text_of(t, "name"), nodes,
-                   json_is_true(json_object_get(t, "learnt")) ? "whose rows are learnt"
+                   json_is_true(json_object_get(t, "learnt")) ? "with learnable embeddings"
                                                               : "without features");
             continue;
         }
@@ -166,14 +167,14 @@ static void say_types(const json_t *plan)
             puts("");
             continue;
         }
-        printf("; an epoch needs %s, finds %.1f %% of them there and reads %s\n",
+        printf("; an epoch needs %s, finds %.1f %% of them in memory and reads %s\n",
                show_value(rows, "rows", json_object_get(t, "rows")),
                number(t, "rows") > 0 ? 100 * number(t, "hits") / number(t, "rows") : 0,
                show_value(bytes, "bytes_read", json_object_get(t, "bytes_read")));
     }
 }
 
-/* Those that are possible come first. */
+/* Possible plans come first. */
 static size_t count_possible(const json_t *candidates)
 {
     size_t n = 0;
@@ -187,7 +188,7 @@ static bool same_place(const json_t *a, const json_t *b)
     return strcmp(text_of(a, "topology"), text_of(b, "topology")) == 0;
 }
 
-/* What the best way would cost that has the structure in the other place, if one was counted. */
+/* Prints the best plan with the other place of the topology, if there is one. */
 static void say_structure(const json_t *plan)
 {
     const json_t *candidates = json_object_get(plan, "candidates");
@@ -201,13 +202,13 @@ static void say_structure(const json_t *plan)
         return;
     const json_t *other = json_array_get(candidates, i);
     const double more = 100 * (number(other, "seconds") / number(best, "seconds") - 1);
-    printf("With the graph's structure %s the fastest, %s with layout %s, takes %s (%+.0f %%)%s.\n",
+    printf("With the topology %s the fastest plan, %s with layout %s, takes %s (%+.0f %%)%s.\n",
            place_of(other), text_of(other, "policy"), text_of(other, "layout"),
            show_value(seconds, "seconds", json_object_get(other, "seconds")), more,
-           more < 0 ? ", too little for a change of place" : "");
+           more < 0 ? ", too little to move the topology" : "");
 }
 
-/* Why this one, and what the next best would cost. */
+/* Prints why this plan was selected, and the next best. */
 static void say_choice(const json_t *plan)
 {
     const json_t *candidates = json_object_get(plan, "candidates");
@@ -221,13 +222,12 @@ static void say_choice(const json_t *plan)
         return;
     show_value(a, "seconds", json_object_get(best, "seconds"));
     if (n == 1)
-        printf("No other way that was counted is possible: %s an epoch, preparation included", a);
+        printf("The only possible execution plan: %s an epoch, preparation included", a);
     else
-        printf("Of %zu ways that were counted it is the fastest%s: %s an epoch, preparation "
-               "included",
-               n,
-               number(next, "seconds") < number(best, "seconds") ? " that keeps the structure there"
-                                                                 : "",
+        printf("Fastest of %zu execution plans%s: %s an epoch, preparation included", n,
+               number(next, "seconds") < number(best, "seconds")
+                   ? " with this place of the topology"
+                   : "",
                a);
     if (n > 1 && same_place(best, next))
         printf("; the next, %s with layout %s, takes %s (%+.0f %%)", name_way(policy, next),
@@ -237,7 +237,7 @@ static void say_choice(const json_t *plan)
     say_structure(plan);
 }
 
-/* What is zero, or a list of nothing, is left out of the tables; --json has it. */
+/* Removes zeros and empty lists from the tables; --json has them. */
 static void drop_idle(json_t *object)
 {
     void *next;
@@ -252,7 +252,7 @@ static void drop_idle(json_t *object)
     }
 }
 
-/* Who samples and who trains, and what that will take. */
+/* Prints samplers, trainers and the predicted time. */
 static void say_executors(const json_t *plan)
 {
     const json_t *e = json_object_get(plan, "executors");
@@ -260,12 +260,12 @@ static void say_executors(const json_t *plan)
     char without[SHOWN_MAX];
     if (!json_is_object(e))
         return;
-    printf("Executors: %.0f sample, %.0f train, %.0f stand in; training takes %s an epoch, by a "
-           "model of events",
+    printf("Executors: %.0f samplers, %.0f trainers, %.0f standby; predicted training time %s an "
+           "epoch",
            number(e, "samplers"), number(e, "trainers"), number(e, "standby"),
            show_value(with, "seconds", json_object_get(e, "seconds")));
     if (json_is_number(json_object_get(e, "seconds_without_switching")))
-        printf("; without standing in %s",
+        printf("; without standby trainers %s",
                show_value(without, "seconds", json_object_get(e, "seconds_without_switching")));
     puts(".");
 }
@@ -306,8 +306,8 @@ static void draw_ways(struct plot *p, const json_t *plan)
         char policy[SHOWN_MAX];
         snprintf(name[i], SHOWN_MAX, "%.64s, %.20s%s%s%s", name_way(policy, way),
                  text_of(way, "layout"),
-                 json_is_true(json_object_get(way, "alternates")) ? ", in turns" : "",
-                 same ? "" : ", structure ", same ? "" : place_of(way));
+                 json_is_true(json_object_get(way, "alternates")) ? ", phased" : "",
+                 same ? "" : ", topology ", same ? "" : place_of(way));
         bar[i] = (struct bar){name[i], number(way, "seconds"), i == 0 ? 2 : 0};
     }
     if (n == 0)
@@ -357,9 +357,10 @@ out:
 }
 
 static const struct og_option own[] = {
-    OWN_TEXT("plot", "FILE",
-             "new file: seconds by way, rows and memory, as SVG, or as a page where it ends in "
-             ".html"),
+    OWN_TEXT(
+        "plot", "FILE",
+        "new file: seconds by execution plan, rows and memory, as SVG, or as a page if it ends "
+        "in .html"),
     {0},
 };
 
@@ -387,9 +388,10 @@ const struct command cmd_plan = {
     .args = "DATASET",
     .min_args = 1,
     .max_args = 1,
-    .summary = "say what training would keep where and read",
-    .text = "Takes the options of train and runs nothing: which memory each part takes, how many "
-            "rows an epoch will find in it and how many bytes it will read.",
+    .summary = "predict memory, hits and reads of training",
+    .text =
+        "Takes the options of train but does not train. Prints the memory of each part, the rows "
+        "that an epoch finds in memory and the bytes that it reads.",
     .own = own,
     .training = true,
     .often = WORDS("fanout", "hidden", "batch", "memory", "cache", "policy", "layout", "topology",

@@ -4,11 +4,10 @@ static const struct og_option own[] = {
     OWN_TEXT("checkpoint", "FILE", "safetensors file of the model"),
     OWN_TEXT(
         "out", "FILE",
-        "new .npy file: float32 [N, classes], the logits of every node; of a model of links [N, "
-        "hidden], "
-        "the embeddings that its decoder is given"),
+        "new .npy file: float32 [N, classes], the logits of every node; for link prediction [N, "
+        "hidden], the inputs of the decoder"),
     OWN_TEXT("embeddings", "FILE",
-             "new .npy file: float32 [N, hidden], what the last layer is given"),
+             "new .npy file: float32 [N, hidden], the inputs of the last layer"),
     {0},
 };
 
@@ -33,19 +32,16 @@ const struct command cmd_predict = {
     .max_args = 1,
     .summary = "apply a trained model to every node",
     .text =
-        "Computes every node with all its neighbours, layer by layer. What does not fit in "
-        "--memory lies in --scratch (the folder of --out), a layer's rows at a time, shared "
-        "out over its folders; --resume goes on with what an interrupted or killed run left "
-        "there; without it, files that exist are not replaced. The "
-        "model comes from the checkpoint; of the training options only the resources count, "
-        "and --sampler walk with its own and --seed: then neighbours are drawn by walks, once "
-        "a node, as they are where the checkpoint says so and no --sampler is given.\n"
-        "\n"
-        "Rows are in the order of nodes. Where an import numbered them anew, node_ids.npy of the "
-        "dataset has the source's id of each row.\n"
-        "\n"
-        "Where nodes have types, --out has a row for each node of the type that the model was "
-        "trained on, and neighbours are drawn as in training (docs/guides/heterogeneous.md).",
+        "Computes every node with all its neighbours, layer by layer. Rows that exceed --memory "
+        "are spilled to --scratch (default: the folder of --out), one layer at a time, striped "
+        "over its folders. With --resume it continues an interrupted or killed run; without it, "
+        "existing files are not replaced. The model comes from the checkpoint. Of the training "
+        "options only the resources apply, and --sampler walk with its parameters and --seed. "
+        "With it, or by default if the model was trained with it, neighbours are sampled by "
+        "walks, once per node.\n\nRows are in the order of nodes. If an import renumbered them, "
+        "node_ids.npy of the dataset has the source's id of each row.\n\nOn a heterogeneous "
+        "graph, --out has a row per node of the model's target type, and neighbours are sampled "
+        "as in training (docs/guides/heterogeneous.md).",
     .own = own,
     .training = true,
     .often = WORDS("memory", "scratch", "resume"),

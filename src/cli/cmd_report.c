@@ -1,5 +1,5 @@
-/* A run, or several side by side, as one page that needs nothing else: no network, no script. All
- * of it comes from summary.json and, where a run wrote one, its timeline. */
+/* One or several runs as one self-contained page, without network and scripts. The input is
+ * summary.json and, if the run wrote one, the timeline. */
 #include "figure.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 static const struct og_option own[] = {
     OWN_TEXT("out", "FILE",
-             "new file for the page; unless given, report.html in the folder of the one run"),
+             "new file for the page; default: report.html in the folder of a single run"),
     {0},
 };
 
@@ -23,7 +23,7 @@ struct page {
     FILE *file;
     struct run run[MAX_ARGS];
     size_t n;
-    bool several; /* lines and bars say whose they are */
+    bool several; /* lines and bars name their run */
 };
 
 enum { LONGEST_FOLDER = 60 };
@@ -52,7 +52,7 @@ static double sum_of(const json_t *summary, const char *key)
     return sum;
 }
 
-/* ---- tables: a row a thing, a column a run ---- */
+/* ---- tables: a row per item, a column per run ---- */
 
 static void begin_table(const struct page *p, const char *title, const char *what)
 {
@@ -89,7 +89,7 @@ static void end_row(const struct page *p)
     fputs("</tr>\n", p->file);
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static double share_of_hits(const json_t *summary)
 {
@@ -118,25 +118,24 @@ static const struct result {
 } results[] = {
     {"best epoch", "best_epoch", "epoch", of_top},
     {"time", "seconds", "seconds", of_top},
-    {"of it before the first batch", "seconds", "seconds", of_prepare},
+    {"before the first batch", "seconds", "seconds", of_prepare},
     {"peak memory", "peak_rss_bytes", "bytes", of_top},
     {"of --memory", "memory_budget_bytes", "bytes", of_top},
-    {"rows that batches needed", "rows", "rows", sum_of},
+    {"rows requested by batches", "rows", "rows", sum_of},
     {"found in memory", "hits", "share", shared_rows},
     {"read for training", "bytes_read", "bytes", sum_of},
-    {"read beforehand", "bytes_read", "bytes", of_prepare},
+    {"read before training", "bytes_read", "bytes", of_prepare},
     {"read for evaluation", "eval_bytes_read", "bytes", sum_of},
 };
 
-/* By the first one that a run has are models of its task compared; "" = on its own scale. */
+/* Chief metrics: runs of a task are compared by the first one that they have; "" = on its own
+ * scale. */
 static const struct chief {
     const char *key, *unit, *title;
 } chiefs[] = {
-    {"acc", "acc", "How well it does, by epoch"},
-    {"micro_f1", "acc", "How well it does, micro-F1 by epoch"},
-    {"r2", "", "How well it does, R^2 by epoch"},
-    {"auc", "", "How well it does, AUC by epoch"},
-    {NULL, "", "How well it does, by epoch"}, /* nothing was evaluated */
+    {"acc", "acc", "Accuracy by epoch"}, {"micro_f1", "acc", "Micro-F1 by epoch"},
+    {"r2", "", "R^2 by epoch"},          {"auc", "", "AUC by epoch"},
+    {NULL, "", "Accuracy by epoch"}, /* no evaluation */
 };
 
 static const struct chief *find_chief(const struct run *run)
@@ -148,7 +147,7 @@ static const struct chief *find_chief(const struct run *run)
     return c;
 }
 
-/* The shares that are right, of runs of tasks that have such. */
+/* Writes accuracies, for runs of tasks with accuracy. */
 static void write_shares(const struct page *p, const char *title, const char *key)
 {
     char text[SHOWN_MAX];
@@ -178,7 +177,7 @@ static void write_metric(const struct page *p, const char *title, const char *pa
     end_row(p);
 }
 
-/* Has one of the first `n` runs had its row of this metric? */
+/* Whether one of the first `n` runs has written its row of this metric. */
 static bool is_written(const struct page *p, size_t n, const char *part, const char *key)
 {
     for (size_t r = 0; r < n; r++) {
@@ -189,7 +188,7 @@ static bool is_written(const struct page *p, size_t n, const char *part, const c
     return false;
 }
 
-/* What the other tasks are measured by, a row each. */
+/* Writes a row per metric of other tasks. */
 static void write_metrics(const struct page *p, const char *title, const char *part)
 {
     const char *key;
@@ -224,7 +223,7 @@ static void write_results(const struct page *p)
 
 /* ---- by epoch ---- */
 
-/* A line a run and key, as many as hold a number. */
+/* Draws a line per run and key that has a number. */
 static void write_lines(const struct page *p, const char *title, const char *unit,
                         const char *const *keys, const char *const *words)
 {
@@ -262,7 +261,7 @@ static void write_lines(const struct page *p, const char *title, const char *uni
         free((void *)s[i].y);
 }
 
-/* A figure for each way to measure, with the runs that are measured so. */
+/* Draws a figure per chief metric, with its runs. */
 static void write_progress(const struct page *p)
 {
     for (size_t c = 0; c < sizeof(chiefs) / sizeof(*chiefs); c++) {
@@ -307,7 +306,8 @@ static void write_stages(const struct page *p, const struct run *run)
     struct bar bar[N];
     for (int i = 0; i < N; i++)
         bar[i] = (struct bar){stages[i].name, sum_of(run->summary, stages[i].key), i < 2 ? i : 5};
-    snprintf(title, sizeof(title), "%.*s: seconds by stage; * beside training, summed over threads",
+    snprintf(title, sizeof(title),
+             "%.*s: seconds by stage; * in parallel with training, summed over threads",
              folder_length(run), run->folder);
     figure_open(p->file);
     figure_bars(p->file, title, "seconds", bar, N);
@@ -328,9 +328,9 @@ static void write_memory(const struct page *p, const struct run *run)
     figure_close(p->file, title);
 }
 
-/* ---- told and measured ---- */
+/* ---- predicted and measured ---- */
 
-/* Mean over the epochs that are like what was predicted: all but the first, where there are two. */
+/* Mean over steady epochs: all except the first, if there are two. */
 static double measured(const json_t *summary, const char *key)
 {
     const json_t *epochs = json_object_get(summary, "epochs");
@@ -345,17 +345,16 @@ static void write_predicted(const struct page *p)
 {
     static const char *const keys[] = {"rows", "hits", "misses", "reads", "bytes_read", "seconds"};
     char text[SHOWN_MAX];
-    fputs("<h2>Told beforehand, and measured</h2>\n<p>What the plan said of one steady epoch, and "
-          "the mean of the epochs after the first. Seconds that were told are those of "
-          "sampling or reading, whichever takes longer, without "
-          "the model; where <code>outgrow bench io</code> has not measured the disk they are a "
-          "guess.</p>\n<table>"
-          "<thead><tr><th scope=\"col\">an epoch</th>",
+    fputs("<h2>Predicted and measured</h2>\n<p>The plan's prediction of one steady epoch, and the "
+          "mean of the epochs after the first. Predicted seconds are those of sampling or reading, "
+          "whichever takes longer, without the model. They are a guess if <code>outgrow bench "
+          "io</code> has not measured the disk.</p>\n<table><thead><tr><th scope=\"col\">an "
+          "epoch</th>",
           p->file);
     for (size_t r = 0; r < p->n; r++) {
         fputs("<th scope=\"col\">", p->file);
         html_text(p->file, p->run[r].folder);
-        fputs(": told</th><th scope=\"col\">measured</th>", p->file);
+        fputs(": predicted</th><th scope=\"col\">measured</th>", p->file);
     }
     fputs("</tr></thead><tbody>\n", p->file);
     for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
@@ -414,7 +413,7 @@ static void collect_spans(const json_t *events, struct timeline *t)
     }
 }
 
-/* A run that wrote none, or whose file is gone, has no such figure. */
+/* Draws the timeline, if the run wrote one and it still exists. */
 static void write_timeline(const struct page *p, const struct run *run)
 {
     const json_t *config = json_object_get(run->summary, "config");
@@ -425,7 +424,7 @@ static void write_timeline(const struct page *p, const struct run *run)
     if (!t)
         abort();
     collect_spans(events, t);
-    snprintf(title, sizeof(title), "%.*s: when each stage worked, the first %zu of %zu spans",
+    snprintf(title, sizeof(title), "%.*s: timeline of the stages, the first %zu of %zu spans",
              folder_length(run), run->folder, t->n, json_array_size(events));
     if (t->n > 0) {
         figure_open(p->file);
@@ -480,7 +479,7 @@ static const char *dataset_of(const struct run *run)
     return name ? name : "a dataset";
 }
 
-/* Is run `r` on the dataset of one before it? */
+/* Whether an earlier run has the dataset of run `r`. */
 static bool is_named(const struct page *p, size_t r)
 {
     for (size_t i = 0; i < r; i++)
@@ -550,10 +549,9 @@ static void write_page(const struct page *p)
 
 static int no_summary(struct og_err *err, const char *folder, const char *why)
 {
-    return failure(
-        err, -EINVAL,
-        "name the folder of a run that `outgrow train` finished: --run, or runs/<date>-<n>",
-        "%.200s/summary.json: %.200s", folder, why);
+    return failure(err, -EINVAL,
+                   "use the folder of a finished `outgrow train`: its --run, or runs/<date>-<n>",
+                   "%.200s/summary.json: %.200s", folder, why);
 }
 
 static int load_run(struct run *run, const char *folder, struct og_err *err)
@@ -591,7 +589,7 @@ static int run(struct invocation *in, struct og_err *err)
     struct output page = {0};
     int rc;
     if (in->n_args > 1 && !own_text(in, "out"))
-        return usage_error(err, NULL, "report: --out FILE expected beside several runs");
+        return usage_error(err, NULL, "report: --out FILE expected with several runs");
     for (size_t r = 0; r < p.n; r++)
         TRY(load_run(&p.run[r], in->arg[r], err));
     TRY(open_page(in, &page, err));
@@ -615,12 +613,11 @@ const struct command cmd_report = {
     .args = "RUN [RUN ...]",
     .min_args = 1,
     .max_args = MAX_ARGS,
-    .summary = "show a run, or several side by side, as one page",
+    .summary = "show one or several runs as a page",
     .text = "Writes one HTML file that needs no network: losses and metrics, where rows came from, "
-            "what was told beforehand and what was measured, seconds by stage, memory by part, the "
-            "timeline where the run wrote one with --trace-timeline, and the configuration, in "
-            "which options that differ between runs stand out. Figures carry their numbers as "
-            "text.",
+            "predictions and measurements, seconds by stage, and memory by part. It also shows the "
+            "timeline of --trace-timeline, and the configuration, with differences between runs in "
+            "bold. Figures contain their numbers as text.",
     .own = own,
     .run = run,
 };

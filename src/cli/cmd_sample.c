@@ -8,7 +8,7 @@ static const struct og_option own[] = {
     {0},
 };
 
-/* Where it is, for a script to take up. */
+/* Prints the folder, for scripts. */
 static void show_trace(const json_t *root)
 {
     puts(json_string_value(json_object_get(root, "trace")));
@@ -31,11 +31,10 @@ const struct command cmd_sample = {
     .args = "DATASET",
     .min_args = 1,
     .max_args = 1,
-    .summary = "write the mini-batches of training as a trace",
-    .text =
-        "Samples the batches that training with the same options would see and writes them as "
-        ".npy files, all batches one after another, those that epochs reuse once. train takes them "
-        "back with --samples, on this machine or another.",
+    .summary = "write the mini-batches of training to files",
+    .text = "Samples the batches of training with the same options and writes them as .npy files, "
+            "one after another. Batches that several epochs reuse are written once. `outgrow train "
+            "--samples DIR` reads them, on this machine or another.",
     .own = own,
     .training = true,
     .often = WORDS("fanout", "sampler", "batch", "epochs", "seed", "memory"),

@@ -7,40 +7,37 @@
 
 static const struct og_option own[] = {
     OWN_TEXT("policy", "P,P,...",
-             "policies to compare, as the option of train takes them (docs/reference/policies.md): "
+             "policies to compare, as in --policy of train (docs/reference/policies.md): "
              "degree,presc:2,hybrid:window=128,update=4,file:SCORES.npy"),
     OWN_TEXT("cache", "SIZE,SIZE,...", "cache sizes to compare, such as 1%,5%,64M"),
-    OWN_TEXT("device-memory", "SIZE,SIZE,...",
-             "sizes of a cache in a device's memory, over each of --cache in the host's "
-             "(docs/reference/policies.md)"),
-    OWN_TEXT("device-policy", "P,P,...",
-             "policies of that cache; unless given, static ones by the rankings of --policy"),
     OWN_TEXT(
-        "victim", "off|pvp[:depth=N]",
-        "pvp: what leaves the device waits in rings of N rows [16384, or all there are] for the "
-        "batch that wants it next"),
+        "device-memory", "SIZE,SIZE,...",
+        "sizes of a device cache above each --cache in host memory (docs/reference/policies.md)"),
+    OWN_TEXT("device-policy", "P,P,...",
+             "policies of the device cache; default: static, with the rankings of --policy"),
+    OWN_TEXT("victim", "off|pvp[:depth=N]",
+             "pvp: rows evicted from the device cache wait in ring buffers of N rows for the next "
+             "batch that needs them [16384, or all rows]"),
     OWN_TEXT("executors", "S:T,...",
-             "what an epoch would take with so many samplers and trainers, instead of or beside "
-             "caches; 4 = every split of four (docs/explanation/training-order.md)"),
+             "predict an epoch's time with S samplers and T trainers, instead of caches or in "
+             "addition; 4 = all splits of four (docs/explanation/training-order.md)"),
     OWN_TEXT(
         "times", "SAMPLE,TRAIN[,STANDBY]",
-        "seconds in which one executor samples and trains a mini-batch, and in which a sampler "
-        "trains one; unless given, measured, of one thread"),
-    OWN_NUMBER("tickets", "N", "0", "mini-batches of an epoch; 0 = the dataset's", 0, 1 << 30),
+        "seconds per mini-batch of a sampler, a trainer and a standby trainer; default: measured "
+        "with one thread"),
+    OWN_NUMBER("tickets", "N", "0", "mini-batches per epoch; 0 = the dataset's", 0, 1 << 30),
     OWN_NUMBER("queue", "N", "0",
-               "mini-batches that may be sampled and not yet trained; 0 = all of an epoch", 0,
-               1 << 30),
-    OWN_TEXT("json", "FILE", "new file for the result as JSON; - = print it, and nothing else"),
-    OWN_TEXT(
-        "plot", "FILE",
-        "new file: hit rates against cache sizes, as SVG, or as a page where it ends in .html"),
+               "maximum of mini-batches sampled and not yet trained; 0 = an epoch's", 0, 1 << 30),
+    OWN_TEXT("json", "FILE", "new file for the result as JSON; - = print only the JSON"),
+    OWN_TEXT("plot", "FILE",
+             "new file: hit rates by cache size, as SVG, or as a page if it ends in .html"),
     {0},
 };
 
 /* ---- the table ---- */
 
-/* A row a policy, a column a cache: the order in which the results stand. part: an object of each
- * result that has them; NULL: the result. */
+/* Prints a row per policy and a column per cache, in the order of the results. part: an object in
+ * each result, or NULL: the result. */
 static void show_rates(const json_t *root, const char *part, const char *key, const char *title)
 {
     const json_t *policies = json_object_get(root, "policies");
@@ -60,7 +57,7 @@ static void show_rates(const json_t *root, const char *part, const char *key, co
     putchar('\n');
 }
 
-/* Of one process, or of several workers as they are and as they would be. */
+/* Prints rates of one process, or of several workers without and with --exchange. */
 static void show_all_rates(const json_t *root)
 {
     char bytes[SHOWN_MAX];
@@ -73,8 +70,8 @@ static void show_all_rates(const json_t *root)
     show_rates(root, NULL, "hit_rate_with_prefill", "prefilled rows as misses");
     if (!json_object_get(root, "rows_exchanged"))
         return;
-    printf("\nif each kept the rows of its nodes alone and sent them to the others: %.1f %% of the "
-           "rows sent, %s",
+    printf("\nwith --exchange, each worker caching only the rows of its nodes: %.1f %% of the rows "
+           "sent, %s",
            rows > 0 ? 100 * (double)moved / (double)rows : 0.0,
            show_value(bytes, "exchanged_bytes", json_object_get(root, "exchanged_bytes")));
     show_rates(root, "exchanged", "hit_rate", "hit rate");
@@ -87,7 +84,8 @@ static double share_of(const json_t *r, const char *key)
     return rows > 0 ? 100 * json_number_value(json_object_get(r, key)) / rows : 0;
 }
 
-/* Who serves a row, where there are so many devices; what another device has the devices have. */
+/* Tiers that serve a row, and the devices they require; hits on another device are hits of devices.
+ */
 static const struct {
     const char *title, *key;
     json_int_t devices;
@@ -113,7 +111,7 @@ static void show_pair(const json_t *r, json_int_t devices)
            show_value(text[2], "bytes", json_object_get(r, "bytes_read")));
 }
 
-/* A line a pair of caches: who serves how much, and what moves. */
+/* Prints a line per pair of caches: hits of each tier, and transfers. */
 static void show_tiers(const json_t *root)
 {
     const json_int_t devices = json_integer_value(json_object_get(root, "devices"));
@@ -127,7 +125,7 @@ static void show_tiers(const json_t *root)
         show_pair(json_array_get(results, i), devices);
 }
 
-/* Of one width, or of the types that have any. */
+/* Prints the row size, or that of each type with features. */
 static void show_widths(const json_t *root)
 {
     const json_t *types = json_object_get(root, "types");
@@ -174,7 +172,7 @@ static void show_executors(const json_t *root)
            json_number_value(json_object_get(root, "sample_seconds_each")),
            json_number_value(json_object_get(root, "train_seconds_each")),
            json_is_true(json_object_get(root, "measured")) ? " by one thread" : "");
-    printf("%-10s %21s %21s\n", "", "seconds of an epoch", "if work were fluid");
+    printf("%-10s %21s %21s\n", "", "seconds of an epoch", "fluid bound");
     printf("%-10s %10s %10s %10s %10s %9s\n", "executors", "switching", "not", "switching", "not",
            "switched");
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -189,7 +187,7 @@ static void show_executors(const json_t *root)
     }
 }
 
-/* Text of the result, to be freed. */
+/* Text of the result; the caller frees it. */
 static int ask_executors(const struct invocation *in, char **text, struct og_err *err)
 {
     int tickets = 0;
@@ -206,7 +204,7 @@ static int ask_executors(const struct invocation *in, char **text, struct og_err
                                           screen_observer(in->screen, 0), text, err);
 }
 
-/* Of both simulations: what was asked of executors is under a key of the other's result. */
+/* Joins both results: that of executors is under a key of the other. */
 static int join(char **text, char *executors, struct og_err *err)
 {
     json_t *root = json_loads(*text, 0, NULL);
@@ -234,8 +232,8 @@ static void show_both(const json_t *root)
 
 /* ---- running ---- */
 
-/* How long the next word of the list is. What has an equals sign and no colon is a parameter of the
- * policy before it. */
+/* Length of the list's next word. A part with an equals sign and no colon is a parameter of the
+ * previous policy. */
 static size_t next_word(const char *list)
 {
     size_t n = strcspn(list, ",");
@@ -256,12 +254,12 @@ static int check_word(const char *name, const char *option, const char *word, st
         return usage_error(err, why.hint, "--%s%s%s", same ? "" : name, same ? "" : ", as --",
                            why.message);
     if (strcmp(word, "auto") == 0)
-        return usage_error(err, "name the policies that it should choose from",
-                           "--%s: auto cannot be simulated", name);
+        return usage_error(err, "name the policies to compare", "--%s: auto cannot be simulated",
+                           name);
     return 0;
 }
 
-/* A list must be there, and each of its words what the training option takes. */
+/* Checks that a list is given, and that its words are valid for the training option. */
 static int check_list(const struct invocation *in, const char *name, const char *option,
                       struct og_err *err)
 {
@@ -294,7 +292,7 @@ static int write_json(const char *text, struct output *json, struct og_err *err)
 enum { MOST_POLICIES = 64, MOST_CACHES = 256 };
 
 struct rates {
-    double point[MOST_POLICIES][MOST_CACHES][2]; /* share of the rows that is cached, hit rate */
+    double point[MOST_POLICIES][MOST_CACHES][2]; /* cached share of the rows, hit rate */
     double x[MOST_POLICIES][MOST_CACHES], y[MOST_POLICIES][MOST_CACHES];
     struct series s[MOST_POLICIES];
     size_t n;
@@ -307,7 +305,7 @@ static int by_cache(const void *a, const void *b)
     return (p[0] > q[0]) - (p[0] < q[0]);
 }
 
-/* A line a policy, in the order of the results, its caches by size. */
+/* Collects a line per policy, in the order of the results, its caches by size. */
 static void collect_rates(const json_t *root, struct rates *r)
 {
     const json_t *policies = json_object_get(root, "policies");
@@ -363,7 +361,7 @@ out:
     return rc;
 }
 
-/* What is in the dataset's folder, or in the trace's, is only read. */
+/* Refuses output files in the folder of the dataset or trace. */
 static int spare_inputs(const char *folder, const char *path, struct og_err *err)
 {
     struct stat a;
@@ -374,7 +372,7 @@ static int spare_inputs(const char *folder, const char *path, struct og_err *err
                   stat(folder, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
     free(copy);
     return inside ? usage_error(err, "choose another name",
-                                "%s: a file of the source, which is only read", path)
+                                "%s: a file of the input, which is never written", path)
                   : 0;
 }
 
@@ -384,15 +382,16 @@ static int check_device(const struct invocation *in, bool caches, const char *pl
     int rc = 0;
     if (!own_text(in, "device-memory")) {
         if (own_text(in, "device-policy") || own_text(in, "victim"))
-            TRY(usage_error(err, "its sizes, such as --device-memory 1%,2%",
+            TRY(usage_error(err, "add its sizes, such as --device-memory 1%,2%",
                             "simulate: --device-memory expected"));
         return 0;
     }
     if (!caches)
-        TRY(usage_error(err, "--cache 0% for none",
-                        "simulate: --device-memory lies over --cache and --policy"));
+        TRY(usage_error(err, "use --cache 0% for no host cache",
+                        "simulate: --device-memory requires --cache and --policy"));
     if (plot)
-        TRY(usage_error(err, "leave --device-memory out", "--plot: figures are of one tier"));
+        TRY(usage_error(err, "leave --device-memory out",
+                        "--plot: not with --device-memory; figures show one tier"));
     TRY(check_list(in, "device-memory", "cache", err));
     if (own_text(in, "device-policy"))
         TRY(check_list(in, "device-policy", "policy", err));
@@ -400,13 +399,13 @@ out:
     return rc;
 }
 
-/* All that can be refused before the work whose result is wanted. */
+/* Checks everything that can be refused before the work. */
 static int check(const struct invocation *in, bool caches, const char *json, const char *plot,
                  struct og_err *err)
 {
     int rc = 0;
     if (!caches && plot)
-        TRY(usage_error(err, NULL, "--plot: figures are of hit rates, which need --policy"));
+        TRY(usage_error(err, NULL, "--plot: figures show hit rates, which require --policy"));
     if (caches && in->n_args == 0)
         TRY(usage_error(err, NULL, "simulate: DATASET|TRACE expected"));
     if (caches) {
@@ -422,7 +421,7 @@ out:
     return rc;
 }
 
-/* Caches, executors, or both. */
+/* Simulates caches, executors, or both. */
 static int simulate(const struct invocation *in, bool caches, char **text, struct og_err *err)
 {
     char *executors = NULL;
@@ -476,19 +475,18 @@ const struct command cmd_simulate = {
     .args = "[DATASET|TRACE]",
     .min_args = 0,
     .max_args = 1,
-    .summary = "compare policies and cache sizes, or splits of executors, without training",
-    .text = "Samples the batches that training with the same options would see, or takes those of "
-            "a trace, and counts for every policy and cache size the rows found in the cache, the "
-            "reads and the bytes. Rows put into a cache ahead of their batch are told apart. Where "
-            "nodes have types a trace is taken with --samples, beside the dataset. With "
-            "--workers it counts the caches of all of them, each with a cache of its own, and "
-            "what they would hold if they shared nodes out and exchanged rows. With "
-            "--device-memory a cache on a device lies over each, and hits are told by tier, with "
-            "what goes over the link; no rows are exchanged then, and with --alternate, or a "
-            "preset that takes turns, the host's slots are lent to sampling before each "
-            "superbatch. With --executors it tells by a clock of events what an epoch would take "
-            "with so many samplers and "
-            "trainers; with --times and --tickets that needs no dataset.",
+    .summary = "predict hits of policies and cache sizes, or times of executors",
+    .text =
+        "Samples the batches of training with the same options, or reads pre-sampled ones "
+        "(TRACE, a folder of `outgrow sample`). Prints cache hits, reads and bytes for every "
+        "policy and cache size; prefilled rows are counted separately. On a heterogeneous graph, "
+        "name the dataset and pass the samples by --samples. With --workers it counts the caches "
+        "of all workers, once with separate caches and once with --exchange. With "
+        "--device-memory a device cache is above each host cache: hits are counted by tier, with "
+        "the bytes over the interconnect, and without --exchange. With --alternate, also by a "
+        "preset, sampling takes the host cache's memory before each superbatch. With --executors "
+        "it predicts an epoch's time by simulation of events; with --times and --tickets this "
+        "requires no dataset.",
     .own = own,
     .training = true,
     .often = WORDS("fanout", "sampler", "batch", "epochs", "workers", "memory"),

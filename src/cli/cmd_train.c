@@ -1,10 +1,11 @@
 #include "cli.h"
 
 static const struct og_option own[] = {
-    OWN_NUMBER("runs", "N", "1",
-               "train so many times, with seeds --seed, --seed + 1, ..., each in a folder of its "
-               "own below --run, whose summary.json then has means and standard deviations",
-               1, 10000),
+    OWN_NUMBER(
+        "runs", "N", "1",
+        "train N times, with seeds --seed, --seed + 1, ..., each in its own folder below --run; "
+        "summary.json in --run has means and standard deviations",
+        1, 10000),
     {0},
 };
 
@@ -17,8 +18,7 @@ static int run(struct invocation *in, struct og_err *err)
         return rc;
     const int workers = (int)option_number(in, "workers");
     if (runs > 1 && (workers > 1 || og_worker() >= 0))
-        return usage_error(err, "train with one process", "--runs %d: not with several workers",
-                           runs);
+        return usage_error(err, "use --workers 1", "--runs %d: not with several workers", runs);
     if (runs > 1)
         return train_many(in, runs, err);
     if (workers > 1 && og_worker() < 0)
@@ -35,11 +35,10 @@ const struct command cmd_train = {
     .min_args = 1,
     .max_args = 1,
     .summary = "train a model",
-    .text =
-        "Reads features from disk as --memory demands and writes summary.json, checkpoints and "
-        "metrics.jsonl, a line an epoch, into the folder of the run. Ctrl-C ends it after the "
-        "batch under way; --resume goes on from there to the same numbers. --runs N trains N times "
-        "with different seeds and tells mean and deviation.",
+    .text = "Reads features that exceed --memory from disk. Writes summary.json, checkpoints and "
+            "metrics.jsonl (one line per epoch) into the folder of the run. Ctrl-C stops after the "
+            "current batch; --resume continues to the same results. --runs N trains N times with "
+            "different seeds and prints mean and deviation.",
     .own = own,
     .training = true,
     .often = WORDS("model", "fanout", "hidden", "batch", "epochs", "lr", "memory", "policy", "run",

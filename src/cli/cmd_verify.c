@@ -5,15 +5,14 @@
 #include <unistd.h>
 
 static const struct og_option own[] = {
-    OWN_TEXT("dataset", "DIR",
-             "of samples: compare them, and the rows packed for them, with this one"),
-    OWN_FLAG("repair-hints", "after each finding, say what would mend it"),
+    OWN_TEXT("dataset", "DIR", "for samples: dataset to compare them and their packed rows with"),
+    OWN_FLAG("repair-hints", "print a remedy after each finding"),
     {0},
 };
 
 struct listing {
     json_t *findings, *hints; /* NULL: printed line by line */
-    bool with_hints, lacking; /* lacking: not all could be kept */
+    bool with_hints, lacking; /* lacking: some could not be stored */
 };
 
 static void on_finding(void *arg, const char *text, const char *hint)
@@ -45,7 +44,7 @@ static int verify(const struct invocation *in, struct listing *l, struct og_err 
     if (is_there(folder, "trace.json"))
         return og_verify_samples(folder, dataset, on_finding, l, seen, err);
     if (dataset)
-        return usage_error(err, NULL, "verify: --dataset is for a folder of samples");
+        return usage_error(err, NULL, "verify: --dataset requires a folder of samples");
     return og_verify(folder, on_finding, l, seen, err);
 }
 
@@ -85,12 +84,12 @@ const struct command cmd_verify = {
     .min_args = 1,
     .max_args = 1,
     .summary = "check a dataset, or samples and packs, for damage",
-    .text = "Reads every file and checks checksums, ranges, order and NaN. Of a folder made by "
-            "`outgrow sample`: every batch, and what `outgrow pack` put beside them, against their "
-            "checksums and each other; with --dataset against that dataset too, packed rows "
-            "included. One line a finding; exit "
-            "status 1 if there is one. With --repair-hints each is followed by what would mend it; "
-            "nothing is ever changed by this command.",
+    .text =
+        "Reads every file and checks checksums, ranges, order and NaN. In a folder of `outgrow "
+        "sample` it checks every batch, and the packed rows of `outgrow pack`, against their "
+        "checksums and each other. With --dataset it also compares batches and packed rows with "
+        "that dataset. Prints one line per finding; exit status 1 if there is one. With "
+        "--repair-hints a remedy follows each finding. It never changes a file.",
     .own = own,
     .run = run,
 };

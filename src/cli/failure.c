@@ -1,4 +1,4 @@
-/* What the command itself cannot do, told as the library tells its failures. */
+/* Errors of the command itself, in the library's format. */
 #include "cli.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ int failure(struct og_err *err, int code, const char *hint, const char *fmt, ...
     return code;
 }
 
-/* Text of the library's making is JSON: what fails is for want of memory. */
+/* The library's text is valid JSON, so the only failure is out of memory. */
 int no_result(struct og_err *err)
 {
     return failure(err, -ENOMEM, "close other programs", "result: out of memory");

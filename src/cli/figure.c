@@ -1,5 +1,5 @@
-/* Figures as SVG: lines, bars and lanes, drawn here so that no other program is needed. Each has a
- * title and a description, which a screen reader reads in its place; lines differ by dashes too. */
+/* Figures as SVG (lines, bars and lanes), without another program. Each has a title and a
+ * description for screen readers; lines differ by dashes too. */
 #include "figure.h"
 
 #include <math.h>
@@ -8,10 +8,10 @@
 
 enum {
     WIDTH = FIGURE_WIDTH,
-    PLOT = 180, /* the height of lines, between the legend and the axis */
+    PLOT = 180, /* height of lines, between legend and axis */
     LEFT = 76,
     RIGHT = 24,
-    LEGEND = 18, /* a row of it, and how many stand in one */
+    LEGEND = 18, /* a row of it, and its entries */
     LEGEND_COLUMNS = 3,
     BOTTOM = 40,
     BAR_LEFT = 190,
@@ -62,7 +62,7 @@ const char *shown_number(char buf[SHOWN_MAX], const char *key, double x)
     return buf;
 }
 
-/* Opens <svg> with its title; the description is the caller's, up to end_description. */
+/* Opens <svg> with its title; the caller writes the description, up to end_description. */
 static void begin(FILE *f, const char *title, int height)
 {
     fprintf(f, "<svg role=\"img\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\"><title>", WIDTH,
@@ -101,7 +101,7 @@ struct range {
     double from, to;
 };
 
-/* 1, 2 or 5 times a power of ten, so that about `count` of them make the range. */
+/* A step of 1, 2 or 5 times a power of ten, about `count` per range. */
 static double tick_step(struct range r, int count, const char *key)
 {
     double raw = (r.to - r.from) / count;
@@ -114,7 +114,7 @@ static double tick_step(struct range r, int count, const char *key)
     return unit * power * (factor <= 1 ? 1 : factor <= 2 ? 2 : factor <= 5 ? 5 : 10);
 }
 
-/* Amounts and shares found begin at nothing; losses and accuracies where they are. */
+/* Amounts and hit rates start at zero; losses and accuracies at their minimum. */
 static struct range values_range(const char *key, const struct series *s, size_t n)
 {
     bool amount =
@@ -143,7 +143,7 @@ static double place(struct range r, double x, double from, double to)
 
 /* ---- lines ---- */
 
-/* Where values lie in the figure. */
+/* Area of the values. */
 struct frame {
     const struct axes *axes;
     struct range x, y;
@@ -170,7 +170,7 @@ static int legend_rows(size_t n)
     return (int)((n + LEGEND_COLUMNS - 1) / LEGEND_COLUMNS);
 }
 
-/* Epochs count from 1, sizes from nothing. */
+/* Epochs start at 1, sizes at zero. */
 static struct frame frame_of(const struct axes *axes, const struct series *s, size_t n)
 {
     const int top = legend_rows(n) * LEGEND + 12;
@@ -224,7 +224,7 @@ static void draw_x_axis(FILE *f, const struct frame *r)
     label(f, (LEFT + WIDTH - RIGHT) / 2.0, r->bottom + 34, "middle", r->axes->x_title);
 }
 
-/* From the ninth line on looks come again, paler. */
+/* From the ninth line on styles repeat, paler. */
 static const char *again(size_t look)
 {
     return look < 8 ? "" : " again";
@@ -300,7 +300,7 @@ int figure_bars(FILE *f, const char *title, const char *key, const struct bar *b
     return height;
 }
 
-/* The largest first. */
+/* Orders by value, descending. */
 static int by_value(const void *a, const void *b)
 {
     const struct bar *x = a;

@@ -1,18 +1,18 @@
-/* Figures (figure.c), an <svg> each, and files that are nothing else (plot.c). A key says what
- * numbers count, as in show.c: "seconds", "bytes". */
+/* Figures (figure.c), one <svg> each, and files of figures (plot.c). A key gives the unit of
+ * values, as in show.c: "seconds", "bytes". */
 #ifndef OG_FIGURE_H
 #define OG_FIGURE_H
 
 #include "cli.h"
 
-/* Text between tags, or between quotes of an attribute. */
+/* Write text between tags, or in an attribute's quotes, escaped. */
 void html_text(FILE *f, const char *text);
 const char *shown_number(char buf[SHOWN_MAX], const char *key, double x);
 
 enum { FIGURE_WIDTH = 640, MOST_PARTS = 32 };
-extern const char figure_style[]; /* of the page, or of the SVG, in which they stand */
+extern const char figure_style[]; /* of the page or SVG with the figures */
 
-/* What stands around an <svg> in a page. */
+/* Write the elements around an <svg> in a page. */
 void figure_open(FILE *f);
 void figure_close(FILE *f, const char *title);
 
@@ -34,13 +34,13 @@ int figure_lines(FILE *f, const char *title, const struct axes *axes, const stru
 struct bar {
     const char *name;
     double value;
-    int look; /* bars of the same are of one colour */
+    int look; /* bars with the same look have one colour */
 };
 int figure_bars(FILE *f, const char *title, const char *key, const struct bar *bars, size_t n);
-/* Parts of a plan's memory, the largest first; their number. */
+/* Parts of a plan's memory, largest first; returns their number. */
 size_t memory_bars(const json_t *plan, struct bar bars[MOST_PARTS]);
 
-/* Something that was done from `start` to `end`, in seconds. */
+/* An activity from `start` to `end`, in seconds. */
 struct span {
     size_t lane;
     double start, end;
@@ -50,19 +50,19 @@ int figure_lanes(FILE *f, const char *title, const char *const *lane, size_t n_l
 
 /* ---- plot.c ---- */
 
-/* Figures one below the other, in one file: a page where its name ends in .html, else SVG. */
+/* Figures in one file, one below the other. A page if its name ends in .html, else SVG. */
 struct plot {
     bool page;
-    FILE *body; /* into text */
+    FILE *body; /* writes to text */
     char *text;
     size_t len;
     int height;
 };
 int plot_open(struct plot *p, const char *path, struct og_err *err);
-/* Around each figure, whose height plot_end is told. */
+/* Call before and after each figure; height: from the figure. */
 void plot_begin(struct plot *p, const char *title);
 void plot_end(struct plot *p, const char *title, int height);
 int plot_write(struct plot *p, const char *title, FILE *out, struct og_err *err);
-void plot_close(struct plot *p); /* also of a zeroed one */
+void plot_close(struct plot *p); /* accepts a zeroed one */
 
 #endif

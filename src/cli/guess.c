@@ -1,4 +1,4 @@
-/* Which format files are in, from their names and, of a file that stands alone, its first line. */
+/* Detection of import formats, from file names and, for a single file, its first line. */
 #include "cli.h"
 
 #include <dirent.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What others call the files of `import npy`, those of edges first. */
+/* Other libraries' names for the files of `import npy`; edges first. */
 enum { N_EDGES = 2 };
 static const char *const other_names[][2] = {
     {"edge_index.npy", "edges.npy"}, {"edge.npy", "edges.npy"},       {"x.npy", "feat.npy"},
@@ -35,8 +35,8 @@ static bool is_there(const char *folder, const char *file)
     return there;
 }
 
-/* What to call the arrays that have another name and stand in for none of the right name, from the
- * other_names[from] on: "" where there are none. */
+/* Hints to rename arrays from other_names[from] on, unless a file with the right name exists; "" if
+ * there are none. */
 static void hint_names(char *hint, size_t size, const char *src, size_t from)
 {
     size_t used = 0;
@@ -52,7 +52,7 @@ static int visible(const struct dirent *e)
     return e->d_name[0] != '.';
 }
 
-/* "a, b, c": what lies in a folder, as far as there is room. */
+/* Names in a folder, "a, b, c", as many as fit. */
 static void list_names(char *names, size_t size, const char *src)
 {
     struct dirent **entry = NULL;
@@ -68,29 +68,29 @@ static void list_names(char *names, size_t size, const char *src)
     free(entry);
 }
 
-/* A folder that almost is one of `import npy`, or needs no import. */
+/* Refuses a folder that nearly is one of `import npy`, or needs no import. */
 static int refuse_folder(const char *src, struct og_err *err)
 {
     char hint[sizeof(err->hint)];
     char names[160];
     if (is_there(src, "meta.json") && is_there(src, "indptr.npy"))
-        return failure(err, -EINVAL,
-                       "train on it as it is; `outgrow export` writes it in another format",
-                       "%.300s: a dataset already", src);
+        return failure(err, -EINVAL, "use it directly, or `outgrow export` to convert it",
+                       "%.300s: already a dataset", src);
     hint_names(hint, sizeof(hint), src, 0);
     list_names(names, sizeof(names), src);
     if (!hint[0])
         return failure(err, -EINVAL,
-                       "edges are expected in edges.npy, or as text in edges.csv; `outgrow help "
-                       "import` lists the files of each format",
-                       "%.300s: a folder of no format that is known: %s", src,
+                       "expected edges in edges.npy or edges.csv; `outgrow help import` lists the "
+                       "files of each "
+                       "format",
+                       "%.300s: a folder of no known format: %s", src,
                        names[0] ? names : "it is empty");
     return failure(err, -EINVAL, hint, "%.300s: no edges.npy, but other files of `import npy`",
                    src);
 }
 
-/* Formats whose edges stand beside the arrays of `import npy` would leave out those by other names.
- * Where the format is given they are left to whoever gave it. */
+/* Refuses arrays with other names, which formats with the arrays of `import npy` would ignore. With
+ * an explicit format they are ignored. */
 static int refuse_left_out(const char *src, const struct og_import_format *f, struct og_err *err)
 {
     char hint[sizeof(err->hint)] = "";
@@ -99,10 +99,10 @@ static int refuse_left_out(const char *src, const struct og_import_format *f, st
     const size_t used = strlen(hint);
     if (used == 0)
         return 0;
-    snprintf(hint + used, sizeof(hint) - used, "; or name the format, %s, and do without them",
+    snprintf(hint + used, sizeof(hint) - used, "; or name the format, %s, to import without them",
              f->name);
     return failure(err, -EINVAL, hint,
-                   "%.300s: arrays by other names than those of `import %s` would be left out", src,
+                   "%.300s: arrays with names unknown to `import %s` would be left out", src,
                    f->name);
 }
 
@@ -120,7 +120,7 @@ static bool is_called(const char *src, const char *const *ends)
     return false;
 }
 
-/* By how the file begins or what it is called; any text is the last format's. */
+/* Detects by the first bytes or the name; the last format accepts any text. */
 static const struct og_import_format *format_of(const char *src, const char *head)
 {
     const struct og_import_format *f;
@@ -141,17 +141,17 @@ static int guess_file(const char *src, const char **format, const char **file, s
     if (n > 0 && (head[0] == '{' || head[0] == '['))
         return failure(
             err, -EINVAL,
-            "write its arrays with numpy.save into a folder: edges.npy, feat.npy, label.npy",
-            "%.300s: JSON, which is not read", src);
+            "save its arrays with numpy.save in a folder, as edges.npy, feat.npy, label.npy",
+            "%.300s: JSON, which is not supported", src);
     bool gzip = n > 2 && memcmp(head, "\x1f\x8b", 2) == 0;
     const struct og_import_format *shown = format_of(src, head);
     const bool text = shown->begins && !*shown->begins;
     if (text && !gzip && memchr(head, 0, n))
         return failure(err, -EINVAL,
-                       "name a folder, or a file of edges as text: `outgrow help import`",
-                       "%.300s: no text", src);
+                       "use a folder, or a text file of edges (see `outgrow help import`)",
+                       "%.300s: not a text file", src);
     *format = shown->name;
-    *file = text ? "text that stands alone" : "its first line or its name";
+    *file = text ? "its text" : "its first line or its name";
     return 0;
 }
 

@@ -1,5 +1,4 @@
-/* What the command says about itself: first how to begin, then what most people ask for, and all of
- * it when it is asked for. */
+/* Help of the command: a quick start, frequent options, and on request all of them. */
 #include "cli.h"
 
 #include <argp.h>
@@ -7,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A model out of nothing, in three lines that work as they stand. */
+/* A first model in three commands that work as they are. */
 static const char begin[] =
-    "  outgrow generate graph --nodes 20000           # a graph to try it with; or import yours\n"
-    "  outgrow train graph --memory 256M --run first  # within 256 MiB, whatever its size\n"
-    "  outgrow predict graph --checkpoint first/best.safetensors --out logits.npy\n";
+    "  outgrow generate graph --nodes 20000           # a test graph; or import yours\n  "
+    "outgrow train graph --memory 256M --run first  # within 256 MiB for a graph of any "
+    "size\n  outgrow predict graph --checkpoint first/best.safetensors --out logits.npy\n";
 
 void print_commands(FILE *out)
 {
@@ -23,7 +22,7 @@ void print_commands(FILE *out)
         group = commands[i]->group;
         fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     }
-    fprintf(out, "\n`outgrow help COMMAND` has the options, `man outgrow` all there is.\n");
+    fprintf(out, "\n`outgrow help COMMAND` lists the options, `man outgrow` is the manual.\n");
 }
 
 /* ---- one command ---- */
@@ -54,7 +53,7 @@ static bool is_often_given(const struct command *command, const char *name)
     return is_own(command, name) || !is_training(name);
 }
 
-/* Keeps those that are often given; how many are left. */
+/* Keeps frequent options; returns their number. */
 static size_t keep_often_given(const struct command *command, struct shown_option *list, size_t n)
 {
     size_t kept = 0;
@@ -72,7 +71,7 @@ static size_t count_told(const struct shown_option *list, size_t n)
     return told;
 }
 
-/* argp ends a help text that just fills its line with a line of blanks: those are left out. */
+/* argp ends a help text that fills its line with a line of blanks, which is omitted. */
 static void print_lines(const char *text)
 {
     for (const char *end; (end = strchr(text, '\n')); text = end + 1) {
@@ -120,7 +119,7 @@ void print_help(const struct command *command, bool all)
     struct argp argp = {.options = table, .args_doc = command->args, .doc = doc};
     print_argp(&argp, name);
     if (there > count_told(list, n))
-        printf("\n%zu options more, those of training: `outgrow help %s --all`\n",
+        printf("\n%zu more options, those of training: `outgrow help %s --all`\n",
                there - count_told(list, n), command->name);
     free(table);
     free(list);

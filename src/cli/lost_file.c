@@ -1,9 +1,9 @@
-/* A file that is mapped and can no longer be read (its disk failed, or it was cut short while in
- * use) stops the thread that touches it, by SIGBUS. The library cannot make an error of that: the
- * thread has nowhere to go on. The command says what happened and ends; it leaves what SIGKILL
- * would leave, which the next start clears away.
+/* A mapped file that can no longer be read (truncated, or a disk failure) stops the thread that
+ * reads it by SIGBUS. The library cannot return an error, because the thread cannot continue. The
+ * command reports the file and exits. What it leaves is what SIGKILL would leave; the next start
+ * cleans up.
  *
- * All that is called here may be called from a signal handler. */
+ * Everything called here is async-signal-safe. */
 #include "cli.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static bool on_terminal;
-static atomic_flag told = ATOMIC_FLAG_INIT; /* several threads may touch the file at once */
+static atomic_flag told = ATOMIC_FLAG_INIT; /* several threads may read the file at once */
 
 static void say(const char *text)
 {
@@ -28,7 +28,7 @@ static void say(const char *text)
     }
 }
 
-/* A hexadecimal number; what comes after it. */
+/* Parses a hexadecimal number; returns its end. */
 static const char *read_hex(const char *p, uintptr_t *out)
 {
     static const char digits[] = "0123456789abcdef";
@@ -48,7 +48,7 @@ static const char *file_at(const char *line, uintptr_t at)
     return rest && at >= begin && at < end ? strchr(rest, '/') : NULL;
 }
 
-/* Says which file is mapped there; false: none is. */
+/* Reports the file mapped at an address; false: none. */
 static bool say_file(const void *at)
 {
     char block[1024];
@@ -71,7 +71,7 @@ static bool say_file(const void *at)
         close(fd);
     if (name) {
         say(on_terminal ? "\r\033[Koutgrow: "
-                        : "outgrow: "); /* over the bar, if one stands there */
+                        : "outgrow: "); /* over the progress bar, if there is one */
         say(name);
     }
     return name;
@@ -84,9 +84,9 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         for (;;)
             pause();
     if (info->si_code == BUS_ADRERR && say_file(info->si_addr)) {
-        say(": mapped, and cannot be read any more\n"
-            "hint: was it cut short while in use, or has its disk failed (see dmesg)? --io uring "
-            "and pread tell which\n");
+        say(": mapped, and cannot be read any more\nhint: was it truncated while in use, or did "
+            "its "
+            "disk fail (see dmesg)? --io uring or --io pread shows the cause\n");
         _exit(1);
     }
     struct sigaction usual = {.sa_handler = SIG_DFL};

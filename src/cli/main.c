@@ -40,7 +40,7 @@ static int unknown_command(const char *name)
     return 2;
 }
 
-/* help [COMMAND [--all]], and what the build makes of the tables. */
+/* help [COMMAND [--all]], and outputs for the build. */
 static int run_help(int argc, char **argv)
 {
     const char *topic = argc > 1 ? argv[1] : "";
@@ -63,8 +63,8 @@ static int run_help(int argc, char **argv)
     return 0;
 }
 
-/* Of workers that train and were interrupted the first tells it: mpirun ends all with the first one
- * that ends so, and what the others say then may be lost. */
+/* Only the first of interrupted workers reports it. mpirun ends all workers with the first that
+ * exits, and messages of the others may be lost. */
 static bool is_told_by_first(const struct command *command, int rc)
 {
     return rc == OG_INTERRUPTED && command == &cmd_train;
@@ -84,7 +84,8 @@ static int exit_status(const struct command *command, int rc)
     }
 }
 
-/* Of workers who failed says it, and of what all were told wrong the first. */
+/* Whether another worker reports the failure: the failed one, or the first if all have wrong usage.
+ */
 static bool is_said_elsewhere(const struct command *command, int rc)
 {
     const bool all_say = rc == CLI_USAGE || is_told_by_first(command, rc);
@@ -140,7 +141,7 @@ static int run(int argc, char **argv)
     return command ? run_command(command, argc - 1, argv + 1) : unknown_command(argv[1]);
 }
 
-/* JSON and YAML, which names are written into, know no other text. */
+/* Refuses arguments that are not UTF-8, because JSON and YAML cannot store them. */
 static int refuse_other_text(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -156,7 +157,7 @@ static int refuse_other_text(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error to be told */
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is a normal error */
     og_files_raise();         /* a graph of many relations has thousands of files open */
     int status = refuse_other_text(argc, argv);
     if (status == 0)

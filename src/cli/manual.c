@@ -1,5 +1,4 @@
-/* Man page and shell completion, from the tables that --help shows: they cannot disagree with it.
- */
+/* Man page and shell completion, from the tables of --help, so they always agree with it. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -8,8 +7,8 @@
 
 /* ---- man page ---- */
 
-/* roff reads lines that begin with a dot or quote, backslashes and minus signs its own way, and an
- * empty line as the end of a paragraph. */
+/* Escapes what roff treats specially: a leading dot or quote, backslashes, minus signs; an empty
+ * line ends a paragraph. */
 static void roff(const char *text)
 {
     if (*text == '.' || *text == '\'')
@@ -49,10 +48,10 @@ static void print_training(const struct command *c)
     fputs(".PP\nTakes the options of train too", stdout);
     for (size_t i = 0; c->without && c->without[i]; i++)
         printf("%s\n.BR \\-\\-%s ", i ? "," : " but", c->without[i]);
-    fputs(";\nthose without bearing on it are ignored.\n", stdout);
+    fputs(";\nthose without effect are ignored.\n", stdout);
 }
 
-/* Training options are told once, under train. */
+/* Training options are documented once, under train. */
 static void roff_command(const struct command *c)
 {
     size_t n;
@@ -90,48 +89,37 @@ static void roff_command(const struct command *c)
 }
 
 static const char manual_head[] =
-    ".SH NAME\noutgrow \\- train graph neural networks on graphs that outgrow memory\n"
-    ".SH SYNOPSIS\n.B outgrow\n.I command\n[\\fIoptions\\fR]\n"
-    ".SH DESCRIPTION\n"
-    "A dataset is a folder of plain .npy files. Training samples mini\\-batches of neighbourhoods, "
-    "plans which feature rows stay in memory and which are read from disk for which batch, and "
-    "reads them while the model computes. One bound,\n.BR \\-\\-memory ,\n"
-    "covers all of it. With the same seed the losses and the model are the same, bit for bit, "
-    "whatever the memory, cache, engine or number of threads.\n"
-    ".PP\nEvery command takes\n.B \\-\\-json\n(print the result as JSON and nothing else; simulate "
-    "has a file written),\n"
-    ".B \\-\\-quiet\n(no progress) and\n.BR \\-\\-help .\n"
-    "Sizes are written 512M (512 * 2^20), 4G or 25%.\n"
-    ".SH COMMANDS\n";
+    ".SH NAME\noutgrow \\- train graph neural networks on graphs that outgrow memory\n.SH "
+    "SYNOPSIS\n.B outgrow\n.I command\n[\\fIoptions\\fR]\n.SH DESCRIPTION\nA dataset is a "
+    "folder of plain .npy files. Training samples mini\\-batches, plans which feature rows "
+    "to cache and which to read from disk, and reads them while the model computes. One "
+    "limit,\n.BR \\-\\-memory ,\ncovers all of it. With the same seed, losses and model are "
+    "bit\\-identical for any memory, cache, I/O engine and number of threads.\n.PP\nEvery "
+    "command takes\n.B \\-\\-json\n(print only the result, as JSON; simulate writes a "
+    "file),\n.B \\-\\-quiet\n(no progress) and\n.BR \\-\\-help .\nSizes are written 512M "
+    "(512 * 2^20), 4G or 25%.\n.SH COMMANDS\n";
 
 static const char manual_tail[] =
-    ".SH EXIT STATUS\n.TP\n.B 0\ndone\n.TP\n.B 1\nit failed; the message says what, why and what "
-    "to "
-    "do, and nothing half\\-written is left\n.TP\n.B 2\nwrong usage\n.TP\n.B 130\ninterrupted; "
-    "train, predict and eval \\-\\-full go on with\n.B \\-\\-resume\n"
-    ".SH FILES\nof a run, in the folder\n.BR \\-\\-run :\n"
-    ".TP\n.I summary.json\nwhat was run and measured, epoch by epoch\n"
-    ".TP\n.I metrics.jsonl\na line an epoch, and with --log-every one a logged batch\n"
-    ".TP\n.I worker\\-R.log\nwhat worker R had to say, where there are several\n"
-    ".TP\n.I plan.json\nwhat was decided before the first batch\n"
-    ".TP\n.I config.yaml\nevery option as resolved; goes back in with\n.B \\-\\-config\n"
-    ".TP\n.I checkpoint.safetensors\nthe latest parameters, named as PyTorch Geometric names them\n"
-    ".TP\n.I best.safetensors\nthose of the best epoch\n"
-    ".TP\n.I resume.safetensors\nwhat\n.B \\-\\-resume\nneeds\n"
-    ".PP\n.I $XDG_CACHE_HOME/outgrow\nholds the profiles of disks that\n.B bench io\nmeasured, and "
-    "outgrow\\-infer\\-*: "
-    "what an interrupted eval \\-\\-full kept.\n"
-    ".SH EXAMPLES\n.nf\n"
-    "outgrow generate graph \\-\\-nodes=1000000 \\-\\-dim=256\n"
-    "outgrow plan graph \\-\\-memory=512M\n"
-    "outgrow simulate graph \\-\\-policy=degree,belady \\-\\-cache=5%,20% \\-\\-plot=rates.svg\n"
-    "outgrow train graph \\-\\-memory=512M \\-\\-run=first\n"
-    "outgrow sample graph \\-\\-out=samples\n"
-    "outgrow pack graph \\-\\-samples=samples \\-\\-preset=diskgnn \\-\\-memory=512M\n"
-    "outgrow verify samples \\-\\-dataset=graph\n"
-    "outgrow train graph \\-\\-samples=samples \\-\\-preset=diskgnn \\-\\-memory=512M\n"
-    "outgrow eval graph \\-\\-checkpoint=first/best.safetensors\n"
-    ".fi\n";
+    ".SH EXIT STATUS\n.TP\n.B 0\ndone\n.TP\n.B 1\nfailed; the message has the cause and a "
+    "hint, and no file is left half\\-written\n.TP\n.B 2\nwrong usage\n.TP\n.B "
+    "130\ninterrupted; resume train, predict and eval \\-\\-full with\n.B \\-\\-resume\n.SH "
+    "FILES\nof a run, in the folder\n.BR \\-\\-run :\n.TP\n.I summary.json\noptions and "
+    "measurements, epoch by epoch\n.TP\n.I metrics.jsonl\none line per epoch, with "
+    "--log-every also per logged batch\n.TP\n.I worker\\-R.log\nmessages of worker R, with "
+    "several workers\n.TP\n.I plan.json\nthe plan made before the first batch\n.TP\n.I "
+    "config.yaml\nevery option as resolved, an input of\n.B \\-\\-config\n.TP\n.I "
+    "checkpoint.safetensors\nthe latest parameters, named as PyTorch Geometric names "
+    "them\n.TP\n.I best.safetensors\nthe parameters of the best epoch\n.TP\n.I "
+    "resume.safetensors\nstate for\n.B \\-\\-resume\n.PP\n.I $XDG_CACHE_HOME/outgrow\nholds "
+    "the profiles of disks that\n.B bench io\nmeasured, and outgrow\\-infer\\-*, the state "
+    "of an interrupted eval \\-\\-full.\n.SH EXAMPLES\n.nf\noutgrow generate graph "
+    "\\-\\-nodes=1000000 \\-\\-dim=256\noutgrow plan graph \\-\\-memory=512M\noutgrow "
+    "simulate graph \\-\\-policy=degree,belady \\-\\-cache=5%,20% "
+    "\\-\\-plot=rates.svg\noutgrow train graph \\-\\-memory=512M \\-\\-run=first\noutgrow "
+    "sample graph \\-\\-out=samples\noutgrow pack graph \\-\\-samples=samples "
+    "\\-\\-preset=diskgnn \\-\\-memory=512M\noutgrow verify samples "
+    "\\-\\-dataset=graph\noutgrow train graph \\-\\-samples=samples \\-\\-preset=diskgnn "
+    "\\-\\-memory=512M\noutgrow eval graph \\-\\-checkpoint=first/best.safetensors\n.fi\n";
 
 void print_manual(void)
 {
@@ -243,7 +231,7 @@ void print_completion_zsh(void)
     fputs("    esac\n}\n_outgrow \"$@\"\n", stdout);
 }
 
-/* Text between quotes of fish, in which only these two mean something. */
+/* Text between quotes of fish, in which only these two characters are special. */
 static void print_fish_text(const char *text)
 {
     putchar('\'');

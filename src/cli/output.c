@@ -1,4 +1,4 @@
-/* Files that appear under their names when they are complete. */
+/* Files that appear under their names when complete. */
 #include "cli.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ int output_commit(struct output *o, struct og_err *err)
     bool written = fflush(o->file) == 0 && !ferror(o->file) && fsync(fileno(o->file)) == 0;
     if (!written)
         return file_error(err, o->path);
-    int rc = refuse_existing(err, o); /* made meanwhile */
+    int rc = refuse_existing(err, o); /* created meanwhile */
     if (rc < 0)
         return rc;
     if (rename(o->temporary, o->path) < 0)

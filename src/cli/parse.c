@@ -1,6 +1,6 @@
-/* The command line. argp does the walking; every option it knows comes from the command's own list
- * or from those of the library (og_option). Training options are collected first and set last, so
- * that they win over --config wherever it stands. */
+/* The command line, parsed by argp with the command's own options and the library's (og_option).
+ * Training options are collected first and set last, so that they override --config in any
+ * position. */
 #include "cli.h"
 
 #include <argp.h>
@@ -14,9 +14,8 @@
 static const char output_group[] = "Output";
 
 static const struct og_option config_option = OWN_TEXT(
-    "config", "FILE", "YAML file of options, such as config.yaml of an earlier run; flags win");
-static const struct og_option json_option =
-    OWN_FLAG("json", "print the result as JSON, and nothing else");
+    "config", "FILE", "YAML file of options, such as config.yaml of a run; explicit options win");
+static const struct og_option json_option = OWN_FLAG("json", "print only the result, as JSON");
 static const struct og_option quiet_option = OWN_FLAG("quiet", "no progress");
 static const struct og_option help_option = OWN_FLAG("help", "show this and exit");
 
@@ -38,7 +37,7 @@ const struct og_option *own_row(const struct command *command, size_t i)
     return command->takes ? command->takes(i) : row && row->name ? row : NULL;
 }
 
-/* Which of them has the name; -1 = none. */
+/* Index of the option, or -1. */
 static int find_own(const struct command *command, const char *name)
 {
     const struct og_option *row;
@@ -48,13 +47,13 @@ static int find_own(const struct command *command, const char *name)
     return -1;
 }
 
-/* Does the command have an option of this name that stands for the one all have? */
+/* Whether the command has its own option of this name, instead of the common one. */
 static bool has_own(const struct command *command, const char *name)
 {
     return find_own(command, name) >= 0;
 }
 
-/* Is this a training option that the command has no use for, though it takes the others? */
+/* Whether the command excludes this training option. */
 static bool is_left_out(const struct command *command, const char *name)
 {
     for (size_t i = 0; command->without && command->without[i]; i++)
@@ -63,7 +62,7 @@ static bool is_left_out(const struct command *command, const char *name)
     return false;
 }
 
-/* Those of a group together, in the order of the groups' first options. */
+/* Sorts by group, in the order of the groups' first options. */
 static void sort_by_group(struct shown_option *list, size_t n)
 {
     for (size_t end = 0, i = 0; i < n; i++) {
@@ -80,7 +79,7 @@ static void sort_by_group(struct shown_option *list, size_t n)
     }
 }
 
-/* The keys that argp hands back: the place in this list. */
+/* argp's keys are indices of this list. */
 struct shown_option *list_options(const struct command *command, size_t *count)
 {
     enum { MAX_SHOWN = 256 };
@@ -93,13 +92,13 @@ struct shown_option *list_options(const struct command *command, size_t *count)
     for (size_t i = 0; (row = own_row(command, i)); i++)
         add_row(&list[n++], row, row->group);
     if (n > MAX_OWN)
-        abort(); /* and a test, which lists all */
+        abort(); /* also a test, which lists all */
     for (size_t i = 0; command->training && n < MAX_SHOWN - 4 && (row = og_option(i)); i++) {
         group = row->group;
         if (!has_own(command, row->name) && !is_left_out(command, row->name))
             add_row(&list[n++], row, group);
     }
-    if (command->training) /* read, not handed on: with the run, like those that are */
+    if (command->training) /* read here, not passed on; listed with the run's options */
         add_row(&list[n++], &config_option, group);
     if (!has_own(command, json_option.name))
         add_row(&list[n++], &json_option, output_group);
@@ -164,7 +163,7 @@ struct argp_option *argp_table(const struct shown_option *list, size_t n)
     return table;
 }
 
-/* What has the name, ours or another library's, without dashes. */
+/* Finds an option by name or alias, without dashes. */
 static const struct shown_option *find_shown(const struct parsing *p, const char *name)
 {
     const struct og_option_alias *a;
@@ -177,7 +176,7 @@ static const struct shown_option *find_shown(const struct parsing *p, const char
     return NULL;
 }
 
-/* All names there are, of which the first p->n are those of the list. Free it. */
+/* All names and aliases; the first p->n are those of the list. The caller frees them. */
 static const char **list_names(const struct parsing *p, size_t *count)
 {
     const size_t n = count_aliases();
@@ -205,14 +204,14 @@ static int refuse_unknown(const struct parsing *p, const char *name, const char 
     const struct shown_option *meant = nearest ? find_shown(p, nearest) : NULL;
     free(names);
     if (similar > 1)
-        return usage_error(p->err, "give its whole name", "%s: several options begin so", name);
+        return usage_error(p->err, "use the whole name", "%s: several options begin with it", name);
     if (meant)
         snprintf(hint, sizeof(hint), "did you mean --%s%s%s? %s", meant->name,
                  meant->arg ? " " : "", meant->arg ? meant->arg : "", meant->help);
     return usage_error(p->err, hint, "%s: no such option", name);
 }
 
-/* Why getopt would not have `word`, which it does not say itself. */
+/* Explains why getopt refused `word`, which it does not report. */
 static int refuse_word(struct parsing *p, const char *word)
 {
     char name[64];
@@ -266,7 +265,7 @@ static error_t on_key(int key, char *value, struct argp_state *state)
     case ARGP_KEY_ARG:
         p->rc = take_argument(p, value);
         return p->rc ? EINVAL : 0;
-    case ARGP_KEY_ERROR: /* either of ours, or getopt's: then the word is the one before next */
+    case ARGP_KEY_ERROR: /* ours or getopt's: then the word is the one before next */
         if (p->rc == 0)
             p->rc = refuse_word(p, state->argv[state->next - 1]);
         return 0;
@@ -281,8 +280,7 @@ static error_t on_key(int key, char *value, struct argp_state *state)
     }
 }
 
-/* A run's config.yaml has all options of train: those that this command has not are as if they were
- * not there. */
+/* Resets options that this command does not take; the config.yaml of a run has them. */
 static int drop_left_out(struct parsing *p)
 {
     const char *const *name = p->in->command->without;
@@ -295,7 +293,7 @@ static int drop_left_out(struct parsing *p)
     return rc;
 }
 
-/* Config file first, flags over it. A wrong flag is wrong usage, a wrong file is not. */
+/* Config file first, then explicit options. A wrong option is wrong usage, a wrong file is not. */
 static int set_training_options(struct parsing *p)
 {
     struct og_options *opt = p->in->options;

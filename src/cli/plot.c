@@ -1,4 +1,4 @@
-/* Figures of a report, in a file of their own. */
+/* Figures of a report in their own file. */
 #include "figure.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static void write_page(const struct plot *p, const char *title, FILE *out)
     fprintf(out, "</h1>\n%s</body></html>\n", p->text);
 }
 
-/* White paper: what shows an SVG need not know of dark colours. */
+/* White background: an SVG viewer may not support dark colours. */
 static void write_svg(const struct plot *p, const char *title, FILE *out)
 {
     fprintf(out,

@@ -1,5 +1,5 @@
-/* A model trained several times, as leaderboards ask: seeds one after the other, each run in a
- * folder of its own, and over them a summary with mean and standard deviation. */
+/* Several runs with consecutive seeds, as leaderboards require. Each has its own folder; a summary
+ * has means and standard deviations. */
 #include "cli.h"
 
 #include <errno.h>
@@ -10,8 +10,7 @@
 
 /* ---- the summary ---- */
 
-/* Over the runs that have the number; the deviation is that of a sample (n - 1). null = none has.
- */
+/* Mean and sample standard deviation (n - 1) over the runs that have the number; null = none. */
 static json_t *spread_of(const json_t *summaries, const char *part, const char *key)
 {
     json_t *values = json_array();
@@ -79,7 +78,7 @@ static void show_spread(const char *title, const char *key, const json_t *root)
                show_value(deviation, key, json_object_get(spread, "deviation")));
 }
 
-/* "test auc        0.9184 +- 0.0012", a line a metric. */
+/* Prints a line per metric, "test auc        0.9184 +- 0.0012". */
 static void show_metrics(const char *part, const json_t *metrics)
 {
     const char *key;
@@ -175,7 +174,7 @@ out:
     return rc;
 }
 
-/* Is there such a file, a link that leads nowhere included? */
+/* Whether the file exists, dangling links included. */
 static int find_file(const char *parent, const char *name, bool *there, struct og_err *err)
 {
     struct stat st;
@@ -199,7 +198,7 @@ static int is_of_several(const char *parent, bool *several, struct og_err *err)
     return 0;
 }
 
-/* Before hours of training: may the summary be written in the end, and over what? */
+/* Checks before training that the summary can be written, and what it replaces. */
 static int spare_parent(const struct invocation *in, const char *parent, struct og_err *err)
 {
     bool summary = false;
@@ -212,9 +211,9 @@ static int spare_parent(const struct invocation *in, const char *parent, struct 
     TRY(find_file(parent, "resume.safetensors", &state, err));
     TRY(is_of_several(parent, &several, err));
     if (plan || state || (summary && !several))
-        TRY(failure(err, -EEXIST, "choose another --run", "%s: holds a run of its own", parent));
+        TRY(failure(err, -EEXIST, "choose another --run", "%s: has a single run", parent));
     if (summary && !option_flag(in, "resume"))
-        TRY(failure(err, -EEXIST, "choose another --run, or go on with --resume",
+        TRY(failure(err, -EEXIST, "choose another --run, or add --resume",
                     "%s/summary.json: exists already", parent));
 out:
     return rc;
@@ -223,11 +222,13 @@ out:
 static int check_many(const struct invocation *in, const char *parent, struct og_err *err)
 {
     if (!parent)
-        return usage_error(err, NULL, "train: --run DIR expected beside --runs: the folder of all");
+        return usage_error(err, NULL,
+                           "train: --run DIR expected with --runs: the folder of all runs");
     if (option_is_set(in, "trace-timeline"))
-        return usage_error(err, NULL, "train: --trace-timeline is of one run, not of --runs");
+        return usage_error(err, NULL, "train: --trace-timeline: not with --runs");
     if (option_is_set(in, "samples"))
-        return usage_error(err, NULL, "train: --samples is of one seed, not of --runs");
+        return usage_error(err, NULL,
+                           "train: --samples: not with --runs; the samples have one seed");
     return spare_parent(in, parent, err);
 }
 

@@ -1,5 +1,5 @@
-/* What a person sees while a command runs: on a terminal one line that is drawn over, elsewhere a
- * line an epoch, with --quiet nothing but warnings. All of it goes to standard error. */
+/* Progress on standard error: a bar on terminals, else a line per epoch; with --quiet warnings
+ * only. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -12,14 +12,14 @@ enum { BAR_WIDTH = 30, SECONDS_TOGETHER = 1 };
 
 struct screen {
     bool quiet, terminal;
-    bool is_train; /* what an epoch's line shows is known */
+    bool is_train; /* the keys of an epoch's line are known */
     int epochs;
-    bool drawn;   /* a bar stands on the current line */
-    bool warned;  /* of the signal */
+    bool drawn;   /* a bar is on the current line */
+    bool warned;  /* about the signal */
     double shown; /* when the bar was last drawn */
     const char *stage;
-    double began;        /* when the stage did, */
-    uint64_t done, from; /* how far it was last, and then */
+    double began;        /* start of the stage, */
+    uint64_t done, from; /* last progress, and progress at the start */
     struct og_observer observer;
 };
 
@@ -30,13 +30,13 @@ static double now(void)
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-/* Signal handlers have nowhere else to leave a note. */
+/* Signal handlers need global state. */
 static volatile sig_atomic_t stop_asked;
-static long long asked_at; /* nanoseconds; 0: not yet. Theirs alone */
+static long long asked_at; /* nanoseconds; 0: no signal yet; used by the handler only */
 
-/* The first asks to stop; those that come with it are the same wish, which timeout(1) and systemd
- * tell a process and its group; one that comes later kills. Workers are killed by who started them:
- * what it hands on may come late. Two threads may each be in here with one of two signals. */
+/* The first signal requests a stop. Signals within the same second count as one: timeout(1) and
+ * systemd send to a process and its group. A later signal kills. Workers are killed by their
+ * launcher, whose signals may be late. Two threads may run this at once. */
 static void on_signal(int number)
 {
     const long long at = (long long)(1e9 * now());
@@ -67,7 +67,7 @@ static void note_stage(struct screen *s, const struct og_progress *p)
     s->done = p->done;
 }
 
-/* Once a stage has lasted long enough to tell: "  12.3 M edges/s", of what has a unit; else "". */
+/* Formats the rate of a stage after its first second, "  12.3 M edges/s"; "" without a unit. */
 static void tell_rate(const struct screen *s, const struct og_progress *p, char *out, size_t size)
 {
     char rate[SHOWN_MAX];
@@ -78,7 +78,7 @@ static void tell_rate(const struct screen *s, const struct og_progress *p, char 
                  show_rate(rate, (double)(p->done - s->from) / elapsed, p->unit));
 }
 
-/* "  3:07 left" in the same way. */
+/* Formats the remaining time, "  3:07 left", likewise. */
 static void estimate(const struct screen *s, const struct og_progress *p, char *out, size_t size)
 {
     double elapsed = now() - s->began;
@@ -187,7 +187,7 @@ void screen_close(struct screen *s)
 const struct og_observer *screen_observer(struct screen *s, int epochs)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    static const int stops[] = {SIGINT, SIGTERM, SIGUSR1}; /* which mpirun hands on at once */
+    static const int stops[] = {SIGINT, SIGTERM, SIGUSR1}; /* which mpirun forwards at once */
     for (size_t i = 0; i < sizeof(stops) / sizeof(*stops); i++)
         sigaddset(&action.sa_mask, stops[i]);
     for (size_t i = 0; i < sizeof(stops) / sizeof(*stops); i++)

@@ -1,6 +1,5 @@
-/* Results for people, made from the JSON that programs get. What a number counts is read off the
- * name of its key (docs/reference/json.md keeps to that), so a key that is added shows up with its
- * unit. */
+/* Text of results, made from the JSON. Units follow from the names of keys
+ * (docs/reference/json.md), so new keys are shown with their unit. */
 #include "cli.h"
 
 #include <errno.h>
@@ -115,12 +114,12 @@ static void list_text(char *out, size_t size, const char *key, const json_t *lis
 int whole_characters(const char *text, int most)
 {
     int n = (int)strnlen(text, (size_t)most);
-    while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) /* within one */
+    while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) /* within a character */
         n--;
     return n;
 }
 
-/* Names may come from foreign files: nothing in them commands the terminal. */
+/* Replaces control characters: names may come from foreign files. */
 static void show_text(char buf[SHOWN_MAX], const char *text)
 {
     snprintf(buf, SHOWN_MAX, "%.*s", whole_characters(text, SHOWN_MAX - 1), text);
@@ -155,7 +154,7 @@ static void label_text(char *out, size_t size, const char *key)
             *p = ' ';
 }
 
-/* Under "memory" and "bytes" everything is bytes, whatever it is called. */
+/* Under "memory" and "bytes" all values are bytes. */
 static const char *unit_key(const char *parent, const char *key)
 {
     bool bytes = strcmp(parent, "memory") == 0 || strcmp(parent, "bytes") == 0;
@@ -167,7 +166,7 @@ static bool is_table(const json_t *value)
     return json_is_object(json_array_get(value, 0));
 }
 
-/* A column of zeros says nothing. */
+/* Whether a column has only zeros. */
 static bool is_idle(const json_t *rows, const char *key)
 {
     size_t i;
@@ -181,8 +180,8 @@ static bool is_idle(const json_t *rows, const char *key)
     return true;
 }
 
-/* An array of objects, a row each; the first one's keys are the columns. Words begin at the left,
- * numbers end at the right. */
+/* Prints an array of objects, a row each, with the first one's keys as columns. Words are
+ * left-aligned, numbers right-aligned. */
 static void show_table(const json_t *rows, int indent)
 {
     const char *key;
@@ -190,7 +189,7 @@ static void show_table(const json_t *rows, int indent)
     size_t r;
     json_t *row;
     for (int line = -1; line < (int)json_array_size(rows); line++) {
-        int blanks = indent; /* before the next word: none end a line */
+        int blanks = indent; /* before the next word, so that no line ends with blanks */
         json_object_foreach(json_array_get(rows, 0), key, value)
         {
             char text[SHOWN_MAX];
@@ -279,7 +278,7 @@ static double number(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-/* "  valid 80.12%", or "  valid auc 0.9184" of what is no share, or nothing where it was not
+/* Formats "  valid 80.12%", or "  valid auc 0.9184" for other metrics, or nothing if it was not
  * measured. */
 static void acc_text(char out[48], const char *label, const char *metric, double of,
                      const json_t *x)
@@ -290,13 +289,13 @@ static void acc_text(char out[48], const char *label, const char *metric, double
                  of * json_number_value(x));
 }
 
-/* What an epoch's valid_acc is, where that is no share of what is right. */
+/* Name of valid_acc if it is no accuracy. */
 static const char *chief_metric(const json_t *metrics)
 {
     return json_object_get(metrics, "r2") ? " r2" : json_object_get(metrics, "auc") ? " auc" : "";
 }
 
-/* Epochs without validation do not say what their numbers are: then they stand as they are. */
+/* Without validation the metric is unknown; numbers are then shown without percent. */
 void epoch_line(char *out, size_t size, const json_t *epoch, int epochs)
 {
     char train[48];
@@ -332,7 +331,7 @@ static void tier_line(const char *tier, double rows, double of, const char *read
            bytes);
 }
 
-/* Of rows of several widths on a device it is not known which they were. */
+/* With rows of several widths on a device, their bytes are unknown. */
 static void held_text(char out[32], double rows, double row_bytes)
 {
     if (rows > 0 && row_bytes == 0)
@@ -341,7 +340,7 @@ static void held_text(char out[32], double rows, double row_bytes)
         bytes_text(out, 32, rows * row_bytes, "");
 }
 
-/* Where the rows of all epochs came from; several devices have those of one another. */
+/* Prints the tiers that rows of all epochs came from; several devices read from one another. */
 static void show_tiers(const json_t *epochs, double row_bytes, bool several)
 {
     char reads[32];
@@ -367,7 +366,7 @@ static void show_tiers(const json_t *epochs, double row_bytes, bool several)
     tier_line("disk", sum_over(epochs, "misses"), rows, reads, from_disk);
 }
 
-/* The cache holds whole rows; without one nothing was a hit. */
+/* The cache has whole rows; without a cache there were no hits. */
 static double row_bytes(const json_t *plan)
 {
     double slots = number(plan, "cache_rows");
@@ -400,7 +399,7 @@ static void show_metrics(const char *label, const json_t *metrics)
     putchar('\n');
 }
 
-/* "4, by auc 0.9184": what was kept, and why. */
+/* Prints the best epoch and its metric, "4, by auc 0.9184". */
 static void show_best(const json_t *root)
 {
     const json_t *epoch = json_object_get(root, "best_epoch");
@@ -414,7 +413,7 @@ static void show_best(const json_t *root)
     putchar('\n');
 }
 
-/* Tasks that have an accuracy show it, the others all that they are measured by. */
+/* Prints accuracy for tasks that have it, else all metrics. */
 static void show_accuracy(const json_t *root)
 {
     const char *by = json_string_value(json_object_get(root, "best_by"));
@@ -454,7 +453,7 @@ void show_training(const json_t *root)
            number(prepare, "seconds"));
     show_tiers(epochs, row_bytes(plan), number(json_object_get(plan, "device"), "devices") > 1);
     bytes_text(text, sizeof(text), sum_over(epochs, "eval_bytes_read"), "");
-    printf("beside it: %s rows (%s) to fill the cache, %s to evaluate\n",
+    printf("in addition: %s rows (%s) to fill the cache, %s to evaluate\n",
            show_value(a, "prefill", json_object_get(prepare, "prefill")),
            show_value(b, "bytes_read", json_object_get(prepare, "bytes_read")), text);
     if (json_object_get(root, "run"))

@@ -1,5 +1,5 @@
-/* devices: which of a kind are used. One trains, or several of which each is a trainer
- * (learn/trainers.h): the model's parameters are those of the first. */
+/* devices: the numbers of the devices that are used. With several, each is a trainer
+ * (learn/trainers.h), and the first has the model's parameters. */
 #ifndef OG_DEVICES_H
 #define OG_DEVICES_H
 
@@ -13,9 +13,9 @@ struct og_devices {
     int number[OG__MOST_DEVICES];
 };
 
-/* "0,1,3": each once. False: it is none such. */
+/* Parse "0,1,3", distinct numbers. Returns false if it is not such a list. */
 bool og__devices_read(const char *text, struct og_devices *out);
-/* Of --devices, or the first alone. */
+/* The devices of --devices, or device 0 alone. */
 struct og_devices og__devices_asked(const struct og_options *opt);
 
 #endif

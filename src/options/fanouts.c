@@ -9,7 +9,8 @@ enum { MOST = 1 << 20 };
 
 /* ---- reading ---- */
 
-/* A part "NAME=N,N": the name, and how many numbers there are; NULL: it is none. */
+/* Parses a part "NAME=N,N": length of the name, and numbers. Returns its end, or NULL if it is not
+ * one. */
 static const char *read_part(const char *p, size_t *name, int *n, int number[OG_MAX_HOPS])
 {
     *name = strcspn(p, "=;,");
@@ -28,7 +29,7 @@ static const char *read_part(const char *p, size_t *name, int *n, int number[OG_
     return *p == 0 || *p == ';' ? p : NULL;
 }
 
-/* ---- of a graph ---- */
+/* ---- fanouts of a graph ---- */
 
 bool og__relation_is_named(const struct og_graph *g, const struct og_relation *r, const char *name,
                            size_t len)
@@ -40,7 +41,7 @@ bool og__relation_is_named(const struct og_graph *g, const struct og_relation *r
            (strlen(whole) == len && memcmp(whole, name, len) == 0);
 }
 
-/* Is it the first with its name? */
+/* Whether r is the first relation with its name. */
 static bool is_new(const struct og_graph *g, uint32_t r)
 {
     for (uint32_t k = 0; k < r; k++)
@@ -49,7 +50,7 @@ static bool is_new(const struct og_graph *g, uint32_t r)
     return true;
 }
 
-/* Names of relations, each once, as many as there is room for. */
+/* Names of relations, each once, as many as fit. */
 static void list_names(const struct og_graph *g, char *out, size_t size)
 {
     enum { MORE = sizeof(" and 1024 more") };
@@ -78,15 +79,15 @@ int og__refuse_relation(const struct og_graph *g, const char *option, const char
                     (int)OG_MIN(len, (size_t)100), name);
 }
 
-/* Numbers of relations so far. */
+/* Fanouts of the relations parsed so far. */
 struct fanouts {
     const struct og_graph *g;
     int n_hops;
     int *number;   /* [n_relations][n_hops] */
-    bool *settled; /* [n_relations] by a name */
+    bool *settled; /* [n_relations] was named */
 };
 
-/* Of every relation of that name. */
+/* Sets the numbers of every relation of that name. */
 static int settle(const struct fanouts *f, const char *name, size_t len, const int *number,
                   struct og_err *err)
 {
@@ -96,7 +97,7 @@ static int settle(const struct fanouts *f, const char *name, size_t len, const i
             continue;
         if (f->settled[r])
             return og__fail(err, -EINVAL, "name each relation once",
-                            "--relation-fanout: '%.*s': a relation that has numbers already",
+                            "--relation-fanout: '%.*s': a relation that is named twice",
                             (int)OG_MIN(len, (size_t)100), name);
         memcpy(f->number + r * (size_t)f->n_hops, number, (size_t)f->n_hops * sizeof(*number));
         f->settled[r] = found = true;
@@ -112,10 +113,10 @@ static int take_part(const struct fanouts *f, const char **p, struct og_err *err
     const char *name = *p;
     *p = read_part(name, &len, &n, number);
     if (!*p)
-        return og__fail(err, -EINVAL, "NAME=N,N;NAME=N,N", "--relation-fanout: '%.100s'", name);
+        return og__fail(err, -EINVAL, "use NAME=N,N;NAME=N,N", "--relation-fanout: '%.100s'", name);
     if (n != f->n_hops)
-        return og__fail(err, -EINVAL, "as many numbers as --fanout has",
-                        "--relation-fanout: %d numbers for '%.*s', %d hops", n,
+        return og__fail(err, -EINVAL, "use as many numbers as --fanout",
+                        "--relation-fanout: %d numbers for '%.*s', %d expected", n,
                         (int)OG_MIN(len, (size_t)100), name, f->n_hops);
     return settle(f, name, len, number, err);
 }

@@ -1,5 +1,5 @@
-/* The struct that options are. Programs know it as a name alone (<outgrow/options.h>), so that a
- * new option is a field here and a row in options.c. */
+/* The struct of all options, opaque to programs (<outgrow/options.h>). A new option is a field here
+ * and a row in options.c. */
 #ifndef OG_FIELDS_H
 #define OG_FIELDS_H
 
@@ -14,86 +14,83 @@ struct og_option_set {
     unsigned char bits[32];
 };
 
-/* Everything that training can be told: a field for each row of the table in options.c, and how
- * many numbers the fanout has. Set by name, or inside the library directly. Strings are owned by
- * the struct. A preset fills in what was not `given`: og_options_set and og_options_load record
- * that, a field set directly does not. So does a checkpoint, of `init` say, with the sampler that
- * it was trained with. */
+/* All options of training: a field per row of the table in options.c, and the length of the fanout.
+ * Set by name, or directly inside the library. The struct owns its strings. Presets set options
+ * that are not `given`, and so do checkpoints with the sampler that they were trained with.
+ * og_options_set and og_options_load set `given`; assignments do not. */
 struct og_options {
-    /* model: these and the next group decide the numbers */
+    /* model: this group and the next decide the results */
     int model;  /* enum og_model_kind */
     int layers; /* 0 = length of fanout */
     int hidden;
-    int heads;      /* of gat and gatv2 */
-    int aggregator; /* enum og_aggregator_kind, of sage */
-    int bases;      /* of rgcn; 0 = a matrix for each relation */
+    int heads;      /* gat and gatv2 */
+    int aggregator; /* enum og_aggregator_kind, for sage */
+    int bases;      /* rgcn; 0 = a matrix per relation */
     int norm;       /* enum og_norm_kind */
-    int embedding;  /* width of rows that are learnt for types without features; 0 = none */
+    int embedding;  /* width of learnable embeddings of types without features; 0 = none */
     bool residual;
     double dropout, input_dropout;
-    double attention_dropout; /* of gat and gatv2 */
+    double attention_dropout; /* gat and gatv2 */
     int optimizer;            /* enum og_optimizer_kind */
     double lr, weight_decay;
     int device;    /* enum og_device_kind: what computes */
-    char *devices; /* numbers of those that train, with commas between; NULL = the first */
+    char *devices; /* comma-separated numbers of the training devices; NULL = the first */
     char *init;    /* safetensors file with initial parameters, or NULL */
     int task;      /* enum og_task_kind */
-    int decoder;   /* enum og_decoder_kind, of link */
+    int decoder;   /* enum og_decoder_kind, for link */
     int loss;      /* enum og_loss_kind */
     /* batches */
-    char *edge_split; /* of link: "85/5/10", "dataset", or NULL = the dataset's, else the former */
-    char *relation;   /* of link, in a typed graph: whose edges; NULL = those of all relations */
-    int negatives;    /* an edge, in training */
+    char *edge_split; /* link: "85/5/10", "dataset", or NULL = the dataset's, else the former */
+    char *relation;   /* link, heterogeneous: relation of the edges; NULL = all relations */
+    int negatives;    /* per edge, in training */
     int negative;     /* enum og_negative_kind */
     int eval_negatives;
     int fanout[OG_MAX_HOPS]; /* hop 1 first; -1 = all neighbours */
     int n_fanout;
-    char *relation_fanout; /* "NAME=N,N;NAME=N,N" of relations of a typed graph; NULL = none */
-    int sampler;           /* enum og_sampler_kind */
-    int walks, walk_length, neighbors; /* of the sampler walk */
+    char *relation_fanout;             /* "NAME=N,N;NAME=N,N", heterogeneous; NULL = none */
+    int sampler;                       /* enum og_sampler_kind */
+    int walks, walk_length, neighbors; /* sampler walk */
     double walk_restart;
     int draw; /* enum og_draw_kind */
     int batch, epochs;
-    int accumulate; /* mini-batches whose gradients one step adds */
+    int accumulate; /* mini-batches whose gradients are added in a step */
     int staleness;  /* steps by which the parameters of a gradient lag */
     int64_t seed;
     bool no_shuffle;
     int eval_every;     /* epochs; 0 = never */
     int best_by;        /* enum og_best_kind */
-    int resample_every; /* epochs that train on the same batches, in another order */
-    int pack_dtype;     /* enum og_pack_dtype_kind: of rows in memory and in packs */
-    /* resources: these move bytes, never values */
+    int resample_every; /* epochs that train on the same batches, in different order */
+    int pack_dtype;     /* enum og_pack_dtype_kind: of cached and packed rows */
+    /* resources: these never change the results */
     struct og_amount memory, cache;
     int threads;   /* 0 = all */
-    int workers;   /* processes that train together, one of them this (og_workers_run); calls that
-                      neither train nor tell of training take 1 alone */
-    bool exchange; /* each of them keeps the rows of a part of the nodes, and sends them to the rest
-                    */
-    struct og_executor_split executors; /* who samples and who trains */
+    int workers;   /* processes that train together (og_workers_run); 1 for calls other than train,
+                      plan and simulate */
+    bool exchange; /* each worker caches rows of its nodes only and sends them to the others */
+    struct og_executor_split executors; /* samplers and trainers */
     int topology;                       /* enum og_topology_kind */
     struct og_amount neighbor_cache;
-    int sample_on;      /* enum og_sample_on_kind: who draws neighbours */
-    int together;       /* batches whose neighbours are read together; OG_TOGETHER_AUTO */
+    int sample_on;      /* enum og_sample_on_kind: where neighbours are sampled */
+    int together;       /* batches per sampling group; OG_TOGETHER_AUTO */
     int policy;         /* enum og_policy_kind */
-    int presc_epochs;   /* pre-sampled by presc */
-    char *scores;       /* of file: .npy with one number a node */
-    int superbatch;     /* batches sampled ahead together, or OG_SUPERBATCH_* */
-    int layout;         /* enum og_layout_kind: where rows that no cache has are read */
-    bool alternate;     /* sample ahead and train in turns, each with all the memory */
-    int pipeline;       /* enum og_pipeline_kind: what goes on side by side */
-    int ways;           /* slots a set of rr and hybrid */
-    int window, update; /* batches; of hybrid */
+    int presc_epochs;   /* of presc */
+    char *scores;       /* of file: .npy with a number per node */
+    int superbatch;     /* batches sampled ahead and planned together, or OG_SUPERBATCH_* */
+    int layout;         /* enum og_layout_kind: where missed rows are read */
+    bool alternate;     /* phased memory: sampling ahead, then training, each with all the memory */
+    int pipeline;       /* enum og_pipeline_kind: which stages overlap */
+    int ways;           /* slots per set of rr and hybrid */
+    int window, update; /* batches; hybrid */
     int threshold;      /* batches; 0 = an eighth of the window */
     int evict;          /* enum og_evict_kind */
-    /* a cache of rows in the memory of the device, over that of the host */
+    /* device tier: a cache in device memory, above the host's */
     struct og_amount
-        device_memory; /* bound on all that training takes of it; bytes, or not given */
-    char
-        *device_policy; /* as `policy` takes it, with parameters; NULL = static, ranked as policy */
-    char *victim;       /* "off", "pvp", "pvp:depth=N"; NULL = off */
-    struct og_amount disk; /* bound on what is written to scratch, all its folders together */
-    char *scratch;         /* folder, or several with commas between; NULL = the run's */
-    char *samples;         /* folder made by og_sample, or NULL = batches are sampled */
+        device_memory;     /* limit of all device memory of training; bytes, or not given */
+    char *device_policy;   /* a policy with parameters; NULL = static, with the ranking of policy */
+    char *victim;          /* "off", "pvp", "pvp:depth=N"; NULL = off */
+    struct og_amount disk; /* limit of what is written to scratch, all folders together */
+    char *scratch;         /* comma-separated folders; NULL = the run's */
+    char *samples;         /* folder made by og_sample; NULL = batches are sampled */
     int io;                /* enum og_io_kind */
     int preset;            /* enum og_preset_kind */
     /* the run */
@@ -103,11 +100,11 @@ struct og_options {
     int log_every;        /* batches; 0 = never */
     char *trace_timeline; /* file, or NULL */
 
-    struct og_option_set given; /* by name */
-    const char *removed;        /* of a file, an option that there is no more */
+    struct og_option_set given; /* set explicitly */
+    const char *removed;        /* a former option found in a file */
 };
 
-/* The defaults, into a struct that need not be initialised; and its strings given back. */
+/* Set all defaults; the struct may be uninitialised. And free its strings. */
 void og__options_init(struct og_options *opt);
 void og__options_release(struct og_options *opt);
 

@@ -1,11 +1,11 @@
-/* The one table of options, and setting a field from text.
+/* The table of options, and setting a field from text.
  *
- *   command line ─┐                             ┌─> help, man page, completion
- *   config.yaml ──┼─> og_options_set ─> struct ─┤
- *   a preset ─────┘    (this table)             └─> config.yaml, summary.json   (options_text.c)
+ *     command line ─┐                             ┌─> help, man page, completion
+ *     config.yaml ──┼─> og_options_set ─> struct ─┤
+ *     a preset ─────┘    (this table)             └─> config.yaml, summary.json   (options_text.c)
  *
- * A row is everything there is to say about an option: adding one means a field in fields.h and a
- * row here. What is not built yet has no row, so that it is refused instead of ignored. */
+ * A row describes an option completely. A new option is a field in fields.h and a row here.
+ * Unfinished features have no row, so that their options are refused instead of ignored. */
 #include "options/options.h"
 
 #include "nn/nn.h"
@@ -24,16 +24,16 @@ _Static_assert(offsetof(struct og_options, n_fanout) ==
                    offsetof(struct og_options, fanout) + OG_MAX_HOPS * sizeof(int),
                "a list stands before its length");
 #define NAMES(...)  ((const char *const[]){__VA_ARGS__, NULL})
-#define MAX_DROPOUT 0.99 /* at 1 nothing is left to scale up */
+#define MAX_DROPOUT 0.99 /* at 1 nothing would be left to scale */
 
-static const char numbers[] = "The model and its training (these decide the numbers)";
-static const char sampling[] = "Batches and sampling (these decide the numbers too)";
-static const char resources[] = "Memory and disk (these move bytes, never values)";
+static const char numbers[] = "The model and its training (these decide the results)";
+static const char sampling[] = "Batches and sampling (these decide the results too)";
+static const char resources[] = "Memory and disk (these never change the results)";
 static const char running[] = "The run";
 
 #define ROW           OG_ROW
 #define ALL           NULL, false
-#define OF(choice)    choice, false /* a parameter of some of its kinds */
+#define OF(choice)    choice, false /* parameter of some of its kinds */
 #define JOINS(choice) choice, true
 
 #define NOTHING OG_DECIDES_NOTHING
@@ -41,13 +41,13 @@ static const char running[] = "The run";
 #define NUMBERS OG_DECIDES_NUMBERS
 #define BATCHES OG_DECIDES_BATCHES
 
-/* Names stand in the order of the enums of base/choices.h. Laid out by hand: an option, its help,
- * how it is stored. */
+/* Names are in the order of the enums of base/choices.h. Formatted by hand: option, help, storage.
+ */
 /* clang-format off */
 static const struct og_row table[] = {
     ROW("model", "KIND", "sage", numbers, NUMBERS,
-     "network: graph convolution, GraphSAGE, graph attention, graph isomorphism, PinSAGE or, of "
-     "typed graphs, relational graph convolution (docs/reference/models.md)",
+     "network: graph convolution, GraphSAGE, graph attention, graph isomorphism, PinSAGE or, for "
+     "heterogeneous graphs, relational graph convolution (docs/reference/models.md)",
      og__model_words, OG_OPTION_CHOICE, FIELD(model), 0, 0, ALL),
     ROW("layers", "N", "0", numbers, NUMBERS,
      "number of layers; 0 = one for each number of --fanout",
@@ -59,12 +59,12 @@ static const struct og_row table[] = {
      "attention heads of the models gat and gatv2, which share --hidden",
      NULL, OG_OPTION_INT, FIELD(heads), 1, 64, OF("model")),
     ROW("aggregator", "KIND", "mean", numbers, NUMBERS,
-     "what the model sage makes of the neighbours: their mean, the largest after a layer of their "
-     "own, or the mean with the node itself among them",
+     "aggregation of the model sage: mean, maximum after a fully connected layer, or mean over the "
+     "neighbours and the node itself",
      NAMES("mean", "max", "gcn"), OG_OPTION_CHOICE, FIELD(aggregator), 0, 0, OF("model")),
     ROW("bases", "B", "0", numbers, NUMBERS,
-     "matrices that those of all relations are sums of, of the model rgcn; 0 = each relation has one "
-     "of its own",
+     "rgcn: basis matrices, of which each relation's weight matrix is a linear combination; 0 = a "
+     "matrix per relation",
      NULL, OG_OPTION_INT, FIELD(bases), 0, 4096, OF("model")),
     ROW("norm", "KIND", "none", numbers, NUMBERS,
      "normalisation after each hidden layer, over the batch or over each node's row",
@@ -73,88 +73,86 @@ static const struct og_row table[] = {
      "add each layer's input to its output",
      NULL, OG_OPTION_FLAG, FIELD(residual), 0, 0, ALL),
     ROW("embedding", "DIM", "0", numbers, NUMBERS,
-     "of a typed graph: width of the learnable rows of types without features; 0 = none. The model "
-     "rgcn projects features of several widths to it, or else to --hidden",
+     "heterogeneous graphs: width of the learnable embeddings of types without features; 0 = none. If "
+     "features have several widths, rgcn projects them to this one, or else to --hidden",
      NULL, OG_OPTION_INT, FIELD(embedding), 0, 1 << 20, ALL),
     ROW("dropout", "P", "0.5", numbers, NUMBERS,
-     "share of hidden activations dropped in training",
+     "fraction of the hidden activations dropped in training",
      NULL, OG_OPTION_REAL, FIELD(dropout), 0, MAX_DROPOUT, ALL),
     ROW("input-dropout", "P", "0", numbers, NUMBERS,
-     "share of the features dropped in training, for each batch anew",
+     "fraction of the features dropped in training, per batch",
      NULL, OG_OPTION_REAL, FIELD(input_dropout), 0, MAX_DROPOUT, ALL),
     ROW("attention-dropout", "P", "0", numbers, NUMBERS,
-     "share of the attention coefficients of the models gat and gatv2 dropped in training",
+     "fraction of the attention coefficients of gat and gatv2 dropped in training",
      NULL, OG_OPTION_REAL, FIELD(attention_dropout), 0, MAX_DROPOUT, OF("model")),
     ROW("task", "KIND", "node", numbers, BATCHES,
-     "what is learnt: the labels of nodes (classes or, where they are values, regression), or which "
-     "nodes have an edge (docs/reference/tasks.md)",
+     "what the model predicts: labels of nodes (classes or, by regression, values), or which nodes have "
+     "an edge (docs/reference/tasks.md)",
      og__task_words, OG_OPTION_CHOICE, FIELD(task), 0, 0, ALL),
     ROW("decoder", "KIND", "dot", numbers, NUMBERS,
-     "what the task link makes of two nodes: the product of their embeddings, a perceptron over it, or "
-     "the product weighed by a vector of their relation, of typed graphs",
+     "score of a pair of nodes in the task link: dot product of the embeddings, MLP over "
+     "their element-wise product, or DistMult with a vector per relation",
      NAMES("dot", "mlp", "distmult"), OG_OPTION_CHOICE, FIELD(decoder), 0, 0, OF("task")),
     ROW("loss", "KIND", "auto", numbers, NUMBERS,
-     "loss of a task that has a choice (docs/reference/tasks.md says which it takes), unless given the first "
-     "of its own",
+     "loss of a task that has several (docs/reference/tasks.md); auto = the first of them",
      og__loss_words, OG_OPTION_CHOICE, FIELD(loss), 0, 0, ALL),
     ROW("edge-split", "A/B/C", "", sampling, BATCHES,
-     "percent of the edges that the task link trains, validates and tests on; unless given, the "
-     "dataset's own lists of edges (which `dataset` asks for), else 85/5/10",
+     "percent of the edges to train, validate and test the task link on; default: the dataset's own "
+     "edge lists (required by `dataset`), else 85/5/10",
      NULL, OG_OPTION_TEXT, FIELD(edge_split), 0, 0, OF("task")),
     ROW("relation", "NAME", "", sampling, BATCHES,
-     "of a typed graph: the relation whose edges the task link learns; unless given, those of all",
+     "heterogeneous graphs: the relation whose edges the task link learns; default: all relations",
      NULL, OG_OPTION_TEXT, FIELD(relation), 0, 0, OF("task")),
     ROW("negatives", "K", "1", sampling, BATCHES,
-     "pairs without an edge for each edge that the task link trains on",
+     "negatives per edge in training of the task link: pairs of nodes without an edge",
      NULL, OG_OPTION_INT, FIELD(negatives), 1, 1 << 16, OF("task")),
     ROW("negative", "KIND", "uniform", sampling, BATCHES,
-     "where their other ends come from: all nodes, or the edges of the batch",
+     "nodes that negatives are drawn from: all nodes, or the ends of the batch's edges",
      NAMES("uniform", "batch"), OG_OPTION_CHOICE, FIELD(negative), 0, 0, OF("task")),
     ROW("eval-negatives", "K", "100", numbers, NUMBERS,
-     "nodes that an edge's end is ranked among when the task link is evaluated",
+     "nodes against which each end of an edge is ranked in evaluation of the task link",
      NULL, OG_OPTION_INT, FIELD(eval_negatives), 1, 1 << 20, OF("task")),
     ROW("fanout", "N,N,...", "10,10,10", sampling, BATCHES,
-     "neighbours sampled in each hop, nearest the seeds first; -1 = all",
+     "neighbours sampled per hop, the seeds' hop first; -1 = all",
      NULL, OG_OPTION_LIST, FIELD(fanout), -1, 1 << 20, ALL),
     ROW("relation-fanout", "R=N,N,...;...", "", sampling, BATCHES,
-     "the same of relations of a typed graph by their names, as --fanout has it behind a semicolon: "
+     "heterogeneous graphs: fanouts of relations by name, also accepted by --fanout after a semicolon: "
      "--fanout '10,10;cites=15,10'; 0 = none",
      NULL, OG_OPTION_TEXT, FIELD(relation_fanout), 0, 0, ALL),
     ROW("sampler", "KIND", "uniform", sampling, BATCHES,
-     "how neighbours are drawn: uniformly, by the weights of their edges, as the most visited of "
-     "random walks, with draws that destinations share, or for a layer as a whole "
-     "(docs/reference/samplers.md)",
+     "neighbour sampling: uniform, by edge weight, by visits of random walks, with random numbers that "
+     "destinations share, or layer-wise (docs/reference/samplers.md)",
      og__sampler_words, OG_OPTION_CHOICE, FIELD(sampler), 0, 0, ALL),
     ROW("walks", "N", "4", sampling, BATCHES,
-     "random walks from each node, of the sampler walk",
+     "random walks per node of the sampler walk",
      NULL, OG_OPTION_INT, FIELD(walks), 1, 128, OF("sampler")),
     ROW("walk-length", "N", "3", sampling, BATCHES,
-     "most steps of such a walk",
+     "maximum steps of a random walk",
      NULL, OG_OPTION_INT, FIELD(walk_length), 1, 16, OF("sampler")),
     ROW("walk-restart", "P", "0.5", sampling, BATCHES,
-     "chance that such a walk ends before each step but the first",
+     "probability that a random walk ends before a step, except the first",
      NULL, OG_OPTION_REAL, FIELD(walk_restart), 0, 1, OF("sampler")),
     ROW("neighbors", "N", "5", sampling, BATCHES,
-     "most visited nodes that the sampler walk keeps in each hop, in the place of --fanout's numbers",
+     "nodes with the most visits that the sampler walk keeps per hop, instead of --fanout's numbers",
      NULL, OG_OPTION_INT, FIELD(neighbors), 1, 2048, OF("sampler")),
     ROW("draw", "WHEN", "each", sampling, BATCHES,
-     "when a node draws its neighbours: in each hop, or once a batch, so that the blocks of all hops "
-     "are parts of one graph, as PyTorch Geometric's NeighborLoader has it",
+     "when a node samples its neighbours: in each hop, or once per batch, so that all hops are parts of "
+     "one graph, as in PyTorch Geometric's NeighborLoader",
      NAMES("each", "once"), OG_OPTION_CHOICE, FIELD(draw), 0, 0, OF("sampler")),
     ROW("batch", "N", "1000", sampling, BATCHES,
-     "seed nodes, or edges, in a mini-batch",
+     "seed nodes, or edges, per mini-batch",
      NULL, OG_OPTION_INT, FIELD(batch), 1, 1 << 30, ALL),
     ROW("accumulate", "G", "1", numbers, NUMBERS,
-     "mini-batches whose gradients one step of the optimizer adds (docs/explanation/training-order.md)",
+     "mini-batches per optimizer step, whose gradients are added (docs/explanation/training-order.md)",
      NULL, OG_OPTION_INT, FIELD(accumulate), 1, 1 << 20, ALL),
     ROW("staleness", "S", "0", numbers, NUMBERS,
-     "steps by which the parameters of a gradient lag (docs/explanation/training-order.md)",
+     "optimizer steps by which the parameters of a gradient lag (docs/explanation/training-order.md)",
      NULL, OG_OPTION_INT, FIELD(staleness), 0, 64, ALL),
     ROW("epochs", "N", "10", numbers, EXTENT,
      "passes over the training nodes; 0 writes the initial model",
      NULL, OG_OPTION_INT, FIELD(epochs), 0, 1 << 24, ALL),
     ROW("optimizer", "KIND", "adam", numbers, NUMBERS,
-     "how parameters are updated",
+     "optimizer of the parameters",
      NAMES("adam", "sgd"), OG_OPTION_CHOICE, FIELD(optimizer), 0, 0, ALL),
     ROW("lr", "X", "0.003", numbers, NUMBERS,
      "learning rate",
@@ -163,175 +161,172 @@ static const struct og_row table[] = {
      "L2 penalty, added to the gradient",
      NULL, OG_OPTION_REAL, FIELD(weight_decay), 0, 1e6, ALL),
     ROW("device", "KIND", "cpu", numbers, NUMBERS,
-     "what computes the model: the processors, a virtual device, which is one for tests and runs on "
-     "them, or a GPU (docs/guides/gpu.md); numbers agree within rounding, and to the last bit on one kind",
+     "what computes the model: the CPU, a virtual device for tests that runs on the CPU, or a GPU "
+     "(docs/guides/gpu.md). Results agree within rounding; on one kind of device they are bit-identical",
      NAMES("cpu", "virtual", "cuda"), OG_OPTION_CHOICE, FIELD(device), 0, 0, ALL),
     ROW("devices", "N,N,...", "", resources, NOTHING,
-     "numbers of the devices that train, each a mini-batch of its own, with --accumulate or --staleness; "
-     "--device virtual:2 is the first two, --device cuda:0,1 these (docs/guides/gpu.md)",
+     "numbers of the devices that train, each on its own mini-batches; requires --accumulate or "
+     "--staleness. --device virtual:2 uses devices 0 and 1, --device cuda:0,1 the listed ones "
+     "(docs/guides/gpu.md)",
      NULL, OG_OPTION_TEXT, FIELD(devices), 0, 0, ALL),
     ROW("init", "FILE", "", numbers, EXTENT,
-     "safetensors file with the initial parameters; unless given, the sampler is the one it was "
-     "trained with and, of the task link, --seed and --edge-split those that held its edges out",
+     "safetensors file with the initial parameters. Defaults of --sampler and, for the task link, of "
+     "--seed and --edge-split are then those that the file was trained with",
      NULL, OG_OPTION_TEXT, FIELD(init), 0, 0, ALL),
     ROW("seed", "N", "1", sampling, BATCHES,
-     "start of every random choice",
+     "seed of all random choices",
      NULL, OG_OPTION_INT64, FIELD(seed), 0, 0x1p63, ALL),
     ROW("no-shuffle", NULL, "false", sampling, BATCHES,
-     "take the training nodes in the order of their file",
+     "use the training nodes in the order of their file",
      NULL, OG_OPTION_FLAG, FIELD(no_shuffle), 0, 0, ALL),
     ROW("eval-every", "EPOCHS", "1", numbers, NUMBERS,
      "epochs between validations; 0 = never",
      NULL, OG_OPTION_INT, FIELD(eval_every), 0, 1 << 24, ALL),
     ROW("best-by", "FIGURE", "auto", numbers, NUMBERS,
-     "figure of validation that chooses the best epoch, of which best.safetensors has the model; of "
-     "epochs that tie the one with the smallest validation loss; auto = acc of classes, micro_f1 of "
-     "several labels, r2 of values, auc of links; f1 is of class 1 of two classes, or micro_f1",
+     "validation metric that selects the best epoch, stored in best.safetensors; the smallest "
+     "validation loss breaks ties. The default is acc for classes, micro_f1 for several "
+     "labels, r2 for values, auc for links. The metric f1 is that of class 1 of two, else "
+     "micro_f1",
      og__best_words, OG_OPTION_CHOICE, FIELD(best_by), 0, 0, ALL),
     ROW("resample-every", "EPOCHS", "1", sampling, NUMBERS,
-     "epochs that train on the same sampled batches, each in an order of its own",
+     "epochs that train on the same sampled batches, each in its own order",
      NULL, OG_OPTION_INT, FIELD(resample_every), 1, 1 << 24, ALL),
     ROW("pack-dtype", "TYPE", "stored", numbers, NUMBERS,
-     "what f32 features are rounded to where they leave their file: caches hold twice the rows, and "
-     "packs take and read half the bytes; stored = as they are",
+     "type to which f32 features are rounded when read: caches hold twice the rows, packed files take "
+     "half the bytes; stored = not rounded",
      NAMES("stored", "f32", "f16", "bf16"), OG_OPTION_CHOICE, FIELD(pack_dtype), 0, 0, ALL),
 
     ROW("memory", "SIZE", "", resources, NOTHING,
-     "bound on the memory of everything together, such as 512M, 4G or 25%; unless given, 90% of "
-     "what is free",
+     "limit of all memory together, such as 512M, 4G or 25%; default: 90% of the free memory",
      NULL, OG_OPTION_AMOUNT, FIELD(memory), 0, OG__MOST_BYTES, ALL),
     ROW("cache", "SIZE", "", resources, NOTHING,
-     "bound on the feature cache alone; 5% means that share of all rows; unless given, what is "
-     "left of --memory",
+     "limit of the feature cache; 5% = that share of all rows; default: the rest of --memory",
      NULL, OG_OPTION_AMOUNT, FIELD(cache), 0, OG__MOST_BYTES, ALL),
     ROW("threads", "N", "all", resources, NOTHING,
-     "processor threads",
+     "CPU threads",
      NAMES("all"), OG_OPTION_INT, FIELD(threads), 0, 1024, ALL),
     ROW("workers", "N", "1", resources, NOTHING,
-     "processes on this machine that train together, each on its share of a step's mini-batches; they "
-     "share --memory, and --accumulate is N unless given (docs/guides/workers-and-machines.md)",
+     "processes on this machine that train together, each on its share of a step's mini-batches. They "
+     "share --memory; the default of --accumulate is N (docs/guides/workers-and-machines.md)",
      NULL, OG_OPTION_INT, FIELD(workers), 1, 64, ALL),
     ROW("exchange", NULL, "false", resources, NOTHING,
-     "each worker caches and reads the rows of the nodes alone whose number is its own modulo the workers, "
-     "and sends them to the others, so that their caches act as one and each disk reads its share "
-     "(docs/guides/workers-and-machines.md)",
+     "partition the feature rows among the workers, by node number modulo workers: each caches and "
+     "reads its own rows and sends them to the others (docs/guides/workers-and-machines.md)",
      NULL, OG_OPTION_FLAG, FIELD(exchange), 0, 0, ALL),
     ROW("executors", "N|S:T", "auto", resources, NOTHING,
-     "N trainers, groups of threads that each compute a mini-batch, of the many that --accumulate and "
-     "--staleness let be computed at a time; S:T = S threads that sample too, of which one without work "
-     "stands in as a trainer; 1:0 = one that does both in turn (docs/explanation/training-order.md)",
+     "N trainers, groups of threads that compute a mini-batch each; --accumulate and --staleness bound "
+     "how many can work at a time. S:T = S sampling threads, which stand in as trainers when idle, and T "
+     "trainers; 1:0 = one that samples and trains in turn (docs/explanation/training-order.md)",
      NAMES("auto"), OG_OPTION_SPLIT, FIELD(executors), 0, 32, ALL),
     ROW("topology", "PLACE", "auto", resources, NOTHING,
-     "where the graph's structure is: memory, or the disk with the neighbours of important nodes "
-     "in memory; auto: in memory where it fits, unless --policy auto finds that features use the "
-     "memory better",
+     "where the topology is: in memory, or on disk with a neighbour cache in memory. By "
+     "default in memory if it fits, unless --policy auto finds that features make better use "
+     "of the memory",
      NAMES("memory", "disk", "auto"), OG_OPTION_CHOICE, FIELD(topology), 0, 0, ALL),
     ROW("neighbor-cache", "SIZE", "", resources, NOTHING,
-     "memory for in-neighbours of important nodes with --topology disk; unless given, up to half of "
-     "what is free, with --alternate all of it; 0 = none",
+     "memory for adjacency lists of important nodes with --topology disk; default: up to half of what "
+     "is free, with --alternate all of it; 0 = none",
      NULL, OG_OPTION_AMOUNT, FIELD(neighbor_cache), 0, OG__MOST_BYTES, ALL),
     ROW("sample-on", "PLACE", "host", resources, NOTHING,
-     "who draws neighbours: the processors, or the device of --device, with the graph's structure in its "
-     "memory, or pinned: with its lists of neighbours in the host's; to the same samples, of the sampler "
-     "uniform",
+     "where neighbours are sampled: the CPU, the device with the topology in its memory, or pinned: the "
+     "device with adjacency lists in host memory. The samples are the same; requires --sampler uniform",
      NAMES("host", "device", "pinned"), OG_OPTION_CHOICE, FIELD(sample_on), 0, 0, ALL),
     ROW("together", "BATCHES", "auto", resources, NOTHING,
-     "batches that are sampled together with --topology disk, so that a hop of all of them reads the "
-     "structure once, in order; 1 = each by itself; auto = what memory allows",
+     "batches sampled as one group with --topology disk: each hop of a group reads the topology at most "
+     "once, in order; 1 = no groups; auto = as many as memory allows",
      NAMES("auto"), OG_OPTION_INT, FIELD(together), 0, 1 << 30, ALL),
     ROW("policy", "KIND", "auto", resources, NOTHING,
-     "which feature rows the cache keeps; docs/reference/policies.md has their parameters, as in presc:2, "
-     "hybrid:window=128,update=4 and file:SCORES.npy",
+     "which feature rows the cache keeps; parameters follow a colon, as in presc:2, "
+     "hybrid:window=128,update=4 and file:SCORES.npy (docs/reference/policies.md)",
      og__policy_words, OG_OPTION_CHOICE, FIELD(policy), 0, 0, ALL),
     ROW("presc-epochs", "K", "1", resources, NOTHING,
-     "epochs that the policy presc samples before it ranks the nodes",
+     "epochs that the policy presc samples to rank the nodes",
      NULL, OG_OPTION_INT, FIELD(presc_epochs), 1, 1000, JOINS("policy")),
     ROW("scores", "FILE", "", resources, NOTHING,
-     "one number a node in .npy, by which the policy file ranks them: the higher, the sooner cached",
+     ".npy file with a number per node, by which the policy file ranks them: highest cached first",
      NULL, OG_OPTION_TEXT, FIELD(scores), 0, 0, JOINS("policy")),
     ROW("superbatch", "S", "auto", resources, NOTHING,
-     "batches sampled ahead and planned together; all = one epoch; auto = what memory and disk "
-     "allow, an epoch at most unless --alternate is given",
+     "batches sampled ahead and planned together; all = one epoch; auto = what memory and disk allow, "
+     "an epoch at most without --alternate",
      NAMES("auto", "all"), OG_OPTION_INT, FIELD(superbatch), 0, 1 << 30, ALL),
     ROW("layout", "KIND", "auto", resources, NOTHING,
-     "where batches read rows that no cache holds: the feature file, or copies packed for each "
-     "batch beforehand in one pass over that file; segmented: rows that several batches need are "
-     "copied once for all of them, as far as --disk is too little for packed",
+     "where batches read rows that miss the cache: the feature file, or copies packed per batch in one "
+     "sequential scan of it. With segmented, rows that several batches need are copied once, if --disk "
+     "is too small for packed",
      NAMES("raw", "packed", "segmented", "auto"), OG_OPTION_CHOICE, FIELD(layout), 0, 0, ALL),
     ROW("alternate", NULL, "false", resources, NOTHING,
-     "sample ahead and train in turns, each with all the memory: the graph's structure first, then the "
-     "feature cache",
+     "phased memory: first the topology for sampling ahead, then the feature cache for training, each "
+     "with all the memory",
      NULL, OG_OPTION_FLAG, FIELD(alternate), 0, 0, ALL),
     ROW("pipeline", "WHAT", "batches", resources, NOTHING,
-     "what goes on side by side: a batch is trained while the next ones are sampled, planned and read; "
-     "none = each batch passes all of that before the next begins, to measure what overlapping gains",
+     "which stages overlap: batches = training with the sampling, planning and reading of later "
+     "batches; none = no overlap, to measure its gain",
      NAMES("none", "batches"), OG_OPTION_CHOICE, FIELD(pipeline), 0, 0, ALL),
     ROW("ways", "N", "32", resources, NOTHING,
-     "slots in a set of the policies rr and hybrid",
+     "slots per set of the policies rr and hybrid",
      NULL, OG_OPTION_INT, FIELD(ways), 1, 1 << 16, JOINS("policy")),
     ROW("window", "BATCHES", "256", resources, NOTHING,
-     "how far the policy hybrid looks ahead",
+     "lookahead of the policy hybrid",
      NULL, OG_OPTION_INT, FIELD(window), 1, 1 << 16, JOINS("policy")),
     ROW("update", "BATCHES", "4", resources, NOTHING,
-     "batches between two looks of the policy hybrid",
+     "batches between two updates of the policy hybrid",
      NULL, OG_OPTION_INT, FIELD(update), 1, 1 << 12, JOINS("policy")),
     ROW("threshold", "BATCHES", "0", resources, NOTHING,
-     "a row that the policy hybrid sees reused within so many batches is kept first; 0 = an eighth "
-     "of --window",
+     "the policy hybrid prefers to keep rows reused within this many batches; 0 = an eighth of --window",
      NULL, OG_OPTION_INT, FIELD(threshold), 0, 1 << 16, JOINS("policy")),
     ROW("evict", "BY", "hybrid", resources, NOTHING,
-     "what the policy hybrid looks at: both, the static score alone or the next use alone",
+     "what the policy hybrid evicts by: both criteria, the static score alone or the next use alone",
      NAMES("hybrid", "static", "dynamic"), OG_OPTION_CHOICE, FIELD(evict), 0, 0, JOINS("policy")),
     ROW("device-memory", "SIZE", "", resources, NOTHING,
-     "bound on what training takes of the memory of each --device, such as 8G: model, activations, "
-     "batches, and in the rest a cache of feature rows, of several devices one; unless given, what is "
-     "free there; of a virtual device what the model needs, and no cache (docs/guides/gpu.md)",
+     "limit of the memory that training takes on each --device, such as 8G: model, activations, batches "
+     "and, in the rest, a feature cache, one for all devices. Default: free device memory; for a "
+     "virtual device the model's needs, without a cache (docs/guides/gpu.md)",
      NULL, OG_OPTION_AMOUNT, FIELD(device_memory), 0, OG__MOST_BYTES, ALL),
     ROW("device-policy", "KIND", "", resources, NOTHING,
-     "which rows that cache keeps, as --policy says it of the host's; unless given, always the same "
-     "ones, ranked as --policy ranks them, or with --policy auto those of the pair that is fastest",
+     "which rows the device's cache keeps, one of the values of --policy; default: static, ranked as by "
+     "--policy; with --policy auto the fastest pair",
      NULL, OG_OPTION_TEXT, FIELD(device_policy), 0, 0, ALL),
     ROW("victim", "off|pvp[:depth=N]", "", resources, NOTHING,
-     "pvp: what leaves that cache waits in the host's memory, in rings of N rows, for the batch "
-     "that wants it next; unless given, N is what --memory has room for, 16384 at most",
+     "pvp: rows evicted from the device's cache wait in host memory, in ring buffers of N "
+     "rows, for the next batch that needs them. Default N: what --memory allows, at most 16384",
      NULL, OG_OPTION_TEXT, FIELD(victim), 0, 0, ALL),
     ROW("disk", "SIZE", "90%", resources, NOTHING,
-     "bound on what is written to --scratch, all its folders together, of which each has an equal share; 25% "
-     "means that share of what is free there",
+     "limit of what is written to --scratch, split evenly over its folders; 25% = that share of the "
+     "free space",
      NULL, OG_OPTION_AMOUNT, FIELD(disk), 0, OG__MOST_BYTES, ALL),
     ROW("scratch", "DIR,...", "", resources, NOTHING,
-     "folder for what is sampled ahead, and for rows of layers; unless given, the run's, that of --out, or "
-     "the cache folder of the user. Several, on a disk each, are written and read side by side; what is "
-     "kept as a whole is in the first",
+     "folder for batches sampled ahead and for rows of layers; default: that of --run or --out, or the "
+     "user's cache folder. Several folders, on a disk each, are written and read in parallel; files "
+     "that are not split are in the first",
      NULL, OG_OPTION_TEXT, FIELD(scratch), 0, 0, ALL),
     ROW("samples", "DIR", "", resources, NOTHING,
-     "train on the batches in this folder, which `outgrow sample` made of the same dataset with the "
-     "same options, instead of sampling them",
+     "train on the batches in this folder instead of sampling; `outgrow sample` made it from the same "
+     "dataset with the same options",
      NULL, OG_OPTION_TEXT, FIELD(samples), 0, 0, ALL),
     ROW("io", "ENGINE", "auto", resources, NOTHING,
-     "how files are read",
+     "I/O engine for reading files",
      NAMES("uring", "pread", "mmap", "auto"), OG_OPTION_CHOICE, FIELD(io), 0, 0, ALL),
     ROW("preset", "NAME", "none", resources, NOTHING,
-     "sets those of these options that are not given as a published system would (docs/reference/presets.md); "
-     "memory keeps every row",
+     "sets those of these options that are not explicit to a published system's "
+     "(docs/reference/presets.md); memory caches every row",
      NAMES("none", "pyg+", "ali+pg", "ginex", "diskgnn", "fgnn", "lsm-gnn", "helios", "memory", "auto"),
      OG_OPTION_CHOICE, FIELD(preset), 0, 0, ALL),
 
     ROW("run", "DIR", "", running, NOTHING,
-     "folder of the results, which holds no run's files yet unless --resume is given; unless given, "
+     "folder of the results, without files of another run unless --resume is given; default: "
      "runs/<date>-<n>",
      NULL, OG_OPTION_TEXT, FIELD(run), 0, 0, ALL),
     ROW("resume", NULL, "false", running, NOTHING,
-     "go on where the run in --run, or predict or eval --full with the same arguments, was interrupted",
+     "resume the interrupted run in --run, or predict or eval --full with the same arguments",
      NULL, OG_OPTION_FLAG, FIELD(resume), 0, 0, ALL),
     ROW("checkpoint-every", "SECONDS", "300", running, NOTHING,
-     "time between checkpoints; of predict and eval --full between marks that --resume goes on from",
+     "time between checkpoints, and between the restart points of predict and eval --full",
      NULL, OG_OPTION_INT, FIELD(checkpoint_every), 0, 1 << 30, ALL),
     ROW("log-every", "N", "0", running, NOTHING,
-     "batches between further lines of metrics.jsonl; 0 = a line an epoch alone",
+     "batches between further lines of metrics.jsonl; 0 = one line per epoch",
      NULL, OG_OPTION_INT, FIELD(log_every), 0, 1 << 30, ALL),
     ROW("trace-timeline", "FILE", "", running, NOTHING,
-     "new file: when each stage worked, for Perfetto or Chrome",
+     "new file: timeline of all stages, for Perfetto or Chrome",
      NULL, OG_OPTION_TEXT, FIELD(trace_timeline), 0, 0, ALL),
 };
 /* clang-format on */
@@ -352,7 +347,7 @@ static const struct og_row *find_row(const char *name)
     return og__row_find(table, OG_COUNT(table), name);
 }
 
-/* ---- the names that users of other libraries know, and former ones ---- */
+/* ---- names in other libraries, and former names ---- */
 
 #define ALIAS(alias, name)                          \
     {                                               \
@@ -371,7 +366,7 @@ const struct og_option_alias *og_option_alias(size_t i)
     return i < OG_COUNT(aliases) ? &aliases[i] : NULL;
 }
 
-/* Of our name for it, or of theirs. */
+/* Finds an option by its name or an alias. */
 const struct og_row *og__option_named(const char *name)
 {
     for (size_t i = 0; i < OG_COUNT(aliases); i++)
@@ -392,7 +387,7 @@ int og__option_unknown(const char *name, struct og_err *err)
     const char *nearest = og_nearest_word(names, n, name);
     const struct og_option *meant = nearest ? &og__option_named(nearest)->option : NULL;
     if (meant && meant->arg && *meant->standard)
-        snprintf(hint, sizeof(hint), "did you mean '%s'? Unless given it is %s", meant->name,
+        snprintf(hint, sizeof(hint), "did you mean '%s'? Its default is %s", meant->name,
                  meant->standard);
     else if (meant)
         snprintf(hint, sizeof(hint), "did you mean '%s'?", meant->name);
@@ -452,9 +447,9 @@ bool og_options_given(const struct og_options *opt, const char *name)
     return row && og__option_set_has(&opt->given, (size_t)(row - table));
 }
 
-/* ---- parameters: options of some kinds alone ---- */
+/* ---- parameters: options of some kinds only ---- */
 
-/* Choices whose kinds have parameters, and who knows which. */
+/* Choices whose kinds have parameters, and functions that list them. */
 static const struct chooser {
     const char *name;
     bool (*takes)(int kind, const char *option);
@@ -538,7 +533,7 @@ static int refuse_parameter(const struct chooser *c, int kind, const char *word,
                     word, name);
 }
 
-/* One of `name=value`, or the value of the one that needs no name. */
+/* Sets `name=value`, or the value of the parameter without name. */
 static int set_parameter(struct og_options *opt, const struct chooser *c, int kind,
                          const char *word, char *piece, struct og_err *err)
 {
@@ -574,7 +569,7 @@ static int set_parameters(struct og_options *opt, const struct chooser *c, int k
     return 0;
 }
 
-/* "hybrid:window=128,update=4", "presc:2": all of it, or nothing when some is refused. */
+/* Sets "hybrid:window=128,update=4" or "presc:2". If a part is refused, nothing changes. */
 static int set_with_parameters(struct og_options *opt, const struct og_row *row,
                                const struct chooser *c, const char *value, struct og_err *err)
 {
@@ -597,8 +592,8 @@ out:
     return rc;
 }
 
-/* "10,10;cites=15,10" is --fanout 10,10 --relation-fanout cites=15,10; but that of relations is not
- * given by itself, and goes with the next --fanout. */
+/* Sets "10,10;cites=15,10" as --fanout 10,10 --relation-fanout cites=15,10. The second does not
+ * count as explicit; the next --fanout replaces it. */
 static int set_fanouts(struct og_options *opt, const char *value, const char *relations,
                        struct og_err *err)
 {
@@ -608,8 +603,8 @@ static int set_fanouts(struct og_options *opt, const char *value, const char *re
     int rc;
     OG_TRY(fanout ? 0 : og__fail_errno(err, -ENOMEM, NULL, "options"));
     if (!relations[1])
-        OG_TRY(og__fail(err, -EINVAL, "leave the semicolon out, or put NAME=N,N behind it",
-                        "fanout: '%.200s': no relation behind the semicolon", value));
+        OG_TRY(og__fail(err, -EINVAL, "leave the semicolon out, or put NAME=N,N after it",
+                        "fanout: '%.200s': no relation after the semicolon", value));
     OG_TRY(og_options_set(opt, "fanout", fanout, err));
     OG_TRY(og__row_read(row, opt, relations + 1, err));
     og__option_set_add(&own, (size_t)(row - table));
@@ -619,7 +614,7 @@ out:
     return rc;
 }
 
-/* "virtual:N": so many of them, which are numbers 0 to N - 1; "" is none. */
+/* Lists the devices 0 to N - 1 of "virtual:N"; "" if it is invalid. */
 static void count_devices(const char *text, char *list, size_t size)
 {
     const long n = strspn(text, "0123456789") == strlen(text) ? strtol(text, NULL, 10) : 0;
@@ -629,8 +624,8 @@ static void count_devices(const char *text, char *list, size_t size)
         used += (size_t)snprintf(list + used, size - used, "%s%ld", i ? "," : "", i);
 }
 
-/* "virtual:2" is --device virtual --devices 0,1, "cuda:0,3" is --device cuda --devices 0,3; but
- * which they are is not given by itself, and goes with the next --device. */
+/* Sets "virtual:2" as --device virtual --devices 0,1, and "cuda:0,3" as --device cuda --devices
+ * 0,3. The second does not count as explicit; the next --device replaces it. */
 static int set_device(struct og_options *opt, const struct og_row *row, const char *value,
                       struct og_err *err)
 {
@@ -649,10 +644,11 @@ static int set_device(struct og_options *opt, const struct og_row *row, const ch
         snprintf(list, sizeof(list), "%s", which);
     if ((kind != OG_DEVICE_VIRTUAL && kind != OG_DEVICE_CUDA) || strlen(which) >= sizeof(list) ||
         !og__devices_read(list, &read))
-        OG_TRY(og__fail(err, -EINVAL,
-                        "--device virtual:2 is two of them, --device cuda:0,3 the first and fourth "
-                        "GPU; at most 16, each once",
-                        "device: '%.60s': these are no devices", value));
+        OG_TRY(og__fail(
+            err, -EINVAL,
+            "use --device virtual:2 for two virtual devices, --device cuda:0,3 for the first "
+            "and fourth GPU; at most 16, each once",
+            "device: '%.60s': these are no devices", value));
     OG_TRY(og__row_read(devices, opt, list, err));
     OG_TRY(og__row_read(row, opt, word, err));
     og__option_set_add(&own, (size_t)(devices - table));
@@ -662,7 +658,7 @@ out:
     return rc;
 }
 
-/* What the --fanout before this said of relations, the --device before this of their numbers. */
+/* Drops the relations of an earlier --fanout, or the numbers of an earlier --device. */
 static void drop_unless_given(struct og_options *opt, const char *name, char **text)
 {
     if (og_options_given(opt, name))
@@ -676,7 +672,7 @@ static int check_devices(const char *value, struct og_err *err)
     struct og_devices read;
     return og__devices_read(value, &read)
                ? 0
-               : og__fail(err, -EINVAL, "numbers with commas between, such as 0,1; at most 16",
+               : og__fail(err, -EINVAL, "use numbers separated by commas, such as 0,1; at most 16",
                           "devices: '%.60s': these are no devices", value);
 }
 
@@ -725,7 +721,7 @@ int og__options_copy(struct og_options *to, const struct og_options *from, struc
     return og__rows_own(table, OG_COUNT(table), to, err);
 }
 
-/* ---- as programs have it ---- */
+/* ---- public functions ---- */
 
 int og_options_new(struct og_options **out, struct og_err *err)
 {

@@ -1,5 +1,5 @@
-/* Options as JSON and as YAML, and back from YAML. Reading is strict: one flat mapping of names to
- * values, each name once, and whatever is not understood is an error with its line. */
+/* Options as JSON and YAML, and from YAML. Reading is strict: one flat mapping of names to values,
+ * each name once. Anything else is an error with its line. */
 #include "base/file.h"
 #include "options/options.h"
 
@@ -138,14 +138,14 @@ static int report_other(const char *name, const json_t *there, const json_t *her
     return rc;
 }
 
-/* Of the neighbours that a walk keeps the fanout tells, as it was resolved: more than all walks can
- * meet are as many as they meet. */
+/* Whether the fanout has this option's effect: a walk's --neighbors is part of the resolved fanout,
+ * limited by the visits of all walks. */
 static bool is_named_elsewhere(const struct og_option *row)
 {
     return strcmp(row->name, "neighbors") == 0;
 }
 
-/* As they are where nothing is said. */
+/* The options at their defaults. */
 static json_t *usual_deciding(enum og_decides least)
 {
     struct og_options usual;
@@ -155,7 +155,7 @@ static json_t *usual_deciding(enum og_decides least)
     return all;
 }
 
-/* What was written before there was an option was made as its standard value does it. */
+/* Files older than an option were made with its default. */
 int og__options_match(const struct og_options *opt, const json_t *theirs, enum og_decides least,
                       const char *what, const char *hint, struct og_err *err)
 {
@@ -166,7 +166,7 @@ int og__options_match(const struct og_options *opt, const json_t *theirs, enum o
     OG_TRY(ours && usual ? 0 : og__fail_errno(err, -ENOMEM, NULL, "options"));
     OG_TRY(json_is_object(theirs)
                ? 0
-               : og__fail(err, -EINVAL, hint, "%s options that it does not tell", what));
+               : og__fail(err, -EINVAL, hint, "%s options that are not recorded", what));
     for (size_t i = 0; (option = og_option(i)); i++) {
         const json_t *said = json_object_get(theirs, option->name);
         const json_t *there = said ? said : json_object_get(usual, option->name);
@@ -209,7 +209,7 @@ static bool emit_list(yaml_emitter_t *out, const struct og_options *opt)
     return ok && emit(out, &e, yaml_sequence_end_event_initialize(&e));
 }
 
-/* Text of anything but a list; "" when unset. */
+/* Text of a value, except of a list; "" if unset. */
 static const char *value_text(const struct og_options *opt, const struct og_row *row, char buf[32])
 {
     const struct og_option *option = &row->option;
@@ -249,7 +249,7 @@ const char *og__option_text(const struct og_options *opt, const char *name, char
     return row ? value_text(opt, row, buf) : "";
 }
 
-/* "10,10;cites=15,10": as one text sets both. */
+/* Text of both options, "10,10;cites=15,10". */
 static char *fanout_text(const struct og_options *opt)
 {
     enum { LONGEST = OG_MAX_HOPS * 12 };
@@ -348,7 +348,7 @@ static int refuse(struct reader *r, const yaml_mark_t *at, const char *why)
                     r->name, at->line + 1, why);
 }
 
-/* The next event, of one of the two types. */
+/* Gets the next event, of one of the two types. */
 static int take(struct reader *r, yaml_event_t *e, yaml_event_type_t a, yaml_event_type_t b,
                 const char *otherwise)
 {
@@ -392,7 +392,7 @@ static int read_list(struct reader *r, char *out, size_t size)
     }
 }
 
-/* Options that there are no more: files of those who had them are still taken. */
+/* Former options, which old files may have. */
 static const char *find_removed(const char *name)
 {
     static const char *const removed[] = {"early-reads"};
@@ -438,8 +438,8 @@ static int read_option(struct reader *r, struct og_options *opt, const yaml_even
     return rc;
 }
 
-/* Options of the file are told from those given before by setting them on their own. `seen` finds a
- * name that comes twice. */
+/* Sets a file's option separately, to distinguish it from explicit ones. `seen` finds duplicate
+ * names. */
 static int read_entry(struct reader *r, struct og_options *opt, const yaml_event_t *key,
                       struct og_option_set *seen)
 {
@@ -455,7 +455,7 @@ out:
     return rc;
 }
 
-/* The options of the mapping until its end. */
+/* Sets all options of the mapping. */
 static int read_mapping(struct reader *r, struct og_options *opt)
 {
     struct og_option_set seen = {0};

@@ -1,4 +1,4 @@
-/* What the user left open: presets, auto, percentages. Flags and config files win over a preset. */
+/* Resolves presets, auto and percentages. Explicit options and config files override a preset. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "options/devices.h"
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A preset is a list of options and values, put where the user gave none. None of them sets what
- * changes numbers. */
+/* A preset is a list of options and values for options that are not explicit. None of them changes
+ * results. */
 static const struct preset_value {
     int preset;
     const char *name, *value;
 } preset_values[] = {
-    /* features mapped, nothing cached but by the kernel (Park et al. 2022, §5.1) */
+    /* memory-mapped features, cached by the kernel only (Park et al. 2022, §5.1) */
     {OG_PRESET_PYG_PLUS, "io", "mmap"},
     {OG_PRESET_PYG_PLUS, "policy", "none"},
     /* neighbour cache and PaGraph's feature cache (Park et al. 2022, §5.1) */
@@ -50,9 +50,9 @@ static const struct preset_value {
     {OG_PRESET_MEMORY, "cache", "100%"},
 };
 
-/* With --device-memory, a cache on the device over the host's: these come first. Rows are ranked by
- * how often the superbatch's samples read them (Liu et al. 2025, §4), or by what Park et al. 2024,
- * §4.2, §4.3 have. */
+/* With --device-memory these come first: a device cache above the host's. Rows are ranked by how
+ * often the superbatch's samples read them (Liu et al. 2025, §4), or as in Park et al. 2024, §4.2,
+ * §4.3. */
 static const struct preset_value device_values[] = {
     {OG_PRESET_GINEX, "device-policy", "frequency"},
     {OG_PRESET_DISKGNN, "device-policy", "frequency"},
@@ -93,7 +93,7 @@ bool og__options_alternate(const struct og_options *opt)
     return opt->alternate;
 }
 
-/* A walk's neighbours are --neighbors in every hop; --fanout says how many hops. */
+/* A walk samples --neighbors in every hop; --fanout only has the number of hops. */
 static void settle_fanout(struct og_options *opt)
 {
     for (int i = 0; og__sampling_by_visits((enum og_sampler_kind)opt->sampler) && i < opt->n_fanout;
@@ -107,7 +107,7 @@ static int settle_layers(struct og_options *opt, struct og_err *err)
         opt->layers = opt->n_fanout;
     if (opt->layers == opt->n_fanout)
         return 0;
-    return og__fail(err, -EINVAL, "give --fanout a number for every layer, nearest the seeds first",
+    return og__fail(err, -EINVAL, "give --fanout a number per layer, the seeds' hop first",
                     "--layers %d: --fanout has %d numbers", opt->layers, opt->n_fanout);
 }
 
@@ -116,7 +116,7 @@ enum og_dtype og__pack_dtype(const struct og_options *opt, enum og_dtype stored)
     return opt->pack_dtype == OG_PACK_STORED ? stored : (enum og_dtype)(opt->pack_dtype - 1);
 }
 
-/* 90 % of what is free, or the share or size asked for. */
+/* 90 % of the free memory, or the requested share or size. */
 static int settle_memory(struct og_options *opt, struct og_err *err)
 {
     size_t bytes = og__memory_amount(&opt->memory);
@@ -124,7 +124,7 @@ static int settle_memory(struct og_options *opt, struct og_err *err)
     if (bytes >= 1)
         return 0;
     return og__fail(err, -EINVAL, "give a size, such as --memory 4G",
-                    "--memory: cannot tell how much is free");
+                    "--memory: the free memory cannot be read");
 }
 
 int og__scratch_folders(struct og_places *out, const struct og_options *opt, const char *otherwise,
@@ -152,7 +152,7 @@ int og__scratch_first(char **out, const struct og_options *opt, const char *othe
     return rc;
 }
 
-/* What may be written to scratch, all of its disks together: a share of what is free there. */
+/* Limit of scratch on all its disks together: a share of the free space. */
 static int settle_disk(struct og_options *opt, struct og_err *err)
 {
     struct og_places where;
@@ -168,25 +168,24 @@ static int settle_disk(struct og_options *opt, struct og_err *err)
     return rc;
 }
 
-/* No more trainers than there are mini-batches for. */
+/* No more trainers than mini-batches at a time. */
 static void settle_trainers(struct og_options *opt, const struct og_log *log)
 {
     struct og_executor_split *e = &opt->executors;
     const int useful = og__trainers_useful(opt);
     if (e->trainers > useful)
-        og__say(
-            log, OG__INFO,
-            "--executors %s: %d trainers, since no more mini-batches are computed at a time with "
-            "--accumulate %d --staleness %d --pipeline %s",
-            og__option_text(opt, "executors", (char[32]){0}), useful, opt->accumulate,
-            opt->staleness, og__option_word("pipeline", opt->pipeline));
+        og__say(log, OG__INFO,
+                "--executors %s: limited to %d trainers, the mini-batches computed at a time with "
+                "--accumulate %d --staleness %d --pipeline %s",
+                og__option_text(opt, "executors", (char[32]){0}), useful, opt->accumulate,
+                opt->staleness, og__option_word("pipeline", opt->pipeline));
     e->trainers = OG_MIN(e->trainers, useful);
     if (useful == 1 && e->samplers == 0)
         e->trainers = 1; /* else 0: measured later */
 }
 
-/* Unless it was said how many, each of several devices is a trainer, as far as it has something to
- * do. Each of several workers has one of them. */
+/* By default each of several devices is a trainer, if there is work for it. Each of several workers
+ * uses one device. */
 static void settle_devices(struct og_options *opt)
 {
     const int n = og__devices_asked(opt).n;
@@ -220,8 +219,8 @@ int og__alone(const struct og_options *opt, struct og_err *err)
     return opt->workers <= 1
                ? 0
                : og__fail(err, -EINVAL,
-                          "leave --workers out: train, plan and simulate alone take it",
-                          "--workers %d: this is the work of one process", opt->workers);
+                          "leave --workers out; only train, plan and simulate take it",
+                          "--workers %d: this command runs in one process", opt->workers);
 }
 
 int og__workers_check(const struct og_options *opt, int workers, struct og_err *err)
@@ -229,16 +228,15 @@ int og__workers_check(const struct og_options *opt, int workers, struct og_err *
     if (workers <= 1)
         return og__alone(opt, err);
     if (og_options_given(opt, "accumulate") && opt->accumulate % workers)
-        return og__fail(err, -EINVAL, "give a multiple of the workers, or another number of them",
-                        "--accumulate %d: %d workers cannot share a step's mini-batches out evenly",
-                        opt->accumulate, workers);
+        return og__fail(err, -EINVAL, "use a multiple of --workers, or another --workers",
+                        "--accumulate %d: not a multiple of %d workers", opt->accumulate, workers);
     if (opt->resample_every > 1)
         return og__fail(err, -EINVAL, "use --resample-every 1, or ask for one worker",
                         "--resample-every %d: an epoch's batches are shared out anew among %d "
                         "workers, who have not each other's samples",
                         opt->resample_every, workers);
     if (opt->samples)
-        return og__fail(err, -EINVAL, "leave out --samples, or ask for one worker",
+        return og__fail(err, -EINVAL, "leave out --samples, or use --workers 1",
                         "--samples: not with %d workers", workers);
     return 0;
 }

@@ -20,8 +20,8 @@ struct og_trainers_setup og__trainers_setup(const struct og_options *opt)
     if (samplers > 0) {
         s.n = OG_MIN(opt->executors.trainers, useful);
         s.standby = OG_MIN(samplers, useful - s.n);
-        /* where all ranks meet as rounds begin, who trains one must not depend on who is ready; and
-         * without trainers there is one round at a time */
+        /* If all ranks synchronize in each round, the trainer of a batch must not depend on timing.
+         * And without trainers there is one round at a time. */
         if (opt->exchange && opt->workers > 1)
             s.standby = s.n > 0 ? 0 : 1;
     }

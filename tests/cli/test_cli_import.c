@@ -35,7 +35,7 @@ static void an_import_knows_the_format(void **state)
     } cases[] = {
         {"srcs/alone", "taken as edgelist"},
         {"srcs/matrix", "taken as mtx"},
-        {"srcs/full", "taken as npy, for edges.npy"},
+        {"srcs/full", "taken as npy, because of edges.npy"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char line[128];
@@ -46,24 +46,24 @@ static void an_import_knows_the_format(void **state)
         assert_says(o->err, cases[i].taken);
     }
     assert_int_equal(system("cp -r srcs/e mtx"), 0); /* named like another format */
-    assert_says(outgrow("import mtx g5")->err, "mtx: taken as edgelist, for edges.csv");
+    assert_says(outgrow("import mtx g5")->err, "mtx: taken as edgelist, because of edges.csv");
     const struct outcome *n = outgrow("import npy g6");
     assert_int_equal(n->status, 2);
     assert_says(n->err, "import: npy SRC OUT expected");
-    assert_says(outgrow("import srcs/e g3")->err, "taken as edgelist, for edges.csv");
-    assert_says(outgrow("import srcs/m g4")->err, "taken as mtx, for graph.mtx");
+    assert_says(outgrow("import srcs/e g3")->err, "taken as edgelist, because of edges.csv");
+    assert_says(outgrow("import srcs/m g4")->err, "taken as mtx, because of graph.mtx");
     const struct outcome *o = outgrow("import srcs/o never");
     assert_int_equal(o->status, 1);
     assert_says(o->err, "hint: call edge_index.npy edges.npy, x.npy feat.npy");
     o = outgrow("import srcs/n never");
     assert_int_equal(o->status, 1);
-    assert_says(o->err, "a folder of no format that is known");
+    assert_says(o->err, "a folder of no known format");
     o = outgrow("import d/indptr.npy never");
     assert_int_equal(o->status, 1);
     assert_says(o->err, "d/indptr.npy: no text");
     o = outgrow("import d never");
     assert_int_equal(o->status, 1);
-    assert_says(o->err, "d: a dataset already");
+    assert_says(o->err, "d: already a dataset");
     assert_says(o->err, "`outgrow export`");
     assert_null(strstr(o->err, "call "));
     assert_int_equal(access("never", F_OK), -1);

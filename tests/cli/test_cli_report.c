@@ -32,8 +32,8 @@ static void a_run_becomes_a_page(void **state)
     snprintf(wanted, sizeof(wanted), "<td>%.2f %%</td>",
              100 * json_real_value(json_object_get(s, "test_acc")));
     assert_says(page, wanted);
-    assert_says(page, "Told beforehand, and measured");
-    assert_says(page, "when each stage worked");
+    assert_says(page, "Predicted and measured");
+    assert_says(page, "timeline of the stages");
     assert_says(page, "feature cache");
     assert_says(page, "</html>");
     json_decref(s);
@@ -143,7 +143,7 @@ static void several_runs_spare_what_is_there(void **state)
         snprintf(line, sizeof(line), "%s --run one%s", train, resume);
         const struct outcome *o = outgrow(line);
         assert_int_equal(o->status, 1);
-        assert_says(o->err, "one: holds a run of its own");
+        assert_says(o->err, "one: has a single run");
         assert_says(o->err, "hint: choose another --run");
         snprintf(line, sizeof(line), "one/%s", files[i % 3]);
         assert_string_equal(text_of(line), "{\"epochs\": []}");
@@ -200,7 +200,7 @@ static void metrics_go_by_their_names(void **state)
              value_of(json_object_get(s, "test_metrics"), "auc"));
     assert_says(page, wanted);
     assert_null(strstr(page, "<th scope=\"row\">test</th>"));
-    assert_says(page, "How well it does, AUC by epoch");
+    assert_says(page, "<title>AUC by epoch");
     snprintf(wanted, sizeof(wanted), "validation: %.6g at epoch 1",
              value_of(json_array_get(json_object_get(s, "epochs"), 0), "valid_acc"));
     assert_says(page, wanted);
@@ -210,8 +210,8 @@ static void metrics_go_by_their_names(void **state)
     assert_int_equal(outgrow("report scored/seed1 paged --out mixed.html")->status, 0);
     page = text_of("mixed.html");
     assert_says(page, "<th scope=\"row\">test</th><td>-</td>");
-    assert_says(page, "<title>How well it does, by epoch</title><desc>paged training");
-    assert_says(page, "<title>How well it does, AUC by epoch</title><desc>scored/seed1 training");
+    assert_says(page, "<title>Accuracy by epoch</title><desc>paged training");
+    assert_says(page, "<title>AUC by epoch</title><desc>scored/seed1 training");
 }
 
 /* 59 bytes, and a letter of two: what is cut is cut between letters. Whose dataset is which. */

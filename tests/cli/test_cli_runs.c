@@ -146,23 +146,22 @@ static void a_plan_begins_with_its_reasons(void **state)
     assert_int_equal(o->status, 0);
     assert_int_equal(strncmp(o->out, "Memory holds 100 feature rows by policy ", 40), 0);
     assert_says(o->out, "of them in memory and reads ");
-    assert_says(o->out, "ways that were counted it is the fastest");
+    assert_says(o->out, "Fastest of ");
     assert_says(o->out, "; the next, ");
     assert_null(strstr(o->out, " \n"));
     assert_true(strstr(strstr(o->out, "\ncandidates"), " MiB  ") != NULL); /* what each way holds */
     o = outgrow("plan d --fanout 5,5 --hidden 16 --cache 5% --policy degree --layout raw");
-    assert_says(
-        o->out,
-        "by policy degree, the others are read from the feature file; the graph's structure "
-        "is in memory.\nAn epoch needs ");
-    assert_null(strstr(o->out, "fastest"));
+    assert_says(o->out,
+                "by policy degree, the others are read from the feature file; the topology is "
+                "in memory.\nAn epoch needs ");
+    assert_null(strstr(o->out, "Fastest"));
     assert_null(strstr(o->out, " \n"));
     assert_null(strstr(o->out, "candidates"));
     assert_null(strstr(o->out, " 0 B\n")); /* a table of what is there */
     assert_null(strstr(o->out, "superbatch"));
     o = outgrow("plan d --fanout 5,5 --hidden 16");
-    assert_says(o->out, "Memory holds all feature rows that are needed, 2,000; the graph's "
-                        "structure is in memory.\nAn epoch needs ");
+    assert_says(o->out, "Memory holds all feature rows that are needed, 2,000; the topology "
+                        "is in memory.\nAn epoch needs ");
     assert_null(strstr(outgrow("info d")->out, " \n"));
 
     /* counted, but there is no room on the disk for them */
@@ -173,7 +172,7 @@ static void a_plan_begins_with_its_reasons(void **state)
     for (size_t i = 0; i < json_array_size(ways); i++)
         possible += json_is_true(json_object_get(json_array_get(ways, i), "possible"));
     assert_true(possible > 1 && possible < json_array_size(ways));
-    snprintf(wanted, sizeof(wanted), "Of %zu ways that were counted", possible);
+    snprintf(wanted, sizeof(wanted), "Fastest of %zu execution plans", possible);
     assert_says(outgrow("plan d --fanout 5,5 --hidden 16 --cache 5% --disk 50K")->out, wanted);
     json_decref(plan);
 }
@@ -226,10 +225,10 @@ static void rows_of_another_device_are_told(void **state)
     o = keep_rows("train d --run v2", "virtual:2");
     assert_says(o->out, "\n    another's ");
     o = keep_rows("plan d", "virtual");
-    assert_says(o->out, "over the link");
-    assert_null(strstr(o->out, "from device to device"));
+    assert_says(o->out, "over the interconnect");
+    assert_null(strstr(o->out, "move between devices"));
     o = keep_rows("plan d", "virtual:2");
-    assert_says(o->out, "from device to device");
+    assert_says(o->out, "move between devices");
     o = keep_rows("simulate d", "virtual");
     assert_null(strstr(o->out, "another's"));
     o = keep_rows("simulate d --json -", "virtual:2");

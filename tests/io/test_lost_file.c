@@ -101,7 +101,7 @@ static void assert_told(int status, const char *text)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
     assert_int_equal(sscanf(text, "outgrow: %63[^:]: mapped, and cannot be read", name), 1);
     assert_int_equal(strncmp(name, "/tmp/og-lost-file-", 18), 0);
-    const char *hint = strstr(text, "\nhint: was it cut short");
+    const char *hint = strstr(text, "\nhint: was it truncated");
     assert_non_null(hint);
     assert_string_equal(strchr(hint + 1, '\n'), "\n"); /* told once */
     unlink(name);

@@ -242,7 +242,7 @@ def each_machine_has_its_rows():
     for words, says in ((["train", "part-0", "--epochs", "1"], "alone"), (["export", "npy", "part-0", "out"], "alone"),
                         (["verify", "part-0"], "alone"), (["train", "part-0", "--epochs", "1", "--batch", "60", "--workers", "2", "--exchange"], "this is worker 1"),
                         (["stripe", "graph", "more", "--parts", "2", "--part", "2"], "part 2 of 2"),
-                        (["stripe", "graph", "more", "--parts", "2"], "go together")):
+                        (["stripe", "graph", "more", "--parts", "2"], "are required together")):
         done = subprocess.run([OUTGROW, *words], capture_output=True, text=True)
         assert done.returncode in (1, 2) and says in done.stdout + done.stderr, (words, done.stdout, done.stderr)
         assert not os.path.exists("more") and not os.path.exists("out")

@@ -79,7 +79,7 @@ static void refusals_need_nowhere_either(void **state)
 static void refuse_workers(int rc, struct og_err *err)
 {
     assert_int_equal(rc, -EINVAL);
-    assert_non_null(strstr(err->message, "--workers 3: this is the work of one process"));
+    assert_non_null(strstr(err->message, "--workers 3: this command runs in one process"));
     assert_non_null(strstr(err->hint, "leave --workers out"));
     *err = (struct og_err){0};
 }

@@ -307,7 +307,7 @@ def one_that_fails_says_why():
     assert not os.path.exists("bad")
     smallest = int(re.search(r"--memory (\d+)M", done.stderr)[1])
     trained("bad", 2, ["--memory", f"{smallest}M"])
-    refused = ((["--accumulate", "3"], "cannot share"), (["--batch", "100000"], "mini-batches"), (["--resample-every", "2"], "resample-every"),
+    refused = ((["--accumulate", "3"], "not a multiple"), (["--batch", "100000"], "mini-batches"), (["--resample-every", "2"], "resample-every"),
                (["--runs", "2"], "--runs"))
     for words, says in refused[:MOST]:
         done = train("refused", 2, words)

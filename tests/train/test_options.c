@@ -237,7 +237,7 @@ static void parameters_join_the_word(void **state)
     og__options_release(&o);
 }
 
-/* The group that "decides the numbers" does, the others do not; a parameter has kinds that take it.
+/* The group that "decides the results" does, the others do not; a parameter has kinds that take it.
  */
 static void what_options_decide(void **state)
 {
@@ -247,7 +247,7 @@ static void what_options_decide(void **state)
     for (size_t i = 0; (t = og_option(i)); i++) {
         char takers[64] = "";
         assert_int_equal(t->decides != OG_DECIDES_NOTHING,
-                         strstr(t->group, "decide the numbers") != NULL);
+                         strstr(t->group, "decide the results") != NULL);
         if (t->of)
             og__option_takers(t, takers, sizeof(takers));
         assert_int_equal(t->of != NULL, takers[0] != 0);
@@ -339,7 +339,7 @@ static void bad_values_are_refused(void **state)
         {"fanout", "10,0", "at least 1"},
         {"fanout", "10,-2", "-1 for all"},
         {"fanout", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", "1 to 16"},
-        {"fanout", "10,10;", "behind the semicolon"},
+        {"fanout", "10,10;", "after the semicolon"},
         {"devices", "0,0", "no devices"},
         {"no-shuffle", "yes", "true or false"},
         {"run", "", "some text"},
@@ -396,13 +396,13 @@ static void unknown_names_are_refused(void **state)
     struct og_options o = fresh();
     struct og_err err = {0};
     assert_int_equal(og_options_set(&o, "hiden", "1", &err), -EINVAL);
-    assert_string_equal(err.hint, "did you mean 'hidden'? Unless given it is 256");
+    assert_string_equal(err.hint, "did you mean 'hidden'? Its default is 256");
     err = (struct og_err){0};
     assert_int_equal(og_options_set(&o, "weight_decay", "1", &err), -EINVAL);
-    assert_string_equal(err.hint, "did you mean 'weight-decay'? Unless given it is 0");
+    assert_string_equal(err.hint, "did you mean 'weight-decay'? Its default is 0");
     err = (struct og_err){0};
     assert_int_equal(og_options_set(&o, "num_neighbors", "1", &err), -EINVAL);
-    assert_string_equal(err.hint, "did you mean 'fanout'? Unless given it is 10,10,10");
+    assert_string_equal(err.hint, "did you mean 'fanout'? Its default is 10,10,10");
     err = (struct og_err){0};
     assert_int_equal(og_options_set(&o, "ressume", "true", &err), -EINVAL);
     assert_string_equal(err.hint, "did you mean 'resume'?");
@@ -781,7 +781,7 @@ static void values_are_got_by_name(void **state)
     assert_false(og_options_given(opt, "epochs") || og_options_given(opt, "epoch"));
     assert_int_equal(og_options_get(opt, "epoch", &text, &err), -EINVAL);
     assert_null(text);
-    assert_string_equal(err.hint, "did you mean 'epochs'? Unless given it is 10");
+    assert_string_equal(err.hint, "did you mean 'epochs'? Its default is 10");
     og_options_free(opt);
     og_options_free(NULL);
 }
