@@ -192,7 +192,8 @@ int og__embeddings_check(const struct og_model_config *c, const char *path, stru
         return og__fail(err, -EINVAL, "leave out --embeddings; --out has them",
                         "--embeddings: the output of link prediction already is the embeddings");
     if (path && c->layers < 2)
-        return og__fail(err, -EINVAL, "leave out --embeddings; the inputs of its last layer are the features",
+        return og__fail(err, -EINVAL,
+                        "leave out --embeddings; the inputs of its last layer are the features",
                         "--embeddings: the model has one layer, no hidden one");
     return 0;
 }

@@ -141,7 +141,8 @@ int og__loss_settle(int task, int *loss, struct og_err *err)
     if (words[0])
         snprintf(hint, sizeof(hint), "%s takes %s", og__task_words[task], words);
     else
-        snprintf(hint, sizeof(hint), "leave out --loss: task %s has one loss", og__task_words[task]);
+        snprintf(hint, sizeof(hint), "leave out --loss: task %s has one loss",
+                 og__task_words[task]);
     return og__fail(err, -EINVAL, hint, "--loss %s: the task %s has no such loss",
                     og__loss_words[*loss], og__task_words[task]);
 }

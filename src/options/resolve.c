@@ -231,9 +231,9 @@ int og__workers_check(const struct og_options *opt, int workers, struct og_err *
         return og__fail(err, -EINVAL, "use a multiple of --workers, or another --workers",
                         "--accumulate %d: not a multiple of %d workers", opt->accumulate, workers);
     if (opt->resample_every > 1)
-        return og__fail(err, -EINVAL, "use --resample-every 1, or ask for one worker",
-                        "--resample-every %d: an epoch's batches are shared out anew among %d "
-                        "workers, who have not each other's samples",
+        return og__fail(err, -EINVAL, "use --resample-every 1 or --workers 1",
+                        "--resample-every %d: not with %d workers; each epoch partitions the "
+                        "batches again, and a worker has its own samples only",
                         opt->resample_every, workers);
     if (opt->samples)
         return og__fail(err, -EINVAL, "leave out --samples, or use --workers 1",

@@ -133,7 +133,8 @@ static int name_outputs(struct prediction *p, const char *out, const char *embed
     const char *name[OUTPUTS] = {out, embeddings};
     int rc;
     if (opt->resume)
-        return og__fail(err, -ENOTSUP, "leave out --resume", "--resume: not where nodes have types yet");
+        return og__fail(err, -ENOTSUP, "leave out --resume",
+                        "--resume: not where nodes have types yet");
     OG_TRY(og__graph_spare(f->graph, out, err));
     OG_TRY(og__embeddings_check(&f->shape, embeddings, err));
     OG_TRY(og__graph_spare(f->graph, embeddings, err));

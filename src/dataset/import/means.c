@@ -86,7 +86,8 @@ static int know_rows(struct means *m, struct og_err *err)
         if (!from)
             continue;
         if (m->dim > 0 && (size_t)from->dim != m->dim)
-            return og__fail(err, -EINVAL, "leave out --mean-features, or give the type features of its own",
+            return og__fail(err, -EINVAL,
+                            "leave out --mean-features, or give the type features of its own",
                             "--mean-features: neighbours of %s have features of %zu and of %lld",
                             name, m->dim, (long long)from->dim);
         same &= m->dim == 0 || from->stored == m->dtype;
@@ -448,8 +449,8 @@ static int find_type(const struct og_graph *g, const char *name, size_t len, uin
                         "--mean-features: no type '%.*s' in %s", (int)OG_MIN(len, (size_t)100),
                         name, g->path);
     if (g->group[*type].dim > 0)
-        return og__fail(err, -EINVAL, "leave out --mean-features", "--mean-features: %s has features",
-                        g->group[*type].name);
+        return og__fail(err, -EINVAL, "leave out --mean-features",
+                        "--mean-features: %s has features", g->group[*type].name);
     return 0;
 }
 
