@@ -115,7 +115,7 @@ def part_layouts(b, common):
             b.look(f"{policy}, {layout}", "train", b.graph, "--run", b.home / f"run-{policy}-{layout}", *common, "--policy", policy, "--cache", "5%",
                    "--layout", layout, "--topology", "memory")
     b.look("sweep", "train", b.graph, "--run", b.home / "run-sweep", *common, "--policy", "sweep", "--cache", "10%")
-    b.look("in turns, spilled", "train", b.graph, "--run", b.home / "run-turns", *common, "--policy", "belady", "--alternate", "--cache", "5%",
+    b.look("in turns, spilled", "train", b.graph, "--run", b.home / "run-turns", *common, "--policy", "belady", "--phased-memory", "--cache", "5%",
            "--superbatch", 25)
     b.look("reused", "train", b.graph, "--run", b.home / "run-reused", *common, "--preset", "diskgnn", "--resample-every", 2)
 

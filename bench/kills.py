@@ -29,7 +29,7 @@ TRAININGS = {
     "training": ["--checkpoint-every", "1"],
     "checkpointing": ["--checkpoint-every", "0"],
     "sampling ahead": ["--checkpoint-every", "0", *AHEAD],
-    "in turns": ["--checkpoint-every", "0", *AHEAD, "--alternate"],
+    "in turns": ["--checkpoint-every", "0", *AHEAD, "--phased-memory"],
     "packing": ["--checkpoint-every", "0", *AHEAD, "--layout", "packed"],
     "reusing": ["--checkpoint-every", "0", "--resample-every", "2", "--policy", "frequency", "--cache", "5%", "--layout", "packed"],
 }

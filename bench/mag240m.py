@@ -6,7 +6,7 @@
 Hu et al. 2021 (OGB-LSC), table 1: 121.8 M papers with 768 features as f16, 122.4 M authors and 25,721 institutions without, 386 M edges
 writes, 1,298 M cites, 44.6 M affiliated with; 153 classes, 1.1 M papers to train on. Written as `mag240m_kddcup2021/` unpacks, with citations
 and writers by popularity, two citations in three within a class, and features around a point of each class; imported by `outgrow import ogb
---link --reverse-relations`. Relational GraphSAGE of as many layers as --fanout has
+--in-place --reverse-relations`. Relational GraphSAGE of as many layers as --fanout has
 numbers, with learnt rows for authors and institutions, trains an epoch for each way to have rows and lists,
 from a cold page cache: the bytes of the checkpoint have to be the same for all of them, and the peak of memory within --memory (given or a
 quarter of what is on the disk). Exit status 1 where one of these is not so, or one of bytes:
@@ -39,7 +39,7 @@ WAYS = {"auto": [], "none": ["--policy", "none"], "random": ["--policy", "random
         **{policy: ["--policy", policy] for policy in ("lru", "rr", "sieve", "s3fifo", "clock", "belady", "frequency")},
         "degree, packed": ["--policy", "degree", "--layout", "packed"], "frequency, packed": ["--policy", "frequency", "--layout", "packed"],
         "belady, packed": ["--policy", "belady", "--layout", "packed"], "none, packed": ["--policy", "none", "--layout", "packed"],
-        "frequency, packed, in turns": ["--policy", "frequency", "--layout", "packed", "--alternate"],
+        "frequency, packed, in turns": ["--policy", "frequency", "--layout", "packed", "--phased-memory"],
         "degree, segmented": ["--policy", "degree", "--layout", "segmented"],
         "degree, one thread, no pipeline": ["--policy", "degree", "--threads", 1, "--pipeline", "none"],
         "none, lists on disk": ["--policy", "none", "--topology", "disk"], "degree, lists on disk": ["--policy", "degree", "--topology", "disk"],
@@ -136,7 +136,7 @@ def make(b, args):
     source.write_papers()
     source.write_edges()
     made = time.monotonic()
-    b.json("import", "ogb", home, path, "--link", "--reverse-relations", "--memory", "300M")
+    b.json("import", "ogb", home, path, "--in-place", "--reverse-relations", "--memory", "300M")
     whole = bytes_under(path) + (home / "processed/paper/node_feat.npy").stat().st_size
     print(f"{sum(source.n.values()):,} nodes, {sum(source.edges.values()):,} edges and as many backwards, {whole / 1e9:.2f} GB; written in "
           f"{made - start:.0f} s, imported in {time.monotonic() - made:.0f} s", flush=True)

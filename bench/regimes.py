@@ -247,7 +247,7 @@ def part_ginex(b, args):
     rows = []
     for share in map(int, args.shares.split(",")):
         memory = 230 + share
-        base = ["--memory", f"{memory}M", "--topology", "disk", "--together", 1, "--batch", 1000, "--fanout", "10,10,10"]
+        base = ["--memory", f"{memory}M", "--topology", "disk", "--sample-group", 1, "--batch", 1000, "--fanout", "10,10,10"]
 
         def run(name, *options):
             r = b.epochs(path, *base, *options, limit=memory + 40, epochs=2)

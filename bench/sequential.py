@@ -32,12 +32,12 @@ from suite import ACCURACY, cgroup, drop_caches, table
 WAYS = {
     ("degree", "raw", False): ["--policy", "degree"],
     ("frequency", "raw", False): ["--policy", "frequency"],
-    ("frequency", "raw", True): ["--policy", "frequency", "--alternate"],
-    ("frequency", "packed", True): ["--policy", "frequency", "--alternate", "--layout", "packed"],
+    ("frequency", "raw", True): ["--policy", "frequency", "--phased-memory"],
+    ("frequency", "packed", True): ["--policy", "frequency", "--phased-memory", "--layout", "packed"],
     ("belady", "raw", False): ["--policy", "belady"],
-    ("belady", "raw", True): ["--policy", "belady", "--alternate"],
-    ("belady", "packed", True): ["--policy", "belady", "--alternate", "--layout", "packed"],
-    ("sweep", "raw", True): ["--policy", "sweep", "--alternate"],
+    ("belady", "raw", True): ["--policy", "belady", "--phased-memory"],
+    ("belady", "packed", True): ["--policy", "belady", "--phased-memory", "--layout", "packed"],
+    ("sweep", "raw", True): ["--policy", "sweep", "--phased-memory"],
 }
 
 ROUNDS = 5
@@ -99,7 +99,7 @@ def part_model(b, d, args):
     rows = []
     base = ["--epochs", args.epochs, "--hidden", 256, "--eval-every", 0, "--batch", 1000]
     for name, memory, options in (("preset memory", size * 2, ["--preset", "memory"]), ("ginex", size // 4, ["--preset", "ginex"]),
-                                  ("sweep, turns", size // 4, ["--policy", "sweep", "--alternate"]), ("auto", size // 4, [])):
+                                  ("sweep, turns", size // 4, ["--policy", "sweep", "--phased-memory"]), ("auto", size // 4, [])):
         drop_caches()
         with cgroup(memory + 100 * MB) as prefix:
             s = b.train(d, *base, "--memory", memory, *options, prefix=prefix)

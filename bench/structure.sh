@@ -38,5 +38,5 @@ P
 }
 epoch memory "memory, $large" --memory "$large" --topology memory
 epoch disk "disk, $small" --memory "$small" --topology disk
-epoch alone "disk, $small, each by itself" --memory "$small" --topology disk --together 1
+epoch alone "disk, $small, each by itself" --memory "$small" --topology disk --sample-group 1
 epoch ginex "disk, $small, ginex" --memory "$small" --preset ginex

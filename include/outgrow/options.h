@@ -104,6 +104,7 @@ OG_EXPORT const struct og_option *og_option(size_t i);
 struct og_option_alias {
     size_t size;              /* of this struct, as the library has it */
     const char *alias, *name; /* "batch-size", "batch" */
+    bool former;              /* this program had the option under that name */
 };
 /* Alias number i, from 0; NULL past the last. Static storage. */
 OG_EXPORT const struct og_option_alias *og_option_alias(size_t i);

@@ -4,7 +4,7 @@
  *   to be filled, in the order of the file     | piece | piece | ...            | piece |
  *                                              |<-- slots that are there  -->|  others: read later
  *
- * In turns (--alternate) the last slots are lent to what samples; by now most of that is given
+ * In turns (--phased-memory) the last slots are lent to what samples; by now most of that is given
  * back, and the slots have it again but for what packing needs. Policies fill low slots first, so
  * that what is left lies at the end of the file, and reading it is no second sweep. */
 #include "ahead/ahead_parts.h"

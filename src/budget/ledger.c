@@ -1,7 +1,7 @@
 /* The ledger of a memory plan: what takes memory, and when. It makes the sums, and the words of a
  * refusal.
  *
- * Without turns everything is there at once. In turns (--alternate) a superbatch is sampled,
+ * Without turns everything is there at once. In turns (--phased-memory) a superbatch is sampled,
  * planned, packed, and only then the cache has its rows; parts come and go. Of the topology what is
  * on disk stays, of a trace what is packed of it, of a policy's tables what it needs once it has
  * planned. The rows of the cache have what the most of sampling, planning and packing leaves. */

@@ -69,7 +69,7 @@ bool og__way_allowed(const struct og_config *config, const struct og_way *way)
     const struct og_options *opt = &config->opt;
     if (og__exchanges(config) && way->alternate) /* as session.c refuses it */
         return false;
-    if (og_options_given(opt, "alternate") && opt->alternate != way->alternate)
+    if (og_options_given(opt, "phased-memory") && opt->alternate != way->alternate)
         return false;
     return opt->layout == OG_LAYOUT_AUTO || opt->layout == way->layout;
 }

@@ -25,7 +25,7 @@ static const struct og_option own[] = {
         "times", "SAMPLE,TRAIN[,STANDBY]",
         "seconds per mini-batch of a sampler, a trainer and a standby trainer; default: measured "
         "with one thread"),
-    OWN_NUMBER("tickets", "N", "0", "mini-batches per epoch; 0 = the dataset's", 0, 1 << 30),
+    OWN_NUMBER("batches", "N", "0", "mini-batches per epoch; 0 = the dataset's", 0, 1 << 30),
     OWN_NUMBER("queue", "N", "0",
                "maximum of mini-batches sampled and not yet trained; 0 = an epoch's", 0, 1 << 30),
     OWN_TEXT("json", "FILE", "new file for the result as JSON; - = print only the JSON"),
@@ -192,7 +192,7 @@ static int ask_executors(const struct invocation *in, char **text, struct og_err
 {
     int tickets = 0;
     int queue = 0;
-    int rc = own_number(in, "tickets", &tickets, err);
+    int rc = own_number(in, "batches", &tickets, err);
     rc = rc < 0 ? rc : own_number(in, "queue", &queue, err);
     const struct og_executors_asked asked = {.size = sizeof(asked),
                                              .splits = own_text(in, "executors"),
@@ -483,9 +483,9 @@ const struct command cmd_simulate = {
         "name the dataset and pass the samples by --samples. With --workers it counts the caches "
         "of all workers, once with separate caches and once with --exchange. With "
         "--device-memory a device cache is above each host cache: hits are counted by tier, with "
-        "the bytes over the interconnect, and without --exchange. With --alternate, also by a "
+        "the bytes over the interconnect, and without --exchange. With --phased-memory, also by a "
         "preset, sampling takes the host cache's memory before each superbatch. With --executors "
-        "it predicts an epoch's time by simulation of events; with --times and --tickets this "
+        "it predicts an epoch's time by simulation of events; with --times and --batches this "
         "requires no dataset.",
     .own = own,
     .training = true,

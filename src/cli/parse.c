@@ -316,6 +316,19 @@ static int finish_parsing(struct parsing *p)
     return set_training_options(p);
 }
 
+/* Says of each option that was given by its former name how it is called now. */
+static void say_former_names(int argc, char **argv)
+{
+    const struct og_option_alias *a;
+    for (size_t k = 0; (a = og_option_alias(k)); k++) {
+        const size_t n = strlen(a->alias);
+        for (int i = 1; i < argc && a->former; i++)
+            if (strncmp(argv[i], "--", 2) == 0 && strncmp(argv[i] + 2, a->alias, n) == 0 &&
+                (argv[i][2 + n] == '\0' || argv[i][2 + n] == '='))
+                fprintf(stderr, "outgrow: --%s is now --%s\n", a->alias, a->name);
+    }
+}
+
 int parse_command_line(struct invocation *in, int argc, char **argv, struct og_err *err)
 {
     struct parsing p = {.in = in, .err = err};
@@ -325,6 +338,8 @@ int parse_command_line(struct invocation *in, int argc, char **argv, struct og_e
     p.list = list;
     argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &p);
     int rc = p.rc < 0 || in->help ? p.rc : finish_parsing(&p);
+    if (rc == 0 && !in->quiet)
+        say_former_names(argc, argv);
     free(table);
     free(list);
     return rc;

@@ -148,10 +148,11 @@ size_t og__gather_reader_bytes(const struct og_graph *g, int io)
 {
     const struct og_reader_options like = {.io = io};
     size_t bytes = 0;
-    for (uint32_t k = 0; k < g->n_groups; k++) {
-        const struct og_reader_options opt = reading(&g->group[k], &like);
-        bytes += g->group[k].dim > 0 ? og__reader_bytes(&opt) : 0;
-    }
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (g->group[k].dim > 0) {
+            const struct og_reader_options opt = reading(&g->group[k], &like);
+            bytes += og__reader_bytes(&opt);
+        }
     return bytes;
 }
 

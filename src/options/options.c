@@ -225,13 +225,13 @@ static const struct og_row table[] = {
      NAMES("memory", "disk", "auto"), OG_OPTION_CHOICE, FIELD(topology), 0, 0, ALL),
     ROW("neighbor-cache", "SIZE", "", resources, NOTHING,
      "memory for adjacency lists of important nodes with --topology disk; default: up to half of what "
-     "is free, with --alternate all of it; 0 = none",
+     "is free, with --phased-memory all of it; 0 = none",
      NULL, OG_OPTION_AMOUNT, FIELD(neighbor_cache), 0, OG__MOST_BYTES, ALL),
     ROW("sample-on", "PLACE", "host", resources, NOTHING,
      "where neighbours are sampled: the CPU, the device with the topology in its memory, or pinned: the "
      "device with adjacency lists in host memory. The samples are the same; requires --sampler uniform",
      NAMES("host", "device", "pinned"), OG_OPTION_CHOICE, FIELD(sample_on), 0, 0, ALL),
-    ROW("together", "BATCHES", "auto", resources, NOTHING,
+    ROW("sample-group", "BATCHES", "auto", resources, NOTHING,
      "batches sampled as one group with --topology disk: each hop of a group reads the topology at most "
      "once, in order; 1 = no groups; auto = as many as memory allows",
      NAMES("auto"), OG_OPTION_INT, FIELD(together), 0, 1 << 30, ALL),
@@ -247,14 +247,14 @@ static const struct og_row table[] = {
      NULL, OG_OPTION_TEXT, FIELD(scores), 0, 0, JOINS("policy")),
     ROW("superbatch", "S", "auto", resources, NOTHING,
      "batches sampled ahead and planned together; all = one epoch; auto = what memory and disk allow, "
-     "an epoch at most without --alternate",
+     "an epoch at most without --phased-memory",
      NAMES("auto", "all"), OG_OPTION_INT, FIELD(superbatch), 0, 1 << 30, ALL),
     ROW("layout", "KIND", "auto", resources, NOTHING,
      "where batches read rows that miss the cache: the feature file, or copies packed per batch in one "
      "sequential scan of it. With segmented, rows that several batches need are copied once, if --disk "
      "is too small for packed",
      NAMES("raw", "packed", "segmented", "auto"), OG_OPTION_CHOICE, FIELD(layout), 0, 0, ALL),
-    ROW("alternate", NULL, "false", resources, NOTHING,
+    ROW("phased-memory", NULL, "false", resources, NOTHING,
      "phased memory: first the topology for sampling ahead, then the feature cache for training, each "
      "with all the memory",
      NULL, OG_OPTION_FLAG, FIELD(alternate), 0, 0, ALL),
@@ -349,16 +349,21 @@ static const struct og_row *find_row(const char *name)
 
 /* ---- names in other libraries, and former names ---- */
 
-#define ALIAS(alias, name)                          \
-    {                                               \
-        sizeof(struct og_option_alias), alias, name \
+#define NAMED(alias, name, former)                          \
+    {                                                       \
+        sizeof(struct og_option_alias), alias, name, former \
     }
+#define ALIAS(alias, name)  NAMED(alias, name, false)
+#define FORMER(alias, name) NAMED(alias, name, true)
 static const struct og_option_alias aliases[] = {
     ALIAS("batch-size", "batch"),   ALIAS("num-neighbors", "fanout"),
     ALIAS("learning-rate", "lr"),   ALIAS("hidden-channels", "hidden"),
     ALIAS("num-hidden", "hidden"),  ALIAS("num-layers", "layers"),
     ALIAS("num-heads", "heads"),    ALIAS("num-epochs", "epochs"),
-    ALIAS("trainers", "executors"),
+    FORMER("trainers", "executors"), FORMER("together", "sample-group"),
+    FORMER("alternate", "phased-memory"),
+    FORMER("tickets", "batches"), /* of simulate, */
+    FORMER("link", "in-place"),   /* and of import */
 };
 
 const struct og_option_alias *og_option_alias(size_t i)

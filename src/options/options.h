@@ -61,7 +61,7 @@ OG_MUST_CHECK int og__scratch_folders(struct og_places *out, const struct og_opt
 OG_MUST_CHECK int og__scratch_first(char **out, const struct og_options *opt, const char *otherwise,
                                     struct og_err *err);
 
-/* Whether memory is phased, by --alternate or a preset. For options before and after
+/* Whether memory is phased, by --phased-memory or a preset. For options before and after
  * og__options_resolve. */
 bool og__options_alternate(const struct og_options *opt);
 

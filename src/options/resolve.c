@@ -21,18 +21,18 @@ static const struct preset_value {
     {OG_PRESET_PYG_PLUS, "policy", "none"},
     /* neighbour cache and PaGraph's feature cache (Park et al. 2022, §5.1) */
     {OG_PRESET_ALI_PG, "topology", "disk"},
-    {OG_PRESET_ALI_PG, "together", "1"},
+    {OG_PRESET_ALI_PG, "sample-group", "1"},
     {OG_PRESET_ALI_PG, "policy", "degree"},
     /* (Park et al. 2022, §3) */
     {OG_PRESET_GINEX, "topology", "disk"},
-    {OG_PRESET_GINEX, "together", "1"},
+    {OG_PRESET_GINEX, "sample-group", "1"},
     {OG_PRESET_GINEX, "policy", "belady"},
-    {OG_PRESET_GINEX, "alternate", "true"},
+    {OG_PRESET_GINEX, "phased-memory", "true"},
     /* (Liu et al. 2025, §4, §5.2) */
     {OG_PRESET_DISKGNN, "topology", "memory"},
     {OG_PRESET_DISKGNN, "policy", "frequency"},
     {OG_PRESET_DISKGNN, "layout", "packed"},
-    {OG_PRESET_DISKGNN, "alternate", "true"},
+    {OG_PRESET_DISKGNN, "phased-memory", "true"},
     /* (Yang et al. 2022, §6) */
     {OG_PRESET_FGNN, "topology", "memory"},
     {OG_PRESET_FGNN, "policy", "presc"},
@@ -86,7 +86,7 @@ bool og__options_alternate(const struct og_options *opt)
 {
     for (size_t i = 0; i < OG_COUNT(preset_values); i++) {
         const struct preset_value *p = &preset_values[i];
-        if (p->preset == opt->preset && strcmp(p->name, "alternate") == 0 &&
+        if (p->preset == opt->preset && strcmp(p->name, "phased-memory") == 0 &&
             !og_options_given(opt, p->name))
             return strcmp(p->value, "true") == 0;
     }

@@ -230,7 +230,7 @@ int og_simulate_executors(const char *dataset, const struct og_executors_asked *
         OG_TRY(look_at_dataset(a, dataset, seen, err));
     else if (!asked->times || asked->tickets == 0)
         OG_TRY(og__fail(err, -EINVAL, "give a dataset, in which both are measured",
-                        "executors: without a dataset --times and --tickets are needed"));
+                        "executors: without a dataset --times and --batches are needed"));
     rc = og__json_deliver(result(a), NULL, out, err);
 out:
     og__options_release(&a->opt);

@@ -321,6 +321,8 @@ json_t *og__session_plan_json(const struct og_session *s)
         predicted_json(s), "candidates", choice_json(s), "trainers", groups_json(&s->hands),
         "executors", executors_json(s), "scratch", scratch_json(s), "device", device_json(s));
     plan = og__json_with(plan, "lent_rows", json_integer(s->memory.n_yielded));
+    plan = og__json_with(plan, "phased_memory", json_boolean(s->memory.alternates));
+    plan = og__json_with(plan, "sample_group", json_integer(s->memory.group.batches));
     plan = og__json_with(plan, "samplers", json_integer(og__samplers(&s->way)));
     plan = og__json_with(plan, "samplers_rule", rule_json(&s->hands));
     if (s->way.tiers)

@@ -311,8 +311,11 @@ static int open_session(struct recorder *r, const char *dataset, bool with_featu
     own.pack_dtype = OG_PACK_STORED; /* of what is kept of a run, not of its samples */
     if (og__task(opt->task)->targets == OG__OF_PAIRS) /* those drawn against edges are of a type */
         want |= OG__WANT_TYPES;
-    if (with_features)
+    if (with_features) {
         want |= OG__WANT_FEATURES | OG__WANT_TYPES;
+        if (own.policy == OG_POLICY_AUTO) /* what is written does not depend on what is fast */
+            own.policy = OG_POLICY_DEGREE;
+    }
     OG_TRY(og__session_open(&r->s, dataset, &own, want, NULL, seen, err));
     if (og_options_given(opt, "pack-dtype"))
         og__say_without_effect(&r->s->config.log, "", "pack-dtype", NULL, "",

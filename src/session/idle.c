@@ -169,7 +169,7 @@ static const struct need needs[] = {
     {0, "resample-every", "epochs", NULL, draws_again, NULL, "one epoch draws once"},
 
     {0, "neighbor-cache", NULL, NULL, is_untyped, NULL, "lists of relations are not cached"},
-    {0, "together", NULL, NULL, is_untyped, NULL, "batches of a typed graph are sampled one by one"},
+    {0, "sample-group", NULL, NULL, is_untyped, NULL, "batches of a typed graph are sampled one by one"},
     {OG__WANT_RECORD, "model", NULL, NULL, is_untyped, NULL,
      "samples of a typed graph are the same for all models"},
 
@@ -180,8 +180,8 @@ static const struct need needs[] = {
     {FEATURES, "update", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
     {FEATURES, "threshold", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
     {FEATURES, "neighbor-cache", "topology", "disk", NULL, NULL, "all lists are in memory"},
-    {0, "together", "topology", "disk", NULL, NULL, "all lists are in memory"},
-    {0, "together", "sampler", NULL, draws_by_degrees, NULL,
+    {0, "sample-group", "topology", "disk", NULL, NULL, "all lists are in memory"},
+    {0, "sample-group", "sampler", NULL, draws_by_degrees, NULL,
      "it reads lists, or walks, for each batch by itself"},
     {FEATURES, "device-memory", NULL, NULL, keeps_rows_there, NULL,
      "rows stay on a device while a model is trained there"},
@@ -298,11 +298,11 @@ static const struct unused {
 
     {"edge-split", WHOLE}, {"relation", WHOLE}, {"negatives", WHOLE}, {"negative", WHOLE},
     {"eval-negatives", WHOLE}, {"fanout", WHOLE}, {"relation-fanout", WHOLE}, {"draw", WHOLE},
-    {"batch", WHOLE}, {"executors", WHOLE}, {"sample-on", WHOLE}, {"together", WHOLE},
+    {"batch", WHOLE}, {"executors", WHOLE}, {"sample-on", WHOLE}, {"sample-group", WHOLE},
     {"pipeline", WHOLE}, {"trace-timeline", WHOLE},
 
     {"cache", ROWLESS}, {"exchange", ROWLESS}, {"policy", ROWLESS}, {"presc-epochs", ROWLESS},
-    {"scores", ROWLESS}, {"superbatch", ROWLESS}, {"layout", ROWLESS}, {"alternate", ROWLESS},
+    {"scores", ROWLESS}, {"superbatch", ROWLESS}, {"layout", ROWLESS}, {"phased-memory", ROWLESS},
     {"ways", ROWLESS}, {"window", ROWLESS}, {"update", ROWLESS}, {"threshold", ROWLESS},
     {"evict", ROWLESS}, {"device-memory", ROWLESS}, {"device-policy", ROWLESS},
     {"victim", ROWLESS},

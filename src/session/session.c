@@ -175,7 +175,7 @@ static int settle_exchange(struct og_config *c, struct og_err *err)
         return 0;
     if (opt->alternate)
         return og__fail(err, -EINVAL, "leave one of the two out",
-                        "--exchange: not with --alternate");
+                        "--exchange: not with --phased-memory");
     if (opt->pipeline == OG_PIPELINE_NONE)
         return og__fail(err, -EINVAL, "leave one of the two out",
                         "--exchange: not with --pipeline none");

@@ -1,4 +1,4 @@
-/* --alternate: sampling and training take turns over one memory, whatever the policy. */
+/* --phased-memory: sampling and training take turns over one memory, whatever the policy. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"
 #include "support/own_folder.h"

@@ -117,7 +117,7 @@ def linked_features_stay():
     for name, ids in (("train", [0]), ("valid", [1]), ("test", [2])):
         np.save(f"source/{name}.npy", np.array(ids))
     np.save("source/label.npy", np.array([0, 1, 0]))
-    run("import", "npy", "source", "linked", "--link")
+    run("import", "npy", "source", "linked", "--in-place")
     was = checksum("linked")
     run("stripe", "linked", "--over", over)
     assert np.array_equal(np.load("source/feat.npy"), x) and np.array_equal(put_together("linked"), x)

@@ -1,4 +1,4 @@
-/* --alternate with a cache on a device: what samples has the memory of the host's slots, all of it,
+/* --phased-memory with a cache on a device: what samples has the memory of the host's slots, all of it,
  * and rows enter both caches when these are there again. */
 #include "device/device_run.h"
 

@@ -207,7 +207,7 @@ def one_that_is_killed_ends_all():
 
 
 def what_it_does_not_take_is_refused():
-    refused = ((["--policy", "belady", "--alternate"], "--alternate"), (["--pipeline", "none"], "--pipeline none"),               (["--batch", "600"], "an epoch has 1 mini-batches"))
+    refused = ((["--policy", "belady", "--phased-memory"], "--phased-memory"), (["--pipeline", "none"], "--pipeline none"),               (["--batch", "600"], "an epoch has 1 mini-batches"))
     for words, says in refused:
         done = train("refused", 2, words, EXCHANGE)
         assert done.returncode == 1 and done.stderr.count(says) == 1 and done.stderr.count("hint:") == 1, (words, done.stderr)

@@ -250,7 +250,7 @@ static const struct call calls[] = {
     {"datasets", "generate planted", call_generate, {NULL}, 0},
     {"datasets", "generate rmat", call_generate_rmat, {NULL}, 0},
     {"imports", "import npy", call_import, {NULL}, 0},
-    {"imports", "import npy --link", call_import_link, {NULL}, 0},
+    {"imports", "import npy --in-place", call_import_link, {NULL}, 0},
     {"imports", "import npy typed", call_import_typed, {NULL}, 0},
     {"imports", "export npy typed", call_export_typed, {NULL}, 0},
     {"imports", "verify typed", call_verify_typed, {NULL}, 0},

@@ -77,13 +77,13 @@ def auto_ends_with_the_same_bytes():
 
 
 def what_is_given_holds():
-    for given in (["--policy", "belady"], ["--policy", "lru"], ["--layout", "packed"], ["--alternate"], ["--topology", "disk"]):
+    for given in (["--policy", "belady"], ["--policy", "lru"], ["--layout", "packed"], ["--phased-memory"], ["--topology", "disk"]):
         p = plan("--memory", "90M", "--cache", "10%", *given)
         if given[0] == "--policy":
             assert p["policy"] == given[1]
         if given[0] == "--layout":
             assert {w["layout"] for w in p["candidates"]} == {"packed"}
-        if given[0] == "--alternate":
+        if given[0] == "--phased-memory":
             assert all(w["alternates"] for w in p["candidates"])
         if given[0] == "--topology":
             assert {w["topology"] for w in p["candidates"]} == {"disk"}

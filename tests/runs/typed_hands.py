@@ -108,7 +108,7 @@ def structure_is_there_once():
     one, two = smallest("lists", *words), smallest("lists", *words, "--workers", 2)
     assert structure > 25e6 and two <= 2 * one - 0.9 * structure, (one, two, structure)
     run("train", "lists", *words, *ONE, "--run", "lists-one")
-    for name, way in {"least": ["--memory", f"{two >> 20}M"], "ahead": [*FOUR, "--alternate", "--policy", "belady", "--cache", "10%"]}.items():
+    for name, way in {"least": ["--memory", f"{two >> 20}M"], "ahead": [*FOUR, "--phased-memory", "--policy", "belady", "--cache", "10%"]}.items():
         run("train", "lists", *words, *way, "--workers", 2, "--run", f"lists-{name}")
         assert pathlib.Path(f"lists-{name}", "checkpoint.safetensors").read_bytes() == pathlib.Path("lists-one/checkpoint.safetensors").read_bytes(), name
 

@@ -91,7 +91,7 @@ def models_read_them():
 
 def linked_features_serve():
     """They stay where they are; what is made of them is the dataset's own."""
-    run("import", "npy", "source", "linked", "--reverse-relations", "--link", "--mean-features", "author")
+    run("import", "npy", "source", "linked", "--reverse-relations", "--in-place", "--mean-features", "author")
     assert not os.path.exists("linked/features_0.npy")
     assert pathlib.Path("linked/features_1.npy").read_bytes() == pathlib.Path("of-f32/features_1.npy").read_bytes()
 

@@ -27,7 +27,7 @@ WAYS = [["--policy", "degree"],
         ["--policy", "frequency", "--cache", "10K", "--layout", "packed"],
         ["--policy", "none", "--layout", "packed", "--superbatch", 3],
         ["--policy", "presc", "--cache", "20%", "--layout", "segmented"],
-        ["--policy", "lru", "--cache", "10K", "--layout", "segmented", "--alternate"],
+        ["--policy", "lru", "--cache", "10K", "--layout", "segmented", "--phased-memory"],
         ["--policy", "sweep", "--cache", "10%"],
         ["--trainers", 2, "--accumulate", 2],
         ["--workers", 2, "--accumulate", 2]]

@@ -325,7 +325,7 @@ def said_of(graph, *options):
 
 def check_idle(graph):
     for more in [], ["--with-features"]:
-        for options in ["--neighbor-cache", "1M"], ["--together", "4"], ["--model", "gcn"]:
+        for options in ["--neighbor-cache", "1M"], ["--sample-group", "4"], ["--model", "gcn"]:
             assert f"{options[0]} has no effect: " in said_of(graph.folder, "--topology", "disk", *options, *more), options
     assert "--pack-dtype has no effect: " in said_of(graph.folder, "--with-features", "--pack-dtype", "f16")
     for options in ["--superbatch", "4"], ["--layout", "packed"]:

@@ -67,7 +67,7 @@ PAIRS = {  # what is asked of a run, beside sizes
     "belady-over-belady": ["--superbatch", 4, "--device-policy", "belady", "--policy", "belady"],
     "frequency": ["--superbatch", 4, "--policy", "frequency"],
     "rings": ["--superbatch", 4, "--device-policy", "hybrid:window=8,update=2", "--policy", "belady", "--victim", "pvp:depth=20"],
-    "turns": ["--superbatch", 4, "--alternate", "--device-policy", "lru", "--policy", "belady"],
+    "turns": ["--superbatch", 4, "--phased-memory", "--device-policy", "lru", "--policy", "belady"],
 }
 COUNTERS = {"rows": "rows", "hits": "hits", "misses": "misses", "device_hits": "device_hits", "host_hits": "host_hits", "victim_hits": "victim_hits",
             "bytes_read": "feature_bytes_read", "link_bytes": "link_bytes", "link_bytes_back": "link_bytes_back", "demoted": "demoted",

@@ -225,7 +225,7 @@ WAYS = {
     "frequency": ["--policy", "frequency", "--cache", "25%", "--topology", "disk"],
     "hybrid": ["--policy", "hybrid", "--cache", "20K", "--window", 5],
     "sweep": ["--policy", "sweep", "--cache", "50%"],
-    "sweep, little": ["--policy", "sweep", "--cache", "10%", "--superbatch", 5, "--topology", "disk", "--alternate"],
+    "sweep, little": ["--policy", "sweep", "--cache", "10%", "--superbatch", 5, "--topology", "disk", "--phased-memory"],
     "parts": ["--policy", "belady", "--cache", "10%", "--superbatch", 4, "--threads", 1],
     "one by one": ["--policy", "belady", "--cache", "30K", "--pipeline", "none"],
     "packed": ["--policy", "degree", "--cache", "20K", "--layout", "packed"],
@@ -236,7 +236,7 @@ WAYS = {
     "segmented, changing": ["--policy", "lru", "--cache", "20K", "--layout", "segmented", "--pipeline", "none", "--io", "pread"],
     "ginex": ["--preset", "ginex", "--cache", "20K"],
     "diskgnn": ["--preset", "diskgnn", "--cache", "25%"],
-    "turns": ["--policy", "lru", "--cache", "20K", "--layout", "segmented", "--alternate"],
+    "turns": ["--policy", "lru", "--cache", "20K", "--layout", "segmented", "--phased-memory"],
     "one": ["--policy", "none", "--topology", "disk", "--pipeline", "none", "--io", "pread", "--threads", 1],
 }
 
@@ -373,14 +373,14 @@ def samples_made_beforehand():
         for i, way in some(enumerate(([], ["--topology", "disk", "--policy", "lru", "--cache", "20K"], ["--policy", "belady", "--cache", "20K", "--superbatch", 3],
                                  ["--policy", "frequency", "--cache", "20K", "--layout", "packed"], ["--policy", "none", "--layout", "segmented"],
                                  ["--policy", "degree", "--layout", "packed", "--cache", "10K"], ["--trainers", 2],
-                                 ["--alternate", "--policy", "belady", "--cache", "20K", "--layout", "packed"])), turn, 2):
+                                 ["--phased-memory", "--policy", "belady", "--cache", "20K", "--layout", "packed"])), turn, 2):
             here = f"read-{name}{i}"
             run("train", "bare", *options, "--samples", f"samples-{name}", *way, "--run", here)
             assert pathlib.Path(here, "checkpoint.safetensors").read_bytes() == whole, (name, way)
             epochs = json.loads(pathlib.Path(here, "summary.json").read_text())["epochs"]
             draws = epochs[::2] if more else epochs
             assert all(e["topology_bytes_read"] == 0 for e in epochs), way
-            assert sum(e["trace_bytes_read"] for e in draws) == lists or "--alternate" in way, (way, lists, [e["trace_bytes_read"] for e in epochs])
+            assert sum(e["trace_bytes_read"] for e in draws) == lists or "--phased-memory" in way, (way, lists, [e["trace_bytes_read"] for e in epochs])
         plan = json.loads(run("plan", "bare", *options, "--samples", f"samples-{name}", "--policy", "none", "--json"))
         got = json.loads(pathlib.Path(here, "summary.json").read_text())
         assert plan["predicted"]["rows"] == got["epochs"][0]["rows"], name
@@ -457,7 +457,7 @@ def degrees_are_those_of_the_graph():
     whole = pathlib.Path("gcn/checkpoint.safetensors").read_bytes()
     run("sample", "full", *RUN[:6], *RUN[8:12], *options[4:], "--out", "gcn-samples")
     few = {name: WAYS[name] for name in ("disk", "sweep, little", "packed, nothing kept", "turns", "one")}
-    for name, way in (few | {"trainers": ["--trainers", 2], "samples": ["--samples", "gcn-samples", "--alternate"], "resumed": ["--resume"]}).items():
+    for name, way in (few | {"trainers": ["--trainers", 2], "samples": ["--samples", "gcn-samples", "--phased-memory"], "resumed": ["--resume"]}).items():
         if name == "resumed":
             run("train", "full", *RUN, *options, "--epochs", 2, "--run", "gcn-resumed")
         got = train("full", f"gcn-{name}", *way, *options)
@@ -513,7 +513,7 @@ def what_there_is_not_says_so():
     assert "width" in refused("train", "full", *RUN, "--model", "gin", "--run", "no")
     assert "--aggregator gcn" in refused("train", "full", *RUN, "--model", "sage", "--aggregator", "gcn", "--run", "no")
     for option in (["--policy", "file:few.npy"],
-                   ["--workers", 2, "--exchange", "--alternate"], ["--memory", "20M"]):
+                   ["--workers", 2, "--exchange", "--phased-memory"], ["--memory", "20M"]):
         refused("train", "full", *RUN, *option, "--run", "no")
         assert not os.path.exists("no"), option
     assert "all neighbours" in refused("eval", "full", "--checkpoint", "two/best.safetensors", "--full", "--relation-fanout", "cites=2,2")

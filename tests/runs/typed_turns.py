@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--alternate on typed graphs: sampling and training take turns over one memory, to the same bytes, with what is read told to the last row and byte.
+"""--phased-memory on typed graphs: sampling and training take turns over one memory, to the same bytes, with what is read told to the last row and byte.
 
 Memory is so tight that the last slots of the cache, of several types, have to be lent and taken back.
 
@@ -50,7 +50,7 @@ def learnt_without_turns():
 
 def a_static_cache_hits_as_often_in_turns():
     for policy in "none", "degree", "pagerank":
-        (a, _), (b, bytes_of_b) = (train("--memory", "200M", "--policy", policy, "--cache", "25%", *turns) for turns in ([], ["--alternate"]))
+        (a, _), (b, bytes_of_b) = (train("--memory", "200M", "--policy", policy, "--cache", "25%", *turns) for turns in ([], ["--phased-memory"]))
         assert not a["plan"]["alternates"] and b["plan"]["alternates"] and b["plan"]["superbatch"] > 0 and a["plan"]["superbatch"] == 0
         assert a["plan"]["cache_rows"] == b["plan"]["cache_rows"] and bytes_of_b == whole
         for one, other in zip(a["epochs"], b["epochs"]):
@@ -61,7 +61,7 @@ def a_static_cache_hits_as_often_in_turns():
 def no_policy_believes_in_slots_that_were_lent():
     packed = itertools.cycle(["packed", "segmented"])
     for policy, layout in ((policy, layout) for policy in POLICIES for layout in ("raw", next(packed))):
-        way = ["--policy", policy, "--layout", layout, "--alternate", "--superbatch", 3]
+        way = ["--policy", policy, "--layout", layout, "--phased-memory", "--superbatch", 3]
         memory = tight(1 << 20, *way)
         got, checkpoint = train(*way, *memory)
         assert checkpoint == whole, (policy, layout)
@@ -74,8 +74,8 @@ def no_policy_believes_in_slots_that_were_lent():
 
 def turns_leave_more_to_the_rows():
     way = ["--policy", "degree"]
-    memory = tight(0, *way, "--alternate")  # with more all rows are in the cache, and none is staged
-    (a, straight), (b, turns) = train(*way, *memory), train(*way, *memory, "--alternate")
+    memory = tight(0, *way, "--phased-memory")  # with more all rows are in the cache, and none is staged
+    (a, straight), (b, turns) = train(*way, *memory), train(*way, *memory, "--phased-memory")
     rows_a, rows_b = (got["plan"]["memory"]["feature cache"] for got in (a, b))
     assert rows_b > rows_a + b["plan"]["memory"]["topology"] / 4, (rows_a, rows_b, b["plan"]["memory"]["topology"])
     assert straight == turns == whole
@@ -85,7 +85,7 @@ def what_is_read_is_told():
     for policy, layout in (("degree", "raw"), ("belady", "raw"), ("frequency", "packed"), ("lru", "packed"), ("presc", "segmented"), ("belady", "segmented"),
                            ("none", "raw")):
         for topology in "memory", "disk":
-            way = ["--policy", policy, "--layout", layout, "--topology", topology, "--alternate", "--superbatch", "all"]
+            way = ["--policy", policy, "--layout", layout, "--topology", topology, "--phased-memory", "--superbatch", "all"]
             way += tight(3 << 20, *way)
             told, (got, checkpoint) = plan(*way), train(*way)
             first = got["epochs"][0]
@@ -105,14 +105,14 @@ def one_width_is_packed_over_the_ids():
         _, want = train("--memory", "200M", "--policy", "degree", *more, graph="single")
         for (policy, layout), superbatch in itertools.product((("frequency", "packed"), ("lru", "packed"), ("none", "packed"), ("belady", "segmented")), (3, "all")):
             way = ["--policy", policy, "--layout", layout, "--superbatch", superbatch, *([] if policy == "none" else ["--cache", "400K"]), *more]
-            memory = tight(1 << 20, *way, "--alternate", graph="single")
-            got, checkpoint = train(*way, "--alternate", *memory, graph="single")
+            memory = tight(1 << 20, *way, "--phased-memory", graph="single")
+            got, checkpoint = train(*way, "--phased-memory", *memory, graph="single")
             assert checkpoint == want, way
             assert got["plan"]["alternates"] and got["plan"]["superbatch"] > 0, way
             assert SANITIZED or got["peak_rss_bytes"] <= memory[1], (way, got["peak_rss_bytes"], memory)
             assert all(e["rows"] == e["hits"] + e["misses"] and e["misses"] > 0 for e in got["epochs"]), way
             if superbatch == "all" and not more:
-                told, first = plan(*way, "--alternate", *memory, graph="single"), got["epochs"][0]
+                told, first = plan(*way, "--phased-memory", *memory, graph="single"), got["epochs"][0]
                 for key in "rows", "hits", "misses", "feature_bytes_read":
                     assert told["predicted"][key] == first[key], (way, key, told["predicted"], first)
 
@@ -132,13 +132,13 @@ def whoever_samples_and_trains():
                           (["--accumulate", 2], [["--trainers", 2], ["--executors", "1:1"], ["--workers", 2, "--memory", "300M"]])):
         _, base = train("--memory", "200M", "--policy", "degree", *options)
         for way in ways:
-            _, turns = train("--memory", "200M", "--policy", "frequency", "--cache", "100K", *options, "--alternate", "--superbatch", 4, *way)
+            _, turns = train("--memory", "200M", "--policy", "frequency", "--cache", "100K", *options, "--phased-memory", "--superbatch", 4, *way)
             assert turns == base, (options, way)
 
 
 def a_run_goes_on_in_turns():
     run("train", "graph", *TRAIN, "--memory", "200M", "--policy", "lru", "--epochs", 1, "--run", "part")
-    run("train", "graph", *TRAIN, "--memory", "200M", "--policy", "belady", "--alternate", "--run", "part", "--resume")
+    run("train", "graph", *TRAIN, "--memory", "200M", "--policy", "belady", "--phased-memory", "--run", "part", "--resume")
     assert pathlib.Path("part/checkpoint.safetensors").read_bytes() == whole
 
 

@@ -302,7 +302,7 @@ def runs_have_the_same_bits(graph, sampler):
         name, whole = f"{sampler}-{model_name}", None
         for i, way in enumerate(([], ["--topology", "disk", "--policy", "none"], ["--samples", drawn, "--policy", "lru", "--cache", "4K"],
                                  ["--policy", "belady", "--cache", "4K", "--superbatch", 2], ["--preset", "ginex", "--cache", "4K"],
-                                 ["--trainers", 2], ["--topology", "disk", "--alternate", "--policy", "belady", "--cache", "4K"])):
+                                 ["--trainers", 2], ["--topology", "disk", "--phased-memory", "--policy", "belady", "--cache", "4K"])):
             run("train", "graph", *options, *model, *way, "--run", f"{name}{i}")
             got = pathlib.Path(f"{name}{i}/checkpoint.safetensors").read_bytes()
             whole = whole or got

@@ -179,19 +179,19 @@ static int link_features(struct og_importer *imp, const struct og_table *t, stru
         if (d != OG_BF16 && og__dtype_stored((enum og_dtype)d) == t->type)
             stored = d;
     if (!t->path || t->skip != 0)
-        return og__fail(err, -EINVAL, "leave out --link: they have to be copied",
-                        "%s: --link: only a .npy or headerless file can be used in place", t->name);
+        return og__fail(err, -EINVAL, "leave out --in-place: they have to be copied",
+                        "%s: --in-place: only a .npy or headerless file can be used in place", t->name);
     if (stored < 0 || imp->opt->row_normalize ||
         (imp->opt->feature_dtype >= 0 && imp->opt->feature_dtype != stored))
-        return og__fail(err, -EINVAL, "leave out --link: they have to be converted",
-                        "%s: --link: %s features cannot stay as they are", t->name,
+        return og__fail(err, -EINVAL, "leave out --in-place: they have to be converted",
+                        "%s: --in-place: %s features cannot stay as they are", t->name,
                         og__npy_name(t->type));
     if (!realpath(t->path, full))
         return og__fail_errno(err, -errno, NULL, "%s", t->path);
     json_t *path = json_string(full);
     if (!path)
-        return og__fail(err, -EINVAL, "rename the folder, or leave out --link",
-                        "%s: --link: its path is not UTF-8", t->name);
+        return og__fail(err, -EINVAL, "rename the folder, or leave out --in-place",
+                        "%s: --in-place: its path is not UTF-8", t->name);
     json_t *where = t->raw ? json_pack("{s:o s:s s:[I,I] s:I}", "path", path, "dtype",
                                        og__npy_name(t->type), "shape", (json_int_t)t->rows,
                                        (json_int_t)t->columns, "offset", (json_int_t)t->offset)

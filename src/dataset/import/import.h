@@ -170,7 +170,7 @@ void og__import_drop_edges(struct og_importer *imp); /* what is open of them */
 
 /* ---- what nodes have (build_features.c, build_labels.c, build_splits.c) ---- */
 
-/* Writes features.npy, or features_<group>.npy if heterogeneous, from a row a node. With --link,
+/* Writes features.npy, or features_<group>.npy if heterogeneous, from a row a node. With --in-place,
  * writes a reference to the source's file. `values` has the same numbers, faster to scan, or is
  * NULL. t NULL: no features; a homogeneous graph then gets one constant feature, without
  * information. */

@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FIELD(f) offsetof(struct og_import, f)
 #define ROW(name, arg, standard, help, choices, type, field, min, max)                          \
@@ -21,7 +22,7 @@ static const struct og_row table[] = {
     SWITCH("drop-duplicates", drop_duplicates, "of equal edges keep the first"),
     SWITCH("row-normalize", row_normalize, "scale the features of each node to sum 1"),
     SWITCH("reverse", reverse, "the source lists edges as dst,src"),
-    SWITCH("link", link, "leave the features in the source's file and use them in place"),
+    SWITCH("in-place", link, "leave the features in the source's file and use them in place"),
     SWITCH("drop-types", drop_types,
            "leave out types of nodes and relations: a homogeneous graph, which any command takes"),
     SWITCH("reverse-relations", reverse_relations,
@@ -80,5 +81,7 @@ void og_import_free(struct og_import *opt)
 
 int og_import_set(struct og_import *opt, const char *name, const char *value, struct og_err *err)
 {
+    if (strcmp(name, "link") == 0) /* as it was called */
+        name = "in-place";
     return og__rows_set(table, OG_COUNT(table), opt, name, value, err);
 }

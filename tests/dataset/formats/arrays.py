@@ -82,7 +82,7 @@ def test_export():
     weight = rng.random(150000).astype(np.float32)
     neutral("src", g, edge_weight=weight)
     want = csc(g["src"], g["dst"], g["n"], weight)
-    for flags, feat in ([], g["feat"]), (["--feature-dtype", "bf16"], None), (["--link"], g["feat"]):
+    for flags, feat in ([], g["feat"]), (["--feature-dtype", "bf16"], None), (["--in-place"], g["feat"]):
         run("import", "npy", "src", "d", "--quiet", "--memory", "64M", *flags)
         for fmt in "npy", "graphbolt":
             run("export", fmt, "d", "exported", "--quiet")

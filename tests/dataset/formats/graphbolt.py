@@ -64,7 +64,7 @@ def test_graphbolt():
         label[g[split]] = g["label"][g[split]]
     for fmt, edges in ("numpy", "edges/edges.npy"), ("csv", "edges/edges.csv"):
         write("bolt/metadata.yaml", YAML.format(fmt=fmt, edges=edges))
-        for flags in [], ["--link"]:
+        for flags in [], ["--in-place"]:
             got = imported("graphbolt", "bolt", *flags)
             same_graph(got, csc(g["src"], g["dst"], g["n"]))
             same_nodes(got, g, label)

@@ -98,7 +98,7 @@ def test_papers():
                 member.write(old.read(name))
     os.replace("big.npz", "stored/raw/data.npz")
     same_graph(imported("ogb", "stored"), csc(g["src"], g["dst"], g["n"]))
-    refused("ogb", "stored", "--link", flags=["--link"])
+    refused("ogb", "stored", "--in-place", flags=["--in-place"])
     # cut short, damaged, or promising what is not there
     whole = open("deflated/raw/data.npz", "rb").read()
     open("deflated/raw/data.npz", "wb").write(whole[:len(whole) // 2])
@@ -155,7 +155,7 @@ def test_mag240m():
     save(f"{root}/processed/author___writes___paper/edge_index.npy", np.stack([g["src"], g["dst"]]))
     for split in "train", "valid", "test":
         save(f"{root}/{split}.npy", g[split])
-    for flags in [], ["--link"]:
+    for flags in [], ["--in-place"]:
         got = imported("ogb", root, "--drop-types", *flags)
         same_graph(got, csc(g["src"], g["dst"], g["n"]))
         same_nodes(got, g, np.where(np.isnan(label), -1, label))
@@ -177,7 +177,7 @@ def test_igb():
             g["feat"].tofile(f"{folder}/node_feat.npy")
             label19.astype(np.float32).tofile(f"{folder}/node_label_19.npy")
             label2k.astype(np.float32).tofile(f"{folder}/node_label_2K.npy")
-        for flags in [], ["--link"]:
+        for flags in [], ["--in-place"]:
             got = imported("igb", "tiny", *flags)
             same_graph(got, csc(g["src"], g["dst"], g["n"]))
             same_nodes(got, g, label19)
@@ -186,11 +186,11 @@ def test_igb():
         np.testing.assert_array_equal(got["labels"], np.r_[label2k, np.full(300, -1)])
         np.testing.assert_array_equal(got["valid"], np.arange(420, 560))
     # what is linked can be trained on
-    run("import", "igb", "tiny", "linked", "--quiet", "--link")
+    run("import", "igb", "tiny", "linked", "--quiet", "--in-place")
     assert not os.path.exists("linked/features.npy")
     run("train", "linked", "--epochs", "1", "--hidden", "8", "--fanout", "3,3", "--run", "r", "--quiet", "--memory", "200M")
     shutil.rmtree("linked")
-    refused("igb", "tiny", "--link", flags=["--link", "--feature-dtype", "f16"])
+    refused("igb", "tiny", "--in-place", flags=["--in-place", "--feature-dtype", "f16"])
     refused("igb", "tiny", "leaves the source", flags=["--labels", "../../../x.npy"])
     np.zeros(1001, np.float32).tofile(f"{folder}/node_label_19.npy")
     refused("igb", "tiny", "1001 labels", "1000 nodes")

@@ -121,7 +121,7 @@ def test_types():
         np.testing.assert_array_equal(got["labels"][:paper], classes > 1)
         assert (got["labels"][paper:] == 0).all() and got["meta"]["multi_label"]
         if not shuffled:
-            linked = imported("npy", "src", "--link") if not os.remove("src/feat_author_indptr.npy") else None
+            linked = imported("npy", "src", "--in-place") if not os.remove("src/feat_author_indptr.npy") else None
             np.testing.assert_array_equal(np.load("src/feat.npy"), own)
             assert list(linked["meta"]["files"]) == ["features_0"]
 
@@ -257,7 +257,7 @@ def test_types_wrong():
         refused("npy", "src", *words, flags=flags)
 
     case("--symmetrize", "--reverse-relations", flags=["--symmetrize"])
-    case("--link", flags=["--link"])
+    case("--in-place", flags=["--in-place"])
     case("500 rows", feat=feat[:500])
     case("feat_author.npy", "3 rows for 500 nodes", feat_author=feat[:3])
     case("edge_type.npy", "5 types for 20000 edges", edge_type=np.zeros(5, np.int8))
@@ -394,7 +394,7 @@ def test_types_mag240m():
     for split, ids in splits.items():
         save(f"{root}/{split}.npy", ids)
     classes = np.where(np.isnan(label), -1, label)
-    for flags in [], ["--link"]:
+    for flags in [], ["--in-place"]:
         same_folders(imported("ogb", root, *flags), relations, counts, classes, splits, paper=feat)
     back = {(d, f"rev_{n}", s): (dst, src) for (s, n, d), (src, dst) in relations.items()}
     same_folders(imported("ogb", root, "--reverse-relations"), {**relations, **back}, counts, classes, splits, paper=feat)
@@ -424,7 +424,7 @@ def test_types_igb():
             if headerless:
                 rows.tofile(f"tiny/processed/{name}/node_feat.npy")
         save("tiny/processed/paper/node_label_19.npy", label.astype(np.float32))
-        for flags in [], ["--link"]:
+        for flags in [], ["--in-place"]:
             same_folders(imported("igb", "tiny", *flags), relations, counts, label, splits, **feat)
     blind = imported("igb", "tiny", "--drop-types")
     indptr, indices, _ = csc(*relations["paper", "cites", "paper"], 200)
@@ -517,7 +517,7 @@ def test_types_graphbolt():
     for ids in splits.values():
         known[ids] = label[ids]
     splits["valid"] = splits.pop("validation")
-    for flags in [], ["--link"]:
+    for flags in [], ["--in-place"]:
         if flags:  # integers are u8 as they come
             save("bolt/data/author.npy", feat["author"].astype(np.uint8))
         feat["author"] = feat["author"].astype(np.uint8)
