@@ -20,7 +20,7 @@ static void show_fits(const json_t *fits)
         return;
     puts("\nPredictions for several sizes of --memory, with --policy degree; the default, auto, "
          "may do better (see `outgrow plan`):\n");
-    printf("%12s  %-12s  %16s  %14s\n", "--memory", "structure", "rows from memory",
+    printf("%12s  %-12s  %16s  %14s\n", "--memory", "topology", "rows from memory",
            "read an epoch");
     json_array_foreach((json_t *)fits, i, fit)
         printf("%12s  %-12s  %16s  %14s\n",

@@ -43,8 +43,8 @@ static void hint_names(char *hint, size_t size, const char *src, size_t from)
     hint[0] = 0;
     for (size_t i = from; i < sizeof(other_names) / sizeof(*other_names); i++)
         if (used < size && is_there(src, other_names[i][0]) && !is_there(src, other_names[i][1]))
-            used += (size_t)snprintf(hint + used, size - used, "%s%s %s", used ? ", " : "call ",
-                                     other_names[i][0], other_names[i][1]);
+            used += (size_t)snprintf(hint + used, size - used, "%s%s to %s",
+                                     used ? ", " : "rename ", other_names[i][0], other_names[i][1]);
 }
 
 static int visible(const struct dirent *e)

@@ -71,7 +71,7 @@ int og__infer_check_rows(int l, uint64_t first, uint32_t n, const float *rows, i
             finite &= fabsf(row[j]) <= FLT_MAX;
         if (!finite)
             return og__fail(err, -EDOM, og__diverged_hint,
-                            "layer %d, node %llu: the output is not finite", l + 1,
+                            "layer %d, node %llu: the output is not a finite number", l + 1,
                             (unsigned long long)first + i);
     }
     return 0;

@@ -54,18 +54,18 @@ static void an_import_knows_the_format(void **state)
     assert_says(outgrow("import srcs/m g4")->err, "taken as mtx, because of graph.mtx");
     const struct outcome *o = outgrow("import srcs/o never");
     assert_int_equal(o->status, 1);
-    assert_says(o->err, "hint: call edge_index.npy edges.npy, x.npy feat.npy");
+    assert_says(o->err, "hint: rename edge_index.npy to edges.npy, x.npy to feat.npy");
     o = outgrow("import srcs/n never");
     assert_int_equal(o->status, 1);
     assert_says(o->err, "a folder of no known format");
     o = outgrow("import d/indptr.npy never");
     assert_int_equal(o->status, 1);
-    assert_says(o->err, "d/indptr.npy: no text");
+    assert_says(o->err, "d/indptr.npy: not a text file");
     o = outgrow("import d never");
     assert_int_equal(o->status, 1);
     assert_says(o->err, "d: already a dataset");
     assert_says(o->err, "`outgrow export`");
-    assert_null(strstr(o->err, "call "));
+    assert_null(strstr(o->err, "rename "));
     assert_int_equal(access("never", F_OK), -1);
 }
 
@@ -88,7 +88,7 @@ static void an_import_leaves_no_array_out_unsaid(void **state)
         const struct outcome *o = outgrow(line);
         assert_int_equal(o->status, 1);
         assert_says(o->err, "would be left out");
-        assert_says(o->err, "hint: call features.npy feat.npy, labels.npy label.npy");
+        assert_says(o->err, "hint: rename features.npy to feat.npy, labels.npy to label.npy");
     }
     assert_int_equal(access("never", F_OK), -1);
     /* beside arrays of the right names, others are nobody's */

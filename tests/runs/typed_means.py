@@ -108,7 +108,7 @@ def what_cannot_be_says_so():
     assert "features of 4 and of 6" in refused("import", "npy", "two-source", "none", "--mean-features", "author")
     run("generate", "plain", "--nodes", 100, "--dim", 4)
     run("export", "npy", "plain", "plain-source")
-    assert "without types" in refused("import", "npy", "plain-source", "none", "--mean-features", "author")
+    assert "homogeneous" in refused("import", "npy", "plain-source", "none", "--mean-features", "author")
 
 
 def main():

@@ -110,7 +110,7 @@ def test_graphbolt():
     # more labels than seeds, and a seed twice
     write("bolt/metadata.yaml", good)
     csv("bolt/set/test_label.csv", np.r_[g["label"][g["test"]], 1])
-    refused("graphbolt", "bolt", "test_label.csv", "goes on")
+    refused("graphbolt", "bolt", "test_label.csv", "has more rows")
     csv("bolt/set/test_label.csv", g["label"][g["test"]])
     twice = g["test"].copy()
     twice[3] = twice[1]

@@ -165,7 +165,7 @@ def test_types_round_trip():
     assert info["dataset_checksum"] == json.loads(run("info", "again", "--json").stdout)["dataset_checksum"]
     for said, r in zip(info["relations"], one["relations"]):
         assert all(said[key] == r[key] for key in r)
-    assert "with types" in run("export", "graphbolt", "d", "e", status=1).stderr and not os.path.exists("e")
+    assert "heterogeneous" in run("export", "graphbolt", "d", "e", status=1).stderr and not os.path.exists("e")
     # what is wrong with one is told
     a = np.load("d/rel0_indices.npy")
     a[3] = 10**6
