@@ -274,10 +274,10 @@ static int create_lists(struct splitter *w, struct og_err *err)
 {
     int rc = 0;
     for (int s = 0; s < OG__SPLITS; s++) {
-        OG_TRY(og__split_create(&w->edges[s], w->folder, og__edge_files[s], list_type(w->g), 2, 2,
+        OG_TRY(og__array_create(&w->edges[s], w->folder, og__edge_files[s], list_type(w->g), 2, 2,
                                 err));
         if (w->g->has_types)
-            OG_TRY(og__split_create(&w->relations[s], w->folder, og__edge_relation_files[s],
+            OG_TRY(og__array_create(&w->relations[s], w->folder, og__edge_relation_files[s],
                                     OG__NPY_I32, 1, 1, err));
     }
 out:
@@ -288,8 +288,8 @@ static int finish_lists(struct splitter *w, struct og_err *err)
 {
     int rc = 0;
     for (int s = 0; s < OG__SPLITS; s++) {
-        OG_TRY(og__split_finish(&w->edges[s], og__edge_files[s], w->checksums, err));
-        OG_TRY(og__split_finish(&w->relations[s], og__edge_relation_files[s], w->checksums, err));
+        OG_TRY(og__array_finish(&w->edges[s], og__edge_files[s], w->checksums, err));
+        OG_TRY(og__array_finish(&w->relations[s], og__edge_relation_files[s], w->checksums, err));
     }
 out:
     return rc;

@@ -1,7 +1,6 @@
 #include "dataset/edge_walk.h"
 
 #include "base/json.h"
-#include "dataset/meta.h"
 #include "dataset/stream.h"
 #include "dataset/writer.h"
 
@@ -82,30 +81,6 @@ out:
     return rc;
 }
 
-int og__split_create(struct og_npy_writer **out, const char *folder, const char *name,
-                     enum og__npy_type type, int ndim, int64_t row, struct og_err *err)
-{
-    char *path = og__path_join(folder, name);
-    int rc = path ? og__npy_create(out, path, type, ndim, row, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
-    free(path);
-    return rc;
-}
-
-int og__split_finish(struct og_npy_writer **writer, const char *name, json_t *checksums,
-                     struct og_err *err)
-{
-    uint64_t checksum;
-    struct og_npy_writer *it = *writer;
-    *writer = NULL;
-    int rc;
-    OG_TRY(it ? og__npy_finish(it, &checksum, err) : 0);
-    if (it)
-        OG_TRY(og__meta_set_checksum(checksums, name, checksum, err));
-out:
-    return rc;
-}
-
 const char *const og__edge_files[OG__SPLITS] = {"train_edges.npy", "valid_edges.npy",
                                                 "test_edges.npy"};
 
@@ -115,10 +90,10 @@ int og__thinned_create(struct og_thinned *t, const struct og_edge_walk *w, const
     const enum og__npy_type id = w->of->indices.type;
     int rc;
     t->kept = 0;
-    OG_TRY(og__split_create(&t->indptr, folder, files->indptr, OG__NPY_I64, 1, 1, err));
-    OG_TRY(og__split_create(&t->indices, folder, files->indices, id, 1, 1, err));
+    OG_TRY(og__array_create(&t->indptr, folder, files->indptr, OG__NPY_I64, 1, 1, err));
+    OG_TRY(og__array_create(&t->indices, folder, files->indices, id, 1, 1, err));
     if (w->weight)
-        OG_TRY(og__split_create(&t->weights, folder, files->weights, OG__NPY_F32, 1, 1, err));
+        OG_TRY(og__array_create(&t->weights, folder, files->weights, OG__NPY_F32, 1, 1, err));
     OG_TRY(og__thinned_end_list(t, err)); /* of no node: where the first begins */
 out:
     return rc;
@@ -147,9 +122,9 @@ int og__thinned_finish(struct og_thinned *t, const struct og_thinned_files *file
                        json_t *checksums, struct og_err *err)
 {
     int rc;
-    OG_TRY(og__split_finish(&t->indptr, files->indptr, checksums, err));
-    OG_TRY(og__split_finish(&t->indices, files->indices, checksums, err));
-    OG_TRY(og__split_finish(&t->weights, files->weights, checksums, err));
+    OG_TRY(og__array_finish(&t->indptr, files->indptr, checksums, err));
+    OG_TRY(og__array_finish(&t->indices, files->indices, checksums, err));
+    OG_TRY(og__array_finish(&t->weights, files->weights, checksums, err));
 out:
     return rc;
 }

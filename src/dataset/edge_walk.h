@@ -26,18 +26,11 @@ void og__edge_walk_close(struct og_edge_walk *w); /* also a zeroed one */
 OG_MUST_CHECK int og__edge_walk(struct og_edge_walk *w, og_edge_visit *visit, og_edge_visit *end,
                                 void *arg, struct og_err *err);
 
-/* Creates an array in the folder; finish adds its checksum to `checksums`. NULL does nothing. */
-struct og_npy_writer;
-OG_MUST_CHECK int og__split_create(struct og_npy_writer **out, const char *folder, const char *name,
-                                   enum og__npy_type type, int ndim, int64_t row,
-                                   struct og_err *err);
-OG_MUST_CHECK int og__split_finish(struct og_npy_writer **writer, const char *name,
-                                   json_t *checksums, struct og_err *err);
-
 /* The lists of a graph or relation without the held-out edges, and their files. */
 struct og_thinned_files {
     const char *indptr, *indices, *weights;
 };
+struct og_npy_writer;
 struct og_thinned {
     struct og_npy_writer *indptr, *indices, *weights;
     int64_t kept; /* edges so far */

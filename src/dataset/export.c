@@ -30,23 +30,6 @@ struct exporter {
     struct og_newdir dir;
 };
 
-static int create(const struct exporter *x, const char *name, enum og__npy_type type, int ndim,
-                  int64_t row, struct og_npy_writer **w, struct og_err *err)
-{
-    char *path = og__path_join(x->dir.temporary, name);
-    int rc = path ? og__npy_create(w, path, type, ndim, row, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
-    free(path);
-    return rc;
-}
-
-static int finish(struct og_npy_writer **w, struct og_err *err)
-{
-    struct og_npy_writer *done = *w;
-    *w = NULL; /* closed, whether it could be finished or not */
-    return done ? og__npy_finish(done, NULL, err) : 0;
-}
-
 /* ---- edges, relation after relation, in the order of their indices ---- */
 
 /* The part of each edge to write: both ends in a row, or one of them. */
@@ -124,21 +107,23 @@ static int export_edges(const struct exporter *x, const char *name, bool two_row
     struct edge_files f = {.x = x};
     const int width = two_rows ? 1 : 2;
     int rc;
-    OG_TRY(create(x, name, OG__NPY_I64, width, width, &f.edges, err));
+    OG_TRY(og__array_create(&f.edges, x->dir.temporary, name, OG__NPY_I64, width, width, err));
     if (two_rows) {
         OG_TRY(append_all(&f, SOURCES, err));
         OG_TRY(append_all(&f, DESTINATIONS, err));
         og__npy_reshape(f.edges, 2, x->ds->n_edges);
     } else {
         if (x->ds->has_types)
-            OG_TRY(create(x, "edge_type.npy", OG__NPY_U16, 1, 1, &f.types, err));
+            OG_TRY(og__array_create(&f.types, x->dir.temporary, "edge_type.npy", OG__NPY_U16, 1, 1,
+                                    err));
         if (all_weighted(x->ds))
-            OG_TRY(create(x, "edge_weight.npy", OG__NPY_F32, 1, 1, &f.weights, err));
+            OG_TRY(og__array_create(&f.weights, x->dir.temporary, "edge_weight.npy", OG__NPY_F32, 1,
+                                    1, err));
         OG_TRY(append_all(&f, BOTH, err));
     }
-    OG_TRY(finish(&f.edges, err));
-    OG_TRY(finish(&f.types, err));
-    OG_TRY(finish(&f.weights, err));
+    OG_TRY(og__array_finish(&f.edges, NULL, NULL, err));
+    OG_TRY(og__array_finish(&f.types, NULL, NULL, err));
+    OG_TRY(og__array_finish(&f.weights, NULL, NULL, err));
 out:
     og__npy_discard(f.edges);
     og__npy_discard(f.types);
@@ -187,9 +172,10 @@ static int export_array(const struct exporter *x, const struct og_npy *a, bool b
     int rc;
     if (!og__npy_there(a))
         return 0;
-    OG_TRY(create(x, name, bfloat ? OG__NPY_F32 : a->type, a->ndim, a->shape[1], &w, err));
+    OG_TRY(og__array_create(&w, x->dir.temporary, name, bfloat ? OG__NPY_F32 : a->type, a->ndim,
+                            a->shape[1], err));
     OG_TRY(copy_rows(x, a, bfloat, name, w, err));
-    OG_TRY(finish(&w, err));
+    OG_TRY(og__array_finish(&w, NULL, NULL, err));
 out:
     og__npy_discard(w);
     return rc;
@@ -209,7 +195,7 @@ static int export_node_types(const struct exporter *x, struct og_err *err)
     struct og_npy_writer *w = NULL;
     uint8_t piece[PIECE_NODES];
     int rc;
-    OG_TRY(create(x, "node_type.npy", OG__NPY_U8, 1, 1, &w, err));
+    OG_TRY(og__array_create(&w, x->dir.temporary, "node_type.npy", OG__NPY_U8, 1, 1, err));
     for (uint32_t k = 0; k < g->n_groups; k++) {
         memset(piece, (int)k, sizeof(piece));
         for (int64_t at = 0, n; at < g->group[k].n_nodes; at += n) {
@@ -217,7 +203,7 @@ static int export_node_types(const struct exporter *x, struct og_err *err)
             OG_TRY(og__npy_append(w, piece, n, err));
         }
     }
-    OG_TRY(finish(&w, err));
+    OG_TRY(og__array_finish(&w, NULL, NULL, err));
 out:
     og__npy_discard(w);
     return rc;
@@ -304,13 +290,13 @@ static int export_labels(const struct exporter *x, enum og__split s, const char 
     int rc;
     OG_TRY(og__graph_split(ds, s, x->budget, &ids, &n, err));
     OG_TRY(og__graph_labels(ds, ids, n, x->budget, &labels, err));
-    OG_TRY(create(x, name, floats ? OG__NPY_F32 : OG__NPY_I64, floats ? 2 : 1,
-                  floats ? ds->n_classes : 1, &w, err));
+    OG_TRY(og__array_create(&w, x->dir.temporary, name, floats ? OG__NPY_F32 : OG__NPY_I64,
+                            floats ? 2 : 1, floats ? ds->n_classes : 1, err));
     if (floats)
         OG_TRY(og__npy_append(w, labels, n, err));
     for (int64_t i = 0; !floats && i < n; i++)
         OG_TRY(og__npy_append(w, (const int64_t[]){((const int32_t *)labels)[i]}, 1, err));
-    OG_TRY(finish(&w, err));
+    OG_TRY(og__array_finish(&w, NULL, NULL, err));
 out:
     og__npy_discard(w);
     og__release(x->budget, labels, og__labels_bytes(ds, n), "labels");

@@ -434,10 +434,3 @@ int og__meta_write(const char *folder, json_t *root, struct og_err *err)
     json_decref(root);
     return rc;
 }
-
-int og__meta_set_checksum(json_t *object, const char *file, uint64_t checksum, struct og_err *err)
-{
-    return json_object_set_new(object, file, og__json_hex(checksum)) == 0
-               ? 0
-               : og__fail_errno(err, -ENOMEM, NULL, "meta.json");
-}

@@ -105,8 +105,4 @@ struct og_meta_part og__meta_part(const struct og_meta_file *f, uint32_t part);
  * -ENOMEM. */
 OG_MUST_CHECK int og__meta_write(const char *folder, json_t *root, struct og_err *err);
 
-/* object[file] = "16 hex digits". */
-OG_MUST_CHECK int og__meta_set_checksum(json_t *object, const char *file, uint64_t checksum,
-                                        struct og_err *err);
-
 #endif

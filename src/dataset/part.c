@@ -70,19 +70,13 @@ static int copy_array(struct parter *p, enum og__array which, struct og_err *err
     const struct og_npy *a = og__array_of(p->ds, which);
     char name[32];
     struct og_npy_writer *w = NULL;
-    uint64_t checksum;
-    snprintf(name, sizeof(name), "%s.npy", og__array_name(which));
-    char *path = og__path_join(p->dir.temporary, name);
     int rc;
-    OG_TRY(path ? og__npy_create(&w, path, a->type, a->ndim, a->shape[1], err) : no_memory(p, err));
+    snprintf(name, sizeof(name), "%s.npy", og__array_name(which));
+    OG_TRY(og__array_create(&w, p->dir.temporary, name, a->type, a->ndim, a->shape[1], err));
     OG_TRY(copy_rows(p, a, w, which == OG__FEATURES, err));
-    rc = og__npy_finish(w, &checksum, err);
-    w = NULL;
-    OG_TRY(rc);
-    OG_TRY(og__meta_set_checksum(p->checksums, name, checksum, err));
+    OG_TRY(og__array_finish(&w, name, p->checksums, err));
 out:
     og__npy_discard(w);
-    free(path);
     return rc;
 }
 

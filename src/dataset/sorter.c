@@ -378,27 +378,18 @@ static int create_array(struct og_edge_sorter *s, struct og_npy_writer **w, enum
                         enum og__npy_type type, struct og_err *err)
 {
     const struct og_array_name name = og__relation_array(s->opt.graph, s->at, array);
-    char *path = NULL;
-    int rc = asprintf(&path, "%s/%s.npy", s->folder, name.text) < 0
-                 ? og__fail_errno(err, -ENOMEM, NULL, "%s", s->folder)
-                 : og__npy_create(w, path, type, 1, 1, err);
-    free(path);
-    return rc;
+    char file[40];
+    snprintf(file, sizeof(file), "%s.npy", name.text);
+    return og__array_create(w, s->folder, file, type, 1, 1, err);
 }
 
 static int finish_array(struct og_edge_sorter *s, struct og_npy_writer **w, enum og__array array,
                         struct og_err *err)
 {
-    struct og_npy_writer *done = *w;
-    uint64_t checksum;
     char file[40];
-    *w = NULL;
-    if (!done)
-        return 0;
     snprintf(file, sizeof(file), "%s.npy", og__relation_array(s->opt.graph, s->at, array).text);
-    s->bytes_written += og__npy_bytes(done) - OG__NPY_HEADER;
-    const int rc = og__npy_finish(done, &checksum, err);
-    return rc < 0 ? rc : og__meta_set_checksum(s->checksums, file, checksum, err);
+    s->bytes_written += *w ? og__npy_bytes(*w) - OG__NPY_HEADER : 0;
+    return og__array_finish(w, file, s->checksums, err);
 }
 
 static int begin_relation(struct og_edge_sorter *s, struct og_err *err)

@@ -7,6 +7,8 @@
  * header is completed at the end, and the checksum is computed from the file on disk. */
 #include "dataset/writer.h"
 
+#include "base/hex.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,4 +210,28 @@ void og__npy_discard(struct og_npy_writer *w)
         close(w->fd);
     free(w->path);
     free(w);
+}
+
+int og__array_create(struct og_npy_writer **w, const char *folder, const char *name,
+                     enum og__npy_type type, int ndim, int64_t row, struct og_err *err)
+{
+    char *path = og__path_join(folder, name);
+    int rc = path ? og__npy_create(w, path, type, ndim, row, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    free(path);
+    return rc;
+}
+
+int og__array_finish(struct og_npy_writer **w, const char *name, json_t *checksums,
+                     struct og_err *err)
+{
+    struct og_npy_writer *done = *w;
+    uint64_t checksum;
+    *w = NULL; /* closed, whether it can be finished or not */
+    if (!done)
+        return 0;
+    const int rc = og__npy_finish(done, checksums ? &checksum : NULL, err);
+    if (rc < 0 || !checksums || json_object_set_new(checksums, name, og__json_hex(checksum)) == 0)
+        return rc;
+    return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
 }

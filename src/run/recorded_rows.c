@@ -20,16 +20,6 @@ struct og_recorded_rows {
     struct rows_of_group *of; /* [n_groups] */
 };
 
-static int create(struct og_npy_writer **w, const char *dir, const char *name,
-                  enum og__npy_type type, int ndim, int row, struct og_err *err)
-{
-    char *path = og__path_join(dir, name);
-    int rc = path ? og__npy_create(w, path, type, ndim, row, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    free(path);
-    return rc;
-}
-
 static int open_group(struct og_recorded_rows *r, uint32_t k, const char *dir, struct og_err *err)
 {
     const struct og_group *g = &r->graph->group[k];
@@ -38,11 +28,11 @@ static int open_group(struct og_recorded_rows *r, uint32_t k, const char *dir, s
     char name[40];
     int rc;
     if (!r->graph->has_types)
-        return create(&r->of[k].rows, dir, "features.npy", type, 2, g->dim, err);
+        return og__array_create(&r->of[k].rows, dir, "features.npy", type, 2, g->dim, err);
     snprintf(name, sizeof(name), "features_%u.npy", k);
-    OG_TRY(create(&r->of[k].rows, dir, name, type, 2, g->dim, err));
+    OG_TRY(og__array_create(&r->of[k].rows, dir, name, type, 2, g->dim, err));
     snprintf(name, sizeof(name), "features_%u_ptr.npy", k);
-    OG_TRY(create(&r->of[k].ptr, dir, name, OG__NPY_I64, 1, 1, err));
+    OG_TRY(og__array_create(&r->of[k].ptr, dir, name, OG__NPY_I64, 1, 1, err));
     OG_TRY(og__npy_append(r->of[k].ptr, &none, 1, err));
 out:
     return rc;
@@ -120,14 +110,11 @@ static int finish(struct og_npy_writer **w, json_t *checksums, uint64_t *written
                   struct og_err *err)
 {
     char name[40];
-    uint64_t checksum;
     if (!*w)
         return 0;
     snprintf(name, sizeof(name), "%s", strrchr(og__npy_path(*w), '/') + 1);
     *written += og__npy_bytes(*w);
-    int rc = og__npy_finish(*w, &checksum, err);
-    *w = NULL;
-    return rc < 0 ? rc : og__trace_note(checksums, name, checksum, err);
+    return og__array_finish(w, name, checksums, err);
 }
 
 int og__recorded_rows_finish(struct og_recorded_rows *r, json_t *checksums, uint64_t *written,

@@ -77,28 +77,20 @@ int og__degree_counts_write(const char *dir, const struct og_trace_type *type, u
                             json_t *checksums, struct og_err *err)
 {
     struct og_npy_writer *w = NULL;
-    uint64_t checksum;
-    char *path = og__path_join(dir, file_name);
     uint64_t *small = og__alloc(b, og__degree_counts_bytes(), part, err);
     int rc = small ? 0 : -ENOMEM;
     OG_TRY(rc);
-    OG_TRY(path ? og__npy_create(&w, path, OG__NPY_I64, 2, COLUMNS, err)
-                : og__fail_errno(err, -ENOMEM, NULL, "%s", dir));
+    OG_TRY(og__array_create(&w, dir, file_name, OG__NPY_I64, 2, COLUMNS, err));
     for (uint32_t t = 0; t < n_types; t++) {
         const uint64_t first = t > 0 ? type[t - 1].end : 0;
         if (type[t].dim > 0)
             OG_TRY(write_type(w, t, degree + first, type[t].end - first, small, err));
     }
     *written += og__npy_bytes(w);
-    rc = og__npy_finish(w, &checksum, err);
-    w = NULL;
-    OG_TRY(rc);
-    OG_TRY(og__trace_note(checksums, file_name, checksum, err));
+    rc = og__array_finish(&w, file_name, checksums, err);
 out:
-    if (w)
-        og__npy_discard(w);
+    og__npy_discard(w);
     og__release(b, small, og__degree_counts_bytes(), part);
-    free(path);
     return rc;
 }
 

@@ -46,12 +46,7 @@ static int create(struct og_npy_writer **out, struct og_places dirs, const char 
         snprintf(file, sizeof(file), "hop%d%s.npy", hop, suffix);
     else
         snprintf(file, sizeof(file), "%s%s.npy", name, suffix);
-    char *path = og__path_join(dir, file);
-    if (!path)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    int rc = og__npy_create(out, path, type, ndim, row, err);
-    free(path);
-    return rc;
+    return og__array_create(out, dir, file, type, ndim, row, err);
 }
 
 static int append_int64(struct og_npy_writer *w, int64_t value, struct og_err *err)
@@ -384,13 +379,6 @@ uint64_t og__trace_batch_room(const struct og_trace_options *opt, const struct o
     return room_of(&d);
 }
 
-int og__trace_note(json_t *checksums, const char *name, uint64_t checksum, struct og_err *err)
-{
-    return json_object_set_new(checksums, name, og__json_hex(checksum)) == 0
-               ? 0
-               : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
-}
-
 /* Is what is in it part of the batches' checks? */
 static bool is_checked(const struct og_trace_writer *w, const struct og_npy_writer *one)
 {
@@ -406,10 +394,8 @@ static bool is_checked(const struct og_trace_writer *w, const struct og_npy_writ
 static int finish_one(struct og_npy_writer *one, json_t *checksums, struct og_err *err)
 {
     char name[64];
-    uint64_t checksum = 0;
     snprintf(name, sizeof(name), "%s", strrchr(og__npy_path(one), '/') + 1);
-    int rc = og__npy_finish(one, checksums ? &checksum : NULL, err);
-    return rc < 0 || !checksums ? rc : og__trace_note(checksums, name, checksum, err);
+    return og__array_finish(&one, name, checksums, err);
 }
 
 int og__trace_finish(struct og_trace_writer *w, json_t *checksums, struct og_err *err)

@@ -63,9 +63,6 @@ uint64_t og__trace_batch_room(const struct og_trace_options *opt, const struct o
  * each file that `check` leaves out, by name. After an error elsewhere call discard instead. */
 OG_MUST_CHECK int og__trace_finish(struct og_trace_writer *w, json_t *checksums,
                                    struct og_err *err);
-/* Under `name`, in 16 hexadecimal digits. */
-OG_MUST_CHECK int og__trace_note(json_t *checksums, const char *name, uint64_t checksum,
-                                 struct og_err *err);
 void og__trace_discard(struct og_trace_writer *w);
 
 /* ---- trace.json: what the folder says of itself ---- */

@@ -43,11 +43,6 @@ static int stopped(const struct og_maker *k, struct og_err *err)
     return 0;
 }
 
-static char *file_in(const struct og_maker *k, const char *name)
-{
-    return og__path_join(k->dir.temporary, name);
-}
-
 /* ---- edges ---- */
 
 enum { TASKS_A_ROUND = 64 }; /* edges drawn in parallel before they go to the sorter */
@@ -247,14 +242,6 @@ static void make_labels(void *arg, size_t task, int thread)
                         : -1;
 }
 
-/* Closes the file, whether it can be finished or not. */
-static int finish(struct og_maker *k, struct og_npy_writer *w, const char *name, struct og_err *err)
-{
-    uint64_t checksum;
-    int rc = og__npy_finish(w, &checksum, err);
-    return rc < 0 ? rc : og__meta_set_checksum(k->checksums, name, checksum, err);
-}
-
 /* An array with a row for each of n nodes, made chunk by chunk in parallel. */
 static int write_nodes(struct og_maker *k, const char *name, uint64_t n, enum og__npy_type type,
                        int ndim, int64_t width, void (*make)(void *arg, size_t task, int thread),
@@ -263,14 +250,11 @@ static int write_nodes(struct og_maker *k, const char *name, uint64_t n, enum og
     size_t row_bytes = (size_t)width * og__npy_size(type);
     uint64_t rows = CHUNK_BYTES / row_bytes;
     struct og_npy_writer *w = NULL;
-    char *path = file_in(k, name);
-    int rc = 0;
-    if (!path)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    int rc;
     if (rows == 0)
-        OG_TRY(og__fail(err, -EINVAL, NULL, "--dim %lld: rows of more than %d bytes",
-                        (long long)width, CHUNK_BYTES));
-    OG_TRY(og__npy_create(&w, path, type, ndim, width, err));
+        return og__fail(err, -EINVAL, NULL, "--dim %lld: rows of more than %d bytes",
+                        (long long)width, CHUNK_BYTES);
+    OG_TRY(og__array_create(&w, k->dir.temporary, name, type, ndim, width, err));
     for (k->first = 0; k->first < n; k->first += k->count) {
         k->count = OG_MIN(rows, n - k->first);
         og__pool_run(k->pool, (k->count + ROWS_A_TASK - 1) / ROWS_A_TASK, make, k);
@@ -278,11 +262,9 @@ static int write_nodes(struct og_maker *k, const char *name, uint64_t n, enum og
         tell(k, "features", "rows", k->first + k->count, n);
         OG_TRY(stopped(k, err));
     }
-    rc = finish(k, w, name, err);
-    w = NULL;
+    rc = og__array_finish(&w, name, k->checksums, err);
 out:
     og__npy_discard(w);
-    free(path);
     return rc;
 }
 
@@ -320,12 +302,9 @@ static int write_split(struct og_maker *k, const char *name, uint64_t first, uin
     struct og_permutation order;
     struct og_npy_writer *w = NULL;
     int64_t *ids = (int64_t *)k->chunk;
-    char *path = file_in(k, name);
-    int rc = 0;
-    if (!path)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    int rc;
     og__permutation_init(&order, k->group->model.n_nodes, (uint64_t)k->g.seed, 0);
-    OG_TRY(og__npy_create(&w, path, OG__NPY_I64, 1, 1, err));
+    OG_TRY(og__array_create(&w, k->dir.temporary, name, OG__NPY_I64, 1, 1, err));
     for (uint64_t done = 0; done < count;) {
         uint64_t n = OG_MIN(count - done, (uint64_t)CHUNK_BYTES / 8);
         for (uint64_t i = 0; i < n; i++)
@@ -333,11 +312,9 @@ static int write_split(struct og_maker *k, const char *name, uint64_t first, uin
         OG_TRY(og__npy_append(w, ids, (int64_t)n, err));
         done += n;
     }
-    rc = finish(k, w, name, err);
-    w = NULL;
+    rc = og__array_finish(&w, name, k->checksums, err);
 out:
     og__npy_discard(w);
-    free(path);
     return rc;
 }
 

@@ -29,24 +29,6 @@ char *og__import_target(const struct og_importer *imp, const char *name)
     return og__path_join(imp->dir.temporary, name);
 }
 
-int og__import_create(struct og_importer *imp, struct og_npy_writer **w, const char *name,
-                      enum og__npy_type type, int ndim, int64_t row, struct og_err *err)
-{
-    char *path = og__import_target(imp, name);
-    int rc = path ? og__npy_create(w, path, type, ndim, row, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
-    free(path);
-    return rc;
-}
-
-int og__import_finish(struct og_importer *imp, struct og_npy_writer *w, const char *name,
-                      struct og_err *err)
-{
-    uint64_t checksum;
-    int rc = og__npy_finish(w, &checksum, err);
-    return rc < 0 ? rc : og__meta_set_checksum(imp->checksums, name, checksum, err);
-}
-
 /* ---- nodes ---- */
 
 int og__import_check_nodes(struct og_importer *imp, struct og_err *err)

@@ -214,10 +214,10 @@ static int make_features(struct og_importer *imp, struct og_table *t, struct og_
         return link_features(imp, t, to, err);
     snprintf(file, sizeof(file), "%s.npy", to->array);
     OG_TRY(choose_dtype(imp, t, values, &to->dtype, err));
-    OG_TRY(og__import_create(imp, &w, file, og__dtype_stored(to->dtype), 2, t->columns, err));
+    OG_TRY(og__array_create(&w, imp->dir.temporary, file, og__dtype_stored(to->dtype), 2,
+                            t->columns, err));
     OG_TRY(copy_rows(imp, t, to, w, err));
-    rc = og__import_finish(imp, w, file, err);
-    w = NULL;
+    rc = og__array_finish(&w, file, imp->checksums, err);
 out:
     og__npy_discard(w);
     return rc;
@@ -232,12 +232,11 @@ static int make_ones(struct og_importer *imp, struct og_err *err)
     struct og_npy_writer *w = NULL;
     int rc;
     og__import_say(imp, "no features: every node gets the number 1");
-    OG_TRY(og__import_create(imp, &w, "features.npy", OG__NPY_U8, 2, 1, err));
+    OG_TRY(og__array_create(&w, imp->dir.temporary, "features.npy", OG__NPY_U8, 2, 1, err));
     memset(ones, 1, sizeof(ones));
     for (int64_t v = 0; v < nodes; v += ONES)
         OG_TRY(og__npy_append(w, ones, OG_MIN(nodes - v, (int64_t)ONES), err));
-    rc = og__import_finish(imp, w, "features.npy", err);
-    w = NULL;
+    rc = og__array_finish(&w, "features.npy", imp->checksums, err);
     set_features(imp, 0, 1, OG_U8);
 out:
     og__npy_discard(w);

@@ -207,8 +207,8 @@ int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t rows,
         !(imp->labelled = og__alloc(imp->budget, bits, part, err)))
         OG_TRY(-ENOMEM);
     l.labelled = imp->labelled;
-    OG_TRY(og__import_create(imp, &l.w, "labels.npy", l.rows ? OG__NPY_F32 : OG__NPY_I64,
-                             l.rows ? 2 : 1, t->columns, err));
+    OG_TRY(og__array_create(&l.w, imp->dir.temporary, "labels.npy",
+                            l.rows ? OG__NPY_F32 : OG__NPY_I64, l.rows ? 2 : 1, t->columns, err));
     OG_TRY(copy_labels(imp, t, rows, &l, err));
     if (!l.rows && l.most < 0 && n_classes <= 0) {
         og__import_say(imp, "%s: no node has a label", t->name);
@@ -217,8 +217,7 @@ int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t rows,
     }
     OG_TRY(set_classes(imp, t, &l, n_classes, err));
     og__import_tell_changed(imp, t, &l.changed, "f32");
-    rc = og__import_finish(imp, l.w, "labels.npy", err);
-    l.w = NULL;
+    rc = og__array_finish(&l.w, "labels.npy", imp->checksums, err);
 out:
     og__npy_discard(l.w);
     og__release(imp->budget, l.found, found_bytes, part);

@@ -271,15 +271,13 @@ static int import_list(struct og_importer *imp, struct og_table *t, int64_t node
         OG_TRY(find_mask(imp, t, nodes, &mask, err));
     if (mask < 0)
         OG_TRY(check_list(t, width, err));
-    OG_TRY(og__import_create(imp, &w, name, OG__NPY_I64, width, width, err));
+    OG_TRY(og__array_create(&w, imp->dir.temporary, name, OG__NPY_I64, width, width, err));
     if (width == 1 && seen_bytes <= og__budget_left(imp->budget) / 2 &&
         !(seen = og__alloc(imp->budget, seen_bytes, part, err)))
         OG_TRY(-ENOMEM);
     OG_TRY(mask >= 0 ? copy_mask(imp, t, mask, seen, w, err)
                      : copy_ids(imp, t, nodes, seen, w, err));
-    rc = og__import_finish(imp, w, name, err);
-    w = NULL;
-    OG_TRY(rc);
+    OG_TRY(og__array_finish(&w, name, imp->checksums, err));
     compare_labels(imp, t, seen);
     compare_splits(imp, t, seen);
     seen = NULL;

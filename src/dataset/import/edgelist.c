@@ -178,12 +178,12 @@ static int write_ids(struct edge_list *l, struct og_err *err)
     uint64_t at = 0;
     size_t n;
     int rc;
-    OG_TRY(og__import_create(l->imp, &w, "node_ids.npy", OG__NPY_I64, 1, 1, err));
+    OG_TRY(og__array_create(&w, l->imp->dir.temporary, "node_ids.npy", OG__NPY_I64, 1, 1, err));
     do {
         OG_TRY(og__ids_list(&l->ids, &at, ids, IDS, &n, err));
         OG_TRY(og__npy_append(w, ids, (int64_t)n, err));
     } while (n > 0);
-    return og__import_finish(l->imp, w, "node_ids.npy", err);
+    rc = og__array_finish(&w, "node_ids.npy", l->imp->checksums, err);
 out:
     og__npy_discard(w);
     return rc;

@@ -69,10 +69,10 @@ static int write_range(struct og_importer *imp, const char *name, int64_t first,
 {
     struct og_npy_writer *w = NULL;
     int rc;
-    OG_TRY(og__import_create(imp, &w, name, OG__NPY_I64, 1, 1, err));
+    OG_TRY(og__array_create(&w, imp->dir.temporary, name, OG__NPY_I64, 1, 1, err));
     for (int64_t v = first; v < end; v++)
         OG_TRY(og__npy_append(w, &v, 1, err));
-    return og__import_finish(imp, w, name, err);
+    rc = og__array_finish(&w, name, imp->checksums, err);
 out:
     og__npy_discard(w);
     return rc;

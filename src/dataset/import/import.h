@@ -206,12 +206,6 @@ void og__import_set_name(struct og_importer *imp, const char *name);
 
 /* Path of `name` in the new folder; malloc'ed, NULL on lack of memory. */
 char *og__import_target(const struct og_importer *imp, const char *name);
-/* An array of it; finish records its checksum. */
-OG_MUST_CHECK int og__import_create(struct og_importer *imp, struct og_npy_writer **w,
-                                    const char *name, enum og__npy_type type, int ndim, int64_t row,
-                                    struct og_err *err);
-OG_MUST_CHECK int og__import_finish(struct og_importer *imp, struct og_npy_writer *w,
-                                    const char *name, struct og_err *err);
 
 /* Call when the groups of imp->graph are known: -EINVAL unless they have 1 <= n < 2^32 - 2
  * nodes. */

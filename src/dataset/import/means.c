@@ -419,18 +419,15 @@ static int note_type(const struct means *m, struct og_err *err)
 static int make_file(struct means *m, struct og_err *err)
 {
     char name[32];
-    struct og_npy_writer *writer;
     int rc;
     snprintf(name, sizeof(name), "features_%u.npy", m->type);
     OG_TRY(know_rows(m, err));
     OG_TRY(take_jobs(m, err));
     OG_TRY(take_chunk(m, err));
-    OG_TRY(og__import_create(m->imp, &m->writer, name, og__dtype_stored(m->dtype), 2,
-                             (int64_t)m->dim, err));
+    OG_TRY(og__array_create(&m->writer, m->imp->dir.temporary, name, og__dtype_stored(m->dtype), 2,
+                            (int64_t)m->dim, err));
     OG_TRY(make_rows(m, err));
-    writer = m->writer;
-    m->writer = NULL;
-    OG_TRY(og__import_finish(m->imp, writer, name, err));
+    OG_TRY(og__array_finish(&m->writer, name, m->imp->checksums, err));
     OG_TRY(note_type(m, err));
 out:
     return rc;

@@ -187,13 +187,12 @@ int og__npy_node_ids(struct og_npy_source *s, struct og_err *err)
     int rc;
     if (!o->new_id)
         return 0;
-    OG_TRY(og__import_create(s->imp, &w, "node_ids.npy", OG__NPY_I64, 1, 1, err));
+    OG_TRY(og__array_create(&w, s->imp->dir.temporary, "node_ids.npy", OG__NPY_I64, 1, 1, err));
     for (uint32_t k = 0; k < s->imp->graph.n_groups; k++)
         for (int64_t v = 0; v < o->n; v++)
             if (o->group[v] == k)
                 OG_TRY(og__npy_append(w, &v, 1, err));
-    rc = og__import_finish(s->imp, w, "node_ids.npy", err);
-    w = NULL;
+    rc = og__array_finish(&w, "node_ids.npy", s->imp->checksums, err);
     og__import_say(s->imp, "nodes are renumbered by type: node_ids.npy has the source's ids");
 out:
     og__npy_discard(w);
@@ -412,10 +411,9 @@ static int write_edge_relations(struct og_npy_source *s, const char *list, struc
     int rc;
     snprintf(name, sizeof(name), "%s_edge_relations.npy", list);
     OG_TRY(check_count(kinds, edges->shape[0], "", err));
-    OG_TRY(og__import_create(s->imp, &w, name, OG__NPY_I32, 1, 1, err));
+    OG_TRY(og__array_create(&w, s->imp->dir.temporary, name, OG__NPY_I32, 1, 1, err));
     OG_TRY(append_relations(s, edges, kinds, w, err));
-    rc = og__import_finish(s->imp, w, name, err);
-    w = NULL;
+    rc = og__array_finish(&w, name, s->imp->checksums, err);
 out:
     og__npy_discard(w);
     return rc;
