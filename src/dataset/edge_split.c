@@ -94,7 +94,7 @@ static bool loses_edges(const struct splitter *w, uint32_t r)
 /* Dtype of the edge lists: int64 if heterogeneous, else that of the input. */
 static enum og__npy_type list_type(const struct og_graph *g)
 {
-    return g->has_types ? OG__NPY_I64 : g->relation->indices.type;
+    return og__form_of(g)->lists_relations ? OG__NPY_I64 : g->relation->indices.type;
 }
 
 /* ---- is every edge there in both directions? ---- */
@@ -115,7 +115,7 @@ static int add_fingerprints(void *arg, const struct og_edge_walk *walk, uint32_t
 static int find_symmetry(struct splitter *w, struct og_err *err)
 {
     struct og_edge_walk walk;
-    if (w->g->has_types)
+    if (og__form_of(w->g)->lists_relations)
         return 0;
     int rc = og__edge_walk_open(&walk, w->g->relation, w->budget, err);
     if (rc == 0)
@@ -276,7 +276,7 @@ static int create_lists(struct splitter *w, struct og_err *err)
     for (int s = 0; s < OG__SPLITS; s++) {
         OG_TRY(og__array_create(&w->edges[s], w->folder, og__edge_files[s], list_type(w->g), 2, 2,
                                 err));
-        if (w->g->has_types)
+        if (og__form_of(w->g)->lists_relations)
             OG_TRY(og__array_create(&w->relations[s], w->folder, og__edge_relation_files[s],
                                     OG__NPY_I32, 1, 1, err));
     }
@@ -351,7 +351,8 @@ out:
 
 uint64_t og__edge_split_bytes(const struct og_graph *g)
 {
-    const uint64_t list = 2 * og__npy_size(list_type(g)) + (g->has_types ? sizeof(int32_t) : 0);
+    const size_t beside = og__form_of(g)->lists_relations * sizeof(int32_t);
+    const uint64_t list = 2 * og__npy_size(list_type(g)) + beside;
     uint64_t bytes = 8 * OG_MIB;
     for (uint32_t r = 0; r < g->n_relations; r++) {
         const struct og_relation *of = &g->relation[r];

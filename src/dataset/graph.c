@@ -15,6 +15,12 @@
 static const char again_hint[] =
     "the dataset is damaged or half copied: see `outgrow verify`, or import it again";
 
+/* A precision of 0 leaves out the number 0, the only one of a homogeneous graph. */
+const struct og_form og__forms[] = {
+    {OG__FORMAT_PLAIN, .group = "features%.0u", .relation = "%.0u%s", .needs_rows = true},
+    {OG__FORMAT_TYPED, .group = "features_%u", .relation = "rel%u_%s", .lists_relations = true},
+};
+
 /* ---- its arrays ---- */
 
 struct og_npy *og__array_of(struct og_graph *g, enum og__array a)
@@ -162,16 +168,14 @@ static int open_array(const struct og_graph *g, const struct og_meta *m, const c
 struct og_array_name og__relation_array(const struct og_graph *g, uint32_t r, enum og__array a)
 {
     struct og_array_name n;
-    snprintf(n.text, sizeof(n.text), "rel%u_%s", r, og__array_name(a));
-    if (!g->has_types)
-        snprintf(n.text, sizeof(n.text), "%s", og__array_name(a));
+    snprintf(n.text, sizeof(n.text), og__form_of(g)->relation, r, og__array_name(a));
     return n;
 }
 
 struct og_array_name og__group_array(const struct og_graph *g, uint32_t group)
 {
     struct og_array_name n;
-    snprintf(n.text, sizeof(n.text), g->has_types ? "features_%u" : "features", group);
+    snprintf(n.text, sizeof(n.text), og__form_of(g)->group, group);
     return n;
 }
 
@@ -188,16 +192,10 @@ static bool has_weights(const struct og_graph *g, const struct og_meta *m, uint3
     return there;
 }
 
-/* Node types may lack features; in a homogeneous graph every node has a row. */
-static bool has_rows(const struct og_graph *g, const struct og_meta *m, uint32_t k)
-{
-    return !g->has_types || m->type[k].dim > 0;
-}
-
 /* Nodes of a group, by meta.json or else by the open lists. */
 static int64_t nodes_of(const struct og_graph *g, const struct og_meta *m, uint32_t k)
 {
-    return g->has_types ? m->type[k].count : g->relation->indptr.shape[0] - 1;
+    return m->type[k].count >= 0 ? m->type[k].count : g->relation->indptr.shape[0] - 1;
 }
 
 /* Checks the limit of open files: all arrays stay open. */
@@ -209,7 +207,7 @@ static int check_descriptors(const struct og_graph *g, const struct og_meta *m, 
         struct og_meta_file f;
         const int rc = og__meta_find_file(m, og__group_array(g, k).text, &f, g->path, NULL);
         const bool in_one = rc < 0 || f.stripes.parts == 0;
-        n += in_one ? has_rows(g, m, k) : f.stripes.parts;
+        n += in_one ? m->type[k].has_rows : f.stripes.parts;
     }
     for (uint32_t r = 0; r < m->n_relations; r++)
         n += has_weights(g, m, r) ? 3 : 2;
@@ -240,7 +238,7 @@ static int open_groups(struct og_graph *g, const struct og_meta *m, struct og_er
         struct og_meta_file f;
         OG_TRY(og__meta_find_file(m, name.text, &f, g->path, err));
         OG_TRY(f.stripes.parts > 0 ? open_parts(g, rows, &f, nodes_of(g, m, k), err)
-                                   : open_array(g, m, name.text, !has_rows(g, m, k), rows, err));
+                                   : open_array(g, m, name.text, !m->type[k].has_rows, rows, err));
     }
 out:
     return rc;
@@ -253,7 +251,7 @@ static int open_lists(struct og_graph *g, const struct og_meta *m, struct og_err
     int rc = 0;
     for (enum og__array a = OG__LABELS; a < OG__ARRAYS; a++)
         OG_TRY(open_array(g, m, og__array_name(a), true, og__array_of(g, a), err));
-    if (!g->has_types)
+    if (!og__form_of(g)->lists_relations)
         return 0;
     for (int s = 0; s < OG__SPLITS; s++)
         OG_TRY(open_array(g, m, beside[s], true, &g->edge_relations[s], err));
@@ -485,7 +483,7 @@ static struct og_relation relation_of(const struct og_graph *g, const struct og_
 static int take_meta(struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
     g->has_types = m->format == OG__FORMAT_TYPED;
-    g->symmetric = m->symmetric && !g->has_types;
+    g->symmetric = m->symmetric;
     g->workers = m->file[OG__FEATURES].workers;
     g->worker = m->file[OG__FEATURES].worker;
     g->meta = json_incref(m->root);

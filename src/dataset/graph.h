@@ -108,6 +108,20 @@ struct og_graph {
     struct json_t *meta; /* meta.json, which has the names */
 };
 
+/* What the two formats differ in. */
+struct og_form {
+    int format;           /* of meta.json */
+    const char *group;    /* name of a group's features, by number */
+    const char *relation; /* names of a relation's arrays, by number and array */
+    bool needs_rows;      /* every group has features */
+    bool lists_relations; /* lists of edges have 64-bit ids and their relations beside them */
+};
+extern const struct og_form og__forms[]; /* homogeneous, heterogeneous */
+static inline const struct og_form *og__form_of(const struct og_graph *g)
+{
+    return &og__forms[g->has_types];
+}
+
 /* Opens either format; -EINVAL for a worker's share. */
 OG_MUST_CHECK int og__graph_open(const char *path, struct og_graph **out, struct og_err *err);
 /* As og__graph_open, and accepts a worker's share (g->workers). */

@@ -217,7 +217,7 @@ static int get_facts(struct og_meta *m, const char *name, struct og_err *err)
     json_t *symmetric = json_object_get(m->root, "symmetric");
     if (symmetric && !json_is_boolean(symmetric))
         OG_TRY(wrong(name, "symmetric", "true or false", err));
-    m->symmetric = json_is_true(symmetric);
+    m->symmetric = json_is_true(symmetric) && m->format == OG__FORMAT_PLAIN;
     if (m->n_classes < 0)
         OG_TRY(wrong(name, "num_classes", "there", err));
 out:
@@ -256,6 +256,7 @@ static int get_type(json_t *object, struct og_type_meta *t, const char *name, st
     OG_TRY(get_count(object, "count", UINT32_MAX - 1, &t->count, name, err));
     OG_TRY(get_count(object, "feature_dim", INT32_MAX / 8, &t->dim, name, err));
     OG_TRY(get_dtype(object, &t->dtype, name, err));
+    t->has_rows = t->dim > 0;
     if (t->count < 1)
         OG_TRY(wrong(name, "count", "there, and 1 at least", err));
 out:
@@ -304,7 +305,8 @@ static int get_all(struct og_meta *m, const char *name, struct og_err *err)
         !(m->relation = calloc(1, sizeof(*m->relation))))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
     m->n_types = m->n_relations = 1;
-    *m->type = (struct og_type_meta){.name = "", .count = m->n_nodes, .dim = -1, .dtype = -1};
+    *m->type = (struct og_type_meta){
+        .name = "", .count = m->n_nodes, .dim = -1, .dtype = -1, .has_rows = true};
     *m->relation = (struct og_relation_meta){.name = "", .n_edges = m->n_edges};
     OG_TRY(get_count(m->root, "feature_dim", INT32_MAX / 8, &m->type->dim, name, err));
     OG_TRY(get_dtype(m->root, &m->type->dtype, name, err));

@@ -57,6 +57,7 @@ struct og_type_meta {
     const char *name;
     int64_t count, dim; /* -1 = absent */
     int dtype;          /* enum og_dtype, or -1 */
+    bool has_rows;      /* else they may be absent */
 };
 struct og_relation_meta {
     const char *name;
@@ -71,7 +72,7 @@ struct og_meta {
     const char *task;                    /* NULL = absent */
     int64_t n_nodes, n_edges, n_classes; /* -1 = absent */
     int multi_label;                     /* -1 = absent */
-    bool symmetric;                      /* false = absent */
+    bool symmetric;                      /* false = absent, or heterogeneous */
     uint32_t n_types, n_relations;
     struct og_type_meta *type;         /* [n_types] */
     struct og_relation_meta *relation; /* [n_relations] */

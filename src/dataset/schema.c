@@ -146,7 +146,7 @@ int og__schema_settle(struct og_graph *g, bool reverses, const char *said_by, st
 
 /* ---- meta.json ---- */
 
-json_t *og__schema_groups_json(const struct og_graph *g)
+static json_t *groups_json(const struct og_graph *g)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < g->n_groups; i++) {
@@ -161,7 +161,7 @@ json_t *og__schema_groups_json(const struct og_graph *g)
     return list;
 }
 
-json_t *og__schema_relations_json(const struct og_graph *g)
+static json_t *relations_json(const struct og_graph *g)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < g->n_relations; i++) {
@@ -172,4 +172,16 @@ json_t *og__schema_relations_json(const struct og_graph *g)
                                                "num_edges", (json_int_t)r->n_edges));
     }
     return list;
+}
+
+json_t *og__schema_json(const struct og_graph *g)
+{
+    json_t *root = json_pack("{s:i s:I s:I}", "format", og__form_of(g)->format, "num_nodes",
+                             (json_int_t)g->n_nodes, "num_edges", (json_int_t)g->n_edges);
+    if (g->has_types)
+        return og__json_joined(root, json_pack("{s:o s:o}", "node_types", groups_json(g),
+                                               "relations", relations_json(g)));
+    root = og__json_joined(root, json_pack("{s:i s:s}", "feature_dim", g->group->dim,
+                                           "feature_dtype", og__dtype_name(g->group->stored)));
+    return g->symmetric ? og__json_with(root, "symmetric", json_true()) : root;
 }

@@ -34,8 +34,7 @@ OG_MUST_CHECK int og__schema_settle(struct og_graph *g, bool reverses, const cha
 /* Lists of all relations together. */
 int64_t og__schema_lists(const struct og_graph *g);
 
-/* "node_types" and "relations" of meta.json; NULL on lack of memory. */
-json_t *og__schema_groups_json(const struct og_graph *g);
-json_t *og__schema_relations_json(const struct og_graph *g);
+/* What meta.json has of groups and relations; NULL on lack of memory. */
+json_t *og__schema_json(const struct og_graph *g);
 
 #endif

@@ -36,6 +36,12 @@ static uint32_t find_back(const struct og_graph *g, uint32_t r)
     return OG__NO_RELATION;
 }
 
+/* The number of relations with lists of their own. */
+static uint32_t n_related(const struct og_graph *g)
+{
+    return g->has_types ? g->n_relations : 0;
+}
+
 /* The lists of relation r; of a homogeneous graph, the topology itself. */
 static struct og_topology *lists_of(struct og_topology *t, uint32_t r)
 {
@@ -47,12 +53,11 @@ static int begin(const struct og_graph *g, struct og_budget *b, struct og_topolo
 {
     *out = (struct og_topology){
         .n_nodes = g->n_nodes, .n_edges = g->n_edges, .n_sources = g->n_nodes, .budget = b};
-    if (!g->has_types)
-        return 0;
-    out->relation = calloc(g->n_relations, sizeof(*out->relation));
-    if (!out->relation)
+    const uint32_t n = n_related(g);
+    out->relation = n > 0 ? calloc(n, sizeof(*out->relation)) : NULL;
+    if (n > 0 && !out->relation)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
-    for (; out->n_relations < g->n_relations; out->n_relations++) {
+    for (; out->n_relations < n; out->n_relations++) {
         const struct og_relation *r = &g->relation[out->n_relations];
         out->relation[out->n_relations] =
             (struct og_related_lists){.lists = {.n_nodes = r->n_nodes},
@@ -168,7 +173,8 @@ static size_t listed_at(const struct og_relation *r, bool weighs)
 /* Bytes of the bits; 0 if homogeneous. */
 static size_t listed_of(const struct og_relation *r)
 {
-    return r->graph->has_types && r->n_edges > 0 ? listed_bytes((uint64_t)r->n_nodes) : 0;
+    const bool marked = n_related(r->graph) > 0 && r->n_edges > 0;
+    return marked ? listed_bytes((uint64_t)r->n_nodes) : 0;
 }
 
 static size_t placed_bytes(const struct og_relation *r, bool weighs)
@@ -279,7 +285,7 @@ struct og_topology_disk_options og__relation_on_disk(const struct og_relation *r
     const double edges = (double)r->n_edges / (double)r->graph->n_edges;
     const double share = OG_MIN(FEW * edges, 1.0); /* of the reader's depth */
     const int depth = opt->reader.depth > 0 ? opt->reader.depth : opt->reader.profile.depth;
-    if (!r->graph->has_types)
+    if (n_related(r->graph) == 0)
         return own;
     own.staging_bytes = OG_MAX((size_t)(STAGING * edges), (size_t)1); /* 0 is the usual */
     own.reader.depth = OG_MAX((int)(depth * share), OG_MIN(depth, LEAST_DEPTH));
@@ -347,11 +353,6 @@ static size_t sum(const struct og_graph *g, size_t (*of)(const struct og_relatio
     return bytes;
 }
 
-static size_t beside(const struct og_graph *g)
-{
-    return g->has_types ? g->n_relations * sizeof(struct og_topology_disk) : 0;
-}
-
 size_t og__topology_bytes(const struct og_graph *g, bool weighs)
 {
     return sum(g, og__relation_bytes) + sum(g, listed_of) +
@@ -360,5 +361,6 @@ size_t og__topology_bytes(const struct og_graph *g, bool weighs)
 
 size_t og__topology_disk_bytes(const struct og_graph *g)
 {
-    return sum(g, og__relation_disk_bytes) + sum(g, listed_of) + beside(g);
+    return sum(g, og__relation_disk_bytes) + sum(g, listed_of) +
+           n_related(g) * sizeof(struct og_topology_disk);
 }

@@ -113,8 +113,8 @@ static int write_edges(struct og_maker *k, struct og_err *err)
     OG_TRY(og__sorter_open(&sorter, &opt, k->budget, err));
     for (; r.relation < k->graph.n_relations; r.relation++)
         OG_TRY(add_relation(k, sorter, &r, err));
-    if (k->graph.has_types && og__sorter_edges(sorter) == 0)
-        OG_TRY(og__fail(err, -EINVAL, "a larger degree", "--relations: no edges"));
+    if (og__sorter_edges(sorter) == 0)
+        OG_TRY(og__fail(err, -EINVAL, "a larger degree", "generate: no edges"));
     OG_TRY(og__sorter_finish(sorter, k->dir.temporary, k->checksums, &result, err));
 out:
     og__sorter_free(sorter);
@@ -345,57 +345,31 @@ static const char *base_name(const char *path)
 static json_t *provenance(const struct og_generate *g)
 {
     const bool planted = g->model == OG_PLANTED;
-    json_t *root =
-        json_pack("{s:s s:s}", "generator", og_version(), "model", planted ? "planted" : "rmat");
-    root = og__json_joined(
-        root, g->types ? json_pack("{s:s s:s}", "types", g->types, "relations", g->relations)
-                       : json_pack("{s:f}", "degree", g->degree));
-    return og__json_joined(root, json_pack("{s:f s:f s:I}", "homophily",
-                                           planted ? g->homophily : 0.0, "train_fraction",
-                                           g->train_fraction, "seed", (json_int_t)g->seed));
-}
-
-/* Labels, and what groups and relations are. */
-static json_t *contents(const struct og_maker *k)
-{
-    const struct og_graph *g = &k->graph;
-    json_t *rows = json_pack("{s:i s:s}", "feature_dim", g->group->dim, "feature_dtype",
-                             og__dtype_name(g->group->stored));
-    json_t *labels = json_pack("{s:i s:b s:s}", "num_classes", k->g.classes, "multi_label", 0,
-                               "task", "node classification");
-    if (!g->has_types)
-        return og__json_joined(rows, labels);
-    json_decref(rows);
-    return og__json_joined(labels, json_pack("{s:o s:o}", "node_types", og__schema_groups_json(g),
-                                             "relations", og__schema_relations_json(g)));
+    return json_pack("{s:s s:s s:s* s:s* s:f s:f s:f s:I}", "generator", og_version(), "model",
+                     planted ? "planted" : "rmat", "types", g->types, "relations", g->relations,
+                     "degree", g->degree, "homophily", planted ? g->homophily : 0.0,
+                     "train_fraction", g->train_fraction, "seed", (json_int_t)g->seed);
 }
 
 static int write_meta(struct og_maker *k, struct og_err *err)
 {
-    const struct og_graph *g = &k->graph;
     json_t *root =
-        json_pack("{s:i s:s s:I s:I}", "format", g->has_types ? OG__FORMAT_TYPED : OG__FORMAT_PLAIN,
-                  "name", base_name(k->dir.path), "num_nodes", (json_int_t)g->n_nodes, "num_edges",
-                  (json_int_t)g->n_edges);
-    root = og__json_joined(root, contents(k));
-    root = og__json_joined(
-        root, json_pack("{s:O s:o}", "checksums", k->checksums, "provenance", provenance(&k->g)));
-    return og__meta_write(k->dir.temporary, root, err);
+        json_pack("{s:s s:i s:b s:s s:O s:o}", "name", base_name(k->dir.path), "num_classes",
+                  k->g.classes, "multi_label", 0, "task", "node classification", "checksums",
+                  k->checksums, "provenance", provenance(&k->g));
+    return og__meta_write(k->dir.temporary, og__json_joined(og__schema_json(&k->graph), root), err);
 }
 
 /* ---- all of it ---- */
 
 static int make_nodes(struct og_maker *k, struct og_err *err)
 {
-    const bool last = k->graph.has_types;
     int rc;
     OG_TRY(take_tables(k, err));
-    OG_TRY(write_features(k, 0, err));
-    OG_TRY(last ? 0 : write_labels(k, err));
-    OG_TRY(write_splits(k, err));
-    for (uint32_t t = 1; t < k->graph.n_groups; t++)
+    for (uint32_t t = 0; t < k->graph.n_groups; t++)
         OG_TRY(write_features(k, t, err));
-    OG_TRY(last ? write_labels(k, err) : 0);
+    OG_TRY(write_labels(k, err));
+    OG_TRY(write_splits(k, err));
 out:
     give_tables(k);
     return rc;

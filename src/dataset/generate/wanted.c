@@ -118,6 +118,25 @@ static int each_word(struct og_maker *k, const char *list,
     return rc;
 }
 
+static int be_plain(struct og_maker *k)
+{
+    og__schema_plain(&k->graph, k->g.nodes);
+    k->group->g = k->g;
+    k->degree[0] = k->g.degree;
+    k->seed[0] = (uint64_t)k->g.seed;
+    k->edges = k->g.model == OG_RMAT ? &og__rmat : &og__planted;
+    return 0;
+}
+
+/* Turns one group and one relation with features into the homogeneous graph of the same size. */
+static int drop_names(struct og_maker *k)
+{
+    k->g = k->group->g;
+    k->g.degree = k->degree[0];
+    k->g.types = k->g.relations = NULL;
+    return be_plain(k);
+}
+
 static int read_types(struct og_maker *k, struct og_err *err)
 {
     const struct og_generate *g = &k->g;
@@ -135,30 +154,13 @@ static int read_types(struct og_maker *k, struct og_err *err)
     OG_TRY(og__schema_settle(&k->graph, false, "--types", err));
     k->g.nodes = OG_MAX(k->group->g.nodes, (int64_t)2);
     k->edges = &og__planted_between;
+    if (k->graph.n_groups == 1 && k->graph.n_relations == 1 && k->group->g.dim > 0)
+        rc = drop_names(k);
 out:
     return rc;
 }
 
 /* ---- all of it ---- */
-
-/* Turns one group and one relation with features into the homogeneous graph of the same size. */
-static void drop_names(struct og_maker *k)
-{
-    if (k->graph.n_groups != 1 || k->graph.n_relations != 1 || k->group->g.dim == 0)
-        return;
-    k->g = k->group->g;
-    k->g.degree = k->degree[0];
-    k->g.types = k->g.relations = NULL;
-}
-
-static void be_plain(struct og_maker *k)
-{
-    og__schema_plain(&k->graph, k->g.nodes);
-    k->group->g = k->g;
-    k->degree[0] = k->g.degree;
-    k->seed[0] = (uint64_t)k->g.seed;
-    k->edges = k->g.model == OG_RMAT ? &og__rmat : &og__planted;
-}
 
 int og__maker_wanted(struct og_maker *k, const struct og_generate *g, struct og_err *err)
 {
@@ -169,12 +171,8 @@ int og__maker_wanted(struct og_maker *k, const struct og_generate *g, struct og_
     k->degree = calloc(OG_MOST_RELATIONS, sizeof(*k->degree));
     k->seed = calloc(OG_MOST_RELATIONS, sizeof(*k->seed));
     OG_TRY(k->group && k->degree && k->seed ? 0 : og__fail_errno(err, -ENOMEM, NULL, "generate"));
-    if (g->types || g->relations)
-        OG_TRY(read_types(k, err));
-    drop_names(k);
+    OG_TRY(g->types || g->relations ? read_types(k, err) : be_plain(k));
     OG_TRY(check(&k->g, err));
-    if (!k->g.types)
-        be_plain(k);
     for (uint32_t t = 0; t < k->graph.n_groups; t++) {
         k->graph.group[t].dim = k->group[t].g.dim;
         k->graph.group[t].stored = (enum og_dtype)k->g.dtype;

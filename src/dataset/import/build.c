@@ -69,16 +69,9 @@ out:
     return rc;
 }
 
-void og__import_note_types(struct og_importer *imp)
+void og__import_note_schema(struct og_importer *imp)
 {
-    const struct og_graph *g = &imp->graph;
-    if (!g->has_types)
-        return;
-    og__import_note(imp, "format", json_integer(OG__FORMAT_TYPED));
-    og__import_note(imp, "num_nodes", json_integer(g->n_nodes));
-    og__import_note(imp, "num_edges", json_integer(g->n_edges));
-    og__import_note(imp, "node_types", og__schema_groups_json(g));
-    og__import_note(imp, "relations", og__schema_relations_json(g));
+    imp->meta = og__json_joined(og__schema_json(&imp->graph), imp->meta);
 }
 
 int og__import_check_rows(const struct og_importer *imp, const struct og_table *t, int64_t rows,

@@ -113,21 +113,15 @@ static void tell_lists(const struct og_importer *imp, const struct og_edge_sorte
                        (long long)r->n_alone, (long long)imp->graph.n_nodes);
 }
 
-static void note_edges(struct og_importer *imp, const struct og_edge_sorter_result *r)
+static void tell_result(const struct og_importer *imp, const struct og_edge_sorter_result *r)
 {
     const struct og_graph *g = &imp->graph;
-    if (g->has_types) {
+    tell_edges(imp, r);
+    if (g->has_types)
         og__import_say(imp, "%u type%s of nodes, %u relation%s", g->n_groups, plural(g->n_groups),
                        g->n_relations, plural(g->n_relations));
-        tell_edges(imp, r);
-        return;
-    }
-    og__import_note(imp, "num_nodes", json_integer(g->n_nodes));
-    og__import_note(imp, "num_edges", json_integer(g->n_edges));
-    if (r->symmetric)
-        og__import_note(imp, "symmetric", json_true());
-    tell_edges(imp, r);
-    tell_lists(imp, r);
+    else
+        tell_lists(imp, r);
 }
 
 /* ---- tables of edges ---- */
@@ -358,7 +352,8 @@ int og__import_close_edges(struct og_importer *imp, struct og_err *err)
                                 "%s: an empty graph: no edges", imp->src));
     OG_TRY(og__sorter_finish(imp->sorter, imp->dir.temporary, imp->checksums, &result, err));
     og__import_drop_edges(imp);
-    note_edges(imp, &result);
+    imp->graph.symmetric = result.symmetric;
+    tell_result(imp, &result);
 out:
     return rc;
 }

@@ -35,7 +35,7 @@ static int start_meta(struct og_importer *imp, const char *format, struct og_err
     const char *slash = strrchr(imp->dir.path, '/');
     imp->checksums = json_object();
     imp->meta =
-        json_pack("{s:i s:s s:s s:O s:{s:s s:s s:s s:b s:b s:b s:b s:b}}", "format", 1, "name",
+        json_pack("{s:s s:s s:O s:{s:s s:s s:s s:b s:b s:b s:b s:b}}", "name",
                   slash ? slash + 1 : imp->dir.path, "task", "node classification", "checksums",
                   imp->checksums, "provenance", "importer", og_version(), "format", format,
                   "source", imp->src, "symmetrize", o->symmetrize, "drop_duplicates",
@@ -59,7 +59,7 @@ static int import_into(struct og_importer *imp, const struct og_format *format, 
     int rc;
     OG_TRY(start_meta(imp, format->info.name, err));
     OG_TRY(format->read(imp, err));
-    og__import_note_types(imp);
+    og__import_note_schema(imp);
     OG_TRY(og__import_means(imp, err));
     OG_TRY(og__import_tell_unread(imp, format->deep, err));
     OG_TRY(og__meta_write(imp->dir.temporary, json_incref(imp->meta), err));

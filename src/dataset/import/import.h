@@ -216,8 +216,8 @@ OG_MUST_CHECK int og__import_set_nodes(struct og_importer *imp, int64_t n, struc
 OG_MUST_CHECK int og__import_with_types(const struct og_importer *imp, struct og_err *err);
 /* Call when all groups and relations are in imp->graph. */
 OG_MUST_CHECK int og__import_settle(struct og_importer *imp, struct og_err *err);
-/* Sets the keys of meta.json for groups and relations (format 2), as far as they are known. */
-void og__import_note_types(struct og_importer *imp);
+/* Sets the keys of meta.json for groups and relations, as far as they are known. */
+void og__import_note_schema(struct og_importer *imp);
 /* -EINVAL unless `rows`, -1 = unknown, equals `nodes`; the message names `what`. */
 OG_MUST_CHECK int og__import_check_rows(const struct og_importer *imp, const struct og_table *t,
                                         int64_t rows, int64_t nodes, const char *what,

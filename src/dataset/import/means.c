@@ -475,7 +475,7 @@ int og__import_means(struct og_importer *imp, struct og_err *err)
     int rc = 0;
     if (!name)
         return 0;
-    if (!imp->graph.has_types)
+    if (og__form_of(&imp->graph)->needs_rows)
         return og__fail(err, -EINVAL, "leave out --mean-features",
                         "--mean-features: the graph is homogeneous");
     for (;; name++) {

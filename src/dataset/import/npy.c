@@ -132,7 +132,7 @@ static int no_features(const struct og_npy_source *s, struct og_err *err)
 /* In a homogeneous graph all nodes have features. */
 static int need_features(const struct og_npy_source *s, struct og_err *err)
 {
-    if (s->features || s->imp->graph.has_types)
+    if (s->features || !og__form_of(&s->imp->graph)->needs_rows)
         return 0;
     const int has = og__by_id_has(s->imp, features_by_id, err);
     return has == 0 ? no_features(s, err) : OG_MIN(has, 0);
