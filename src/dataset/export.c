@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE_BYTES = 4 * 1024 * 1024, PIECE_EDGES = 64 * 1024, PIECE_NODES = 8192 };
+enum { PIECE_BYTES = 4 * 1024 * 1024, PIECE_EDGES = 64 * 1024 };
 static const char part[] = "export";
 static const char *const splits[OG__SPLITS] = {"train", "valid", "test"};
 
@@ -38,21 +38,10 @@ enum ends { BOTH, SOURCES, DESTINATIONS };
 struct edge_files {
     const struct exporter *x;
     enum ends which;
-    struct og_npy_writer *edges, *types, *weights; /* the last two: NULL = none */
+    struct og_npy_writer *edges, *weights; /* weights: NULL = none */
     const struct og_relation *at;
     int64_t done, told;
 };
-
-static int append_edge(const struct edge_files *f, int64_t src, int64_t dst, struct og_err *err)
-{
-    const int64_t ends[] = {src, dst};
-    const uint16_t type = (uint16_t)(f->at - f->x->ds->relation);
-    int rc;
-    OG_TRY(og__npy_append(f->edges, &ends[f->which == DESTINATIONS], 1, err));
-    OG_TRY(f->types ? og__npy_append(f->types, &type, 1, err) : 0);
-out:
-    return rc;
-}
 
 static int append_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, size_t from,
                        size_t to, struct og_err *err)
@@ -62,8 +51,10 @@ static int append_list(void *arg, const struct og_edge_walk *walk, uint32_t dst,
     const int64_t first_src = g->group[f->at->source].first;
     const int64_t first_dst = g->group[f->at->destination].first;
     int rc = 0;
-    for (size_t i = from; i < to; i++)
-        OG_TRY(append_edge(f, walk->src[i] + first_src, dst + first_dst, err));
+    for (size_t i = from; i < to; i++) {
+        const int64_t ends[] = {walk->src[i] + first_src, dst + first_dst};
+        OG_TRY(og__npy_append(f->edges, &ends[f->which == DESTINATIONS], 1, err));
+    }
     if (f->weights)
         OG_TRY(og__npy_append(f->weights, walk->weight + from, (int64_t)(to - from), err));
     f->done += (int64_t)(to - from);
@@ -113,20 +104,15 @@ static int export_edges(const struct exporter *x, const char *name, bool two_row
         OG_TRY(append_all(&f, DESTINATIONS, err));
         og__npy_reshape(f.edges, 2, x->ds->n_edges);
     } else {
-        if (x->ds->has_types)
-            OG_TRY(og__array_create(&f.types, x->dir.temporary, "edge_type.npy", OG__NPY_U16, 1, 1,
-                                    err));
         if (all_weighted(x->ds))
             OG_TRY(og__array_create(&f.weights, x->dir.temporary, "edge_weight.npy", OG__NPY_F32, 1,
                                     1, err));
         OG_TRY(append_all(&f, BOTH, err));
     }
     OG_TRY(og__array_finish(&f.edges, NULL, NULL, err));
-    OG_TRY(og__array_finish(&f.types, NULL, NULL, err));
     OG_TRY(og__array_finish(&f.weights, NULL, NULL, err));
 out:
     og__npy_discard(f.edges);
-    og__npy_discard(f.types);
     og__npy_discard(f.weights);
     return rc;
 }
@@ -189,20 +175,26 @@ static int export_rows(const struct exporter *x, const struct og_group *g, const
 
 /* ---- npy ---- */
 
-static int export_node_types(const struct exporter *x, struct og_err *err)
+static int64_t nodes_of(const struct og_graph *g, uint32_t group)
 {
-    const struct og_graph *g = x->ds;
+    return g->group[group].n_nodes;
+}
+
+static int64_t edges_of(const struct og_graph *g, uint32_t relation)
+{
+    return g->relation[relation].n_edges;
+}
+
+/* The number of each of n groups or relations, as often as it has nodes or edges. */
+static int export_numbers(const struct exporter *x, const char *name, enum og__npy_type type,
+                          uint32_t n, int64_t (*of)(const struct og_graph *g, uint32_t k),
+                          struct og_err *err)
+{
     struct og_npy_writer *w = NULL;
-    uint8_t piece[PIECE_NODES];
     int rc;
-    OG_TRY(og__array_create(&w, x->dir.temporary, "node_type.npy", OG__NPY_U8, 1, 1, err));
-    for (uint32_t k = 0; k < g->n_groups; k++) {
-        memset(piece, (int)k, sizeof(piece));
-        for (int64_t at = 0, n; at < g->group[k].n_nodes; at += n) {
-            n = OG_MIN(g->group[k].n_nodes - at, (int64_t)PIECE_NODES);
-            OG_TRY(og__npy_append(w, piece, n, err));
-        }
-    }
+    OG_TRY(og__array_create(&w, x->dir.temporary, name, type, 1, 1, err));
+    for (uint32_t k = 0; k < n; k++)
+        OG_TRY(og__npy_repeat(w, (uint16_t)k, of(x->ds, k), err));
     OG_TRY(og__array_finish(&w, NULL, NULL, err));
 out:
     og__npy_discard(w);
@@ -213,7 +205,7 @@ static int export_groups(const struct exporter *x, struct og_err *err)
 {
     const struct og_graph *g = x->ds;
     char name[OG__TYPE_NAME_MAX + 16]; /* feat.npy, feat_paper.npy */
-    int rc = g->has_types ? export_node_types(x, err) : 0;
+    int rc = 0;
     for (uint32_t k = 0; rc == 0 && k < g->n_groups; k++) {
         const char *type = g->group[k].name;
         snprintf(name, sizeof(name), "feat%s%s.npy", *type ? "_" : "", type);
@@ -222,8 +214,10 @@ static int export_groups(const struct exporter *x, struct og_err *err)
     return rc;
 }
 
-static json_t *with_names(json_t *meta, const struct og_graph *g)
+/* Which types nodes and edges are of, and what these are called. */
+static int with_types(const struct exporter *x, json_t **meta, struct og_err *err)
 {
+    const struct og_graph *g = x->ds;
     json_t *nodes = json_array();
     json_t *edges = json_array();
     for (uint32_t k = 0; k < g->n_groups; k++)
@@ -232,14 +226,19 @@ static json_t *with_names(json_t *meta, const struct og_graph *g)
     for (uint32_t r = 0; r < g->n_relations; r++)
         edges = og__json_append(
             edges, json_pack("{s:I s:s}", "edge_type", (json_int_t)r, "name", g->relation[r].name));
-    meta = og__json_with(meta, "node_types", nodes);
-    return og__json_with(meta, "edge_types", edges);
+    *meta = og__json_with(*meta, "node_types", nodes);
+    *meta = og__json_with(*meta, "edge_types", edges);
+    const int rc = export_numbers(x, "node_type.npy", OG__NPY_U8, g->n_groups, nodes_of, err);
+    return rc < 0 ? rc
+                  : export_numbers(x, "edge_type.npy", OG__NPY_U16, g->n_relations, edges_of, err);
 }
 
-static json_t *with_directions(json_t *meta, const struct og_graph *g)
+static int with_directions(const struct exporter *x, json_t **meta, struct og_err *err)
 {
-    meta = og__json_with(meta, "directed", json_true());
-    return og__json_with(meta, "symmetric", json_boolean(g->symmetric));
+    (void)err;
+    *meta = og__json_with(*meta, "directed", json_true());
+    *meta = og__json_with(*meta, "symmetric", json_boolean(x->ds->symmetric));
+    return 0;
 }
 
 static int write_meta(const struct exporter *x, struct og_err *err)
@@ -248,10 +247,13 @@ static int write_meta(const struct exporter *x, struct og_err *err)
     json_t *meta =
         json_pack("{s:s s:I s:I s:i}", "name", g->name, "num_nodes", (json_int_t)g->n_nodes,
                   "num_edges", (json_int_t)g->n_edges, "num_classes", g->n_classes);
-    meta = (g->has_types ? with_names : with_directions)(meta, g);
+    const int rc = (g->has_types ? with_types : with_directions)(x, &meta, err);
     if (g->regression)
         meta = og__json_with(meta, "task", json_string("node regression"));
-    return og__meta_write(x->dir.temporary, meta, err);
+    if (rc == 0)
+        return og__meta_write(x->dir.temporary, meta, err);
+    json_decref(meta);
+    return rc;
 }
 
 static int export_npy(struct exporter *x, struct og_err *err)
@@ -414,7 +416,7 @@ static int export_into(struct exporter *x, const char *format, struct og_err *er
     const bool graphbolt = strcmp(format, "graphbolt") == 0;
     if (!graphbolt && strcmp(format, "npy") != 0)
         return og__fail(err, -EINVAL, "npy or graphbolt", "export %s: no such format", format);
-    if (graphbolt && x->ds->has_types)
+    if (graphbolt && og__form_of(x->ds)->lists_relations)
         return og__fail(err, -EINVAL, "use `outgrow export npy`",
                         "export graphbolt: the graph is heterogeneous");
     return (graphbolt ? export_graphbolt : export_npy)(x, err);

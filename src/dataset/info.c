@@ -92,13 +92,32 @@ static json_t *fits_json(double topology, double features)
     return list;
 }
 
-/* The one of its numbers that every copy has. */
-static json_t *checksum_json(const struct og_graph *ds)
+static json_t *splits_json(struct og_graph *g)
 {
-    json_t *id = og__identity_with(json_object(), &ds->identity);
-    json_t *checksum = json_incref(json_object_get(id, "dataset_checksum"));
-    json_decref(id);
-    return checksum;
+    json_t *root = json_object();
+    for (enum og__array a = OG__ARRAY_TRAIN; a < OG__ARRAYS; a++)
+        root = og__json_with(root, og__array_name(a), json_integer(og__array_of(g, a)->shape[0]));
+    return root;
+}
+
+/* Splits, and how large all is. */
+static json_t *sizes_json(struct og_graph *g, json_t *more)
+{
+    json_int_t topology = 0;
+    json_int_t weights = 0;
+    double features = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        const struct og_npy *w = &g->relation[r].weights;
+        topology += (json_int_t)og__relation_bytes(&g->relation[r]);
+        weights += w->fd >= 0 ? (json_int_t)w->bytes : 0;
+    }
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        features += feature_bytes(&g->group[k]);
+    json_t *root = json_pack("{s:o s:{s:I s:I s:I s:I}}", "splits", splits_json(g), "bytes",
+                             "topology", topology, "features", (json_int_t)features, "labels",
+                             (json_int_t)g->labels.bytes, "weights", weights);
+    root = og__json_joined(root, more);
+    return og__json_with(root, "fits", fits_json((double)topology, features));
 }
 
 /* The locations of features on several disks. */
@@ -115,28 +134,19 @@ static json_t *parts_json(const struct og_npy *features)
     return list;
 }
 
-static json_t *info_json(const struct og_graph *ds, const struct degrees *d)
+static int plain_json(struct og_graph *g, struct degrees *d, json_t **out, struct og_err *err)
 {
-    const struct og_npy *w = &ds->relation->weights;
-    json_t *root = json_pack(
-        "{s:s s:s s:I s:I s:i s:s s:i s:b s:b s:{s:I s:I s:I s:I s:I s:I} s:{s:I s:I s:I s:I} s:o "
-        "s:o}",
-        "name", ds->name, "path", ds->path, "num_nodes", (json_int_t)ds->n_nodes, "num_edges",
-        (json_int_t)ds->n_edges, "feature_dim", ds->group->dim, "feature_dtype",
-        og__dtype_name(ds->group->stored), "num_classes", ds->n_classes, "multi_label",
-        ds->multi_label, "regression", ds->regression, "splits", "train",
-        (json_int_t)ds->split[OG__TRAIN].shape[0], "valid",
-        (json_int_t)ds->split[OG__VALID].shape[0], "test", (json_int_t)ds->split[OG__TEST].shape[0],
-        "train_edges", (json_int_t)ds->edges[OG__TRAIN].shape[0], "valid_edges",
-        (json_int_t)ds->edges[OG__VALID].shape[0], "test_edges",
-        (json_int_t)ds->edges[OG__TEST].shape[0], "bytes", "topology",
-        (json_int_t)og__topology_bytes(ds, false), "features", (json_int_t)feature_bytes(ds->group),
-        "labels", (json_int_t)ds->labels.bytes, "weights", (json_int_t)(w->fd >= 0 ? w->bytes : 0),
-        "in_degree", degrees_json(ds, d), "fits",
-        fits_json((double)og__topology_bytes(ds, false), feature_bytes(ds->group)));
-    if (ds->group->rows.parts)
-        root = og__json_with(root, "feature_parts", parts_json(&ds->group->rows));
-    return og__json_with(root, "dataset_checksum", checksum_json(ds));
+    const struct og_group *rows = g->group;
+    const int rc = read_degrees(g->relation, d, err);
+    if (rc < 0)
+        return rc;
+    json_t *root = json_pack("{s:i s:s s:i s:b s:b}", "feature_dim", rows->dim, "feature_dtype",
+                             og__dtype_name(rows->stored), "num_classes", g->n_classes,
+                             "multi_label", g->multi_label, "regression", g->regression);
+    root =
+        og__json_joined(root, sizes_json(g, json_pack("{s:o}", "in_degree", degrees_json(g, d))));
+    *out = rows->rows.parts ? og__json_with(root, "feature_parts", parts_json(&rows->rows)) : root;
+    return 0;
 }
 
 /* ---- of types ---- */
@@ -183,37 +193,16 @@ out:
     return rc;
 }
 
-static int typed_json(const struct og_graph *g, struct degrees *d, json_t **out, struct og_err *err)
+static int typed_json(struct og_graph *g, struct degrees *d, json_t **out, struct og_err *err)
 {
-    json_int_t topology = 0;
-    json_int_t weights = 0;
-    double features = 0;
     json_t *relations;
-    int rc = relations_json(g, d, &relations, err);
+    const int rc = relations_json(g, d, &relations, err);
     if (rc < 0)
         return rc;
-    for (uint32_t r = 0; r < g->n_relations; r++) {
-        const struct og_npy *w = &g->relation[r].weights;
-        topology += (json_int_t)og__relation_bytes(&g->relation[r]);
-        weights += w->fd >= 0 ? (json_int_t)w->bytes : 0;
-    }
-    for (uint32_t t = 0; t < g->n_groups; t++)
-        features += feature_bytes(&g->group[t]);
-    json_t *root = json_pack(
-        "{s:s s:s s:I s:I s:i s:b s:b s:o s:o s:{s:I s:I s:I s:I s:I s:I} s:{s:I s:I s:I s:I} s:o "
-        "s:o}",
-        "name", g->name, "path", g->path, "num_nodes", (json_int_t)g->n_nodes, "num_edges",
-        (json_int_t)g->n_edges, "num_classes", g->n_classes, "multi_label", g->multi_label,
-        "regression", g->regression, "node_types", types_json(g), "relations", relations, "splits",
-        "train", (json_int_t)g->split[OG__TRAIN].shape[0], "valid",
-        (json_int_t)g->split[OG__VALID].shape[0], "test", (json_int_t)g->split[OG__TEST].shape[0],
-        "train_edges", (json_int_t)g->edges[OG__TRAIN].shape[0], "valid_edges",
-        (json_int_t)g->edges[OG__VALID].shape[0], "test_edges",
-        (json_int_t)g->edges[OG__TEST].shape[0], "bytes", "topology", topology, "features",
-        (json_int_t)features, "labels", (json_int_t)g->labels.bytes, "weights", weights, "fits",
-        fits_json((double)topology, features), "dataset_checksum",
-        og__json_hex(g->identity.contents));
-    *out = root;
+    json_t *root = json_pack("{s:i s:b s:b s:o s:o}", "num_classes", g->n_classes, "multi_label",
+                             g->multi_label, "regression", g->regression, "node_types",
+                             types_json(g), "relations", relations);
+    *out = og__json_joined(root, sizes_json(g, json_object()));
     return 0;
 }
 
@@ -242,15 +231,15 @@ static int list_file(void *arg, const char *name, struct og_err *err)
 static int describe(const char *dataset, struct degrees *d, json_t **root, struct og_err *err)
 {
     struct og_graph *g;
+    json_t *own;
     int rc = og__graph_open(dataset, &g, err);
     if (rc < 0)
         return rc;
-    if (g->has_types) {
-        rc = typed_json(g, d, root, err);
-    } else {
-        OG_TRY(read_degrees(g->relation, d, err));
-        *root = info_json(g, d);
-    }
+    OG_TRY((g->has_types ? typed_json : plain_json)(g, d, &own, err));
+    *root = json_pack("{s:s s:s s:I s:I}", "name", g->name, "path", g->path, "num_nodes",
+                      (json_int_t)g->n_nodes, "num_edges", (json_int_t)g->n_edges);
+    *root = og__json_with(og__json_joined(*root, own), "dataset_checksum",
+                          og__json_hex(g->identity.contents));
 out:
     og__graph_close(g);
     return rc;

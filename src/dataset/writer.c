@@ -212,6 +212,21 @@ void og__npy_discard(struct og_npy_writer *w)
     free(w);
 }
 
+int og__npy_repeat(struct og_npy_writer *w, uint16_t number, int64_t n, struct og_err *err)
+{
+    enum { PIECE = 4096 };
+    uint16_t piece[PIECE];
+    int rc = 0;
+    for (size_t i = 0; i < PIECE; i++)
+        piece[i] = w->type == OG__NPY_U8 ? (uint16_t)(number << 8 | number) : number;
+    for (int64_t at = 0, some; at < n; at += some) {
+        some = OG_MIN(n - at, (int64_t)PIECE);
+        OG_TRY(og__npy_append(w, piece, some, err));
+    }
+out:
+    return rc;
+}
+
 int og__array_create(struct og_npy_writer **w, const char *folder, const char *name,
                      enum og__npy_type type, int ndim, int64_t row, struct og_err *err)
 {

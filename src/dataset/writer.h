@@ -32,6 +32,9 @@ OG_MUST_CHECK int og__npy_over(struct og_npy_writer **out, int fd, const char *p
 /* row = elements a row (1 when ndim is 1); data = whole rows. */
 OG_MUST_CHECK int og__npy_append(struct og_npy_writer *w, const void *data, int64_t rows,
                                  struct og_err *err);
+/* n rows of the one number, in an array of uint8 or uint16. */
+OG_MUST_CHECK int og__npy_repeat(struct og_npy_writer *w, uint16_t number, int64_t n,
+                                 struct og_err *err);
 int64_t og__npy_rows(const struct og_npy_writer *w);
 const char *og__npy_path(const struct og_npy_writer *w);
 uint64_t og__npy_bytes(const struct og_npy_writer *w); /* of the file so far, header included */

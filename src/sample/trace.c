@@ -153,42 +153,17 @@ out:
     return rc;
 }
 
-/* n edges of relation r. */
-static int append_relation(struct og_npy_writer *w, uint32_t r, bool wide, uint64_t n,
-                           struct og_err *err)
+static int append_relations(struct og_npy_writer *rel, const struct og_block *k, struct og_err *err)
 {
-    uint16_t words[CHUNK];
-    uint8_t *bytes = (uint8_t *)words;
     int rc = 0;
-    for (uint32_t i = 0; i < CHUNK; i++) {
-        if (wide)
-            words[i] = (uint16_t)r;
-        else
-            bytes[i] = (uint8_t)r;
-    }
-    for (uint64_t done = 0, k; done < n; done += k) {
-        k = OG_MIN(n - done, (uint64_t)CHUNK);
-        OG_TRY(og__npy_append(w, words, (int64_t)k, err));
-    }
+    for (uint32_t r = 0; r < k->n_relations; r++)
+        OG_TRY(og__npy_repeat(rel, (uint16_t)r,
+                              k->indptr[k->relation[r + 1]] - k->indptr[k->relation[r]], err));
 out:
     return rc;
 }
 
-static int append_relations(const struct og_trace_writer *w, struct og_npy_writer *rel,
-                            const struct og_block *k, struct og_err *err)
-{
-    const bool wide = relation_type(&w->opt) == OG__NPY_U16;
-    int rc = 0;
-    for (uint32_t r = 0; r < k->n_relations; r++) {
-        const uint64_t n = k->indptr[k->relation[r + 1]] - k->indptr[k->relation[r]];
-        OG_TRY(append_relation(rel, r, wide, n, err));
-    }
-out:
-    return rc;
-}
-
-static int append_edges(const struct og_trace_writer *w, struct hop_columns *c,
-                        const struct og_block *block, struct og_err *err)
+static int append_edges(struct hop_columns *c, const struct og_block *block, struct og_err *err)
 {
     int rc;
     OG_TRY(og__npy_append(c->src, block->src, (int64_t)block->n_edges, err));
@@ -196,7 +171,7 @@ static int append_edges(const struct og_trace_writer *w, struct hop_columns *c,
     if (c->weight)
         OG_TRY(og__npy_append(c->weight, block->weight, (int64_t)block->n_edges, err));
     if (c->rel)
-        OG_TRY(append_relations(w, c->rel, block, err));
+        OG_TRY(append_relations(c->rel, block, err));
 out:
     return rc;
 }
@@ -207,7 +182,7 @@ static int append_block(struct og_trace_writer *w, uint32_t hop, const struct og
     struct hop_columns *c = &w->hop[hop];
     int rc;
     if (!og__is_part(w->opt.extras, hop, (uint32_t)w->opt.n_hops))
-        OG_TRY(append_edges(w, c, block, err));
+        OG_TRY(append_edges(c, block, err));
     if (c->degree)
         OG_TRY(og__npy_append(c->degree, block->degree, block->n_src - block->n_dst, err));
     OG_TRY(append_int64(c->nodes, block->n_src, err));

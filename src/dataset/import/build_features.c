@@ -163,10 +163,6 @@ static void set_features(struct og_importer *imp, uint32_t group, int64_t dim, e
 {
     imp->graph.group[group].dim = (int)dim;
     imp->graph.group[group].stored = dtype;
-    if (imp->graph.has_types)
-        return;
-    og__import_note(imp, "feature_dim", json_integer(dim));
-    og__import_note(imp, "feature_dtype", json_string(og__dtype_name(dtype)));
 }
 
 /* Features stay where they are. */
@@ -226,16 +222,11 @@ out:
 /* A constant feature. */
 static int make_ones(struct og_importer *imp, struct og_err *err)
 {
-    enum { ONES = 4096 };
-    const int64_t nodes = imp->graph.n_nodes;
-    uint8_t ones[ONES];
     struct og_npy_writer *w = NULL;
     int rc;
     og__import_say(imp, "no features: every node gets the number 1");
     OG_TRY(og__array_create(&w, imp->dir.temporary, "features.npy", OG__NPY_U8, 2, 1, err));
-    memset(ones, 1, sizeof(ones));
-    for (int64_t v = 0; v < nodes; v += ONES)
-        OG_TRY(og__npy_append(w, ones, OG_MIN(nodes - v, (int64_t)ONES), err));
+    OG_TRY(og__npy_repeat(w, 1, imp->graph.n_nodes, err));
     rc = og__array_finish(&w, "features.npy", imp->checksums, err);
     set_features(imp, 0, 1, OG_U8);
 out:
@@ -250,7 +241,7 @@ int og__import_features(struct og_importer *imp, uint32_t group, struct og_table
     struct place to = {.array = name.text, .rows = imp->graph.group[group].n_nodes};
     int rc;
     if (!t)
-        return imp->graph.has_types ? 0 : make_ones(imp, err);
+        return og__form_of(&imp->graph)->needs_rows ? make_ones(imp, err) : 0;
     OG_TRY(og__import_expect_rows(imp, t, to.rows, "rows", err));
     OG_TRY(make_features(imp, t, values, &to, err));
     set_features(imp, group, to.dim, to.dtype);
