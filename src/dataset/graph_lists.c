@@ -1,4 +1,4 @@
-/* Lists of a graph that are loaded whole: splits, seeds, held-out edges, labels. */
+/* Lists of a graph that are loaded whole: splits, seeds, labels. */
 #include "dataset/graph.h"
 
 #include <stdlib.h>
@@ -62,26 +62,34 @@ static size_t seen_bytes(const struct og_graph *g)
     return ((size_t)g->n_nodes / 64 + 1) * 8;
 }
 
+/* n ids, of the array or of the list. */
+static int load_ids(struct id_check *c, const struct og_npy *a, const int64_t *list, int64_t n,
+                    struct og_budget *b, uint32_t **ids, struct og_err *err)
+{
+    int rc = 0;
+    *ids = NULL;
+    if (n <= 0)
+        return 0;
+    uint32_t *found = og__alloc(b, (size_t)n * 4, "seeds", err);
+    if (!found || !(c->seen = og__alloc(b, seen_bytes(c->g), "seeds", err)))
+        OG_TRY(-ENOMEM);
+    OG_TRY(a ? read_ids(c, a, found, err) : check_ids(c, list, 0, n, found, err));
+    *ids = found;
+out:
+    og__release(b, c->seen, seen_bytes(c->g), "seeds");
+    if (rc < 0)
+        og__release(b, found, (size_t)n * 4, "seeds");
+    return rc;
+}
+
 int og__graph_split(const struct og_graph *g, enum og__split split, struct og_budget *b,
                     uint32_t **ids, int64_t *count, struct og_err *err)
 {
     const struct og_npy *a = &g->split[split];
     struct id_check check = {.g = g, .name = a->path, .hint = again_hint};
-    *ids = NULL;
-    *count = 0;
-    if (a->fd < 0 || a->shape[0] == 0)
-        return 0;
-    int rc = 0;
-    uint32_t *found = og__alloc(b, (size_t)a->shape[0] * 4, "seeds", err);
-    if (!found || !(check.seen = og__alloc(b, seen_bytes(g), "seeds", err)))
-        OG_TRY(-ENOMEM);
-    OG_TRY(read_ids(&check, a, found, err));
-    *ids = found;
-    *count = a->shape[0];
-out:
-    og__release(b, check.seen, seen_bytes(g), "seeds");
-    if (rc < 0)
-        og__release(b, found, (size_t)a->shape[0] * 4, "seeds");
+    const int64_t n = a->fd < 0 ? 0 : a->shape[0];
+    const int rc = load_ids(&check, a, NULL, n, b, ids, err);
+    *count = rc < 0 ? 0 : n;
     return rc;
 }
 
@@ -90,68 +98,8 @@ int og__graph_seeds(const struct og_graph *g, const int64_t *list, int64_t n, st
 {
     struct id_check check = {
         .g = g, .name = "seeds", .hint = "give ids of the graph's nodes", .repeats = repeats};
-    *ids = NULL;
     *repeats = false;
-    if (n <= 0)
-        return 0;
-    int rc = 0;
-    uint32_t *found = og__alloc(b, (size_t)n * 4, "seeds", err);
-    if (!found || !(check.seen = og__alloc(b, seen_bytes(g), "seeds", err)))
-        OG_TRY(-ENOMEM);
-    OG_TRY(check_ids(&check, list, 0, n, found, err));
-    *ids = found;
-out:
-    og__release(b, check.seen, seen_bytes(g), "seeds");
-    if (rc < 0)
-        og__release(b, found, (size_t)n * 4, "seeds");
-    return rc;
-}
-
-/* Ends as u32, each below N. */
-static int read_ends(const struct og_graph *g, const struct og_npy *a, uint32_t *ends,
-                     struct og_err *err)
-{
-    enum { CHUNK = 2048 };
-    struct og_npy flat = *a; /* the same numbers in one row */
-    int64_t chunk[CHUNK];
-    flat.ndim = 1;
-    flat.shape[0] = 2 * a->shape[0];
-    flat.shape[1] = 1;
-    for (int64_t first = 0; first < flat.shape[0]; first += CHUNK) {
-        int64_t n = OG_MIN(flat.shape[0] - first, (int64_t)CHUNK);
-        int rc = og__npy_read_int64(&flat, first, n, chunk, err);
-        if (rc < 0)
-            return rc;
-        for (int64_t i = 0; i < n; i++) {
-            if (chunk[i] < 0 || chunk[i] >= g->n_nodes)
-                return og__fail(err, -EINVAL, again_hint,
-                                "%s: row %lld: node %lld, the graph has %lld nodes", a->path,
-                                (long long)(first + i) / 2, (long long)chunk[i],
-                                (long long)g->n_nodes);
-            ends[first + i] = (uint32_t)chunk[i];
-        }
-    }
-    return 0;
-}
-
-int og__graph_edges(const struct og_graph *g, enum og__split split, struct og_budget *b,
-                    uint32_t **ends, int64_t *count, struct og_err *err)
-{
-    const struct og_npy *a = &g->edges[split];
-    *ends = NULL;
-    *count = 0;
-    if (a->fd < 0 || a->shape[0] == 0)
-        return 0;
-    size_t bytes = (size_t)a->shape[0] * 8;
-    uint32_t *found = og__alloc(b, bytes, "seeds", err);
-    int rc = found ? read_ends(g, a, found, err) : -ENOMEM;
-    if (rc < 0) {
-        og__release(b, found, bytes, "seeds");
-        return rc;
-    }
-    *ends = found;
-    *count = a->shape[0];
-    return 0;
+    return load_ids(&check, NULL, list, n, b, ids, err);
 }
 
 /* ---- labels ---- */

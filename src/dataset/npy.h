@@ -115,6 +115,16 @@ void og__npy_widen(enum og__npy_type type, const void *in, size_t n, int64_t *ou
 OG_MUST_CHECK int og__npy_read_int64(const struct og_npy *a, int64_t first, int64_t count,
                                      int64_t *out, struct og_err *err);
 
+/* Both numbers of each row of [n, 2], one after another. */
+static inline struct og_npy og__npy_flat(const struct og_npy *a)
+{
+    struct og_npy flat = *a;
+    flat.ndim = 1;
+    flat.shape[0] = 2 * a->shape[0];
+    flat.shape[1] = 1;
+    return flat;
+}
+
 /* ---- feature dtypes ---- */
 
 size_t og__dtype_size(enum og_dtype dtype);

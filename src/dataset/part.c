@@ -101,23 +101,13 @@ out:
     return rc;
 }
 
-/* Reads the dataset's declarations, except locations of arrays. */
-static int read_meta(struct parter *p, struct og_err *err)
+/* Copies the dataset's declarations, except locations of arrays. */
+static int copy_meta(struct parter *p, struct og_err *err)
 {
-    char *path = og__path_join(p->ds->path, "meta.json");
-    char *text = NULL;
-    size_t len = 0;
-    int rc;
-    OG_TRY(path ? og__read_text(path, OG__META_MAX, &text, &len, err) : no_memory(p, err));
-    OG_TRY(og__json_parse(&p->meta, text, len, path, NULL, err));
+    p->meta = json_deep_copy(p->ds->meta);
     json_object_del(p->meta, "files");
     p->checksums = json_object();
-    if (!p->checksums)
-        rc = no_memory(p, err);
-out:
-    free(text);
-    free(path);
-    return rc;
+    return p->meta && p->checksums ? 0 : no_memory(p, err);
 }
 
 static int write_meta(struct parter *p, struct og_err *err)
@@ -136,7 +126,7 @@ static int write_meta(struct parter *p, struct og_err *err)
 static int write_part(struct parter *p, struct og_err *err)
 {
     int rc;
-    OG_TRY(read_meta(p, err));
+    OG_TRY(copy_meta(p, err));
     OG_TRY(copy_arrays(p, err));
     OG_TRY(write_meta(p, err));
     OG_TRY(og__newdir_commit(&p->dir, err));

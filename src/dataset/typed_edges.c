@@ -8,8 +8,9 @@ const char *const og__edge_relation_files[OG__SPLITS] = {
 
 bool og__has_edge_lists(const struct og_graph *g)
 {
-    for (int s = 0; s < OG__SPLITS && g->has_types; s++)
-        if (g->edges[s].fd >= 0 && g->edge_relations[s].fd < 0)
+    const bool beside = og__form_of(g)->lists_relations;
+    for (int s = 0; s < OG__SPLITS; s++)
+        if (g->edges[s].fd >= 0 && beside && g->edge_relations[s].fd < 0)
             return false;
     return g->edges[OG__TRAIN].fd >= 0;
 }
@@ -32,28 +33,39 @@ struct piece {
     int64_t ends[2 * PIECE], relation[PIECE];
 };
 
-static int read_piece(const struct og_graph *g, enum og__split split, int64_t first,
+static const char again_hint[] =
+    "the dataset is damaged or half copied: see `outgrow verify`, or import it again";
+
+static int check_edge(const struct og_graph *g, enum og__split split, const struct piece *p,
+                      int64_t i, bool related, struct og_err *err)
+{
+    const int64_t *end = &p->ends[2 * i];
+    for (int k = 0; k < 2; k++)
+        if (end[k] < 0 || end[k] >= g->n_nodes)
+            return og__fail(err, -EINVAL, again_hint,
+                            "%s: row %lld: node %lld, the graph has %lld nodes",
+                            g->edges[split].path, (long long)(p->first + i), (long long)end[k],
+                            (long long)g->n_nodes);
+    if (!related || og__typed_edge_fits(g, end[0], p->relation[i], end[1]))
+        return 0;
+    return og__fail(err, -EINVAL, again_hint,
+                    "%s: row %lld: nodes %lld and %lld have no edge of relation %lld",
+                    g->edge_relations[split].path, (long long)(p->first + i), (long long)end[0],
+                    (long long)end[1], (long long)p->relation[i]);
+}
+
+static int read_piece(const struct og_graph *g, enum og__split split, int64_t first, bool related,
                       struct piece *p, struct og_err *err)
 {
-    const struct og_npy *edges = &g->edges[split];
-    struct og_npy flat = *edges; /* the same numbers in one row */
+    const struct og_npy flat = og__npy_flat(&g->edges[split]);
     int rc;
-    flat.ndim = 1;
-    flat.shape[0] = 2 * edges->shape[0];
-    flat.shape[1] = 1;
     p->first = first;
-    p->n = OG_MIN(edges->shape[0] - first, (int64_t)PIECE);
+    p->n = OG_MIN(g->edges[split].shape[0] - first, (int64_t)PIECE);
     OG_TRY(og__npy_read_int64(&flat, 2 * first, 2 * p->n, p->ends, err));
-    OG_TRY(og__npy_read_int64(&g->edge_relations[split], first, p->n, p->relation, err));
+    if (related)
+        OG_TRY(og__npy_read_int64(&g->edge_relations[split], first, p->n, p->relation, err));
     for (int64_t i = 0; i < p->n; i++)
-        if (!og__typed_edge_fits(g, p->ends[2 * i], p->relation[i], p->ends[2 * i + 1]))
-            OG_TRY(og__fail(err, -EINVAL,
-                            "the dataset is damaged or half copied: see `outgrow verify`, or "
-                            "import it again",
-                            "%s: row %lld: nodes %lld and %lld have no edge of relation %lld",
-                            g->edge_relations[split].path, (long long)(first + i),
-                            (long long)p->ends[2 * i], (long long)p->ends[2 * i + 1],
-                            (long long)p->relation[i]));
+        OG_TRY(check_edge(g, split, p, i, related, err));
 out:
     return rc;
 }
@@ -67,14 +79,15 @@ static int pick(const struct og_graph *g, enum og__split split, const bool *aske
     int rc = 0;
     *count = 0;
     for (int64_t first = 0; first < n; first += p.n) {
-        OG_TRY(read_piece(g, split, first, &p, err));
+        OG_TRY(read_piece(g, split, first, asked, &p, err));
         for (int64_t i = 0; i < p.n; i++) {
-            if (!asked[p.relation[i]])
+            if (asked && !asked[p.relation[i]])
                 continue;
+            if (relation)
+                relation[*count] = (uint32_t)p.relation[i];
             if (ends) {
                 ends[2 * *count] = (uint32_t)p.ends[2 * i];
                 ends[2 * *count + 1] = (uint32_t)p.ends[2 * i + 1];
-                relation[*count] = (uint32_t)p.relation[i];
             }
             ++*count;
         }
@@ -87,25 +100,35 @@ int og__typed_edges(const struct og_graph *g, enum og__split split, const bool *
                     struct og_budget *b, uint32_t **ends, uint32_t **relation, int64_t *count,
                     struct og_err *err)
 {
-    int64_t n = 0;
+    int64_t n = g->edges[split].fd < 0 ? 0 : g->edges[split].shape[0];
+    uint32_t *own = NULL;
     int rc = 0;
-    *ends = *relation = NULL;
+    *ends = NULL;
     *count = 0;
-    if (g->edges[split].fd < 0)
-        return 0;
-    OG_TRY(pick(g, split, asked, NULL, NULL, &n, err));
+    if (relation)
+        *relation = NULL;
+    if (asked && n > 0)
+        OG_TRY(pick(g, split, asked, NULL, NULL, &n, err));
     if (n == 0)
         return 0;
     *ends = og__alloc(b, (size_t)n * 2 * sizeof(**ends), part, err);
-    *relation = *ends ? og__alloc(b, (size_t)n * sizeof(**relation), part, err) : NULL;
-    OG_TRY(*relation ? 0 : -ENOMEM);
-    OG_TRY(pick(g, split, asked, *ends, *relation, count, err));
+    own = *ends && asked ? og__alloc(b, (size_t)n * sizeof(*own), part, err) : NULL;
+    OG_TRY(*ends && (own || !asked) ? 0 : -ENOMEM);
+    OG_TRY(pick(g, split, asked, *ends, own, count, err));
 out:
     if (rc < 0) {
         og__release(b, *ends, (size_t)n * 2 * sizeof(**ends), part);
-        og__release(b, *relation, (size_t)n * sizeof(**relation), part);
-        *ends = *relation = NULL;
+        og__release(b, own, (size_t)n * sizeof(*own), part);
+        *ends = own = NULL;
         *count = 0;
     }
+    if (own)
+        *relation = own;
     return rc;
+}
+
+int og__graph_edges(const struct og_graph *g, enum og__split split, struct og_budget *b,
+                    uint32_t **ends, int64_t *count, struct og_err *err)
+{
+    return og__typed_edges(g, split, NULL, b, ends, NULL, count, err);
 }

@@ -5,6 +5,7 @@
 #include "base/option_rows.h"
 #include "base/sized.h"
 #include "dataset/convert.h"
+#include "dataset/edge_walk.h"
 #include "dataset/typed_edges.h"
 
 #include <inttypes.h>
@@ -21,10 +22,13 @@ struct verifier {
     void *arg;
     const struct og_observer *seen;
     int n_findings;
-    const char *file;        /* being read */
-    char name[48];           /* its name, of a relation's or a group's */
-    bool bfloat;             /* which has features in bf16 */
-    uint64_t wrong;          /* defects in it; only the first few are reported one by one */
+    const char *file; /* being read */
+    char name[48];    /* its name, of a relation's or a group's */
+    bool bfloat;      /* which has features in bf16 */
+    uint64_t wrong;   /* defects in it; only the first few are reported one by one */
+    const struct og_relation *of;
+    long long before; /* the previous entry of its indptr */
+    int split;        /* being read */
     int64_t *piece;          /* [PIECE_BYTES] bytes */
     unsigned char *split_of; /* [N] bit s: the node is in split s */
 };
@@ -92,32 +96,38 @@ static int64_t piece_rows(const struct og_npy *a)
     return OG_MAX((int64_t)(PIECE_BYTES / OG_MAX(row, (size_t)1)), (int64_t)1);
 }
 
+/* Checks one integer of an array. */
+typedef void look(struct verifier *v, long long row, long long x);
+
+static int verify_integers(struct verifier *v, const char *file, const struct og_npy *a,
+                           look *look_at, struct og_err *err)
+{
+    int rc = 0;
+    if (a->fd < 0)
+        return 0;
+    begin(v, file);
+    for (int64_t first = 0, n; first < a->shape[0]; first += n) {
+        n = OG_MIN(a->shape[0] - first, (int64_t)PIECE_BYTES / 8);
+        OG_TRY(og__npy_read_int64(a, first, n, v->piece, err));
+        for (int64_t i = 0; i < n; i++)
+            look_at(v, first + i, v->piece[i]);
+    }
+    end(v);
+out:
+    return rc;
+}
+
 /* ---- topology ---- */
 
-static int verify_indptr(struct verifier *v, const struct og_relation *r, const char *file,
-                         struct og_err *err)
+static void look_at_offset(struct verifier *v, long long row, long long x)
 {
-    int64_t before = 0;
-    begin(v, file);
-    for (int64_t first = 0, n; first <= r->n_nodes; first += n) {
-        n = OG_MIN(r->n_nodes + 1 - first, (int64_t)PIECE_BYTES / 8);
-        int rc = og__npy_read_int64(&r->indptr, first, n, v->piece, err);
-        if (rc < 0)
-            return rc;
-        for (int64_t i = 0; i < n; i++) {
-            if (v->piece[i] < before)
-                tell(v, anew, "entry %lld: %lld after %lld", (long long)(first + i),
-                     (long long)v->piece[i], (long long)before);
-            before = v->piece[i];
-        }
-        if (first == 0 && v->piece[0] != 0)
-            tell(v, anew, "starts at %lld, not 0", (long long)v->piece[0]);
-    }
-    if (before != r->n_edges)
-        tell(v, anew, "ends at %lld, there are %lld edges", (long long)before,
-             (long long)r->n_edges);
-    end(v);
-    return 0;
+    if (x < v->before)
+        tell(v, anew, "entry %lld: %lld after %lld", row, x, v->before);
+    if (row == 0 && x != 0)
+        tell(v, anew, "starts at %lld, not 0", x);
+    if (row == v->of->n_nodes && x != v->of->n_edges)
+        tell(v, anew, "ends at %lld, there are %lld edges", x, (long long)v->of->n_edges);
+    v->before = x;
 }
 
 /* Indices list by list, with indptr read along. */
@@ -214,81 +224,43 @@ out:
     return rc;
 }
 
+static void look_at_label(struct verifier *v, long long row, long long x)
+{
+    if (x < -1 || x >= v->ds->n_classes)
+        tell(v, mend_labels, "row %lld: class %lld of %d", row, x, v->ds->n_classes);
+}
+
 static int verify_labels(struct verifier *v, struct og_err *err)
 {
-    const struct og_graph *ds = v->ds;
-    const struct og_npy *a = &ds->labels;
-    if (og__float_labels(ds) || a->fd < 0)
-        return verify_numbers(v, "labels.npy", a, LABELS, err);
-    begin(v, "labels.npy");
-    for (int64_t first = 0, n; first < a->shape[0]; first += n) {
-        n = OG_MIN(a->shape[0] - first, (int64_t)PIECE_BYTES / 8);
-        int rc = og__npy_read_int64(a, first, n, v->piece, err);
-        if (rc < 0)
-            return rc;
-        for (int64_t i = 0; i < n; i++)
-            if (v->piece[i] < -1 || v->piece[i] >= ds->n_classes)
-                tell(v, mend_labels, "row %lld: class %lld of %d", (long long)(first + i),
-                     (long long)v->piece[i], ds->n_classes);
-    }
-    end(v);
-    return 0;
+    const struct og_npy *a = &v->ds->labels;
+    return og__float_labels(v->ds) ? verify_numbers(v, "labels.npy", a, LABELS, err)
+                                   : verify_integers(v, "labels.npy", a, look_at_label, err);
 }
 
 /* ---- splits ---- */
 
-static int verify_split(struct verifier *v, int split, const char *file, struct og_err *err)
+static bool is_node(struct verifier *v, long long row, long long x)
 {
-    const struct og_npy *a = &v->ds->split[split];
-    if (a->fd < 0)
-        return 0;
-    begin(v, file);
-    for (int64_t first = 0, n; first < a->shape[0]; first += n) {
-        n = OG_MIN(a->shape[0] - first, (int64_t)PIECE_BYTES / 8);
-        int rc = og__npy_read_int64(a, first, n, v->piece, err);
-        if (rc < 0)
-            return rc;
-        for (int64_t i = 0; i < n; i++) {
-            int64_t node = v->piece[i];
-            if (node < 0 || node >= v->ds->n_nodes) {
-                tell(v, mend_split, "row %lld: node %lld of %lld", (long long)(first + i),
-                     (long long)node, (long long)v->ds->n_nodes);
-                continue;
-            }
-            if (v->split_of[node] >> split & 1)
-                tell(v, mend_split, "row %lld: node %lld is listed twice", (long long)(first + i),
-                     (long long)node);
-            else if (v->split_of[node])
-                tell(v, mend_split, "row %lld: node %lld is in another split too",
-                     (long long)(first + i), (long long)node);
-            v->split_of[node] |= (unsigned char)(1 << split);
-        }
-    }
-    end(v);
-    return 0;
+    const bool is = x >= 0 && x < v->ds->n_nodes;
+    if (!is)
+        tell(v, mend_split, "row %lld: node %lld of %lld", row, x, (long long)v->ds->n_nodes);
+    return is;
 }
 
-static int verify_edges(struct verifier *v, int split, const char *file, struct og_err *err)
+static void look_at_node(struct verifier *v, long long row, long long node)
 {
-    struct og_npy flat = v->ds->edges[split]; /* both ends in one column */
-    if (flat.fd < 0)
-        return 0;
-    flat.ndim = 1;
-    flat.shape[0] *= 2;
-    flat.shape[1] = 1;
-    begin(v, file);
-    for (int64_t first = 0, n; first < flat.shape[0]; first += n) {
-        n = OG_MIN(flat.shape[0] - first, (int64_t)PIECE_BYTES / 8);
-        int rc = og__npy_read_int64(&flat, first, n, v->piece, err);
-        if (rc < 0)
-            return rc;
-        for (int64_t i = 0; i < n; i++)
-            if (v->piece[i] < 0 || v->piece[i] >= v->ds->n_nodes)
-                tell(v, mend_split, "row %lld: node %lld of %lld", (long long)((first + i) / 2),
-                     (long long)v->piece[i], (long long)v->ds->n_nodes);
-    }
-    end(v);
-    return 0;
+    if (!is_node(v, row, node))
+        return;
+    if (v->split_of[node] >> v->split & 1)
+        tell(v, mend_split, "row %lld: node %lld is listed twice", row, node);
+    else if (v->split_of[node])
+        tell(v, mend_split, "row %lld: node %lld is in another split too", row, node);
+    v->split_of[node] |= (unsigned char)(1 << v->split);
+}
+
+static void look_at_end(struct verifier *v, long long place, long long node)
+{
+    (void)is_node(v, place / 2, node);
 }
 
 /* ---- checksums ---- */
@@ -319,10 +291,10 @@ static int check_reference(struct verifier *v, const char *file)
 }
 
 /* Parts are on other disks: any path is valid. */
-static int verify_parts(struct verifier *v, const json_t *root, uint32_t group, struct og_err *err)
+static int verify_parts(struct verifier *v, uint32_t group, struct og_err *err)
 {
     const struct og_array_name name = og__group_array(v->ds, group);
-    const json_t *features = json_object_get(json_object_get(root, "files"), name.text);
+    const json_t *features = json_object_get(json_object_get(v->ds->meta, "files"), name.text);
     size_t p;
     json_t *one;
     int rc = 0;
@@ -339,27 +311,18 @@ out:
 
 static int verify_checksums(struct verifier *v, struct og_err *err)
 {
-    char *path = og__path_join(v->ds->path, "meta.json");
-    char *text = NULL;
-    size_t len = 0;
-    json_t *root = NULL, *value;
+    json_t *value;
     const char *file;
-    int rc;
-    OG_TRY(path ? og__read_text(path, OG_MIB, &text, &len, err)
-                : og__fail_errno(err, -ENOMEM, NULL, "meta.json"));
-    OG_TRY(og__json_parse(&root, text, len, path, NULL, err));
-    json_object_foreach(json_object_get(root, "checksums"), file, value)
+    int rc = 0;
+    json_object_foreach(json_object_get(v->ds->meta, "checksums"), file, value)
     {
         if (json_is_string(value))
             OG_TRY(strchr(file, '/') ? check_reference(v, file)
                                      : verify_checksum(v, file, json_string_value(value), err));
     }
     for (uint32_t k = 0; k < v->ds->n_groups; k++)
-        OG_TRY(verify_parts(v, root, k, err));
+        OG_TRY(verify_parts(v, k, err));
 out:
-    json_decref(root);
-    free(text);
-    free(path);
     return rc;
 }
 
@@ -375,7 +338,10 @@ static int verify_relation(struct verifier *v, uint32_t r, struct og_err *err)
 {
     const struct og_relation *of = &v->ds->relation[r];
     int rc;
-    OG_TRY(verify_indptr(v, of, file_of(v, og__relation_array(v->ds, r, OG__INDPTR)), err));
+    v->of = of;
+    v->before = 0;
+    OG_TRY(verify_integers(v, file_of(v, og__relation_array(v->ds, r, OG__INDPTR)), &of->indptr,
+                           look_at_offset, err));
     if (v->wrong == 0) /* lists that go astray say nothing about what is in them */
         OG_TRY(verify_indices(v, of, file_of(v, og__relation_array(v->ds, r, OG__INDICES)), err));
     OG_TRY(verify_numbers(v, file_of(v, og__relation_array(v->ds, r, OG__WEIGHTS)), &of->weights,
@@ -388,42 +354,32 @@ out:
 static int verify_nodes(struct verifier *v, struct og_err *err)
 {
     static const char *const splits[] = {"train.npy", "valid.npy", "test.npy"};
-    static const char *const edges[] = {"train_edges.npy", "valid_edges.npy", "test_edges.npy"};
     int rc;
     OG_TRY(verify_labels(v, err));
-    for (int i = 0; i < OG__SPLITS; i++)
-        OG_TRY(verify_split(v, i, splits[i], err));
-    for (int i = 0; i < OG__SPLITS; i++)
-        OG_TRY(verify_edges(v, i, edges[i], err));
+    for (v->split = 0; v->split < OG__SPLITS; v->split++)
+        OG_TRY(verify_integers(v, splits[v->split], &v->ds->split[v->split], look_at_node, err));
+    for (int i = 0; i < OG__SPLITS; i++) {
+        const struct og_npy ends = og__npy_flat(&v->ds->edges[i]);
+        OG_TRY(verify_integers(v, og__edge_files[i], &ends, look_at_end, err));
+    }
 out:
     return rc;
 }
 
 /* Each id of the source occurs once. */
-static int verify_node_ids(struct verifier *v, struct og_err *err)
+static void look_at_id(struct verifier *v, long long row, long long id)
 {
     static const char one_each[] = "the nodes' ids in the source, each once: import it again";
-    const struct og_npy *a = &v->ds->node_ids;
-    if (a->fd < 0)
-        return 0;
-    begin(v, "node_ids.npy");
-    memset(v->split_of, 0, (size_t)a->shape[0]);
-    for (int64_t first = 0, n; first < a->shape[0]; first += n) {
-        n = OG_MIN(a->shape[0] - first, (int64_t)PIECE_BYTES / 8);
-        int rc = og__npy_read_int64(a, first, n, v->piece, err);
-        if (rc < 0)
-            return rc;
-        for (int64_t i = 0; i < n; i++) {
-            const int64_t id = v->piece[i];
-            if (id < 0 || id >= a->shape[0] || v->split_of[id])
-                tell(v, one_each, "row %lld: %lld is no node's, or another's too",
-                     (long long)(first + i), (long long)id);
-            else
-                v->split_of[id] = 1;
-        }
-    }
-    end(v);
-    return 0;
+    if (id < 0 || id >= v->ds->n_nodes || v->split_of[id])
+        tell(v, one_each, "row %lld: %lld is no node's, or another's too", row, id);
+    else
+        v->split_of[id] = 1;
+}
+
+static int verify_node_ids(struct verifier *v, struct og_err *err)
+{
+    memset(v->split_of, 0, (size_t)v->ds->n_nodes);
+    return verify_integers(v, "node_ids.npy", &v->ds->node_ids, look_at_id, err);
 }
 
 /* Checks that each edge of a list has a relation that fits its ends. */
@@ -431,14 +387,11 @@ static int verify_edge_relations(struct verifier *v, enum og__split split, struc
 {
     static const char hint[] = "whole numbers of relations between the types of the ends";
     const struct og_npy *a = &v->ds->edge_relations[split];
-    struct og_npy flat = v->ds->edges[split]; /* both ends in one column */
+    const struct og_npy flat = og__npy_flat(&v->ds->edges[split]);
     const int64_t most = (int64_t)PIECE_BYTES / 8 / 3;
     int64_t *ends = v->piece + most;
     if (a->fd < 0)
         return 0;
-    flat.ndim = 1;
-    flat.shape[0] *= 2;
-    flat.shape[1] = 1;
     begin(v, og__edge_relation_files[split]);
     for (int64_t first = 0, n; first < a->shape[0]; first += n) {
         n = OG_MIN(a->shape[0] - first, most);

@@ -374,13 +374,10 @@ static int append_relations(struct og_npy_source *s, const struct og_npy *edges,
                             struct og_table *kinds, struct og_npy_writer *w, struct og_err *err)
 {
     const struct og_graph *g = &s->imp->graph;
-    struct og_npy flat = *edges; /* the same numbers in one row */
+    const struct og_npy flat = og__npy_flat(edges);
     int64_t type[PIECE / 2] = {0};
     int64_t ends[PIECE];
     int rc = 0;
-    flat.ndim = 1;
-    flat.shape[0] *= 2;
-    flat.shape[1] = 1;
     for (int64_t at = 0, n; at < edges->shape[0]; at += n) {
         n = OG_MIN(edges->shape[0] - at, (int64_t)PIECE / 2);
         if (kinds)
