@@ -101,10 +101,17 @@ static uint32_t position_of(struct og_pairs *p, uint32_t node)
     return position;
 }
 
-static void add_pair(struct og_pairs *p, uint32_t a, uint32_t b)
+static void add_pair(struct og_pairs *p, uint32_t a, uint32_t relation, uint32_t b)
 {
+    if (p->relation)
+        p->relation[p->n] = relation;
     p->a[p->n] = position_of(p, a);
     p->b[p->n++] = position_of(p, b);
+}
+
+static uint32_t relation_of(const struct og_pairs *p, uint32_t i)
+{
+    return p->relation ? p->relation[i] : 0;
 }
 
 /* ---- negatives ---- */
@@ -118,47 +125,85 @@ static void key_rng(struct og_rng *rng, const struct og_pair_rule *rule,
                key->split << 4 | kind, item);
 }
 
-static uint32_t draw_node(const struct og_pair_rule *rule, struct og_rng *rng)
+/* An end of an edge. */
+enum end { SOURCE, DESTINATION };
+
+static uint32_t type_of_end(const struct og_pair_rule *rule, uint32_t relation, enum end end)
 {
-    return og__rng_below(rng, rule->n_nodes);
+    const struct og_graph_relation *r = &rule->of->types->relation[relation];
+    return end == SOURCE ? r->source : r->destination;
 }
 
-/* The same end of another edge of the batch; from all nodes if there is no other edge. */
-static uint32_t draw_end(const struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
-                         const uint32_t *end, struct og_rng *rng)
+/* The nodes of a type; of a homogeneous graph, all. */
+struct nodes {
+    uint32_t first, n;
+};
+
+static struct nodes of_type(const struct og_pair_rule *rule, uint32_t type)
 {
-    if (!rule->in_batch || p->n_edges == 1)
-        return draw_node(rule, rng);
-    uint32_t other = og__rng_below(rng, p->n_edges - 1);
-    return p->seeds[end[other + (other >= i)]];
+    const uint32_t first = og__first_id(rule->of->types, type);
+    return (struct nodes){first, rule->of->types->type[type].end - first};
+}
+
+static struct nodes of_end(const struct og_pair_rule *rule, uint32_t relation, enum end end)
+{
+    return rule->of ? of_type(rule, type_of_end(rule, relation, end))
+                    : (struct nodes){0, rule->n_nodes};
+}
+
+static uint32_t draw_node(struct nodes from, struct og_rng *rng)
+{
+    return from.first + og__rng_below(rng, from.n);
+}
+
+/* Draws the replacement of that end: from the batch's other edges if the rule says so and they have
+ * ends of its type. */
+static uint32_t draw_end(const struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
+                         enum end end, struct og_rng *rng)
+{
+    const struct nodes from = of_end(rule, relation_of(p, i), end);
+    const uint32_t *ends = end == SOURCE ? p->a : p->b;
+    for (int n = 0; rule->in_batch && p->n_edges > 1 && n < TRIES; n++) {
+        const uint32_t other = og__rng_below(rng, p->n_edges - 1);
+        const uint32_t node = p->seeds[ends[other + (other >= i)]];
+        if (node >= from.first && node - from.first < from.n)
+            return node;
+    }
+    return draw_node(from, rng);
 }
 
 static void add_negatives(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
                           const struct og_pair_key *key)
 {
+    const bool either = rule->symmetric || rule->of;
     struct og_rng rng;
-    uint32_t a = p->seeds[p->a[i]], b = p->seeds[p->b[i]];
+    const uint32_t a = p->seeds[p->a[i]], b = p->seeds[p->b[i]];
     key_rng(&rng, rule, key, ENDS, i);
     for (uint32_t k = 0; k < rule->negatives; k++) {
-        bool swap = rule->symmetric && og__rng_u32(&rng) >> 31; /* b stays */
-        const uint32_t *end = swap ? p->a : p->b;
+        const enum end end = either && og__rng_u32(&rng) >> 31 ? SOURCE : DESTINATION;
         uint32_t node = draw_end(p, rule, i, end, &rng);
         for (int n = 0; (node == a || node == b) && n < TRIES; n++)
             node = draw_end(p, rule, i, end, &rng);
-        add_pair(p, swap ? node : a, swap ? b : node);
+        add_pair(p, end == SOURCE ? node : a, relation_of(p, i), end == SOURCE ? b : node);
     }
 }
 
 static void add_stranger(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
                          const struct og_pair_key *key)
 {
+    const uint32_t r = relation_of(p, i);
+    const struct nodes sources = of_end(rule, r, SOURCE);
+    const struct nodes destinations = of_end(rule, r, DESTINATION);
     struct og_rng rng;
     key_rng(&rng, rule, key, ENDS, i);
-    uint32_t a = draw_node(rule, &rng), b = draw_node(rule, &rng);
+    const uint32_t a = draw_node(sources, &rng);
+    uint32_t b = draw_node(destinations, &rng);
     for (int n = 0; a == b && n < TRIES; n++)
-        b = draw_node(rule, &rng);
-    add_pair(p, a, b);
+        b = draw_node(destinations, &rng);
+    add_pair(p, a, r, b);
 }
+
+/* ---- ranking negatives ---- */
 
 /* Sets the positions of all ranking negatives, then the pairs: negative r of edge i is pair 2
  * n_edges + i n_rivals + r. */
@@ -169,7 +214,7 @@ static void add_rivals(struct og_pairs *p, const struct og_pair_rule *rule,
     for (uint32_t r = 0; r < rule->rivals; r++) {
         struct og_rng rng;
         key_rng(&rng, rule, key, RIVALS, r);
-        uint32_t at = position_of(p, draw_node(rule, &rng));
+        uint32_t at = position_of(p, draw_node(of_end(rule, 0, DESTINATION), &rng));
         for (uint32_t i = 0; i < p->n_edges; i++) {
             size_t pair = 2 * (size_t)p->n_edges + (size_t)i * rule->rivals + r;
             p->a[pair] = p->a[i];
@@ -179,91 +224,19 @@ static void add_rivals(struct og_pairs *p, const struct og_pair_rule *rule,
     p->n += p->n_edges * rule->rivals;
 }
 
-/* ---- of several relations ---- */
-
-/* An end of an edge. */
-enum end { SOURCE, DESTINATION };
-
-static uint32_t type_of_end(const struct og_pair_rule *rule, uint32_t relation, enum end end)
-{
-    const struct og_graph_relation *r = &rule->of->types->relation[relation];
-    return end == SOURCE ? r->source : r->destination;
-}
-
-static uint32_t count_type(const struct og_pair_rule *rule, uint32_t type)
-{
-    return rule->of->types->type[type].end - og__first_id(rule->of->types, type);
-}
-
-static uint32_t draw_of_type(const struct og_pair_rule *rule, uint32_t type, struct og_rng *rng)
-{
-    return og__first_id(rule->of->types, type) + og__rng_below(rng, count_type(rule, type));
-}
-
-/* Draws the replacement of that end: from the batch's other edges if the rule says so and they have
- * ends of the type. */
-static uint32_t draw_other(const struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
-                           enum end end, struct og_rng *rng)
-{
-    const uint32_t type = type_of_end(rule, p->relation[i], end);
-    const uint32_t *ends = end == SOURCE ? p->a : p->b;
-    for (int n = 0; rule->in_batch && p->n_edges > 1 && n < TRIES; n++) {
-        const uint32_t other = og__rng_below(rng, p->n_edges - 1);
-        const uint32_t node = p->seeds[ends[other + (other >= i)]];
-        if (og__graph_type(rule->of->types, node) == type)
-            return node;
-    }
-    return draw_of_type(rule, type, rng);
-}
-
-static void add_triple(struct og_pairs *p, uint32_t a, uint32_t relation, uint32_t b)
-{
-    p->relation[p->n] = relation;
-    add_pair(p, a, b);
-}
-
-static void add_false_triples(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
-                              const struct og_pair_key *key)
-{
-    struct og_rng rng;
-    const uint32_t a = p->seeds[p->a[i]], b = p->seeds[p->b[i]];
-    key_rng(&rng, rule, key, ENDS, i);
-    for (uint32_t k = 0; k < rule->negatives; k++) {
-        const enum end end = og__rng_u32(&rng) >> 31 ? SOURCE : DESTINATION;
-        uint32_t node = draw_other(p, rule, i, end, &rng);
-        for (int n = 0; (node == a || node == b) && n < TRIES; n++)
-            node = draw_other(p, rule, i, end, &rng);
-        add_triple(p, end == SOURCE ? node : a, p->relation[i], end == SOURCE ? b : node);
-    }
-}
-
-static void add_strange_triple(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
-                               const struct og_pair_key *key)
-{
-    struct og_rng rng;
-    const uint32_t r = p->relation[i];
-    key_rng(&rng, rule, key, ENDS, i);
-    const uint32_t a = draw_of_type(rule, type_of_end(rule, r, SOURCE), &rng);
-    uint32_t b = draw_of_type(rule, type_of_end(rule, r, DESTINATION), &rng);
-    for (int n = 0; a == b && n < TRIES; n++)
-        b = draw_of_type(rule, type_of_end(rule, r, DESTINATION), &rng);
-    add_triple(p, a, r, b);
-}
-
 /* The ranking negatives of a type: drawn, or all its nodes if there are no more; NOBODY if
  * fewer. */
 enum { NOBODY = UINT32_MAX };
 static void draw_rivals(struct og_pairs *p, const struct og_pair_rule *rule,
                         const struct og_pair_key *key, uint32_t type)
 {
-    const uint32_t n = count_type(rule, type);
+    const struct nodes of = of_type(rule, type);
     uint32_t *out = p->drawn + type * (size_t)rule->rivals;
     for (uint32_t r = 0; r < rule->rivals; r++) {
         struct og_rng rng;
         key_rng(&rng, rule, key, RIVALS, r);
-        const uint32_t node = rule->rivals < n ? draw_of_type(rule, type, &rng)
-                                               : og__first_id(rule->of->types, type) + r;
-        out[r] = rule->rivals < n || r < n ? position_of(p, node) : NOBODY;
+        const uint32_t node = rule->rivals < of.n ? draw_node(of, &rng) : of.first + r;
+        out[r] = rule->rivals < of.n || r < of.n ? position_of(p, node) : NOBODY;
     }
 }
 
@@ -308,45 +281,21 @@ static void add_rivals_of_types(struct og_pairs *p, const struct og_pair_rule *r
         rank_end(p, rule, i, SOURCE);
 }
 
-static void make_triples(struct og_pairs *p, const struct og_pair_rule *rule, const uint32_t *ends,
-                         const uint64_t *place, const struct og_pair_key *key)
-{
-    const uint32_t *relation = rule->of->split[key->split].relation;
-    for (uint32_t i = 0; i < p->n_edges; i++)
-        add_triple(p, ends[2 * place[i]], relation[place[i]], ends[2 * place[i] + 1]);
-    for (uint32_t i = 0; i < p->n_edges; i++) {
-        if (key->training)
-            add_false_triples(p, rule, i, key);
-        else
-            add_strange_triple(p, rule, i, key);
-    }
-    p->n_negatives = p->n - p->n_edges;
-    if (!key->training)
-        add_rivals_of_types(p, rule, key);
-}
-
 void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const uint32_t *ends,
                     const uint64_t *place, uint32_t n_edges, const struct og_pair_key *key)
 {
+    const uint32_t *relation = rule->of ? rule->of->split[key->split].relation : NULL;
     p->n = p->n_seeds = p->n_rivals = 0;
     p->n_edges = n_edges;
     p->both_ends = false;
     og__id_table_clear(&p->table, sizeof(struct og_id_place));
-    if (rule->of) {
-        make_triples(p, rule, ends, place, key);
-        return;
-    }
     for (uint32_t i = 0; i < n_edges; i++)
-        add_pair(p, ends[2 * place[i]], ends[2 * place[i] + 1]);
-    for (uint32_t i = 0; i < n_edges; i++) {
-        if (key->training)
-            add_negatives(p, rule, i, key);
-        else
-            add_stranger(p, rule, i, key);
-    }
+        add_pair(p, ends[2 * place[i]], relation ? relation[place[i]] : 0, ends[2 * place[i] + 1]);
+    for (uint32_t i = 0; i < n_edges; i++)
+        (key->training ? add_negatives : add_stranger)(p, rule, i, key);
     p->n_negatives = p->n - n_edges;
     if (!key->training)
-        add_rivals(p, rule, key);
+        (rule->of ? add_rivals_of_types : add_rivals)(p, rule, key);
 }
 
 /* ---- what the batch asks for is not in its blocks ---- */
