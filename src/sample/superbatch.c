@@ -104,38 +104,48 @@ static struct og_trace_spot *spot_of(const struct og_superbatch *s, uint32_t i)
     return (void *)(s->sizes.base + i * sizes_bytes(s));
 }
 
-static bool with_degrees(const struct og_superbatch *s)
-{
-    return s->opt.extras & OG__WITH_DEGREES;
-}
+/* What is kept of a batch's blocks, part by part. */
+typedef void with_part(void *at, void *part, size_t bytes);
 
-static bool with_weights(const struct og_superbatch *s)
+static void each_part(const struct og_superbatch *s, struct og_batch *batch, with_part *with,
+                      void *at)
 {
-    return s->opt.extras & OG__WITH_WEIGHTS;
-}
-
-static bool is_part(const struct og_superbatch *s, uint32_t hop)
-{
-    return og__is_part(s->opt.extras, hop, (uint32_t)s->opt.n_hops);
-}
-
-static bool with_relations(const struct og_superbatch *s)
-{
-    return s->opt.extras & OG__WITH_RELATIONS;
-}
-
-static size_t block_bytes(const struct og_superbatch *s, const struct og_batch *batch)
-{
-    size_t words = 0;
+    const unsigned extras = s->opt.extras;
     for (uint32_t h = 0; h < batch->n_hops; h++) {
-        const struct og_block *k = &batch->hop[h];
-        words += with_degrees(s) ? k->n_src - k->n_dst : 0;
-        if (!is_part(s, h))
-            words += (size_t)og__lists_of(k) + 1 + k->n_edges + (with_weights(s) ? k->n_edges : 0);
-        if (with_relations(s))
-            words += 1 + (size_t)k->n_relations + 1 + k->n_lists;
+        struct og_block *k = &batch->hop[h];
+        if (extras & OG__WITH_DEGREES)
+            with(at, k->degree, ((size_t)k->n_src - k->n_dst) * 4);
+        if (og__is_part(extras, h, (uint32_t)s->opt.n_hops))
+            continue;
+        if (extras & OG__WITH_RELATIONS) {
+            with(at, &k->n_lists, sizeof(k->n_lists));
+            with(at, k->relation, ((size_t)k->n_relations + 1) * 4);
+            with(at, k->dst, (size_t)k->n_lists * 4);
+        }
+        with(at, k->indptr, ((size_t)og__lists_of(k) + 1) * 4);
+        with(at, k->src, k->n_edges * 4);
+        if (extras & OG__WITH_WEIGHTS)
+            with(at, (float *)k->weight, k->n_edges * 4);
     }
-    return words * 4;
+}
+
+static void count_part(void *at, void *part_of, size_t bytes)
+{
+    (void)part_of;
+    *(size_t *)at += bytes;
+}
+
+static void put_part(void *at, void *part_of, size_t bytes)
+{
+    put(at, part_of, bytes);
+}
+
+static void take_part(void *at, void *part_of, size_t bytes)
+{
+    const char **from = at;
+    if (bytes)
+        memcpy(part_of, *from, bytes);
+    *from += bytes;
 }
 
 /* ---- open, close ---- */
@@ -272,26 +282,6 @@ static int spill(struct og_superbatch *s, const struct og_batch *batch, struct o
     return rc < 0 ? lose_spill(s, rc) : 0;
 }
 
-static void keep_blocks(struct og_superbatch *s, const struct og_batch *batch)
-{
-    for (uint32_t h = 0; h < batch->n_hops; h++) {
-        const struct og_block *k = &batch->hop[h];
-        if (with_degrees(s))
-            put(&s->blocks, k->degree, ((size_t)k->n_src - k->n_dst) * 4);
-        if (is_part(s, h))
-            continue;
-        if (with_relations(s)) {
-            put(&s->blocks, &k->n_lists, sizeof(k->n_lists));
-            put(&s->blocks, k->relation, ((size_t)k->n_relations + 1) * 4);
-            put(&s->blocks, k->dst, (size_t)k->n_lists * 4);
-        }
-        put(&s->blocks, k->indptr, ((size_t)og__lists_of(k) + 1) * 4);
-        put(&s->blocks, k->src, k->n_edges * 4);
-        if (with_weights(s))
-            put(&s->blocks, k->weight, k->n_edges * 4);
-    }
-}
-
 static void keep_sizes(struct og_superbatch *s, const struct og_batch *batch, enum place kept,
                        uint64_t at)
 {
@@ -330,7 +320,8 @@ out:
 
 int og__superbatch_append(struct og_superbatch *s, const struct og_batch *batch, struct og_err *err)
 {
-    size_t bytes = block_bytes(s, batch);
+    size_t bytes = 0;
+    each_part(s, (struct og_batch *)batch, count_part, &bytes);
     bool room = s->spilled.n_pieces == 0 && s->blocks.used + bytes <= s->opt.memory;
     int rc;
     OG_TRY(make_room(s, batch, err));
@@ -338,7 +329,7 @@ int og__superbatch_append(struct og_superbatch *s, const struct og_batch *batch,
     keep_sizes(s, batch, room ? IN_MEMORY : SPILLED, s->blocks.used);
     keep_ids(s, batch);
     if (room) {
-        keep_blocks(s, batch);
+        each_part(s, (struct og_batch *)batch, put_part, &s->blocks);
         s->in_memory++;
     }
     s->n++;
@@ -378,34 +369,6 @@ int og__superbatch_seal(struct og_superbatch *s, struct og_err *err)
 }
 
 /* ---- replay ---- */
-
-static const char *take(const char *from, void *to, size_t bytes)
-{
-    if (bytes)
-        memcpy(to, from, bytes);
-    return from + bytes;
-}
-
-static void copy_blocks(const struct og_superbatch *s, uint64_t at, struct og_batch_memory *out)
-{
-    const char *from = s->blocks.base + at;
-    for (uint32_t h = 0; h < out->batch.n_hops; h++) {
-        struct og_block *k = &out->batch.hop[h];
-        if (with_degrees(s))
-            from = take(from, k->degree, ((size_t)k->n_src - k->n_dst) * 4);
-        if (is_part(s, h))
-            continue;
-        if (with_relations(s)) {
-            from = take(from, &k->n_lists, sizeof(k->n_lists));
-            from = take(from, k->relation, ((size_t)k->n_relations + 1) * 4);
-            from = take(from, k->dst, (size_t)k->n_lists * 4);
-        }
-        from = take(from, k->indptr, ((size_t)og__lists_of(k) + 1) * 4);
-        from = take(from, k->src, k->n_edges * 4);
-        if (with_weights(s))
-            from = take(from, (float *)k->weight, k->n_edges * 4);
-    }
-}
 
 static int read_back(struct og_superbatch *s, const struct og_trace_spot *p,
                      struct og_batch_memory *out, struct og_io_counts *read, struct og_err *err)
@@ -447,7 +410,7 @@ int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uint32_t next,
     if (p->kept == SPILLED)
         OG_TRY(read_back(s, p, out, read, err));
     if (p->kept == IN_MEMORY)
-        copy_blocks(s, p->at, out);
+        each_part(s, &out->batch, take_part, &(const char *){s->blocks.base + p->at});
     if (next < s->n)
         prefetch(s, next);
 out:
