@@ -112,22 +112,6 @@ static int unpool(struct og_model *m, int l, struct og_err *err)
     return m->ops->affine(m->backend, &op, err);
 }
 
-static int pooled_input_gradient(struct og_model *m, int l, const float *dy, struct og_err *err)
-{
-    const struct og_layer *layer = &m->layer[l];
-    const struct og_layer_work *w = &m->at.work[l];
-    const uint32_t n_dst = w->block->n_dst, n_src = w->block->n_src;
-    struct og_affine op = {.n_inputs = 1};
-    struct og_affine apart = {0};
-    struct og_affine *own = m->config.apart ? &apart : &op;
-    op.input[0] = og__weighted(og__dense(w->t, n_src, layer->n_mid), n_src,
-                               &layer->weight[OG__POOL], OG__BACKWARD);
-    own->input[own->n_inputs++] = og__weighted(og__dense(dy, n_dst, layer->n_out), n_dst,
-                                               &layer->weight[OG__SELF], OG__BACKWARD);
-    int rc = og__input_gradient(m, l, dy, &op, err);
-    return rc < 0 || !m->config.apart ? rc : m->ends->own_gradient(m, l, &apart, err);
-}
-
 static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,
                     const float *dy, struct og_err *err)
 {
@@ -146,7 +130,8 @@ static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows
                                   .bias_grad = layer->param[OG__POOL_BIAS]->grad};
     OG_TRY(m->ops->weight_grad(m->backend, &grad, err));
     if (m->ends->goes_back(m, l))
-        OG_TRY(pooled_input_gradient(m, l, dy, err));
+        OG_TRY(og__two_gradients(m, l, dy, OG__POOL,
+                                 og__dense(dy, w->block->n_dst, m->layer[l].n_out), err));
 out:
     return rc;
 }

@@ -2,7 +2,7 @@
 
 int og__joined_check(const struct og_model_config *c, struct og_err *err)
 {
-    const struct og_graph_types *g = c->types;
+    const struct og_graph_types *g = og__types(c);
     for (uint32_t t = 0; t < g->n_types; t++) {
         if (g->type[t].dim == 0)
             return og__fail(err, -EINVAL, "use --embedding DIM for learnable embeddings",
@@ -164,7 +164,9 @@ int og__joined_gradients(struct og_model *m, const struct og_batch *batch, struc
     const struct og_graph_types *g = m->config.types;
     const struct by_type of = count_types(g, batch);
     int rc = 0;
-    for (uint32_t t = 0; m->at.djoined && t < g->n_types; t++) {
+    if (!m->at.djoined)
+        return 0;
+    for (uint32_t t = 0; t < g->n_types; t++) {
         struct og_rows dx = og__dense(m->at.djoined, of.n[t], m->config.in_dim);
         dx.index = og__numbers_there(&m->at.place) + of.first[t];
         if (m->row[t])

@@ -87,23 +87,6 @@ static int destination_gradients(struct og_model *m, int l, struct og_rows own, 
     return m->ops->weight_grad(m->backend, &op, err);
 }
 
-/* Gradients of sources and of destinations, whose rows may be apart. */
-static int input_gradients(struct og_model *m, int l, const float *dy, struct og_err *err)
-{
-    const struct og_layer *layer = &m->layer[l];
-    const struct og_layer_work *w = &m->at.work[l];
-    const uint32_t n_src = w->block->n_src, n_dst = w->block->n_dst;
-    struct og_affine op = {.n_inputs = 1};
-    struct og_affine apart = {0};
-    struct og_affine *own = m->config.apart ? &apart : &op;
-    op.input[0] = og__weighted(og__dense(w->t, n_src, layer->n_mid), n_src,
-                               &layer->weight[OG__NEIGHBOUR], OG__BACKWARD);
-    own->input[own->n_inputs++] = og__weighted(og__dense(w->dz_dst, n_dst, layer->n_mid), n_dst,
-                                               &layer->weight[OG__SELF], OG__BACKWARD);
-    int rc = og__input_gradient(m, l, dy, &op, err);
-    return rc < 0 || !m->config.apart ? rc : m->ends->own_gradient(m, l, &apart, err);
-}
-
 static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,
                     const float *dy, struct og_err *err)
 {
@@ -118,7 +101,8 @@ static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows
     OG_TRY(og__source_gradients(m, l, in, dy, err));
     OG_TRY(destination_gradients(m, l, own, err));
     if (m->ends->goes_back(m, l))
-        OG_TRY(input_gradients(m, l, dy, err));
+        OG_TRY(og__two_gradients(m, l, dy, OG__NEIGHBOUR,
+                                 og__dense(w->dz_dst, w->block->n_dst, m->layer[l].n_mid), err));
 out:
     return rc;
 }

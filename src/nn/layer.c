@@ -259,6 +259,22 @@ out:
     return rc;
 }
 
+int og__two_gradients(struct og_model *m, int l, const float *dy, enum og__role role,
+                      struct og_rows dz, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    const uint32_t n_src = w->block->n_src;
+    struct og_affine op = {.n_inputs = 1};
+    struct og_affine apart = {0};
+    struct og_affine *own = m->config.apart ? &apart : &op;
+    op.input[0] = og__weighted(og__dense(w->t, n_src, layer->n_mid), n_src, &layer->weight[role],
+                               OG__BACKWARD);
+    own->input[own->n_inputs++] = og__weighted(dz, dz.n, &layer->weight[OG__SELF], OG__BACKWARD);
+    int rc = og__input_gradient(m, l, dy, &op, err);
+    return rc < 0 || !m->config.apart ? rc : m->ends->own_gradient(m, l, &apart, err);
+}
+
 /* Uses the running statistics. */
 static int recall_moments(struct og_model *m, int l, struct og_err *err)
 {

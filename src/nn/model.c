@@ -156,47 +156,37 @@ struct walk {
     struct og_live live;
     struct og_model_config config; /* of the current part: */
     int layer;
-    bool end;        /* of a type, else a convolution */
-    uint32_t number; /* of the type, or of the relation */
+    bool end;      /* of a type, else a convolution */
+    uint32_t part; /* its number for og__submodel, plus one */
 };
 
 static struct walk walk_layers(const struct og_model_config *c)
 {
-    struct walk w = {.model = c, .config = *c, .layer = -1};
+    struct walk w = {.model = c, .config = *c};
     if (og__in_parts(c))
         w.live = og__live_relations(c);
     return w;
 }
 
-/* Advances to the next part. */
-static void step_on(struct walk *w)
+/* Takes part i of the layer as the current one; false if there is none. */
+static bool take_part(struct walk *w, uint32_t i)
 {
-    const struct og_graph_types *g = og__in_parts(w->model) ? w->model->types : NULL;
-    const uint32_t n = !g ? 0 : w->end ? g->n_types : g->n_relations;
-    if (w->layer >= 0 && ++w->number < n)
-        return;
-    w->number = 0;
-    if (w->layer >= 0 && g && !w->end) {
-        w->end = true;
-        return;
-    }
-    w->end = false;
-    w->layer++;
+    const struct og_model_config *c = w->model;
+    const uint32_t type = i - og__relations_of(c);
+    w->end = i >= og__relations_of(c);
+    if (!og__in_parts(c))
+        return true;
+    w->config = w->end ? og__type_config(c, type) : og__relation_config(c, i);
+    return w->end ? og__has_end(&w->live, c->types, w->layer, type) : w->live.of[w->layer][i];
 }
 
 static bool next_part(struct walk *w)
 {
-    const struct og_graph_types *g = og__in_parts(w->model) ? w->model->types : NULL;
-    do {
-        step_on(w);
-        if (w->layer == w->model->layers)
-            return false;
-    } while (g && !(w->end ? og__has_end(&w->live, g, w->layer, w->number)
-                           : w->live.of[w->layer][w->number]));
-    if (g)
-        w->config = w->end ? og__type_config(w->model, w->number)
-                           : og__relation_config(w->model, w->number);
-    return true;
+    for (; w->layer < w->model->layers; w->layer++, w->part = 0)
+        while (w->part < og__n_submodels(w->model))
+            if (take_part(w, w->part++))
+                return true;
+    return false;
 }
 
 /* Learnable rows of a type without features, like PyTorch's Embedding. */
@@ -314,20 +304,26 @@ static size_t list_bytes(const struct og_model_config *c)
     return counter.used;
 }
 
+/* With hundreds of relations the lists of parameters count, too. */
+static bool lists_count(const struct og_model_config *c)
+{
+    return og__types_of(c) > 0;
+}
+
 static int take_lists(struct og_model *m, struct og_budget *b, struct og_err *err)
 {
-    int rc = og__arena_init(&m->lists, og__host_memory(b), list_bytes(&m->config), MODEL, err);
+    const struct og_memory host = og__host_memory(lists_count(&m->config) ? b : NULL);
+    int rc = og__arena_init(&m->lists, host, list_bytes(&m->config), MODEL, err);
     if (rc < 0)
         return rc;
     carve_lists(&m->config, &m->lists, m);
     return 0;
 }
 
-/* With hundreds of relations the lists of parameters count, too. */
 size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
                        int optimizer)
 {
-    const size_t known = config->types ? list_bytes(config) : 0;
+    const size_t known = lists_count(config) ? list_bytes(config) : 0;
     const size_t parts = og__in_parts(config) ? og__relational_bytes(config) : 0;
     return arena_bytes(ops, config, optimizer) + known + parts;
 }
@@ -443,19 +439,11 @@ out:
     return rc;
 }
 
-static struct og_model *part_of(struct og_model *m, const struct walk *w)
-{
-    if (!m->relational)
-        return m;
-    return w->end ? og__type_model(m->relational, w->number)
-                  : og__relation_model(m->relational, w->number);
-}
-
 static int add_layers(struct og_model *m, uint64_t seed, struct og_err *err)
 {
     int rc = 0;
     for (struct walk w = walk_layers(&m->config); next_part(&w);)
-        OG_TRY(add_layer(m, part_of(m, &w), w.layer, w.end, seed, err));
+        OG_TRY(add_layer(m, og__submodel(m, w.part - 1), w.layer, w.end, seed, err));
 out:
     return rc;
 }
@@ -509,11 +497,11 @@ out:
 /* Adds learnable rows of all types, then linear layers of features. */
 static int add_inputs(struct og_model *m, uint64_t seed, struct og_err *err)
 {
-    const struct og_graph_types *g = m->config.types;
+    const struct og_graph_types *g = og__types(&m->config);
     const int layer = 2 * OG_MAX_HOPS;
     char name[OG_PARAM_NAME], key[OG__TYPE_NAME_MAX + 1];
     int rc = 0;
-    for (uint32_t t = 0; t < og__types_of(&m->config); t++) {
+    for (uint32_t t = 0; t < g->n_types; t++) {
         const struct og_specs specs = embedding_specs(&m->config, t);
         snprintf(name, sizeof(name), "embeddings.%s.weight", g->type[t].name);
         OG_TRY(add_rows(m, &specs, name, layer, seed, &m->row[t], err));
@@ -549,7 +537,7 @@ int og__model_create_on(struct og_model **out, const struct og_nn_ops *ops, int 
     m->ends = &og__ends_of_layers;
     OG_TRY(og__in_parts(config) ? og__relational_open(&m->relational, m, b, err) : 0);
     OG_TRY(og__arena_init(&m->memory, m->own, arena_bytes(ops, config, optimizer), MODEL, err));
-    OG_TRY(take_lists(m, config->types ? b : NULL, err));
+    OG_TRY(take_lists(m, b, err));
     OG_TRY(add_layers(m, seed, err));
     OG_TRY(add_decoder(m, seed, err));
     OG_TRY(add_inputs(m, seed, err));
@@ -626,11 +614,6 @@ int og__model_await(struct og_model *m, const struct og_rows *x, struct og_err *
 int og__model_bound(struct og_model *m, size_t bytes, struct og_err *err)
 {
     return m->ops->bound ? m->ops->bound(m->backend, bytes, err) : 0;
-}
-
-const struct og_rows_ops *og__model_rows_ops(const struct og_model *m)
-{
-    return m->ops->rows;
 }
 
 struct og_nn_backend *og__model_backend(const struct og_model *m)

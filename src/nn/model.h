@@ -198,6 +198,10 @@ void og__carve_end(const struct og_model_config *c, int l, const struct og_block
 size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
                          const struct og_block *b);
 bool og__transposes(const struct og_model_config *c, int l);
+/* Carve what layers share in the backward pass: partial sums, a transposed block, logits' gradient.
+ */
+void og__carve_back(const struct og_carving *k, size_t partial, size_t n_src, size_t n_edges,
+                    uint64_t n_seeds, struct og_workspace *out);
 /* Raise `most` to the operands of layer l on block b. */
 void og__most_of_block(const struct og_model_config *c, int l, const struct og_block *b,
                        bool training, struct og_most *most);
@@ -254,6 +258,10 @@ static inline int og__input_gradient(struct og_model *m, int l, const float *dy,
 {
     return m->ends->input_gradient(m, l, dy, op, err);
 }
+/* Gradients of the sources, by the gradient in t of their product with `role`, and of the own rows,
+ * by the gradient dz of their product with OG__SELF. */
+OG_MUST_CHECK int og__two_gradients(struct og_model *m, int l, const float *dy, enum og__role role,
+                                    struct og_rows dz, struct og_err *err);
 /* Transpose the layer's block into the workspace. */
 OG_MUST_CHECK int og__transpose(struct og_model *m, int l, struct og_err *err);
 
@@ -309,8 +317,8 @@ enum { OG__ATTENTION_KEYS = OG_MAX_HOPS, OG__INPUT_KEY = 2 * OG_MAX_HOPS, OG__KE
 _Static_assert(OG__KEYS > OG__INPUT_KEY, "types and relations share no layer");
 /* Dropout for any key: the random generator takes 8 bits of it, higher bits change the seed. */
 struct og_dropout og__dropout_of(double p, const struct og_step *step, uint32_t key);
-/* Set the dropout of a model's layers. */
-void og__key_dropout(struct og_model *m, const struct og_step *step, uint32_t first_key);
+/* Set the dropout of the layers of a model and of its parts. */
+void og__key_dropout(struct og_model *m, const struct og_step *step);
 /* Compute convolution l, up to the layer's end. in: its sources; own: the rows of its destinations.
  */
 OG_MUST_CHECK int og__convolve(struct og_model *m, int l, struct og_rows in, struct og_rows own,

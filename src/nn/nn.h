@@ -163,8 +163,6 @@ OG_MUST_CHECK int og__model_await(struct og_model *m, const struct og_rows *x, s
 OG_MUST_CHECK int og__model_bound(struct og_model *m, size_t bytes, struct og_err *err);
 struct og_nn_backend;
 struct og_nn_backend *og__model_backend(const struct og_model *m); /* its backend */
-struct og_rows_ops;
-const struct og_rows_ops *og__model_rows_ops(const struct og_model *m); /* NULL on the CPU */
 
 /* Bytes that create and reserve will take, for the memory plan. */
 size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,

@@ -11,9 +11,6 @@ static int check_rows(const struct og_model *m, const struct og_batch *batch,
                       const struct og_rows *x, struct og_err *err)
 {
     const struct og_relational *d = m->relational;
-    if (batch->n_hops != (uint32_t)m->config.layers)
-        return og__fail(err, -EINVAL, "one fanout a layer", "model: %d layers, a batch of %u hops",
-                        m->config.layers, batch->n_hops);
     for (uint32_t t = 0; t < d->types->n_types; t++) {
         const struct og_graph_type *of = &d->types->type[t];
         if (of->dim == 0 || of->trained)
@@ -282,10 +279,8 @@ int og__relational_forward(struct og_model *m, const struct og_batch *batch,
     int rc;
     OG_TRY(begin_batch(m, batch, x, pairs, err));
     OG_TRY(og__pack_weights(m, err));
-    for (uint32_t r = 0; step && r < d->types->n_relations; r++)
-        og__key_dropout(&d->part[r], step, OG__KEYS * r);
-    for (uint32_t t = 0; step && t < d->types->n_types; t++)
-        og__key_dropout(&d->end[t], step, OG__KEYS * t);
+    if (step)
+        og__key_dropout(m, step);
     OG_TRY(take_inputs(m, x, step, err));
     for (int l = 0; l < m->config.layers; l++) {
         for (uint32_t r = 0; r < d->types->n_relations; r++) {

@@ -47,7 +47,9 @@ OG_MUST_CHECK int og__relational_open(struct og_relational **out, struct og_mode
                                       struct og_budget *b, struct og_err *err);
 size_t og__relational_bytes(const struct og_model_config *c); /* charged to the budget */
 void og__relational_close(struct og_relational *d);           /* accepts NULL */
-struct og_model *og__relation_model(struct og_relational *d, uint32_t relation);
+/* What a model consists of: convolutions of relations, then ends of types; or the model itself. */
+uint32_t og__n_submodels(const struct og_model_config *c);
+struct og_model *og__submodel(struct og_model *m, uint32_t i);
 struct og_model *og__type_model(struct og_relational *d, uint32_t type);
 /* Name of a parameter: "convs.<layer>.convs.<source___name___destination>.<name>". As in PyTorch
  * Geometric's ModuleDict, # replaces dots. */

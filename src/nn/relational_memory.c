@@ -70,9 +70,17 @@ void og__relational_close(struct og_relational *d)
     free(d);
 }
 
-struct og_model *og__relation_model(struct og_relational *d, uint32_t relation)
+uint32_t og__n_submodels(const struct og_model_config *c)
 {
-    return &d->part[relation];
+    return og__in_parts(c) ? c->types->n_relations + c->types->n_types : 1;
+}
+
+struct og_model *og__submodel(struct og_model *m, uint32_t i)
+{
+    const struct og_relational *d = m->relational;
+    if (!d)
+        return m;
+    return i < d->types->n_relations ? &d->part[i] : &d->end[i - d->types->n_relations];
 }
 
 struct og_model *og__type_model(struct og_relational *d, uint32_t type)
@@ -239,14 +247,9 @@ static void carve_shared(const struct og_carving *k, const struct og_live *live,
         for (uint32_t t = 0; t < c->types->n_types; t++)
             partial = OG_MAX(partial, end_partial(k, l, t));
     }
-    out->partial = og__carve(k->arena, partial);
-    out->back_indptr = og__carve(k->arena, n_src * sizeof(*out->back_indptr));
-    out->back_col = og__carve(k->arena, n_edges * sizeof(*out->back_col));
-    if (og__conv_of(c)->attends || og__model_weighs(c))
-        out->back_edge = og__carve(k->arena, n_edges * sizeof(*out->back_edge));
+    og__carve_back(k, partial, n_src, n_edges, count_seeds(k), out);
     if (attended > 0)
         out->dz = og__carve_floats(k->arena, attended, 1);
-    out->dlogits = og__carve_floats(k->arena, count_seeds(k), c->n_classes);
 }
 
 /* Rows of seeds of all types, and their order; before the memory of ends, which is in them. */
@@ -306,7 +309,9 @@ void og__carve_relations(const struct og_carving *k, struct og_workspace *out)
         carve_layer(k, &live, l);
     if (k->training)
         carve_shared(k, &live, out);
-    for (uint32_t r = 0; k->out && r < c->types->n_relations; r++) {
+    if (!k->out)
+        return;
+    for (uint32_t r = 0; r < c->types->n_relations; r++) {
         struct og_workspace *part = &k->out->part[r].at;
         part->back_indptr = out->back_indptr;
         part->back_col = out->back_col;

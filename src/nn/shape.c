@@ -32,12 +32,12 @@ bool og__model_joins(int kind)
 
 bool og__model_wants_degrees(const struct og_model_config *c)
 {
-    return og__conv_of(c)->wants_degrees && !c->types;
+    return og__conv_of(c)->wants_degrees && !og__in_parts(c);
 }
 
 bool og__model_counts_relation(const struct og_model_config *c, uint32_t relation)
 {
-    if (!c->types || !og__conv_of(c)->wants_degrees)
+    if (!og__conv_of(c)->wants_degrees || !og__in_parts(c))
         return false;
     const struct og_live live = og__live_relations(c);
     for (int l = 0; l < c->layers; l++)
@@ -70,9 +70,9 @@ static int check_choices(const struct og_model_config *c, struct og_err *err)
                         c->decoder);
     const struct og_conv *conv = og__conv_of(c);
     int rc = conv->check ? conv->check(c, err) : 0;
-    if (rc < 0 || !c->types)
-        return rc;
-    return conv->joins ? og__joined_check(c, err) : og__relational_check(c, err);
+    if (rc == 0 && conv->joins)
+        rc = og__joined_check(c, err);
+    return rc == 0 && og__in_parts(c) ? og__relational_check(c, err) : rc;
 }
 
 int og__model_check(const struct og_model_config *c, struct og_err *err)
@@ -97,14 +97,16 @@ int og__model_check(const struct og_model_config *c, struct og_err *err)
 
 int og__model_check_graph(const struct og_model_config *c, struct og_err *err)
 {
-    if (og__of_pairs(c) && c->decoder == OG_DECODER_DISTMULT && !c->types)
+    if (c->types)
+        return 0;
+    if (og__of_pairs(c) && c->decoder == OG_DECODER_DISTMULT)
         return og__fail(err, -EINVAL, "use --decoder dot or mlp",
                         "--decoder distmult: requires relations, and this graph has none");
-    if (!og__conv_of(c)->joins || c->types)
-        return 0;
-    return og__fail(err, -EINVAL, "use --model sage, or a heterogeneous graph",
-                    "--model %s: requires relations, and this graph has none",
-                    og__model_words[c->kind]);
+    if (og__conv_of(c)->joins)
+        return og__fail(err, -EINVAL, "use --model sage, or a heterogeneous graph",
+                        "--model %s: requires relations, and this graph has none",
+                        og__model_words[c->kind]);
+    return 0;
 }
 
 /* ==== parameters ==== */
@@ -120,6 +122,14 @@ static bool is_one_of(const char *name, const char *const *names)
 bool og__model_takes(int kind, const char *option)
 {
     return kinds[kind]->parameters && is_one_of(option, kinds[kind]->parameters);
+}
+
+/* ==== types ==== */
+
+const struct og_graph_types *og__types(const struct og_model_config *c)
+{
+    static const struct og_graph_types one = {.n_relations = 1};
+    return c->types ? c->types : &one;
 }
 
 /* ==== layers ==== */

@@ -5,14 +5,15 @@
 
 #include "nn/kinds.h"
 
-/* Number of node types, and of relations; 0 and 1 if homogeneous. */
+/* Those of the graph; if homogeneous, no node types and one relation. */
+const struct og_graph_types *og__types(const struct og_model_config *c);
 static inline uint32_t og__types_of(const struct og_model_config *c)
 {
-    return c->types ? c->types->n_types : 0;
+    return og__types(c)->n_types;
 }
 static inline uint32_t og__relations_of(const struct og_model_config *c)
 {
-    return c->types ? c->types->n_relations : 1;
+    return og__types(c)->n_relations;
 }
 int og__layer_in(const struct og_model_config *c, int layer);
 int og__layer_own(const struct og_model_config *c, int layer); /* width of destinations' own rows */

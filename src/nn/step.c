@@ -15,13 +15,10 @@ static struct og_rows input_of(const struct og_model *m, int l)
     return og__dense(m->at.work[l - 1].h, m->at.work[l].block->n_src, m->layer[l].n_in);
 }
 
-static int check_batch(const struct og_model *m, const struct og_batch *batch,
-                       const struct og_rows *x, struct og_err *err)
+static int check_rows(const struct og_model *m, const struct og_batch *batch,
+                      const struct og_rows *x, struct og_err *err)
 {
-    if (batch->n_hops != (uint32_t)m->config.layers)
-        return og__fail(err, -EINVAL, "one fanout a layer", "model: %d layers, a batch of %u hops",
-                        m->config.layers, batch->n_hops);
-    if (m->config.types)
+    if (og__conv_of(&m->config)->joins)
         return og__joined_check_rows(m, batch, x, err);
     if (x->dim != m->config.in_dim)
         return og__fail(err, -EINVAL, "use a checkpoint of this dataset",
@@ -59,12 +56,9 @@ static int pack_linear(struct og_model *m, struct og_linear *lin, struct og_err 
 
 int og__pack_weights(struct og_model *m, struct og_err *err)
 {
-    int rc;
-    OG_TRY(pack_layers(m, err));
-    for (uint32_t r = 0; m->relational && r < m->config.types->n_relations; r++)
-        OG_TRY(pack_layers(og__relation_model(m->relational, r), err));
-    for (uint32_t t = 0; m->relational && t < m->config.types->n_types; t++)
-        OG_TRY(pack_layers(og__type_model(m->relational, t), err));
+    int rc = 0;
+    for (uint32_t i = 0; i < og__n_submodels(&m->config); i++)
+        OG_TRY(pack_layers(og__submodel(m, i), err));
     for (uint32_t t = 0; m->projection && t < og__types_of(&m->config); t++)
         OG_TRY(pack_linear(m, &m->projection[t].lin, err));
     for (int l = 0; l < 2; l++)
@@ -98,7 +92,7 @@ struct og_dropout og__dropout_of(double p, const struct og_step *step, uint32_t 
     return dropout;
 }
 
-void og__key_dropout(struct og_model *m, const struct og_step *step, uint32_t first_key)
+static void key_layers(struct og_model *m, const struct og_step *step, uint32_t first_key)
 {
     const struct og_model_config *c = &m->config;
     for (int l = 0; l < c->layers; l++) {
@@ -108,6 +102,12 @@ void og__key_dropout(struct og_model *m, const struct og_step *step, uint32_t fi
             w->dropout = og__dropout_of(c->dropout, step, key);
         w->attention = og__dropout_of(c->attention_dropout, step, OG__ATTENTION_KEYS + key);
     }
+}
+
+void og__key_dropout(struct og_model *m, const struct og_step *step)
+{
+    for (uint32_t i = 0; i < og__n_submodels(&m->config); i++)
+        key_layers(og__submodel(m, i), step, OG__KEYS * og__submodel(m, i)->number);
 }
 
 /* As f32, because every row is read more than once. */
@@ -126,7 +126,7 @@ static int take_input(struct og_model *m, const struct og_batch *batch, const st
                       const struct og_step *step, struct og_err *err)
 {
     uint32_t n = m->at.work[0].block->n_src;
-    if (m->config.types)
+    if (og__conv_of(&m->config)->joins)
         return og__join_rows(m, batch, x, step, err);
     int rc = og__bring_rows(m, x, n, m->at.room.rows, &m->at.input, err);
     return rc < 0 ? rc
@@ -137,14 +137,17 @@ static int take_input(struct og_model *m, const struct og_batch *batch, const st
 static int forward(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
                    const struct og_pairs *pairs, const struct og_step *step, struct og_err *err)
 {
-    int rc = 0;
+    int rc;
+    if (batch->n_hops != (uint32_t)m->config.layers)
+        return og__fail(err, -EINVAL, "one fanout a layer", "model: %d layers, a batch of %u hops",
+                        m->config.layers, batch->n_hops);
     if (m->relational)
         return og__relational_forward(m, batch, x, pairs, step, err);
-    OG_TRY(check_batch(m, batch, x, err));
+    OG_TRY(check_rows(m, batch, x, err));
     OG_TRY(og__workspace_carve(m, batch, pairs, err));
     OG_TRY(og__pack_weights(m, err));
     if (step)
-        og__key_dropout(m, step, 0);
+        og__key_dropout(m, step);
     OG_TRY(take_input(m, batch, x, step, err));
     for (int l = 0; l < m->config.layers; l++) {
         OG_TRY(og__convolve(m, l, input_of(m, l), input_of(m, l), step, err));
@@ -221,7 +224,7 @@ static int backward(struct og_model *m, const struct og_batch *batch, struct og_
         return og__relational_backward(m, err);
     for (int l = m->config.layers - 1; l >= 0; l--)
         OG_TRY(backward_layer(m, l, err));
-    if (m->config.types)
+    if (og__conv_of(&m->config)->joins)
         OG_TRY(og__joined_gradients(m, batch, err));
 out:
     return rc;
@@ -248,21 +251,18 @@ out:
     return rc;
 }
 
-/* Iterates over layers with batch statistics; in a heterogeneous model those of its types. */
+/* Iterates over layers with batch statistics. */
 struct norms {
     struct og_model *model, *of; /* of: the model with the layer */
     int layer;
-    uint32_t end; /* its ends processed so far */
+    uint32_t part; /* parts processed so far */
 };
 
 static bool next_norm(struct norms *n)
 {
-    struct og_model *m = n->model;
-    const uint32_t ends = m->relational ? m->config.types->n_types : 1;
-    for (; n->layer < m->config.layers; n->layer++, n->end = 0)
-        while (n->end < ends) {
-            n->of = m->relational ? og__type_model(m->relational, n->end) : m;
-            n->end++;
+    for (; n->layer < n->model->config.layers; n->layer++, n->part = 0)
+        while (n->part < og__n_submodels(&n->model->config)) {
+            n->of = og__submodel(n->model, n->part++);
             if (n->of->layer[n->layer].param[OG__NORM_MEAN])
                 return true;
         }

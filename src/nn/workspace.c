@@ -152,6 +152,18 @@ bool og__transposes(const struct og_model_config *c, int l)
            og__may_transform_first(c, l);
 }
 
+void og__carve_back(const struct og_carving *k, size_t partial, size_t n_src, size_t n_edges,
+                    uint64_t n_seeds, struct og_workspace *out)
+{
+    const struct og_model_config *c = k->config;
+    out->partial = og__carve(k->arena, partial);
+    out->back_indptr = og__carve(k->arena, n_src * sizeof(*out->back_indptr));
+    out->back_col = og__carve(k->arena, n_edges * sizeof(*out->back_col));
+    if (og__conv_of(c)->attends || og__model_weighs(c))
+        out->back_edge = og__carve(k->arena, n_edges * sizeof(*out->back_edge));
+    out->dlogits = og__carve_floats(k->arena, n_seeds, c->n_classes);
+}
+
 /* Memory that layers use one after another in the backward pass: the largest of each. */
 static void carve_shared(const struct og_carving *k, const struct og_batch *batch,
                          struct og_workspace *out)
@@ -169,12 +181,7 @@ static void carve_shared(const struct og_carving *k, const struct og_batch *batc
         }
     }
     partial = OG_MAX(partial, og__projections_partial(k->ops, c, batch->hop[c->layers - 1].n_src));
-    out->partial = og__carve(k->arena, partial);
-    out->back_indptr = og__carve(k->arena, n_src * sizeof(*out->back_indptr));
-    out->back_col = og__carve(k->arena, n_edges * sizeof(*out->back_col));
-    if (og__conv_of(c)->attends || og__model_weighs(c))
-        out->back_edge = og__carve(k->arena, n_edges * sizeof(*out->back_edge));
-    out->dlogits = og__carve_floats(k->arena, batch->hop[0].n_dst, c->n_classes);
+    og__carve_back(k, partial, n_src, n_edges, batch->hop[0].n_dst, out);
 }
 
 /* Pairs that are scored at once: all in training, else at most a window. */
@@ -229,7 +236,7 @@ static void carve_rooms(const struct og_carving *k, const struct og_batch *batch
     const struct og_room_sizes n = {.rows = rows * (uint64_t)og__widest_row(c),
                                     .targets = og__targets_of(c, batch->hop[0].n_dst),
                                     .pairs = k->n->n_scores,
-                                    .relations = c->types ? k->n->n_scores : 0};
+                                    .relations = og__conv_of(c)->joins ? k->n->n_scores : 0};
     og__carve_rooms(k->ops, &n, k->arena, out);
     for (int h = 0; h < c->layers; h++)
         og__carve_block_room(k->ops, &batch->hop[h], k->arena, &out->hop[h]);
