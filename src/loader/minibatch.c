@@ -7,34 +7,21 @@
 
 /* ---- sizes of its arrays ---- */
 
-/* Rows of one width. */
-static void set_rows(struct og_minibatch_shape *k, const struct og_group *g)
-{
-    k->row = og__row_bytes(g);
-    k->dim = g->dim;
-    k->stored = (int)g->kept;
-}
-
 static void set_labels(struct og_minibatch_shape *k, const struct og_graph *ds)
 {
     k->label = og__float_labels(ds) ? OG_ELEMENT_F32 : OG_ELEMENT_I64;
     k->width = og__float_labels(ds) ? ds->n_classes : 1;
 }
 
-/* On a heterogeneous graph relations have blocks, and types have rows. */
-static void set_types(struct og_minibatch_shape *k, const struct og_facts *f, bool rows,
-                      const struct og_type_counts *counts)
+/* Sets what decides the layout. */
+static void set_form(struct og_minibatch_shape *k, const struct og_facts *f, bool rows,
+                     const struct og_type_counts *counts)
 {
     k->types = f->types;
     k->counts = counts;
     k->graph = rows ? f->graph : NULL;
-    k->hops.nested = f->types->once;
-}
-
-static void set_form(struct og_minibatch_shape *k, unsigned extras)
-{
-    k->hops.nested = extras & OG__NESTED;
-    k->hops.weighs = extras & OG__WITH_WEIGHTS;
+    k->hops.nested = f->types ? f->types->once : f->trace.extras & OG__NESTED;
+    k->hops.weighs = f->trace.extras & OG__WITH_WEIGHTS;
     og__sum_hops(&k->hops);
 }
 
@@ -71,13 +58,11 @@ static struct og_minibatch_shape shape_of(struct og_minibatch_maker *m, const st
                                    .hops.n = b->n_hops};
     for (uint32_t h = 0; h < b->n_hops; h++)
         k.hops.hop[h] = counts_of(&w->seeds, &b->hop[h]);
-    set_form(&k, f->trace.extras);
     if (f->types) {
         og__count_types(f->types, b, NULL, &m->by_type);
         add_repeats(f->types, w, &m->by_type);
-        set_types(&k, f, d->gather != NULL, &m->by_type);
-    } else if (d->gather)
-        set_rows(&k, f->graph->group);
+    }
+    set_form(&k, f, d->gather != NULL, &m->by_type);
     if (f->split[w->descriptor.split].labels)
         set_labels(&k, f->graph);
     if (f->seeds.edges)
@@ -111,11 +96,7 @@ static struct og_minibatch_shape largest(const struct og_facts *f, unsigned want
     k.n_pairs = (int64_t)caps->n_scores;
     if (f->seeds.repeats)
         add_copies(&k);
-    set_form(&k, f->trace.extras);
-    if (f->types)
-        set_types(&k, f, want & OG__WANT_FEATURES, caps->types);
-    else if (want & OG__WANT_FEATURES)
-        set_rows(&k, f->graph->group);
+    set_form(&k, f, want & OG__WANT_FEATURES, caps->types);
     if (!f->seeds.edges)
         set_labels(&k, f->graph);
     return k;
@@ -123,14 +104,18 @@ static struct og_minibatch_shape largest(const struct og_facts *f, unsigned want
 
 /* ---- placing them ---- */
 
-static void lay_pairs(struct og_layout *l, const struct og_minibatch_shape *k,
-                      struct og_minibatch *out)
+struct og_array og__lay_rows(struct og_layout *l, const struct og_group *g, int64_t n)
 {
-    if (k->n_pairs == 0)
-        return;
-    out->pairs = og__lay_longs(l, 2, 2, k->n_pairs);
-    if (k->types)
-        out->pair_relation = og__lay_longs(l, 1, k->n_pairs, 0);
+    void *rows = og__lay(l, n, og__row_bytes(g));
+    return og__array(rows, (int)g->kept, 2, n, g->dim);
+}
+
+static void lay_hops(struct og_layout *l, const struct og_minibatch_shape *k,
+                     struct og_minibatch *out)
+{
+    og__lay_hops(l, &k->hops, out->hop, &out->edge_index);
+    if (k->graph)
+        out->x = og__lay_rows(l, k->graph->group, k->n_ids);
 }
 
 /* Returns memory for the copying of types (og__lay_types). */
@@ -145,16 +130,15 @@ static uint32_t *lay_out(struct og_layout *l, const struct og_minibatch_shape *k
     if (k->types)
         local = og__lay_types(l, k, out);
     else
-        og__lay_hops(l, &k->hops, out->hop, &out->edge_index);
+        lay_hops(l, k, out);
     if (k->width > 0) {
         const size_t size = k->label == OG_ELEMENT_I64 ? sizeof(int64_t) : sizeof(float);
         void *data = og__lay(l, k->n_seeds * k->width, size);
         out->y =
             og__array(data, k->label, k->label == OG_ELEMENT_I64 ? 1 : 2, k->n_seeds, k->width);
     }
-    lay_pairs(l, k, out);
-    if (k->row > 0)
-        out->x = og__array(og__lay(l, k->n_ids, k->row), k->stored, 2, k->n_ids, k->dim);
+    if (k->n_pairs > 0)
+        out->pairs = og__lay_longs(l, 2, 2, k->n_pairs);
     return local;
 }
 
@@ -202,22 +186,6 @@ static void copy_input_id(const struct og_work *w, const struct og_minibatch *ou
         input[i] = (int64_t)w->seeds.place[i];
 }
 
-static void copy_hop(const struct og_block *from, const struct og_minibatch_hop *to)
-{
-    int64_t *indptr = to->indptr.data;
-    int64_t *src = to->src.data;
-    int64_t *dst = to->dst.data;
-    for (uint32_t v = 0; v <= from->n_dst; v++)
-        indptr[v] = from->indptr[v];
-    for (uint64_t e = 0; e < from->n_edges; e++)
-        src[e] = from->src[e];
-    for (uint32_t v = 0; v < from->n_dst; v++)
-        for (uint32_t e = from->indptr[v]; e < from->indptr[v + 1]; e++)
-            dst[e] = v;
-    if (to->weight.data)
-        memcpy(to->weight.data, from->weight, from->n_edges * sizeof(*from->weight));
-}
-
 static void copy_labels(const struct og_data_path *d, const struct og_work *w,
                         const struct og_minibatch *out)
 {
@@ -233,59 +201,127 @@ static void copy_labels(const struct og_data_path *d, const struct og_work *w,
         y[i] = label[w->seeds.place[i]];
 }
 
+/* Copies numbers of ids; with `local` those within their types. */
+static void copy_numbers(const uint32_t *from, uint64_t n, const uint32_t *local, int64_t *to)
+{
+    for (uint64_t i = 0; i < n; i++)
+        to[i] = local ? local[from[i]] : from[i];
+}
+
+/* Copies pairs, source first. On a heterogeneous graph ranking negatives of an edge's source are
+ * stored the other way round. */
 static void copy_pairs(const struct og_pairs *from, const uint32_t *local, struct og_minibatch *out)
 {
     int64_t *src = out->pairs.data;
+    int64_t *relation = out->pair_relation.data;
+    uint32_t n = from->n;
     if (!src)
         return;
+    int64_t *dst = src + n;
     out->n_positive = from->n_edges;
     out->n_negative = from->n_negatives;
-    if (local) {
-        og__copy_typed_pairs(from, local, out);
-        return;
-    }
-    int64_t *dst = src + from->n;
-    for (uint32_t i = 0; i < from->n; i++) {
-        src[i] = from->a[i];
-        dst[i] = from->b[i];
-    }
+    for (uint32_t i = 0; relation && i < n; i++)
+        relation[i] = from->relation[i];
+    if (relation && from->both_ends)
+        n = from->n_edges + from->n_negatives + from->n_edges * from->n_rivals;
+    copy_numbers(from->a, n, local, src);
+    copy_numbers(from->b, n, local, dst);
+    copy_numbers(from->b + n, from->n - n, local, src + n);
+    copy_numbers(from->a + n, from->n - n, local, dst + n);
 }
 
-/* Tasks: first everything except rows, one hop each; then rows, a fixed number each. */
 struct copying {
+    const struct og_minibatch_shape *shape;
     const struct og_work *w;
+    const uint32_t *local; /* of og__copy_ids; NULL if homogeneous */
     struct og_minibatch *out;
-    bool nested;
 };
 
+/* Copies a hop, or a relation's lists in it. */
+static void copy_block(const struct copying *c, uint32_t h, uint32_t r)
+{
+    const struct og_block *b = &c->w->sampled.batch.hop[h];
+    const struct og_minibatch_hop *to = c->local ? c->out->relation[r]->hop[h] : c->out->hop[h];
+    const uint32_t first = b->relation ? b->relation[r] : 0;
+    const uint32_t end = b->relation ? b->relation[r + 1] : b->n_dst;
+    const uint32_t edge = b->indptr[first];
+    const uint32_t n = b->indptr[end] - edge;
+    int64_t *indptr = to->indptr.data;
+    int64_t *dst = to->dst.data;
+    int64_t v = 0;
+    if (c->w->seeds.extra > 0) {
+        og__spread_lists(&c->w->seeds, b, first, end, c->local, to);
+        return;
+    }
+    for (uint32_t i = first; i < end; i++) {
+        const uint32_t of = c->local ? c->local[og__list_dst(b, i)] : og__list_dst(b, i);
+        while (v <= of) /* skips empty lists */
+            indptr[v++] = b->indptr[i] - edge;
+        for (uint32_t e = b->indptr[i]; e < b->indptr[i + 1]; e++)
+            dst[e - edge] = of;
+    }
+    while (v <= to->n_dst)
+        indptr[v++] = n;
+    copy_numbers(b->src + edge, n, c->local, to->src.data);
+    if (to->weight.data)
+        memcpy(to->weight.data, b->weight + edge, n * sizeof(*b->weight));
+}
+
+/* Rows of a type; of a homogeneous graph, all. */
+static const struct og_array *rows_of(const struct og_minibatch *out, uint32_t t)
+{
+    return out->type ? &out->type[t]->x : &out->x;
+}
+
+enum { ROWS_A_TASK = 4096 };
+static size_t row_tasks(const struct og_array *x)
+{
+    return x->data ? ((size_t)x->shape[0] + ROWS_A_TASK - 1) / ROWS_A_TASK : 0;
+}
+
+/* Repeated seeds have the type of the batch's first id; other types have none. */
+static void copy_rows(const struct copying *c, uint32_t t, uint32_t first)
+{
+    static const struct og_seeds none;
+    const struct og_batch *b = &c->w->sampled.batch;
+    const bool seeds = !c->local || og__graph_type(c->shape->types, b->ids[0]) == t;
+    const struct og_seeds *s = seeds ? &c->w->seeds : &none;
+    const struct og_array *x = rows_of(c->out, t);
+    const uint32_t n = (uint32_t)x->shape[0] - s->extra; /* rows of the flow */
+    if (first < n)
+        og__spread_rows(s, &c->w->rows[t], first, OG_MIN(first + ROWS_A_TASK, n), x->data);
+}
+
+static size_t n_blocks(const struct copying *c)
+{
+    return c->shape->hops.n * (size_t)OG_MAX(c->out->n_relations, 1);
+}
+
+/* Tasks: first one hop of a relation each; then rows, a fixed number each. */
 static void copy_part(void *arg, size_t task, int thread)
 {
     const struct copying *c = arg;
-    const struct og_batch *b = &c->w->sampled.batch;
+    const uint32_t n_hops = c->shape->hops.n;
+    const uint32_t h = (uint32_t)(task % n_hops);
+    uint32_t t = 0;
     (void)thread;
-    const struct og_seeds *s = &c->w->seeds;
-    if (task < b->n_hops) {
-        const struct og_block *from = &b->hop[task];
-        if (c->nested && task + 1 < b->n_hops)
-            return; /* its edges are in the last hop */
-        if (s->extra > 0)
-            og__spread_lists(s, from, 0, from->n_dst, NULL, c->out->hop[task]);
-        else
-            copy_hop(from, c->out->hop[task]);
+    if (task < n_blocks(c)) {
+        if (!c->shape->hops.nested || h + 1 == n_hops) /* else its edges are in the last hop */
+            copy_block(c, h, (uint32_t)(task / n_hops));
         return;
     }
-    const uint32_t first = (uint32_t)(task - b->n_hops) * OG__ROWS_A_TASK;
-    const uint32_t last = OG_MIN(first + OG__ROWS_A_TASK, b->n_ids);
-    og__spread_rows(s, c->w->rows, first, last, c->out->x.data);
+    task -= n_blocks(c);
+    while (task >= row_tasks(rows_of(c->out, t)))
+        task -= row_tasks(rows_of(c->out, t++));
+    copy_rows(c, t, (uint32_t)task * ROWS_A_TASK);
 }
 
-static void copy_all(const struct og_minibatch_maker *m, const struct og_work *w,
-                     struct og_minibatch *out)
+static void copy_all(const struct og_minibatch_maker *m, const struct copying *c)
 {
-    struct copying c = {w, out, m->shape.hops.nested};
-    const struct og_batch *b = &w->sampled.batch;
-    const size_t n_rows = out->x.data ? og__row_tasks(b->n_ids) : 0;
-    og__pool_run(m->pool, b->n_hops + n_rows, copy_part, &c);
+    size_t tasks = n_blocks(c);
+    for (int t = 0; t < OG_MAX(c->out->n_types, 1); t++)
+        tasks += row_tasks(rows_of(c->out, (uint32_t)t));
+    og__pool_run(m->pool, tasks, copy_part, (void *)c);
 }
 
 void og__minibatch_fill(struct og_minibatch_maker *m, struct og_minibatch *out,
@@ -297,10 +333,9 @@ void og__minibatch_fill(struct og_minibatch_maker *m, struct og_minibatch *out,
     og__spread_ids(&w->seeds, w->sampled.batch.ids, w->sampled.batch.n_ids, 0, out->ids.data);
     copy_input_id(w, out);
     copy_labels(m->path, w, out);
-    if (m->shape.types)
-        og__copy_types(m, w, local, out);
-    else
-        copy_all(m, w, out);
+    if (local)
+        og__copy_ids(m->shape.types, w, local, out);
+    copy_all(m, &(struct copying){&m->shape, w, local, out});
     copy_pairs(&w->seeds.pairs, local, out);
     out->hits = w->plan.n - w->plan.n_misses;
     out->misses = w->plan.n_misses;

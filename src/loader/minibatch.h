@@ -1,8 +1,8 @@
 /* minibatch: copies a batch of the flow for a caller. Everything is in one arena, node ids and
  * positions as 64-bit integers, features dense.
  *
- *     arena          | ids, input_id | indptr of hop 0, 1, ... | edge_index | weights | y | pairs |
- *                    x |
+ *     arena          | ids, input_id | indptr of hop 0, 1, ... | edge_index | weights | x | y |
+ *                    | pairs |
  *     heterogeneous  | ids, input_id | types: ids, x, ... | relations: indptr, edge_index, ... | y
  *                    |
  *                    | pairs | */
@@ -15,13 +15,10 @@
 /* Sizes of a batch's arrays. */
 struct og_minibatch_shape {
     int64_t n_ids, n_seeds, n_pairs;
-    int64_t n_inputs;          /* seeds as listed; for links, edges */
-    struct og_hops_shape hops; /* heterogeneous: only their number and form are used */
-    size_t row;                /* bytes of a row of x; 0 = no features */
-    int dim;
+    int64_t n_inputs;                   /* seeds as listed; for links, edges */
+    struct og_hops_shape hops;          /* heterogeneous: only their number and form are used */
     int label;                          /* enum og_element of y */
     int width;                          /* of y; 0 = no labels */
-    int stored;                         /* enum og_dtype of x */
     const struct og_graph_types *types; /* NULL: homogeneous; else */
     const struct og_type_counts *counts;
     const struct og_graph *graph; /* graph of the rows; NULL: no features */

@@ -4,23 +4,16 @@
 
 #include "loader/minibatch.h"
 
-/* Rows that a thread copies per task, and the number of tasks. */
-enum { OG__ROWS_A_TASK = 4096 };
-static inline size_t og__row_tasks(int64_t rows)
-{
-    return ((size_t)rows + OG__ROWS_A_TASK - 1) / OG__ROWS_A_TASK;
-}
-
+/* Place n rows of x. */
+struct og_array og__lay_rows(struct og_layout *l, const struct og_group *g, int64_t n);
 /* Place types and relations of `out`, whose n_hops is set. Returns memory for the number of each id
  * within its type, or NULL if only counting. */
 uint32_t *og__lay_types(struct og_layout *l, const struct og_minibatch_shape *k,
                         struct og_minibatch *out);
-/* Fill them, by the pool; local[n_ids] receives these numbers. */
-void og__copy_types(const struct og_minibatch_maker *m, const struct og_work *w, uint32_t *local,
-                    struct og_minibatch *out);
-/* Copy pairs, source first, as numbers within types. */
-void og__copy_typed_pairs(const struct og_pairs *from, const uint32_t *local,
-                          struct og_minibatch *out);
+/* Copies ids by type, in the order of the batch, repeated seeds to all positions. local[n_ids]
+ * receives the position of each within its type. */
+void og__copy_ids(const struct og_graph_types *g, const struct og_work *w, uint32_t *local,
+                  const struct og_minibatch *out);
 
 /* ---- repeated seeds; without them these functions copy plainly ---- */
 

@@ -23,11 +23,8 @@ static void lay_type(struct og_layout *l, const struct og_minibatch_shape *k, ui
     for (uint32_t h = 0; h <= n_hops; h++)
         out->n[h] = (int64_t)og__nodes_of(k->counts, h, t);
     out->ids = og__lay_longs(l, 1, n, 0);
-    if (k->graph && og__has_features(&k->types->type[t])) {
-        const struct og_group *g = &k->graph->group[t];
-        void *rows = og__lay(l, n, og__row_bytes(g));
-        out->x = og__array(rows, (int)g->kept, 2, n, g->dim);
-    }
+    if (k->graph && og__has_features(&k->types->type[t]))
+        out->x = og__lay_rows(l, &k->graph->group[t], n);
 }
 
 static struct og_hops_shape shape_of_relation(const struct og_minibatch_shape *k, uint32_t r)
@@ -76,23 +73,18 @@ uint32_t *og__lay_types(struct og_layout *l, const struct og_minibatch_shape *k,
         if (relation)
             out->relation[r] = &relation[r];
     }
+    if (k->n_pairs > 0)
+        out->pair_relation = og__lay_longs(l, 1, k->n_pairs, 0);
     return og__lay(l, k->n_ids, sizeof(uint32_t));
 }
 
 /* ---- copying ---- */
 
-struct copying {
-    const struct og_minibatch_shape *shape;
-    const struct og_work *w;
-    const uint32_t *local;
-    struct og_minibatch *out;
-};
-
-/* Copies ids by type, in the order of the batch, repeated seeds to all positions. And local, the
- * position of each within its type. */
-static void copy_ids(const struct og_graph_types *g, const struct og_seeds *s,
-                     const struct og_batch *b, uint32_t *local, const struct og_minibatch *out)
+void og__copy_ids(const struct og_graph_types *g, const struct og_work *w, uint32_t *local,
+                  const struct og_minibatch *out)
 {
+    const struct og_seeds *s = &w->seeds;
+    const struct og_batch *b = &w->sampled.batch;
     uint32_t n[OG_MOST_TYPES] = {0};
     const uint32_t of_seeds = og__graph_type(g, b->ids[0]);
     for (uint32_t i = 0; i < b->n_ids; i++) {
@@ -104,103 +96,4 @@ static void copy_ids(const struct og_graph_types *g, const struct og_seeds *s,
     }
     og__spread_ids(s, b->ids, s->repeating, og__first_id(g, of_seeds),
                    out->type[of_seeds]->ids.data);
-}
-
-static void copy_block(const struct copying *c, uint32_t h, uint32_t r)
-{
-    const struct og_block *from = &c->w->sampled.batch.hop[h];
-    const struct og_minibatch_hop *to = c->out->relation[r]->hop[h];
-    int64_t *indptr = to->indptr.data;
-    int64_t *src = to->src.data;
-    int64_t *dst = to->dst.data;
-    int64_t v = 0;
-    int64_t n = 0;
-    if (c->w->seeds.extra > 0) {
-        og__spread_lists(&c->w->seeds, from, from->relation[r], from->relation[r + 1], c->local,
-                         to);
-        return;
-    }
-    for (uint32_t i = from->relation[r]; i < from->relation[r + 1]; i++) {
-        const int64_t of = c->local[from->dst[i]];
-        while (v <= of) /* skips empty lists */
-            indptr[v++] = n;
-        for (uint32_t e = from->indptr[i]; e < from->indptr[i + 1]; e++, n++) {
-            src[n] = c->local[from->src[e]];
-            dst[n] = of;
-        }
-    }
-    while (v <= to->n_dst)
-        indptr[v++] = n;
-    if (to->weight.data)
-        memcpy(to->weight.data, from->weight + from->indptr[from->relation[r]],
-               (size_t)n * sizeof(*from->weight));
-}
-
-static void copy_relation(const struct copying *c, uint32_t r)
-{
-    const uint32_t n = c->shape->hops.n;
-    for (uint32_t h = c->shape->hops.nested ? n - 1 : 0; h < n; h++)
-        copy_block(c, h, r);
-}
-
-static int64_t rows_of(const struct og_minibatch_type *t)
-{
-    return t->x.data ? t->x.shape[0] : 0;
-}
-
-/* Repeated seeds have the type of the batch's first id; other types have none. */
-static const struct og_seeds *seeds_of(const struct copying *c, uint32_t t)
-{
-    static const struct og_seeds none;
-    const struct og_batch *b = &c->w->sampled.batch;
-    return og__graph_type(c->shape->types, b->ids[0]) == t ? &c->w->seeds : &none;
-}
-
-/* Tasks: first one relation each; then rows of a type, a fixed number each. */
-static void copy_part(void *arg, size_t task, int thread)
-{
-    const struct copying *c = arg;
-    uint32_t t = 0;
-    (void)thread;
-    if (task < (size_t)c->out->n_relations) {
-        copy_relation(c, (uint32_t)task);
-        return;
-    }
-    task -= (size_t)c->out->n_relations;
-    while (task >= og__row_tasks(rows_of(c->out->type[t])))
-        task -= og__row_tasks(rows_of(c->out->type[t++]));
-    const uint32_t first = (uint32_t)task * OG__ROWS_A_TASK;
-    const struct og_seeds *s = seeds_of(c, t);
-    const uint32_t n = (uint32_t)rows_of(c->out->type[t]) - s->extra; /* rows of the flow */
-    if (first < n)
-        og__spread_rows(s, &c->w->rows[t], first, OG_MIN(first + OG__ROWS_A_TASK, n),
-                        c->out->type[t]->x.data);
-}
-
-void og__copy_types(const struct og_minibatch_maker *m, const struct og_work *w, uint32_t *local,
-                    struct og_minibatch *out)
-{
-    struct copying c = {&m->shape, w, local, out};
-    size_t tasks = (size_t)out->n_relations;
-    copy_ids(m->shape.types, &w->seeds, &w->sampled.batch, local, out);
-    for (int t = 0; t < out->n_types; t++)
-        tasks += og__row_tasks(rows_of(out->type[t]));
-    og__pool_run(m->pool, tasks, copy_part, &c);
-}
-
-/* Ranking negatives of an edge's source are stored the other way round. */
-void og__copy_typed_pairs(const struct og_pairs *from, const uint32_t *local,
-                          struct og_minibatch *out)
-{
-    const uint32_t turned = from->both_ends
-                                ? from->n_edges + from->n_negatives + from->n_edges * from->n_rivals
-                                : from->n;
-    int64_t *src = out->pairs.data;
-    int64_t *dst = src + from->n;
-    int64_t *relation = out->pair_relation.data;
-    for (uint32_t i = 0; i < from->n; i++) {
-        src[i] = local[i < turned ? from->a[i] : from->b[i]];
-        dst[i] = local[i < turned ? from->b[i] : from->a[i]];
-        relation[i] = from->relation[i];
-    }
 }
