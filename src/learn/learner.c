@@ -2,6 +2,7 @@
 
 #include "budget/device_plan.h"
 #include "nn/ops.h"
+#include "nn/shape.h"
 #include "nn/tasks.h"
 
 #include "learn/checkpoint.h"
@@ -29,16 +30,16 @@ int og__learner_adopt(struct og_config *config, const struct og_options *asked, 
 }
 
 /* Of rows of several widths the widest, or that to which a model that joins them brings all. */
-static int width_of_input(const struct og_config *config, const struct og_facts *f, int model)
+static int width_of_input(const struct og_options *opt, const struct og_facts *f)
 {
-    const struct og_options *opt = &config->opt;
+    const struct og_graph_types *g = og__types(&f->shape);
     int most = f->graph->group->dim;
     bool one = true;
-    for (uint32_t t = 0; f->types && t < f->types->n_types; t++) {
-        one &= f->types->type[t].dim == f->types->type[0].dim;
-        most = OG_MAX(most, f->types->type[t].dim);
+    for (uint32_t t = 0; t < g->n_types; t++) {
+        one &= g->type[t].dim == g->type[0].dim;
+        most = OG_MAX(most, g->type[t].dim);
     }
-    if (one || !og__model_joins(model))
+    if (one || !og__model_joins(f->shape.kind))
         return most;
     return opt->embedding > 0 ? opt->embedding : opt->hidden;
 }
@@ -57,8 +58,6 @@ static struct og_model_config asked_shape(const struct og_config *config, const 
     const struct og_graph *ds = f->graph;
     return (struct og_model_config){.kind = opt->model,
                                     .layers = opt->layers,
-                                    .in_dim = width_of_input(config, f, opt->model),
-                                    .types = f->types,
                                     .hidden = opt->hidden,
                                     .n_classes = classes_of(config, ds),
                                     .task = opt->task,
@@ -105,8 +104,8 @@ int og__learner_shape(struct og_facts *f, const struct og_config *config,
     OG_TRY(given ? 0 : check_labels(f, config, err));
     f->shape = given ? *given : asked_shape(config, f);
     f->shape.types = f->types;
-    if (!og__model_joins(f->shape.kind)) /* files say it of the first relation alone */
-        f->shape.in_dim = width_of_input(config, f, f->shape.kind);
+    if (!given || !og__model_joins(given->kind)) /* files say it of the first relation alone */
+        f->shape.in_dim = width_of_input(opt, f);
     f->shape.multi_label = ds->multi_label;
     f->shape.task = opt->task;
     f->shape.loss = opt->loss;
