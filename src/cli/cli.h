@@ -193,6 +193,7 @@ void output_abandon(struct output *o); /* also after commit */
  * is none; err has the missing files, or new names for similar ones. */
 int guess_format(const char *src, const char **format, const char **file, struct og_err *err);
 bool is_format(const char *word);
+bool is_there(const char *folder, const char *file);
 
 /* ---- runs.c ---- */
 

@@ -337,23 +337,13 @@ static void draw_memory(struct plot *p, const json_t *plan)
     plot_end(p, title, figure_bars(p->body, title, "bytes", bar, n));
 }
 
-static int write_plot(const char *text, const char *path, struct output *file, struct og_err *err)
+static int draw(const json_t *plan, struct plot *p, struct og_err *err)
 {
-    struct plot p = {0};
-    int rc = 0;
-    if (!path)
-        return 0;
-    json_t *plan = json_loads(text, 0, NULL);
-    TRY(plan ? plot_open(&p, path, err) : no_result(err));
-    draw_ways(&p, plan);
-    draw_rows(&p, plan);
-    draw_memory(&p, plan);
-    TRY(plot_write(&p, "outgrow plan", file->file, err));
-    rc = output_commit(file, err);
-out:
-    plot_close(&p);
-    json_decref(plan);
-    return rc;
+    (void)err;
+    draw_ways(p, plan);
+    draw_rows(p, plan);
+    draw_memory(p, plan);
+    return 0;
 }
 
 static const struct og_option own[] = {
@@ -373,7 +363,7 @@ static int run(struct invocation *in, struct og_err *err)
     TRY(path ? output_open(&plot, path, err) : 0);
     TRY(og_plan(in->arg[0], in->options,
                 screen_observer(in->screen, (int)option_number(in, "epochs")), &text, err));
-    TRY(write_plot(text, path, &plot, err));
+    TRY(plot_file(text, draw, "outgrow plan", path, &plot, err));
     rc = deliver(in, text, show_plan, err);
     text = NULL;
 out:

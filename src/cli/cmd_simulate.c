@@ -331,7 +331,7 @@ static void collect_rates(const json_t *root, struct rates *r)
     }
 }
 
-static int draw(const json_t *root, struct plot *p, FILE *out, struct og_err *err)
+static int draw(const json_t *root, struct plot *p, struct og_err *err)
 {
     static const char title[] = "Share of rows found in the cache, by the cache's size";
     static const struct axes axes = {"hit_rate", "cache_share", "cached rows, of all rows"};
@@ -342,23 +342,7 @@ static int draw(const json_t *root, struct plot *p, FILE *out, struct og_err *er
     plot_begin(p, title);
     plot_end(p, title, figure_lines(p->body, title, &axes, r->s, r->n));
     free(r);
-    return plot_write(p, "outgrow simulate", out, err);
-}
-
-static int write_plot(const char *text, const char *path, struct output *file, struct og_err *err)
-{
-    struct plot p = {0};
-    int rc = 0;
-    if (!file->file)
-        return 0;
-    json_t *root = json_loads(text, 0, NULL);
-    TRY(root ? plot_open(&p, path, err) : no_result(err));
-    TRY(draw(root, &p, file->file, err));
-    rc = output_commit(file, err);
-out:
-    plot_close(&p);
-    json_decref(root);
-    return rc;
+    return 0;
 }
 
 /* Refuses output files in the folder of the dataset or trace. */
@@ -459,7 +443,7 @@ static int run(struct invocation *in, struct og_err *err)
     TRY(json_path && !in->json ? output_open(&json, json_path, err) : 0);
     TRY(simulate(in, caches, &text, err));
     TRY(write_json(text, &json, err));
-    TRY(write_plot(text, plot_path, &plot, err));
+    TRY(plot_file(text, draw, "outgrow simulate", plot_path, &plot, err));
     rc = deliver(in, text, !caches ? show_executors : executors ? show_both : show_simulation, err);
     text = NULL;
 out:

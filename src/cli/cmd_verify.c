@@ -1,8 +1,6 @@
 #include "cli.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 static const struct og_option own[] = {
     OWN_TEXT("dataset", "DIR", "for samples: dataset to compare them and their packed rows with"),
@@ -26,14 +24,6 @@ static void on_finding(void *arg, const char *text, const char *hint)
     puts(text);
     if (l->with_hints && hint[0])
         printf("hint: %s\n", hint);
-}
-
-static bool is_there(const char *folder, const char *file)
-{
-    char *path = NULL;
-    bool there = asprintf(&path, "%s/%s", folder, file) >= 0 && access(path, F_OK) == 0;
-    free(path);
-    return there;
 }
 
 static int verify(const struct invocation *in, struct listing *l, struct og_err *err)

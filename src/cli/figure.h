@@ -58,11 +58,12 @@ struct plot {
     size_t len;
     int height;
 };
-int plot_open(struct plot *p, const char *path, struct og_err *err);
 /* Call before and after each figure; height: from the figure. */
 void plot_begin(struct plot *p, const char *title);
 void plot_end(struct plot *p, const char *title, int height);
-int plot_write(struct plot *p, const char *title, FILE *out, struct og_err *err);
-void plot_close(struct plot *p); /* accepts a zeroed one */
+/* Writes the figures that `draw` makes of a result (JSON) to the file; path NULL: does nothing. */
+typedef int plot_draw(const json_t *root, struct plot *p, struct og_err *err);
+int plot_file(const char *text, plot_draw *draw, const char *title, const char *path,
+              struct output *file, struct og_err *err);
 
 #endif

@@ -27,7 +27,7 @@ bool is_format(const char *word)
     return false;
 }
 
-static bool is_there(const char *folder, const char *file)
+bool is_there(const char *folder, const char *file)
 {
     char *path = NULL;
     bool there = asprintf(&path, "%s/%s", folder, file) >= 0 && access(path, F_OK) == 0;

@@ -6,7 +6,7 @@
 
 enum { TITLE = 28 }; /* height of a line of text */
 
-int plot_open(struct plot *p, const char *path, struct og_err *err)
+static int open_plot(struct plot *p, const char *path, struct og_err *err)
 {
     const size_t n = strlen(path);
     *p = (struct plot){.page = n >= 5 && strcmp(path + n - 5, ".html") == 0};
@@ -63,7 +63,7 @@ static void write_svg(const struct plot *p, const char *title, FILE *out)
             figure_style, p->text);
 }
 
-int plot_write(struct plot *p, const char *title, FILE *out, struct og_err *err)
+static int write_plot(struct plot *p, const char *title, FILE *out, struct og_err *err)
 {
     if (fflush(p->body) != 0)
         return no_result(err);
@@ -74,10 +74,22 @@ int plot_write(struct plot *p, const char *title, FILE *out, struct og_err *err)
     return 0;
 }
 
-void plot_close(struct plot *p)
+int plot_file(const char *text, plot_draw *draw, const char *title, const char *path,
+              struct output *file, struct og_err *err)
 {
-    if (p->body)
-        fclose(p->body);
-    free(p->text);
-    *p = (struct plot){0};
+    struct plot p = {0};
+    int rc = 0;
+    if (!path)
+        return 0;
+    json_t *root = json_loads(text, 0, NULL);
+    TRY(root ? open_plot(&p, path, err) : no_result(err));
+    TRY(draw(root, &p, err));
+    TRY(write_plot(&p, title, file->file, err));
+    rc = output_commit(file, err);
+out:
+    if (p.body)
+        fclose(p.body);
+    free(p.text);
+    json_decref(root);
+    return rc;
 }

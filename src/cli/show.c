@@ -251,23 +251,25 @@ void show_any(const json_t *root)
 
 void show_dataset(const json_t *root)
 {
-    static const char *const keys[] = {"num_nodes", "num_edges", "feature_dim", "num_classes"};
-    static const char *const labels[] = {"nodes", "edges", "features", "classes"};
-    const json_t *types = json_object_get(root, "node_types");
-    const json_t *relations = json_object_get(root, "relations");
+    static const char *const keys[] = {"num_nodes",   "num_edges",  "feature_dim",
+                                       "num_classes", "node_types", "relations"};
+    static const char *const labels[] = {"nodes",   "edges", "features",
+                                         "classes", "types", "relations"};
     const char *name = json_string_value(json_object_get(root, "name"));
     char shown[SHOWN_MAX];
     show_text(shown, name ? name : "dataset");
     printf("%s:", shown);
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         char text[SHOWN_MAX];
-        if (types && !json_object_get(root, keys[i]))
-            continue; /* each type has its own */
-        show_value(text, keys[i], json_object_get(root, keys[i]));
+        const json_t *value = json_object_get(root, keys[i]);
+        if (!value)
+            continue; /* each type has its own, or there are none */
+        if (json_is_array(value))
+            snprintf(text, sizeof(text), "%zu", json_array_size(value));
+        else
+            show_value(text, keys[i], value);
         printf("%s %s %s", i ? "," : "", text, labels[i]);
     }
-    if (types)
-        printf(", %zu types, %zu relations", json_array_size(types), json_array_size(relations));
     putchar('\n');
 }
 
