@@ -27,8 +27,8 @@ struct verifier {
     bool bfloat;      /* which has features in bf16 */
     uint64_t wrong;   /* defects in it; only the first few are reported one by one */
     const struct og_relation *of;
-    long long before; /* the previous entry of its indptr */
-    int split;        /* being read */
+    long long before;        /* the previous entry of its indptr */
+    int split;               /* being read */
     int64_t *piece;          /* [PIECE_BYTES] bytes */
     unsigned char *split_of; /* [N] bit s: the node is in split s */
 };

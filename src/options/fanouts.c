@@ -97,7 +97,7 @@ static int settle(const struct fanouts *f, const char *name, size_t len, const i
             continue;
         if (f->settled[r])
             return og__fail(err, -EINVAL, "name each relation once",
-                            "--relation-fanout: '%.*s': a relation that is named twice",
+                            "--relation-fanout: '%.*s': a relation that is named already",
                             (int)OG_MIN(len, (size_t)100), name);
         memcpy(f->number + r * (size_t)f->n_hops, number, (size_t)f->n_hops * sizeof(*number));
         f->settled[r] = found = true;
@@ -116,7 +116,7 @@ static int take_part(const struct fanouts *f, const char **p, struct og_err *err
         return og__fail(err, -EINVAL, "use NAME=N,N;NAME=N,N", "--relation-fanout: '%.100s'", name);
     if (n != f->n_hops)
         return og__fail(err, -EINVAL, "use as many numbers as --fanout",
-                        "--relation-fanout: %d numbers for '%.*s', %d expected", n,
+                        "--relation-fanout: %d numbers for '%.*s', %d hops", n,
                         (int)OG_MIN(len, (size_t)100), name, f->n_hops);
     return settle(f, name, len, number, err);
 }

@@ -356,14 +356,13 @@ static const struct og_row *find_row(const char *name)
 #define ALIAS(alias, name)  NAMED(alias, name, false)
 #define FORMER(alias, name) NAMED(alias, name, true)
 static const struct og_option_alias aliases[] = {
-    ALIAS("batch-size", "batch"),   ALIAS("num-neighbors", "fanout"),
-    ALIAS("learning-rate", "lr"),   ALIAS("hidden-channels", "hidden"),
-    ALIAS("num-hidden", "hidden"),  ALIAS("num-layers", "layers"),
-    ALIAS("num-heads", "heads"),    ALIAS("num-epochs", "epochs"),
-    FORMER("trainers", "executors"), FORMER("together", "sample-group"),
-    FORMER("alternate", "phased-memory"),
-    FORMER("tickets", "batches"), /* of simulate, */
-    FORMER("link", "in-place"),   /* and of import */
+    ALIAS("batch-size", "batch"),         ALIAS("num-neighbors", "fanout"),
+    ALIAS("learning-rate", "lr"),         ALIAS("hidden-channels", "hidden"),
+    ALIAS("num-hidden", "hidden"),        ALIAS("num-layers", "layers"),
+    ALIAS("num-heads", "heads"),          ALIAS("num-epochs", "epochs"),
+    FORMER("trainers", "executors"),      FORMER("together", "sample-group"),
+    FORMER("alternate", "phased-memory"), FORMER("tickets", "batches"), /* of simulate, */
+    FORMER("link", "in-place"),                                         /* and of import */
 };
 
 const struct og_option_alias *og_option_alias(size_t i)

@@ -1,5 +1,5 @@
-/* --phased-memory with a cache on a device: what samples has the memory of the host's slots, all of it,
- * and rows enter both caches when these are there again. */
+/* --phased-memory with a cache on a device: what samples has the memory of the host's slots, all of
+ * it, and rows enter both caches when these are there again. */
 #include "device/device_run.h"
 
 #include "device/virtual.h"

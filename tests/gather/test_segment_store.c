@@ -514,7 +514,7 @@ static void two_that_do_not_fit_are_refused(void **state)
     f.size = 2;
     assert_int_equal(write_shared(&f, OG_MIB, NULL, NULL, stored, NULL), 0);
     assert_int_equal(open_both(&f, &pack, OG_IO_PREAD, &err), -EINVAL);
-    assert_non_null(strstr(err.message, "lacks"));
+    assert_non_null(strstr(err.message, "misses"));
     free(stored);
     close_fixture(&f);
 }

@@ -182,7 +182,7 @@ static void bad_input_is_told_in_one_line(void **state)
     refuse(small, NULL, "too little", "the smallest that would do is --memory");
     refuse(none, NULL, "no batches", "--epochs 1");
     from.split = "training";
-    refuse(NULL, &from, "training: there is no such split", "train, valid and test");
+    refuse(NULL, &from, "training: there is no such split", "train, valid or test");
     from.split = NULL;
     from.hold = -1;
     refuse(NULL, &from, "hold: -1", "");

@@ -350,7 +350,7 @@ def check_labels(graph):
 
 
 def check_fanouts(graph):
-    assert "'cites': a relation that is named twice" in refused("sample", "graph", "--out", "x", "--fanout", "5,5;cites=1,1;cites=2,2")
+    assert "'cites': a relation that is named already" in refused("sample", "graph", "--out", "x", "--fanout", "5,5;cites=1,1;cites=2,2")
     assert "already" in refused("sample", "graph", "--out", "x", "--fanout", "5,5;writes=1,1;author__writes__paper=2,2")
     assert "--fanout: '5,5;'" in outgrow("sample", "graph", "--out", "x", "--fanout", "5,5;").stderr
     usual = Trace(graph.folder, "--fanout", "5,5", "--batch", 25, "--epochs", 1)

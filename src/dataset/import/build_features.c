@@ -176,7 +176,8 @@ static int link_features(struct og_importer *imp, const struct og_table *t, stru
             stored = d;
     if (!t->path || t->skip != 0)
         return og__fail(err, -EINVAL, "leave out --in-place: they have to be copied",
-                        "%s: --in-place: only a .npy or headerless file can be used in place", t->name);
+                        "%s: --in-place: only a .npy or headerless file can be used in place",
+                        t->name);
     if (stored < 0 || imp->opt->row_normalize ||
         (imp->opt->feature_dtype >= 0 && imp->opt->feature_dtype != stored))
         return og__fail(err, -EINVAL, "leave out --in-place: they have to be converted",

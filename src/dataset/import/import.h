@@ -170,10 +170,10 @@ void og__import_drop_edges(struct og_importer *imp); /* what is open of them */
 
 /* ---- what nodes have (build_features.c, build_labels.c, build_splits.c) ---- */
 
-/* Writes features.npy, or features_<group>.npy if heterogeneous, from a row a node. With --in-place,
- * writes a reference to the source's file. `values` has the same numbers, faster to scan, or is
- * NULL. t NULL: no features; a homogeneous graph then gets one constant feature, without
- * information. */
+/* Writes features.npy, or features_<group>.npy if heterogeneous, from a row a node. With
+ * --in-place, writes a reference to the source's file. `values` has the same numbers, faster to
+ * scan, or is NULL. t NULL: no features; a homogeneous graph then gets one constant feature,
+ * without information. */
 OG_MUST_CHECK int og__import_features(struct og_importer *imp, uint32_t group, struct og_table *t,
                                       struct og_table *values, struct og_err *err);
 /* Writes the features of all groups; `open` opens one group's, or leaves NULL if it has none. */
