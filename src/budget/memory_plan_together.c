@@ -82,8 +82,9 @@ static uint64_t within_disk(const struct og_memory_plan *m, const struct og_prem
 
 bool og__memory_plan_draws_together(const struct og_premises *p)
 {
+    const struct og_sampling how = og__sampling_setup(&p->config->opt);
     return p->way->topology == OG_TOPOLOGY_DISK && p->config->opt.together != 1 &&
-           og__sampling_together((enum og_sampler_kind)p->config->opt.sampler);
+           og__sampling_together(&how);
 }
 
 /* May batches be sampled together, and is there anything to read? A neighbour cache with every list
@@ -91,12 +92,12 @@ bool og__memory_plan_draws_together(const struct og_premises *p)
 static bool reads_lists(const struct og_memory_plan *m, const struct og_premises *p)
 {
     const struct og_facts *f = p->facts;
-    const enum og_sampler_kind kind = (enum og_sampler_kind)p->config->opt.sampler;
+    const struct og_sampling how = og__sampling_setup(&p->config->opt);
     const bool all =
-        !og__sampling_reads_weights(kind) && (p->config->want & OG__WANT_FEATURES) &&
+        og__sampling_weights(&how) == OG__NO_WEIGHTS && (p->config->want & OG__WANT_FEATURES) &&
         p->config->opt.neighbor_cache.unit == OG_UNSET &&
         og__memory_plan_lists_share(m, f, og__memory_plan_free(m, p)) >= f->bytes.neighbors_most;
-    return p->way->topology == OG_TOPOLOGY_DISK && og__sampling_together(kind) && !all;
+    return p->way->topology == OG_TOPOLOGY_DISK && og__sampling_together(&how) && !all;
 }
 
 void og__memory_plan_together(struct og_memory_plan *m, const struct og_premises *p)

@@ -183,7 +183,7 @@ static struct og_together_sizes sizes_of(const struct og_pilot *p, const struct 
     const struct og_sampling how = og__sampling_setup(opt);
     const struct og_facts *f = g->given.facts;
     if (!b || !g->topology.disk || f->graph->has_types || n < 2 || opt->together == 1 ||
-        !og__sampling_together(how.kind))
+        !og__sampling_together(&how))
         return none;
     const size_t capacity = OG_MIN(og__budget_left(b) / 2, most);
     const struct og_batch_caps caps = og__caps_with_margin(&p->caps, g->given.config, f);

@@ -82,9 +82,10 @@ static size_t alias_bytes(int64_t n_edges)
     return ((size_t)n_edges + 1) * sizeof(struct og_alias_edge);
 }
 
-size_t og__relation_weights_bytes(const struct og_relation *r)
+size_t og__relation_weights_bytes(const struct og_relation *r, enum og_weights weights)
 {
-    return (size_t)r->weights.bytes + alias_bytes(r->n_edges);
+    return (weights != OG__NO_WEIGHTS ? (size_t)r->weights.bytes : 0) +
+           (weights == OG__WEIGHT_TABLES ? alias_bytes(r->n_edges) : 0);
 }
 
 int og__check_weights(const struct og_relation *r, const float *w, int64_t first, size_t n,
@@ -130,7 +131,7 @@ static int read_weights(const struct og_relation *r, const struct og_topology *t
                         struct og_alias_edge *alias, struct og_err *err)
 {
     int rc = og__npy_load(&r->weights, weights, check_chunk, (void *)r, err);
-    return rc < 0 ? rc : make_aliases(t, alias, err);
+    return rc < 0 || !alias ? rc : make_aliases(t, alias, err);
 }
 
 static int need_weights(const struct og_relation *r, struct og_err *err)
@@ -140,20 +141,21 @@ static int need_weights(const struct og_relation *r, struct og_err *err)
                                          "%s: has no edge weights", r->graph->path);
 }
 
-int og__relation_load_weights(const struct og_relation *r, struct og_topology *t,
-                              struct og_err *err)
+int og__relation_load_weights(const struct og_relation *r, enum og_weights weights,
+                              struct og_topology *t, struct og_err *err)
 {
+    const bool tables = weights == OG__WEIGHT_TABLES;
     int rc = need_weights(r, err);
     if (rc < 0)
         return rc;
-    float *weights = og__alloc(t->budget, (size_t)r->weights.bytes, part, err);
-    t->weights = weights;
+    float *weight = og__alloc(t->budget, (size_t)r->weights.bytes, part, err);
+    t->weights = weight;
     struct og_alias_edge *alias =
-        weights ? og__alloc(t->budget, alias_bytes(t->n_edges), part, err) : NULL;
+        weight && tables ? og__alloc(t->budget, alias_bytes(t->n_edges), part, err) : NULL;
     t->alias = alias;
-    if (!alias)
+    if (!weight || (tables && !alias))
         OG_TRY(-ENOMEM);
-    OG_TRY(read_weights(r, t, weights, alias, err));
+    OG_TRY(read_weights(r, t, weight, alias, err));
 out:
     if (rc < 0)
         release_weights(t);
@@ -177,45 +179,48 @@ struct layout {
     size_t indices, weights, alias, bytes;
 };
 
-static struct layout lay_out(const struct og_relation *r, bool weighs)
+static struct layout lay_out(const struct og_relation *r, enum og_weights weights)
 {
     struct layout l = {.indices = og__round_up((size_t)r->indptr.bytes, 64)};
     l.weights = l.indices + og__round_up((size_t)r->indices.bytes, 64);
-    l.alias = l.weights + (weighs ? og__round_up((size_t)r->weights.bytes, 64) : 0);
-    l.bytes = l.alias + (weighs ? alias_bytes(r->n_edges) : 0);
+    l.alias =
+        l.weights + (weights != OG__NO_WEIGHTS ? og__round_up((size_t)r->weights.bytes, 64) : 0);
+    l.bytes = l.alias + (weights == OG__WEIGHT_TABLES ? alias_bytes(r->n_edges) : 0);
     return l;
 }
 
-size_t og__relation_placed_bytes(const struct og_relation *r, bool weighs)
+size_t og__relation_placed_bytes(const struct og_relation *r, enum og_weights weights)
 {
-    return lay_out(r, weighs).bytes;
+    return lay_out(r, weights).bytes;
 }
 
-void og__relation_place(const struct og_relation *r, bool weighs, const char *at,
+void og__relation_place(const struct og_relation *r, enum og_weights weights, const char *at,
                         struct og_topology *t)
 {
-    const struct layout l = lay_out(r, weighs);
+    const struct layout l = lay_out(r, weights);
+    const bool weighs = weights != OG__NO_WEIGHTS, tables = weights == OG__WEIGHT_TABLES;
     t->n_nodes = r->n_nodes;
     t->n_edges = r->n_edges;
     t->n_sources = r->n_sources;
     t->indptr = (const int64_t *)(const void *)at;
     set_indices(t, r, at + l.indices);
     t->weights = weighs ? (const float *)(const void *)(at + l.weights) : NULL;
-    t->alias = weighs ? (const struct og_alias_edge *)(const void *)(at + l.alias) : NULL;
+    t->alias = tables ? (const struct og_alias_edge *)(const void *)(at + l.alias) : NULL;
 }
 
-int og__relation_fill(const struct og_relation *r, bool weighs, struct og_budget *b, char *at,
-                      struct og_err *err)
+int og__relation_fill(const struct og_relation *r, enum og_weights weights, struct og_budget *b,
+                      char *at, struct og_err *err)
 {
-    const struct layout l = lay_out(r, weighs);
+    const struct layout l = lay_out(r, weights);
+    const bool weighs = weights != OG__NO_WEIGHTS;
     struct og_topology t = {.budget = b};
-    og__relation_place(r, weighs, at, &t);
+    og__relation_place(r, weights, at, &t);
     int rc = weighs ? need_weights(r, err) : 0;
     OG_TRY(rc);
     OG_TRY(read_lists(r, (int64_t *)(void *)at, at + l.indices, err));
     if (weighs)
         OG_TRY(read_weights(r, &t, (float *)(void *)(at + l.weights),
-                            (struct og_alias_edge *)(void *)(at + l.alias), err));
+                            (struct og_alias_edge *)t.alias, err));
 out:
     return rc;
 }

@@ -135,7 +135,7 @@ bool og__topology_is_loaded(const struct og_topology *t)
     return any;
 }
 
-int og__topology_reload(const struct og_graph *g, bool weighs, struct og_topology *t,
+int og__topology_reload(const struct og_graph *g, enum og_weights weights, struct og_topology *t,
                         struct og_err *err)
 {
     int rc = 0;
@@ -143,19 +143,19 @@ int og__topology_reload(const struct og_graph *g, bool weighs, struct og_topolog
         if (has_edges(g, r))
             OG_TRY(og__relation_load(&g->relation[r], t->budget, lists_of(t, r), err));
     OG_TRY(find_listed(t, err));
-    for (uint32_t r = 0; r < g->n_relations && weighs; r++)
+    for (uint32_t r = 0; r < g->n_relations && weights != OG__NO_WEIGHTS; r++)
         if (has_edges(g, r))
-            OG_TRY(og__relation_load_weights(&g->relation[r], lists_of(t, r), err));
+            OG_TRY(og__relation_load_weights(&g->relation[r], weights, lists_of(t, r), err));
 out:
     return rc;
 }
 
-int og__topology_load(const struct og_graph *g, bool weighs, struct og_budget *b,
+int og__topology_load(const struct og_graph *g, enum og_weights weights, struct og_budget *b,
                       struct og_topology *out, struct og_err *err)
 {
     int rc;
     OG_TRY(begin(g, b, out, err));
-    OG_TRY(og__topology_reload(g, weighs, out, err));
+    OG_TRY(og__topology_reload(g, weights, out, err));
 out:
     if (rc < 0)
         og__topology_release(out);
@@ -165,9 +165,9 @@ out:
 /* ---- in memory that processes share ---- */
 
 /* Layout for relations with edges: the lists and, if heterogeneous, a bit a node with a list. */
-static size_t listed_at(const struct og_relation *r, bool weighs)
+static size_t listed_at(const struct og_relation *r, enum og_weights weights)
 {
-    return og__round_up(og__relation_placed_bytes(r, weighs), 64);
+    return og__round_up(og__relation_placed_bytes(r, weights), 64);
 }
 
 /* Bytes of the bits; 0 if homogeneous. */
@@ -177,16 +177,16 @@ static size_t listed_of(const struct og_relation *r)
     return marked ? listed_bytes((uint64_t)r->n_nodes) : 0;
 }
 
-static size_t placed_bytes(const struct og_relation *r, bool weighs)
+static size_t placed_bytes(const struct og_relation *r, enum og_weights weights)
 {
-    return r->n_edges > 0 ? listed_at(r, weighs) + og__round_up(listed_of(r), 64) : 0;
+    return r->n_edges > 0 ? listed_at(r, weights) + og__round_up(listed_of(r), 64) : 0;
 }
 
-static size_t all_placed_bytes(const struct og_graph *g, bool weighs)
+static size_t all_placed_bytes(const struct og_graph *g, enum og_weights weights)
 {
     size_t bytes = 0;
     for (uint32_t r = 0; r < g->n_relations; r++)
-        bytes += placed_bytes(&g->relation[r], weighs);
+        bytes += placed_bytes(&g->relation[r], weights);
     return bytes;
 }
 
@@ -196,15 +196,15 @@ static size_t own_part(size_t bytes, int sharers)
     return (bytes + n - 1) / n;
 }
 
-size_t og__topology_part_bytes(const struct og_graph *g, bool weighs, int sharers)
+size_t og__topology_part_bytes(const struct og_graph *g, enum og_weights weights, int sharers)
 {
-    return own_part(all_placed_bytes(g, weighs), sharers);
+    return own_part(all_placed_bytes(g, weights), sharers);
 }
 
 struct filling {
     const struct og_graph *graph;
     struct og_budget *budget;
-    bool weighs;
+    enum og_weights weights;
 };
 
 static int fill(void *arg, void *to, struct og_err *err)
@@ -218,27 +218,27 @@ static int fill(void *arg, void *to, struct og_err *err)
         struct og_topology lists = {0};
         if (!has_edges(g, r))
             continue;
-        OG_TRY(og__relation_fill(of, f->weighs, f->budget, at, err));
-        og__relation_place(of, f->weighs, at, &lists);
+        OG_TRY(og__relation_fill(of, f->weights, f->budget, at, err));
+        og__relation_place(of, f->weights, at, &lists);
         if (listed_of(of) > 0)
-            mark_listed(&lists, (uint64_t *)(void *)(at + listed_at(of, f->weighs)));
-        at += placed_bytes(of, f->weighs);
+            mark_listed(&lists, (uint64_t *)(void *)(at + listed_at(of, f->weights)));
+        at += placed_bytes(of, f->weights);
     }
 out:
     return rc;
 }
 
-static void place(const struct og_graph *g, bool weighs, struct og_topology *t)
+static void place(const struct og_graph *g, enum og_weights weights, struct og_topology *t)
 {
     const char *at = t->shared.at;
     for (uint32_t r = 0; r < g->n_relations; r++) {
         const struct og_relation *of = &g->relation[r];
         if (!has_edges(g, r))
             continue;
-        og__relation_place(of, weighs, at, lists_of(t, r));
+        og__relation_place(of, weights, at, lists_of(t, r));
         if (t->relation)
-            t->relation[r].listed = (const uint64_t *)(const void *)(at + listed_at(of, weighs));
-        at += placed_bytes(of, weighs);
+            t->relation[r].listed = (const uint64_t *)(const void *)(at + listed_at(of, weights));
+        at += placed_bytes(of, weights);
     }
 }
 
@@ -257,18 +257,19 @@ static int take(struct og_topology *t, const struct og_sharers *with,
     return rc;
 }
 
-int og__topology_share(const struct og_graph *g, bool weighs, const struct og_sharers *with,
-                       struct og_budget *b, struct og_topology *out, struct og_err *err)
+int og__topology_share(const struct og_graph *g, enum og_weights weights,
+                       const struct og_sharers *with, struct og_budget *b, struct og_topology *out,
+                       struct og_err *err)
 {
-    struct filling f = {g, b, weighs};
-    const struct og_common_part wanted = {.key = g->identity.contents * 3 + weighs,
-                                          .bytes = all_placed_bytes(g, weighs),
+    struct filling f = {g, b, weights};
+    const struct og_common_part wanted = {.key = g->identity.contents * 3 + weights,
+                                          .bytes = all_placed_bytes(g, weights),
                                           .fill = fill,
                                           .arg = &f};
     int rc;
     OG_TRY(begin(g, b, out, err));
     OG_TRY(take(out, with, &wanted, err));
-    place(g, weighs, out);
+    place(g, weights, out);
 out:
     if (rc < 0)
         og__topology_release(out);
@@ -353,10 +354,12 @@ static size_t sum(const struct og_graph *g, size_t (*of)(const struct og_relatio
     return bytes;
 }
 
-size_t og__topology_bytes(const struct og_graph *g, bool weighs)
+size_t og__topology_bytes(const struct og_graph *g, enum og_weights weights)
 {
-    return sum(g, og__relation_bytes) + sum(g, listed_of) +
-           (weighs ? sum(g, og__relation_weights_bytes) : 0);
+    size_t bytes = sum(g, og__relation_bytes) + sum(g, listed_of);
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        bytes += og__relation_weights_bytes(&g->relation[r], weights);
+    return bytes;
 }
 
 size_t og__topology_disk_bytes(const struct og_graph *g)

@@ -26,9 +26,9 @@ struct og_topology {
     const int64_t *indices64;
     struct og_offsets first;
     struct og_topology_disk *disk;
-    /* in memory, after og__weights_load */
+    /* in memory, if requested */
     const float *weights;              /* [E] */
-    const struct og_alias_edge *alias; /* [E] of each list */
+    const struct og_alias_edge *alias; /* [E] of each list; with OG__WEIGHT_TABLES */
     struct og_loops loops;             /* after og__loops_find */
     /* heterogeneous: the lists are those of its relations */
     struct og_related_lists *relation; /* [n_relations], or NULL */
@@ -55,16 +55,21 @@ struct og_related_lists {
 };
 #define OG__NO_RELATION UINT32_MAX
 
-/* Loads all into memory, with weights if used, counted as "topology" (dataset/relation.h). The
- * graph must stay open as long. */
-OG_MUST_CHECK int og__topology_load(const struct og_graph *g, bool weighs, struct og_budget *b,
-                                    struct og_topology *out, struct og_err *err);
-size_t og__topology_bytes(const struct og_graph *g, bool weighs);
+/* Use of edge weights: none, the weights, or also tables for weighted sampling (dataset/alias.h).
+ */
+enum og_weights { OG__NO_WEIGHTS, OG__PLAIN_WEIGHTS, OG__WEIGHT_TABLES };
+
+/* Loads all into memory, counted as "topology" (dataset/relation.h). The graph must stay open as
+ * long. */
+OG_MUST_CHECK int og__topology_load(const struct og_graph *g, enum og_weights weights,
+                                    struct og_budget *b, struct og_topology *out,
+                                    struct og_err *err);
+size_t og__topology_bytes(const struct og_graph *g, enum og_weights weights);
 /* Releases that memory, and loads it again; pointers to the topology and its relations stay
  * valid. */
 void og__topology_unload(struct og_topology *t);
-OG_MUST_CHECK int og__topology_reload(const struct og_graph *g, bool weighs, struct og_topology *t,
-                                      struct og_err *err);
+OG_MUST_CHECK int og__topology_reload(const struct og_graph *g, enum og_weights weights,
+                                      struct og_topology *t, struct og_err *err);
 bool og__topology_is_loaded(const struct og_topology *t); /* on disk it always is */
 
 /* The memory segment that processes of a machine share, and their number. */
@@ -72,12 +77,12 @@ struct og_sharers {
     struct og_common *common;
     int n;
 };
-/* Loads a topology, with weights if used, into memory that processes share. The first process to
- * request it reads it while others wait. Each counts its part of the bytes as "topology". */
-OG_MUST_CHECK int og__topology_share(const struct og_graph *g, bool weighs,
+/* Loads a topology into memory that processes share. The first process to request it reads it while
+ * others wait. Each counts its part of the bytes as "topology". */
+OG_MUST_CHECK int og__topology_share(const struct og_graph *g, enum og_weights weights,
                                      const struct og_sharers *with, struct og_budget *b,
                                      struct og_topology *out, struct og_err *err);
-size_t og__topology_part_bytes(const struct og_graph *g, bool weighs, int sharers);
+size_t og__topology_part_bytes(const struct og_graph *g, enum og_weights weights, int sharers);
 
 /* Maps the files, for inspection before the budget is set. Copies nothing, and checks only what the
  * next two functions are called for. -ENOTSUP unless arrays start on an element boundary. The graph

@@ -41,9 +41,10 @@ static bool counts_degrees(const struct og_structure *g)
     return g->given.facts->trace.extras & OG__WITH_DEGREES;
 }
 
-static bool has_weights(const struct og_structure *g)
+static enum og_weights weights_of(const struct og_structure *g)
 {
-    return og__sampling_reads_weights((enum og_sampler_kind)g->given.config->opt.sampler);
+    const struct og_sampling how = og__sampling_setup(&g->given.config->opt);
+    return og__sampling_weights(&how);
 }
 
 static bool is_shared(const struct og_structure *g)
@@ -58,8 +59,8 @@ size_t og__structure_bytes(const struct og_structure *g, int topology)
     if (topology == OG_TOPOLOGY_DISK)
         return og__topology_disk_bytes(graph) + loops;
     if (is_shared(g))
-        return og__topology_part_bytes(graph, has_weights(g), g->given.config->sharers.n) + loops;
-    return og__topology_bytes(graph, has_weights(g)) + loops;
+        return og__topology_part_bytes(graph, weights_of(g), g->given.config->sharers.n) + loops;
+    return og__topology_bytes(graph, weights_of(g)) + loops;
 }
 
 struct og_topology_disk_options og__structure_on_disk(const struct og_structure *g)
@@ -87,15 +88,15 @@ static int find_loops(struct og_structure *g, struct og_err *err)
 static int load(struct og_structure *g, struct og_err *err)
 {
     const struct og_graph *graph = g->given.facts->graph;
-    const bool weighs = has_weights(g);
+    const enum og_weights weights = weights_of(g);
     struct og_topology *t = &g->topology;
     int rc;
     if (is_shared(g))
-        rc = og__topology_share(graph, weighs, &g->given.config->sharers, g->budget, t, err);
+        rc = og__topology_share(graph, weights, &g->given.config->sharers, g->budget, t, err);
     else if (t->budget) /* unloaded */
-        rc = og__topology_reload(graph, weighs, t, err);
+        rc = og__topology_reload(graph, weights, t, err);
     else
-        rc = og__topology_load(graph, weighs, g->budget, t, err);
+        rc = og__topology_load(graph, weights, g->budget, t, err);
     return rc < 0 ? rc : find_loops(g, err);
 }
 
@@ -108,7 +109,8 @@ static int check_descriptors(const struct og_structure *g,
     const struct og_config *config = g->given.config;
     const bool visits = og__policy_hotness(g->given.way->policy) == OG__HOTNESS_VISITS;
     const int samplers = OG_MAX(og__samplers(g->given.way), visits ? config->opt.threads : 1);
-    const int each = (has_weights(g) ? 2 : 1) * (1 + og__reader_descriptors(&opt->reader));
+    const int each =
+        (weights_of(g) != OG__NO_WEIGHTS ? 2 : 1) * (1 + og__reader_descriptors(&opt->reader));
     uint64_t n = BESIDE;
     if (config->want & OG__WANT_FEATURES)
         n += (uint64_t)OF_TYPE * graph->n_groups;
@@ -228,7 +230,9 @@ int og__structure_sampler(const struct og_structure *g, struct og_sampler **out,
                               opt->n_fanout, (uint64_t)opt->seed, b, err);
     if (rc < 0)
         return rc;
-    if (og__sampling_reads_weights(how.kind) && g->topology.mapped) /* sizes alone are asked for */
+    if (g->topology.mapped) /* sizes alone are asked for */
+        how.weights = false;
+    if (og__sampling_reads_weights(how.kind) && g->topology.mapped)
         how = (struct og_sampling){.once = how.once};
     if (counts_degrees(g))
         og__sampler_keep_degrees(*out);

@@ -45,9 +45,9 @@ static int open_topology(struct walking *w, struct og_err *err)
 {
     struct og_inference *f = w->f;
     int how = f->opt.topology;
-    bool fits = og__topology_bytes(f->ds, false) <= og__infer_left(f) / 2;
+    bool fits = og__topology_bytes(f->ds, OG__NO_WEIGHTS) <= og__infer_left(f) / 2;
     if (how == OG_TOPOLOGY_MEMORY || (how == OG_TOPOLOGY_AUTO && fits))
-        return og__topology_load(f->ds, false, f->budget, &w->topology, err);
+        return og__topology_load(f->ds, OG__NO_WEIGHTS, f->budget, &w->topology, err);
     const struct og_topology_disk_options opt = {.reader = og__infer_reader_options(f),
                                                  .log = &f->log};
     return og__topology_open_disk(f->ds, &opt, f->budget, &w->topology, err);

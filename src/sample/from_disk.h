@@ -6,10 +6,11 @@
 
 void og__disk_sampler_close(struct og_sampler *s);
 
-/* Three steps. begin sets the destination, and allocates on its first call. In want, src[edge ..]
- * are requested from `positions` of the list of v (NULL = its first n). Then fetch reads them;
- * other entries are unchanged. The window must be empty. */
-OG_MUST_CHECK int og__fetch_begin(struct og_sampler *s, uint32_t *src, uint64_t n,
+/* Three steps. begin sets the destination, of sources and of their weights (NULL = none), and
+ * allocates on its first call. In want, src[edge ..] are requested from `positions` of the list of
+ * v (NULL = its first n). Then fetch reads them; other entries are unchanged. The window must be
+ * empty. */
+OG_MUST_CHECK int og__fetch_begin(struct og_sampler *s, uint32_t *src, float *weight, uint64_t n,
                                   struct og_err *err);
 void og__fetch_want(struct og_sampler *s, uint32_t edge, uint32_t v, const uint32_t *positions,
                     uint32_t n);

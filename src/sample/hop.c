@@ -115,6 +115,8 @@ int og__flush_edges(struct og_hop *h, struct og_err *err)
         s->node[i] = h->base + og__neighbor(s->topology, s->edge[i]);
         og__id_prefetch(&s->table, STRIDE, s->node[i]);
     }
+    for (size_t i = 0; h->weight && i < s->filled; i++)
+        h->weight[h->block->n_edges + i] = s->topology->weights[s->edge[i]];
     number(h);
     return 0;
 out:

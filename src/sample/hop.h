@@ -41,8 +41,9 @@ struct og_sampler {
     size_t max_pick, set_size;
     /* other ways to draw */
     struct og_sampling how;
-    void *state;            /* its kind's */
-    struct og_lists *lists; /* on disk: weights for weighted, sources for labor, ladies */
+    void *state;                   /* its kind's */
+    struct og_lists *lists;        /* on disk: weights for weighted, sources for labor, ladies, */
+    struct og_lists *weight_lists; /* and their weights, if how.weights */
     /* the window */
     int64_t edge[OG__WINDOW];
     uint32_t node[OG__WINDOW];
@@ -172,6 +173,10 @@ static inline void og__ids_moved(struct og_hop *h)
         h->nodes = h->ids;
 }
 
+/* Checks that the current topology has the weights that the sampler reads; opens the kind's state
+ * unless it exists. */
+OG_MUST_CHECK int og__sampler_begin(struct og_sampler *s, struct og_err *err);
+
 /* Samples the hop into its block, by the sampler's kind or by s->elsewhere. */
 OG_MUST_CHECK int og__draw_hop(struct og_hop *h, struct og_err *err);
 
@@ -208,11 +213,13 @@ static inline void og__prefetch_edge(const struct og_topology *t, int64_t e)
         __builtin_prefetch(&t->indices64[e]);
 }
 
-/* The next edge of the hop. */
+/* The next edge of the hop, whose weight is that of the edge. */
 static inline int og__push_edge(struct og_hop *h, int64_t e, struct og_err *err)
 {
     struct og_sampler *s = h->s;
     og__prefetch_edge(s->topology, e);
+    if (h->weight)
+        __builtin_prefetch(&s->topology->weights[e]);
     s->edge[s->filled++] = e;
     return s->filled == OG__WINDOW ? og__flush_edges(h, err) : 0;
 }
@@ -237,6 +244,14 @@ static inline int og__push_weighed(struct og_hop *h, uint32_t node, float weight
         return rc;
     h->weight[at] = weight;
     return og__push_node(h, node, err);
+}
+
+/* The same for an edge that has a weight only with how.weights, else NULL. */
+static inline int og__push_drawn(struct og_hop *h, uint32_t node, const float *weight,
+                                 struct og_err *err)
+{
+    return h->weight && weight ? og__push_weighed(h, node, *weight, err)
+                               : og__push_node(h, node, err);
 }
 
 /* Starts the list of destination i. Edges in the window count: n_edges moves only on a flush. */

@@ -17,7 +17,8 @@
 
 struct og_sampler_ops {
     /* traits, described in sample.h */
-    bool weighs, reads_weights, by_visits, edges_unknown;
+    bool reads_weights, by_visits, edges_unknown;
+    bool weighs;                   /* it has weights of its own for og_block.weight */
     bool one_state;                /* s->state is shared by all relations */
     const char *const *parameters; /* options, ends with NULL; NULL: none */
     /* functions; all but hop may be NULL: nothing to do, or no memory */
@@ -34,8 +35,8 @@ struct og_sampler_ops {
                               const float *weights, struct og_taken *out, struct og_err *err);
     size_t (*take_bytes)(int64_t longest); /* bytes of a sampler for group sampling */
     size_t (*bytes)(uint64_t seen);        /* for a hop with that many in-neighbours to draw from */
-    size_t (*disk_bytes)(const struct og_relation *of, const struct og_topology_disk_options *opt,
-                         int64_t longest);
+    size_t (*disk_bytes)(const struct og_relation *of, const struct og_sampling *how,
+                         const struct og_topology_disk_options *opt, int64_t longest);
     /* the same for a state that relations share (one_state) */
     size_t (*disk_state_bytes)(const struct og_sampling *how);
     /* from disk: edges fetched together at least */

@@ -37,7 +37,7 @@ static int sample_node(struct og_hop *h, const struct og_list *list, struct og_e
     for (int64_t i = 0; i < list->n; i++) {
         uint32_t u = og__list_id(list, i);
         if (takes(h, limit, u))
-            OG_TRY(og__push_node(h, u, err));
+            OG_TRY(og__push_drawn(h, u, list->weights ? list->weights + i : NULL, err));
     }
 out:
     return rc;
@@ -69,7 +69,7 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
     uint32_t n = 0;
     int rc = 0;
     for (uint32_t first = h->first; first < n_dst; first += n) {
-        OG_TRY(og__hop_lists(h, first, &n, err));
+        OG_TRY(og__hop_lists(h, first, h->weight != NULL, &n, err));
         for (uint32_t i = 0; i < n; i++) {
             uint32_t at = first + i;
             if (at + OG__LOOKAHEAD < n_dst)

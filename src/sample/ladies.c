@@ -9,7 +9,7 @@
  * the squared columns of the mean. As in weighted.c that is the order of exponential times of rate
  * p(u), here keyed by u. A destination's neighbours are the drawn ones that feed it, with weight 1
  * / p(u), normalized to a sum of 1: a node that was likely to be drawn stands for fewer others. If
- * all were drawn, their weights are equal.
+ * all were drawn, their weights are equal. With how.weights, edges' own weights are factors.
  *
  * It scans the destinations' lists twice, with a table of all their in-neighbours between; on disk,
  * both scans read them. */
@@ -146,7 +146,7 @@ static int see_all(struct og_hop *h, struct og_err *err)
     h->block->n_listed = count_listed(h);
     begin_table(h->s->state, OG_MIN(h->block->n_listed, sources));
     for (uint32_t first = 0; first < h->block->n_dst; first += n) {
-        OG_TRY(og__hop_lists(h, first, &n, err));
+        OG_TRY(og__hop_lists(h, first, false, &n, err));
         for (uint32_t i = 0; i < n; i++) {
             struct og_list list = og__hop_list(h, first, i);
             OG_TRY(add_list(h->s, &list, err));
@@ -231,7 +231,8 @@ static int connect(struct og_hop *h, uint32_t i, const struct og_list *list, str
         uint32_t u = og__list_id(list, k);
         double weight = weight_of(state_of(s), u);
         if (weight > 0)
-            OG_TRY(og__push_weighed(h, u, (float)(weight / sum), err));
+            OG_TRY(og__push_weighed(
+                h, u, (float)(weight / sum) * (list->weights ? list->weights[k] : 1), err));
     }
 out:
     return rc;
@@ -248,7 +249,7 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
     OG_TRY(draw(h, n, err));
     h->block->n_seen = (uint32_t)state_of(h->s)->n;
     for (uint32_t first = 0; first < h->block->n_dst; first += taken) {
-        OG_TRY(og__hop_lists(h, first, &taken, err));
+        OG_TRY(og__hop_lists(h, first, h->s->how.weights, &taken, err));
         for (uint32_t i = 0; i < taken; i++) {
             struct og_list list = og__hop_list(h, first, i);
             OG_TRY(connect(h, first + i, &list, err));

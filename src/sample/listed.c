@@ -141,9 +141,10 @@ static int look_at(const struct looking *l, uint32_t v, struct og_err *err)
     const uint32_t last = l->wanted->n_arrays - 1; /* of neighbours; weights come before */
     const int64_t begin = og__first_edge(t, v), n = og__degree(t, v);
     const struct og_list list =
-        is_cached(t, v)
-            ? cached_list(t, v, n)
-            : (struct og_list){n, at_in(l, last, begin), t->disk->of->indices.type == OG__NPY_I64};
+        is_cached(t, v) ? cached_list(t, v, n)
+                        : (struct og_list){.n = n,
+                                           .ids = at_in(l, last, begin),
+                                           .wide = t->disk->of->indices.type == OG__NPY_I64};
     return og__sampler_ops(h->s->how.kind)
         ->take(h, v, &list, last > 0 ? at_in(l, 0, begin) : NULL, l->out, err);
 }

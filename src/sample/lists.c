@@ -211,10 +211,17 @@ static int check_sources(const struct og_topology *t, const struct og_list *list
     return 0;
 }
 
-size_t og__source_lists_bytes(const struct og_relation *of,
+size_t og__source_lists_bytes(const struct og_relation *of, const struct og_sampling *how,
                               const struct og_topology_disk_options *opt, int64_t longest)
 {
-    return og__lists_bytes(opt, og__npy_size(of->indices.type), longest);
+    return og__lists_bytes(opt, og__npy_size(of->indices.type), longest) +
+           (how->weights ? og__lists_bytes(opt, sizeof(float), longest) : 0);
+}
+
+/* Where they were asked for. */
+static const float *list_weights(const struct og_sampler *s, uint32_t i)
+{
+    return s->weight_lists ? og__lists_start(s->weight_lists, i) : NULL;
 }
 
 struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i)
@@ -236,6 +243,8 @@ struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i)
         list.ids = og__lists_start(h->s->lists, i);
         list.wide = t->disk->of->indices.type == OG__NPY_I64;
     }
+    if (h->s->how.weights)
+        list.weights = t->disk ? list_weights(h->s, i) : t->weights + begin;
     return list;
 }
 
@@ -251,7 +260,28 @@ out:
     return rc;
 }
 
-int og__hop_lists(struct og_hop *h, uint32_t first, uint32_t *taken, struct og_err *err)
+/* Of no more nodes than before; the neighbour cache has none. */
+static int read_weights(struct og_hop *h, uint32_t first, uint32_t *taken, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    const struct og_relation *of = s->topology->disk->of;
+    int rc;
+    if (!s->weight_lists)
+        OG_TRY(og__lists_open(&s->weight_lists, s->topology, &of->weights, s->budget, err));
+    OG_TRY(og__lists_read(s->weight_lists, s->topology, NULL, h->nodes + first, *taken, taken,
+                          &s->reads, err));
+    for (uint32_t i = 0; i < *taken; i++) {
+        const uint32_t v = h->nodes[first + i];
+        OG_TRY(og__check_weights(of, og__lists_start(s->weight_lists, i),
+                                 og__first_edge(s->topology, v), (size_t)og__degree(s->topology, v),
+                                 err));
+    }
+out:
+    return rc;
+}
+
+int og__hop_lists(struct og_hop *h, uint32_t first, bool weights, uint32_t *taken,
+                  struct og_err *err)
 {
     struct og_sampler *s = h->s;
     const struct og_topology *t = s->topology;
@@ -265,6 +295,8 @@ int og__hop_lists(struct og_hop *h, uint32_t first, uint32_t *taken, struct og_e
     if (!s->lists) /* when a batch is first sampled by itself */
         OG_TRY(og__lists_open(&s->lists, t, &t->disk->of->indices, s->budget, err));
     OG_TRY(og__lists_read(s->lists, t, cache, h->nodes + first, *taken, taken, &s->reads, err));
+    if (weights)
+        OG_TRY(read_weights(h, first, taken, err));
     for (uint32_t i = 0; i < *taken; i++) {
         uint32_t v = h->nodes[first + i];
         struct og_list list = og__hop_list(h, first, i);

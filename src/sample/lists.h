@@ -31,9 +31,13 @@ struct og_list {
     int64_t n;
     const void *ids; /* [n] int64_t when wide, else uint32_t */
     bool wide;
+    const float
+        *weights; /* [n], where the sampler wants them; from disk where they were asked for */
 };
 
-size_t og__source_lists_bytes(const struct og_relation *of,
+/* What those who see whole lists take from disk, of sources and where they are wanted of weights.
+ */
+size_t og__source_lists_bytes(const struct og_relation *of, const struct og_sampling *how,
                               const struct og_topology_disk_options *opt, int64_t longest);
 
 static inline uint32_t og__list_id(const struct og_list *l, int64_t i)
@@ -41,9 +45,9 @@ static inline uint32_t og__list_id(const struct og_list *l, int64_t i)
     return l->wide ? (uint32_t)((const int64_t *)l->ids)[i] : ((const uint32_t *)l->ids)[i];
 }
 
-/* Provides the lists of destinations first .. first + *taken; in memory, all remaining ones. Call
- * once for each destination, in order. */
-OG_MUST_CHECK int og__hop_lists(struct og_hop *h, uint32_t first, uint32_t *taken,
+/* Provides the lists of destinations first .. first + *taken, with weights if requested; in memory,
+ * all remaining ones. Call once for each destination, in order. */
+OG_MUST_CHECK int og__hop_lists(struct og_hop *h, uint32_t first, bool weights, uint32_t *taken,
                                 struct og_err *err);
 struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i);
 

@@ -23,7 +23,7 @@ struct turn {
     const struct og_related_lists *of;
     uint32_t group;
     struct og_disk_sampler *disk;
-    struct og_lists *lists;
+    struct og_lists *lists, *weight_lists;
     void *state; /* where relations have states of their own */
 };
 
@@ -60,6 +60,7 @@ static void begin_turn(struct og_sampler *s, const struct turn *t)
     s->topology = &t->of->lists;
     s->disk = t->disk;
     s->lists = t->lists;
+    s->weight_lists = t->weight_lists;
     if (!has_one_state(s))
         s->state = t->state;
 }
@@ -73,9 +74,10 @@ static void end_turn(struct og_sampler *s, struct turn *t)
     s->back = (struct og_way_back){0};
     t->disk = s->disk;
     t->lists = s->lists;
+    t->weight_lists = s->weight_lists;
     s->topology = s->related->whole;
     s->disk = NULL;
-    s->lists = NULL;
+    s->lists = s->weight_lists = NULL;
     if (has_one_state(s))
         return;
     t->state = s->state;
@@ -151,16 +153,15 @@ static void bound_fanouts(struct og_sampler *s)
 
 int og__related_choose(struct og_sampler *s, struct og_err *err)
 {
-    const struct og_sampler_ops *kind = og__sampler_ops(s->how.kind);
     struct og_related *d = s->related;
     int rc = 0;
-    if (kind->by_visits)
+    if (og__sampler_ops(s->how.kind)->by_visits)
         bound_fanouts(s);
-    for (uint32_t r = 0; rc == 0 && kind->open && r < d->whole->n_relations; r++) {
-        if (d->turn[r].of->lists.n_edges == 0 || s->state)
+    for (uint32_t r = 0; rc == 0 && r < d->whole->n_relations; r++) {
+        if (d->turn[r].of->lists.n_edges == 0)
             continue;
         begin_turn(s, &d->turn[r]);
-        rc = kind->open(s, err);
+        rc = og__sampler_begin(s, err);
         end_turn(s, &d->turn[r]);
     }
     return rc;
@@ -407,7 +408,7 @@ int og__related_hop(struct og_sampler *s, const struct og_sample_key *key, int i
             return rc;
     }
     block->relation[n] = block->n_lists;
-    if (og__sampling_weighs(s->how.kind))
+    if (og__sampling_weighs(&s->how))
         block->weight = out->weight[i].data;
     block->indptr[block->n_lists] = (uint32_t)block->n_edges;
     block->n_src = b->n_ids;

@@ -27,25 +27,29 @@ struct og_sampling {
     int walks, walk_length; /* of walk: 1 to 128 walks of 1 to 16 steps */
     double restart;
     bool once; /* a node samples once a batch (og_draw_kind): blocks are OG__NESTED */
+    /* og_block.weight has the weights of the sampled edges, times the kind's own weights; not with
+     * walks, which sample no edges */
+    bool weights;
 };
 /* Sets the method right after open. One that reads weights needs them in memory if the topology is
- * in memory: else -ENOTSUP. */
+ * in memory, with tables if it samples by them: else -ENOTSUP. */
 OG_MUST_CHECK int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how,
                                      struct og_err *err);
 /* Traits of a sampler, from its row in kinds.h. */
 extern const char *const og__sampler_words[];               /* all kinds; ends with NULL */
-bool og__sampling_weighs(enum og_sampler_kind kind);        /* does it fill og_block.weight? */
-bool og__sampling_reads_weights(enum og_sampler_kind kind); /* of the dataset's edges? */
+bool og__sampling_reads_weights(enum og_sampler_kind kind); /* does it sample by edge weights? */
 /* Does it select the most visited nodes of walks, as many as --neighbors, not only in-
  * neighbours? */
 bool og__sampling_by_visits(enum og_sampler_kind kind);
 /* Is the number of a hop's edges unknown in advance? */
 bool og__sampling_edges_unknown(enum og_sampler_kind kind);
-/* Does it draw by degrees alone, so that batches can be sampled as a group from disk
- * (together.h)? */
-bool og__sampling_together(enum og_sampler_kind kind);
 /* Does it use this option, a parameter of some samplers? */
 bool og__sampling_takes(int kind, const char *option);
+/* Does it fill og_block.weight? How does it use edge weights? Can batches be sampled as a group
+ * from disk (together.h)? */
+bool og__sampling_weighs(const struct og_sampling *how);
+enum og_weights og__sampling_weights(const struct og_sampling *how);
+bool og__sampling_together(const struct og_sampling *how);
 /* Fills og_block.degree from now on; self-loops are known after og__loops_find. */
 void og__sampler_keep_degrees(struct og_sampler *s);
 /* Memory of a sampler for batches up to caps. og__sampler_disk_bytes: its additional memory with

@@ -22,11 +22,6 @@ const struct og_sampler_ops *og__sampler_ops(enum og_sampler_kind kind)
     return kinds[kind];
 }
 
-bool og__sampling_weighs(enum og_sampler_kind kind)
-{
-    return kinds[kind]->weighs;
-}
-
 bool og__sampling_reads_weights(enum og_sampler_kind kind)
 {
     return kinds[kind]->reads_weights;
@@ -42,9 +37,22 @@ bool og__sampling_edges_unknown(enum og_sampler_kind kind)
     return kinds[kind]->edges_unknown;
 }
 
-bool og__sampling_together(enum og_sampler_kind kind)
+bool og__sampling_weighs(const struct og_sampling *how)
 {
-    return kinds[kind]->pass;
+    return kinds[how->kind]->weighs || how->weights;
+}
+
+enum og_weights og__sampling_weights(const struct og_sampling *how)
+{
+    if (kinds[how->kind]->reads_weights)
+        return OG__WEIGHT_TABLES;
+    return how->weights ? OG__PLAIN_WEIGHTS : OG__NO_WEIGHTS;
+}
+
+/* Runs are of neighbours alone. */
+bool og__sampling_together(const struct og_sampling *how)
+{
+    return kinds[how->kind]->pass && !how->weights;
 }
 
 bool og__sampling_takes(int kind, const char *option)
@@ -100,7 +108,8 @@ static void close_lists(struct og_sampler *s)
     if (kinds[s->how.kind]->close)
         kinds[s->how.kind]->close(s);
     og__lists_close(s->lists);
-    s->lists = NULL;
+    og__lists_close(s->weight_lists);
+    s->lists = s->weight_lists = NULL;
 }
 
 void og__sampler_close(struct og_sampler *s)
@@ -115,12 +124,23 @@ void og__sampler_close(struct og_sampler *s)
     free(s);
 }
 
+static bool has_weights(const struct og_topology *t)
+{
+    return t->disk ? t->disk->of->weights.fd >= 0 : t->weights != NULL;
+}
+
+int og__sampler_begin(struct og_sampler *s, struct og_err *err)
+{
+    const struct og_sampler_ops *kind = kinds[s->how.kind];
+    if (og__sampling_weights(&s->how) != OG__NO_WEIGHTS && !has_weights(s->topology))
+        return og__fail(err, -ENOTSUP, NULL, "there are no weights of edges");
+    return kind->open && !s->state ? kind->open(s, err) : 0;
+}
+
 int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how, struct og_err *err)
 {
     s->how = *how;
-    if (s->related)
-        return og__related_choose(s, err);
-    return kinds[how->kind]->open ? kinds[how->kind]->open(s, err) : 0;
+    return s->related ? og__related_choose(s, err) : og__sampler_begin(s, err);
 }
 
 size_t og__sampler_bytes(const struct og_batch_caps *caps)
@@ -201,7 +221,7 @@ static uint64_t room_of(const struct og_hop *h)
 {
     const struct og_batch_memory *out = h->out;
     size_t room = out->src[h->array].bytes;
-    if (og__sampling_weighs(h->s->how.kind))
+    if (og__sampling_weighs(&h->s->how))
         room = OG_MIN(room, out->weight[h->array].bytes);
     return room / sizeof(*h->block->src);
 }
@@ -236,7 +256,7 @@ int og__reserve_edges(struct og_hop *h, uint32_t n, struct og_err *err)
                         (unsigned long long)edges, h->number + 1));
     OG_TRY(og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err));
     OG_TRY(og__batch_grow(out, &out->src[h->array], edges * 4, before * 4, err));
-    if (og__sampling_weighs(s->how.kind))
+    if (og__sampling_weighs(&s->how))
         OG_TRY(og__batch_grow(out, &out->weight[h->array], edges * 4, before * 4, err));
     h->n_edges = edges;
 out:
@@ -260,7 +280,7 @@ void og__find_room(struct og_hop *h)
 {
     const struct og_batch_memory *out = h->out;
     h->block->src = out->src[h->array].data;
-    if (og__sampling_weighs(h->s->how.kind))
+    if (og__sampling_weighs(&h->s->how))
         h->weight = out->weight[h->array].data;
     if (grows(h->s))
         h->n_edges = room_of(h);

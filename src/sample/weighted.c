@@ -73,8 +73,6 @@ static int open_disk(struct og_sampler *s, struct og_err *err)
 static int open_kind(struct og_sampler *s, struct og_err *err)
 {
     const struct og_topology *t = s->topology;
-    if (t->disk ? t->disk->of->weights.fd < 0 : !t->weights)
-        return og__fail(err, -ENOTSUP, NULL, "there are no weights of edges");
     struct og_weighted *w = calloc(1, sizeof(*w));
     if (!w)
         return og__fail_errno(err, -ENOMEM, NULL, part);
@@ -256,21 +254,28 @@ static int take_in_memory(struct og_hop *h, const struct drawing *l, struct og_e
     int rc = 0;
     for (int64_t i = 0; l->all && i < l->n; i++)
         if (l->table[i].alias.share > 0)
-            OG_TRY(og__push_node(h, l->table[i].node, err));
+            OG_TRY(og__push_drawn(h, l->table[i].node, &l->weights[i], err));
     for (uint32_t i = 0; i < l->n_picks; i++)
-        OG_TRY(og__push_node(h, l->node[i], err));
+        OG_TRY(og__push_drawn(h, l->node[i], &l->weights[l->pick[i]], err));
 out:
     return rc;
 }
 
 /* On disk, draws are only requested. */
+static void want_pick(struct og_hop *h, const struct drawing *l, uint32_t i)
+{
+    if (h->weight)
+        h->weight[h->block->n_edges + h->n_wanted] = l->weights[i];
+    og__fetch_want(h->s, h->n_wanted++, l->v, &i, 1);
+}
+
 static void want_picks(struct og_hop *h, const struct drawing *l)
 {
     for (uint32_t i = 0; l->all && i < l->n; i++)
         if (l->weights[i] > 0)
-            og__fetch_want(h->s, h->n_wanted++, l->v, &i, 1);
+            want_pick(h, l, i);
     for (uint32_t i = 0; i < l->n_picks; i++)
-        og__fetch_want(h->s, h->n_wanted++, l->v, &l->pick[i], 1);
+        want_pick(h, l, l->pick[i]);
 }
 
 static void set_up(const struct og_hop *h, struct drawing *l, uint32_t v)
@@ -374,7 +379,7 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
     uint32_t n = 0;
     int rc;
     const uint64_t before = h->block->n_edges;
-    OG_TRY(og__fetch_begin(s, h->block->src + before, h->n_edges - before, err));
+    OG_TRY(og__fetch_begin(s, h->block->src + before, NULL, h->n_edges - before, err));
     if (!s->lists)
         OG_TRY(og__lists_open(&s->lists, s->topology, &s->topology->disk->of->weights, s->budget,
                               err));
@@ -395,10 +400,11 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
     return h->s->topology->disk ? sample_from_disk(h, err) : sample_in_memory(h, err);
 }
 
-static size_t disk_bytes(const struct og_relation *of, const struct og_topology_disk_options *opt,
-                         int64_t longest)
+static size_t disk_bytes(const struct og_relation *of, const struct og_sampling *how,
+                         const struct og_topology_disk_options *opt, int64_t longest)
 {
     (void)of;
+    (void)how;
     return og__lists_bytes(opt, sizeof(float), longest) + take_bytes(longest);
 }
 

@@ -64,7 +64,8 @@ static double lists_cached(const struct og_session *s, const struct trial *t)
 {
     const size_t least = s->facts.bytes.neighbors_least;
     const size_t most = s->facts.bytes.neighbors_most;
-    const bool weights = og__sampling_reads_weights((enum og_sampler_kind)s->config.opt.sampler);
+    const struct og_sampling how = og__sampling_setup(&s->config.opt);
+    const bool weights = og__sampling_weights(&how) != OG__NO_WEIGHTS;
     if (t->way.topology != OG_TOPOLOGY_DISK || t->memory.neighbors <= least)
         return 0;
     return (double)(t->memory.neighbors - least) / (double)(most - least) / (weights ? 2 : 1);

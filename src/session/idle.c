@@ -92,11 +92,6 @@ static bool draws_again(const struct og_premises *p)
     return p->config->opt.epochs > 1;
 }
 
-static bool draws_by_degrees(const struct og_premises *p)
-{
-    return og__sampling_together((enum og_sampler_kind)p->config->opt.sampler);
-}
-
 static bool caches(const struct og_premises *p)
 {
     return og__policy_caches(p->way->policy);
@@ -181,8 +176,6 @@ static const struct need needs[] = {
     {FEATURES, "threshold", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
     {FEATURES, "neighbor-cache", "topology", "disk", NULL, NULL, "all lists are in memory"},
     {0, "sample-group", "topology", "disk", NULL, NULL, "all lists are in memory"},
-    {0, "sample-group", "sampler", NULL, draws_by_degrees, NULL,
-     "it reads lists, or walks, for each batch by itself"},
     {FEATURES, "device-memory", NULL, NULL, keeps_rows_there, NULL,
      "rows stay on a device while a model is trained there"},
     {FEATURES, "device-policy", NULL, NULL, keeps_rows_there, NULL,

@@ -81,8 +81,8 @@ int og__know_whole(struct og_config *c, struct og_err *err)
 
 static unsigned extras_of(const struct og_facts *f, const struct og_options *opt)
 {
-    const unsigned weights =
-        og__sampling_weighs((enum og_sampler_kind)opt->sampler) ? OG__WITH_WEIGHTS : 0u;
+    const struct og_sampling how = og__sampling_setup(opt);
+    const unsigned weights = og__sampling_weighs(&how) ? OG__WITH_WEIGHTS : 0u;
     if (f->graph->has_types)
         return OG__WITH_RELATIONS | weights;
     return og__learner_extras(f) | weights | (opt->draw == OG_DRAW_ONCE ? OG__NESTED : 0u);

@@ -108,10 +108,11 @@ static void loads_and_maps_topology(void **state)
     struct og_topology t;
     write_toy();
     assert_int_equal(og__graph_open(folder, &ds, &err), 0);
-    struct og_budget *b = og__budget_new(og__topology_bytes(ds, false));
+    struct og_budget *b = og__budget_new(og__topology_bytes(ds, OG__NO_WEIGHTS));
     for (int mapped = 0; mapped < 2; mapped++) {
-        assert_int_equal(
-            mapped ? og__topology_map(ds, &t, &err) : og__topology_load(ds, false, b, &t, &err), 0);
+        assert_int_equal(mapped ? og__topology_map(ds, &t, &err)
+                                : og__topology_load(ds, OG__NO_WEIGHTS, b, &t, &err),
+                         0);
         assert_memory_equal(t.indptr, indptr, sizeof(indptr));
         assert_memory_equal(t.indices32, indices, sizeof(indices));
         assert_int_equal(og__degree(&t, 2), 2);
@@ -120,8 +121,8 @@ static void loads_and_maps_topology(void **state)
         assert_int_equal(og__budget_used(b), 0);
     }
     og__budget_free(b);
-    b = og__budget_new(og__topology_bytes(ds, false) - 1);
-    assert_int_equal(og__topology_load(ds, false, b, &t, &err), -ENOMEM);
+    b = og__budget_new(og__topology_bytes(ds, OG__NO_WEIGHTS) - 1);
+    assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, b, &t, &err), -ENOMEM);
     assert_int_equal(og__budget_used(b), 0);
     og__budget_free(b);
     og__graph_close(ds);
@@ -157,7 +158,7 @@ static void loads_large_topology(void **state)
         memcpy(file + n, idx, (size_t)E * 4);
         put("indices.npy", file, n + (size_t)E * 4);
         assert_int_equal(og__graph_open(folder, &ds, &err), 0);
-        assert_int_equal(og__topology_load(ds, false, NULL, &t, &err), 0);
+        assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &t, &err), 0);
         assert_memory_equal(t.indptr, ptr, (N + 1) * 8);
         assert_memory_equal(t.indices32, idx, (size_t)E * 4);
         og__topology_release(&t);
@@ -168,7 +169,7 @@ static void loads_large_topology(void **state)
         assert_int_equal(pwrite(fd, &bad, 4, (off_t)(n + 4 * 2000000)), 4);
         close(fd);
         struct og_err found = {0};
-        assert_int_equal(og__topology_load(ds, false, NULL, &t, &found), -EINVAL);
+        assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &t, &found), -EINVAL);
         assert_non_null(strstr(found.message, "entry 2000000: node 700001"));
         og__graph_close(ds);
     }
@@ -319,7 +320,7 @@ static void refuses_bad_topology(void **state)
             put_npy("indices.npy", OG__NPY_I32, 1, 5, 1, bad_indices[i - OG_COUNT(bad_indptr)],
                     192);
         assert_int_equal(og__graph_open(folder, &ds, &err), 0);
-        assert_int_equal(og__topology_load(ds, false, NULL, &t, &err), -EINVAL);
+        assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &t, &err), -EINVAL);
         assert_true(strstr(err.message, "entry") || strstr(err.message, "ends at"));
         og__graph_close(ds);
     }

@@ -47,9 +47,9 @@ static void all_of_it_is_given_back(void **state)
     struct og_graph *g;
     struct og_topology t;
     assert_int_equal(og__graph_open(graph, &g, NULL), 0);
-    const size_t told = og__topology_bytes(g, false);
+    const size_t told = og__topology_bytes(g, OG__NO_WEIGHTS);
     struct og_budget *b = og__budget_new(told);
-    assert_int_equal(og__topology_load(g, false, b, &t, NULL), 0);
+    assert_int_equal(og__topology_load(g, OG__NO_WEIGHTS, b, &t, NULL), 0);
     assert_int_equal(og__budget_used(b), told);
     for (uint32_t r = 0; r < t.n_relations; r++)
         for (uint32_t v = 0; t.relation[r].listed && v < t.relation[r].lists.n_nodes; v++)
@@ -67,13 +67,13 @@ static void nothing_is_left_where_memory_ends(void **state)
     (void)state;
     struct og_graph *g;
     assert_int_equal(og__graph_open(graph, &g, NULL), 0);
-    const size_t told = og__topology_bytes(g, false);
+    const size_t told = og__topology_bytes(g, OG__NO_WEIGHTS);
     size_t refused = 0;
     for (size_t limit = 1; limit < told; limit += OG_MAX(told / 97, (size_t)1)) {
         struct og_topology t;
         struct og_err err = {0};
         struct og_budget *b = og__budget_new(limit);
-        assert_int_equal(og__topology_load(g, false, b, &t, &err), -ENOMEM);
+        assert_int_equal(og__topology_load(g, OG__NO_WEIGHTS, b, &t, &err), -ENOMEM);
         assert_non_null(strstr(err.message, "topology"));
         assert_int_equal(og__budget_used(b), 0);
         og__budget_free(b);
@@ -116,16 +116,17 @@ static void what_is_shared_is_the_same(void **state)
     assert_int_equal(og__graph_open(graph, &g, NULL), 0);
     assert_int_equal(og__common_make(&common, NULL), 0);
     const struct og_sharers two = {common, 2};
-    assert_int_equal(og__topology_load(g, false, b, &own, NULL), 0);
-    assert_int_equal(og__topology_share(g, false, &two, b, &first, NULL), 0);
+    assert_int_equal(og__topology_load(g, OG__NO_WEIGHTS, b, &own, NULL), 0);
+    assert_int_equal(og__topology_share(g, OG__NO_WEIGHTS, &two, b, &first, NULL), 0);
     const struct og_io_counts before = og__io_made();
     struct og_io_counts read = {0};
     const size_t used = og__budget_used(b);
-    assert_int_equal(og__topology_share(g, false, &two, b, &second, NULL), 0);
+    assert_int_equal(og__topology_share(g, OG__NO_WEIGHTS, &two, b, &second, NULL), 0);
     og__io_add_since(&read, before);
     assert_int_equal(read.bytes, 0);
-    assert_int_equal(og__budget_used(b) - used, og__topology_part_bytes(g, false, 2));
-    assert_true(og__topology_part_bytes(g, false, 2) < og__topology_bytes(g, false) * 6 / 10);
+    assert_int_equal(og__budget_used(b) - used, og__topology_part_bytes(g, OG__NO_WEIGHTS, 2));
+    assert_true(og__topology_part_bytes(g, OG__NO_WEIGHTS, 2) <
+                og__topology_bytes(g, OG__NO_WEIGHTS) * 6 / 10);
     assert_ptr_equal(first.relation[0].lists.indptr, first.shared.at);
     for (uint32_t r = 0; r < own.n_relations; r++)
         assert_same_lists(&own.relation[r], &second.relation[r]);

@@ -349,7 +349,7 @@ static void open_dense(struct dense *d, struct og_graph **ds)
     assert_int_equal(
         og__model_create(&d->m, &og__ops_cpu, &d->c, OG_OPTIMIZER_SGD, 0, NULL, NULL, NULL), 0);
     assert_int_equal(og__checkpoint_load(checkpoint, d->m, NULL), 0);
-    assert_int_equal(og__topology_load(*ds, false, NULL, &d->t, NULL), 0);
+    assert_int_equal(og__topology_load(*ds, OG__NO_WEIGHTS, NULL, &d->t, NULL), 0);
     d->n = (*ds)->n_nodes;
 }
 

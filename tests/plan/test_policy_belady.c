@@ -146,7 +146,7 @@ static void belady_equals_a_slow_one_on_a_real_graph(void **state)
     struct og_sampler *sampler;
     struct og_batch_memory m;
     assert_int_equal(og__graph_open(graph, &ds, NULL), 0);
-    assert_int_equal(og__topology_load(ds, false, NULL, &topology, NULL), 0);
+    assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &topology, NULL), 0);
     assert_int_equal(og__sampler_open(&sampler, &topology, fanout, 2, 1, NULL, NULL), 0);
     og__batch_init(&m, NULL);
     uint32_t n_nodes = (uint32_t)ds->n_nodes;

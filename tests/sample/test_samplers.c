@@ -99,7 +99,7 @@ static void check_batch(const struct graph *g, const struct og_sampling *how,
         assert_int_equal(k->n_dst, known);
         assert_int_equal(k->indptr[0], 0);
         assert_int_equal(k->indptr[k->n_dst], k->n_edges);
-        assert_int_equal(k->weight != NULL, og__sampling_weighs(how->kind));
+        assert_int_equal(k->weight != NULL, og__sampling_weighs(how));
         for (uint64_t e = 0; e < k->n_edges; e++) {
             assert_true(k->src[e] <= known);
             known += k->src[e] == known;

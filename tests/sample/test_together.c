@@ -148,7 +148,7 @@ static void compare_ways(const struct og_graph *ds, const struct og_topology *me
     struct og_topology disk =
         open_disk(ds, NULL, halves * og__neighbors_whole_bytes(ds->relation) / 2, NULL, NULL);
     for (size_t w = 0; w < OG_COUNT(ways); w++)
-        for (size_t f = 0; og__sampling_together(ways[w].kind) && f < OG_COUNT(fanouts); f++)
+        for (size_t f = 0; og__sampling_together(&ways[w]) && f < OG_COUNT(fanouts); f++)
             for (size_t i = 0; i < OG_COUNT(settings); i++)
                 if ((w == 0 && layout == OURS) ||
                     ((f + w + layout) % 3 == halves && (i + f + w + layout) % 4 == 0))
@@ -166,8 +166,9 @@ static void batches_are_those_of_memory(void **state)
         write_graph(name, &graph, (enum layout)layout);
         struct og_graph *ds = open_dataset(name);
         struct og_topology memory;
-        assert_int_equal(og__topology_load(ds, false, NULL, &memory, NULL), 0);
-        assert_int_equal(og__relation_load_weights(ds->relation, &memory, NULL), 0);
+        assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &memory, NULL), 0);
+        assert_int_equal(og__relation_load_weights(ds->relation, OG__WEIGHT_TABLES, &memory, NULL),
+                         0);
         for (size_t halves = 0; halves <= 2; halves++)
             compare_ways(ds, &memory, (enum layout)layout, halves);
         og__topology_release(&memory);
@@ -188,7 +189,7 @@ static void all_of_the_file_is_tail(void **state)
     struct og_graph *ds = open_dataset("tail");
     struct og_topology memory;
     struct og_topology disk = open_disk(ds, NULL, 0, NULL, NULL);
-    assert_int_equal(og__topology_load(ds, false, NULL, &memory, NULL), 0);
+    assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &memory, NULL), 0);
     compare_together(ds, &memory, &disk, &ways[0], fanouts[0], &settings[0]);
     og__topology_release(&disk);
     og__topology_release(&memory);

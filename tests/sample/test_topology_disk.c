@@ -27,7 +27,7 @@ static void a_hub_of_many(void **state)
     write_graph("star", &g, OURS);
     struct og_graph *ds = open_dataset("star");
     struct og_topology memory;
-    assert_int_equal(og__topology_load(ds, false, NULL, &memory, NULL), 0);
+    assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &memory, NULL), 0);
     static const int fanouts[][2] = {{10, 10}, {-1, 2}, {90000, 1}};
     for (size_t c = 0; c < 3; c++) {
         size_t capacity = c * og__neighbors_whole_bytes(ds->relation) / 2;
@@ -88,14 +88,18 @@ static void every_way_to_draw(void **state)
         write_graph(name, &g, layout);
         struct og_graph *ds = open_dataset(name);
         struct og_topology memory;
-        assert_int_equal(og__topology_load(ds, false, NULL, &memory, NULL), 0);
-        assert_int_equal(og__relation_load_weights(ds->relation, &memory, NULL), 0);
+        assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &memory, NULL), 0);
+        assert_int_equal(og__relation_load_weights(ds->relation, OG__WEIGHT_TABLES, &memory, NULL),
+                         0);
         for (size_t share = 0; share <= 2; share++) {
             size_t capacity = share * og__neighbors_whole_bytes(ds->relation) / 2;
             struct og_topology disk = open_disk(ds, NULL, capacity, NULL, NULL);
-            for (size_t w = 1; w < OG_COUNT(ways); w++)
+            for (size_t w = 0; w < 2 * OG_COUNT(ways); w++) {
+                struct og_sampling how = ways[w / 2];
+                how.weights = w % 2 && how.kind != OG_SAMPLER_WALK;
                 for (size_t f = 0; f < OG_COUNT(fanouts); f++)
-                    compare_as(ds, &memory, &disk, &ways[w], fanouts[f], 3, 2);
+                    compare_as(ds, &memory, &disk, &how, fanouts[f], 3, 2);
+            }
             og__topology_release(&disk);
         }
         og__topology_release(&memory);
@@ -113,7 +117,7 @@ static void every_engine_and_all_at_once(void **state)
     struct og_graph *ds = open_dataset("engines");
     struct og_topology memory;
     const int fanout[3] = {10, 10, 10};
-    assert_int_equal(og__topology_load(ds, false, NULL, &memory, NULL), 0);
+    assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &memory, NULL), 0);
     for (size_t k = 0; k < OG_COUNT(kinds); k++) {
         struct og_topology t = open_disk(ds, NULL, 0, NULL, NULL);
         t.disk->opt.reader = (struct og_reader_options){.io = kinds[k], .threads = 2};

@@ -30,7 +30,7 @@ static void a_saved_cache_is_used(void **state)
     size_t held = og__budget_used(b);
     struct og_topology memory;
     const int fanout[2] = {10, 10};
-    assert_int_equal(og__topology_load(ds, false, NULL, &memory, NULL), 0);
+    assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &memory, NULL), 0);
     /* given back, and fetched again */
     og__neighbors_unload(&t);
     assert_int_equal(og__budget_used(b), og__topology_disk_bytes(ds));
@@ -189,7 +189,7 @@ static void a_damaged_cache_is_built_anew(void **state)
     struct heard heard = {0};
     snprintf(path, sizeof(path), "%s/%s", folder, dir);
     snprintf(other, sizeof(other), "%s/%s-other", folder, dir);
-    assert_int_equal(og__topology_load(ds, false, NULL, &memory, NULL), 0);
+    assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &memory, NULL), 0);
     size_t capacity = og__neighbors_whole_bytes(ds->relation) / 3;
     struct og_topology t = open_disk(ds, NULL, capacity / 2, other, NULL);
     og__topology_release(&t);

@@ -34,7 +34,7 @@ static void scans_every_edge_in_order(void **state)
         struct og_graph *ds = open_dataset("scan");
         struct og_topology t[2];
         struct og_budget *b = og__budget_new(og__topology_disk_bytes(ds) + 4 * OG_MIB);
-        assert_int_equal(og__topology_load(ds, false, NULL, &t[0], NULL), 0);
+        assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &t[0], NULL), 0);
         t[1] = open_disk(ds, b, 0, NULL, NULL);
         for (int i = 0; i < 2; i++) {
             struct scanned s = {&g, 0};
@@ -100,7 +100,7 @@ static void hotness_is_the_same_on_disk(void **state)
         for (int i = 0; i < 2; i++) {
             struct og_topology t;
             if (i == 0)
-                assert_int_equal(og__topology_load(ds, false, NULL, &t, NULL), 0);
+                assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &t, NULL), 0);
             else
                 t = open_disk(ds, NULL, 0, NULL, NULL);
             assert_int_equal(og__topology_out_degrees(&t, got, NULL), 0);

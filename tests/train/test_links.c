@@ -100,7 +100,7 @@ static void read_left(struct split_graph *s)
 {
     struct og_topology t;
     float weight;
-    assert_int_equal(og__topology_load(s->ds, false, NULL, &t, NULL), 0);
+    assert_int_equal(og__topology_load(s->ds, OG__NO_WEIGHTS, NULL, &t, NULL), 0);
     for (uint32_t v = 0; v < NODES; v++)
         for (int64_t e = t.indptr[v]; e < t.indptr[v + 1]; e++) {
             uint32_t u = og__neighbor(&t, e);
@@ -401,7 +401,7 @@ static void the_edges_of_a_batch_are_not_in_its_blocks(void **state)
     struct og_pairs p;
     uint64_t place[BATCH];
     uint32_t gone = 0;
-    assert_int_equal(og__topology_load(s->ds, false, NULL, &t, NULL), 0);
+    assert_int_equal(og__topology_load(s->ds, OG__NO_WEIGHTS, NULL, &t, NULL), 0);
     assert_int_equal(og__pairs_open(&p, &rule, BATCH, NULL, NULL), 0);
     for (uint32_t round = 0; round < 30; round++) {
         struct og_sampler *sampler;

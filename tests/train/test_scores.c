@@ -102,7 +102,7 @@ static void scores_decide_what_is_cached(void **state)
     struct og_graph *ds;
     struct og_topology t;
     assert_int_equal(og__graph_open(graph, &ds, NULL), 0);
-    assert_int_equal(og__topology_load(ds, false, NULL, &t, NULL), 0);
+    assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &t, NULL), 0);
     for (int64_t e = 0; e < t.n_edges; e++)
         degree[t.indices32 ? (int64_t)t.indices32[e] : t.indices64[e]]++;
     og__topology_release(&t);
