@@ -31,14 +31,14 @@ struct extent {
     struct og_batch_caps caps;
     size_t rows, labels; /* bytes, rows with what lies between those of types; 0: on the device */
     uint32_t n_types;    /* 0: of one */
+    bool ids;            /* are they looked at? */
 };
 
-/* Of typed graphs ids tell types, lists whose they are, and pairs have relations. */
+/* Of typed graphs lists tell whose they are, and pairs have relations. */
 static size_t typed_bytes(const struct extent *e)
 {
     const uint32_t n = e->caps.n_hops;
     size_t sum = og__arena_room(e->n_types * sizeof(struct og_rows)) +
-                 og__arena_room(e->caps.hop[n - 1].n_src * sizeof(uint32_t)) +
                  og__arena_room(e->caps.n_pairs * sizeof(uint32_t));
     for (uint32_t h = 0; h < n; h++)
         sum += og__arena_room((e->caps.n_relations + (size_t)1) * sizeof(uint32_t)) +
@@ -57,7 +57,15 @@ static size_t copy_bytes(const struct extent *e)
                og__arena_room(edges * sizeof(uint32_t)) + og__arena_room(edges * sizeof(float)) +
                og__arena_room(sources * sizeof(uint32_t));
     }
+    if (e->ids)
+        sum += og__arena_room(e->caps.hop[e->caps.n_hops - 1].n_src * sizeof(uint32_t));
     return sum + (e->n_types > 0 ? typed_bytes(e) : 0);
+}
+
+/* By ids models tell types, or what is known of the weights of their edges. */
+static bool needs_ids(const struct og_facts *f)
+{
+    return f->types || og__model_sums_weights(&f->shape);
 }
 
 static size_t most_copied(const struct og_facts *f)
@@ -67,7 +75,8 @@ static size_t most_copied(const struct og_facts *f)
         .rows =
             f->caps.rows_come ? 0 : f->bytes.input + og__types_of(&f->shape) * og__arena_room(1),
         .labels = og__targets_bytes(f),
-        .n_types = og__types_of(&f->shape)};
+        .n_types = og__types_of(&f->shape),
+        .ids = needs_ids(f)};
     return copy_bytes(&most);
 }
 
@@ -157,7 +166,8 @@ static struct extent extent_of(const struct og_facts *f, const struct og_work *w
 {
     struct extent e = {.caps = {.n_hops = w->sampled.batch.n_hops},
                        .rows = rows_bytes(f, w),
-                       .n_types = og__types_of(&f->shape)};
+                       .n_types = og__types_of(&f->shape),
+                       .ids = needs_ids(f)};
     og__caps_include(&e.caps, &w->sampled.batch);
     if (f->seeds.edges)
         e.caps.n_pairs = w->seeds.pairs.n;
@@ -187,9 +197,9 @@ static int bring(void *self, const struct og_work *w, const struct og_steps *ste
     int rc;
     OG_TRY(make_room(&to->copy, copy_bytes(&e), err));
     *own = *w;
-    own->sampled.batch.ids = f->types ? copied(&to->copy, w->sampled.batch.ids,
-                                               w->sampled.batch.n_ids * sizeof(uint32_t))
-                                      : NULL;
+    own->sampled.batch.ids =
+        e.ids ? copied(&to->copy, w->sampled.batch.ids, w->sampled.batch.n_ids * sizeof(uint32_t))
+              : NULL;
     for (uint32_t h = 0; h < w->sampled.batch.n_hops; h++)
         copy_block(&to->copy, &w->sampled.batch.hop[h], &own->sampled.batch.hop[h]);
     own->rows = gather_all(to, w, pool);

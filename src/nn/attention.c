@@ -254,12 +254,30 @@ OG_CLONES static void finish_row(const struct og_attend *op, const float *restri
             y[j] += share * sum[h * width + j];
 }
 
-/* Returns the coefficients of v after dropout. */
+/* Whether coefficients are used unchanged. */
+OG_INLINE bool counts_all(const struct og_attend *op)
+{
+    return !op->dropout && !op->block->weight;
+}
+
+/* Applies dropout and edge weights to p, the coefficients of v; loops have weight 1. */
+static void thin(const struct og_attend *op, uint32_t v, float *p)
+{
+    const struct og_block *b = op->block;
+    const size_t heads = (size_t)op->heads;
+    if (op->dropout)
+        og__dropout_attention(op, v, p);
+    for (uint32_t e = b->indptr[v]; b->weight && e < b->indptr[v + 1]; e++)
+        for (size_t h = 0; h < heads; h++)
+            *p++ *= b->weight[e];
+}
+
+/* Returns the coefficients of v after dropout and weights. */
 static const float *drop(const struct og_attend *op, uint32_t v, uint32_t n)
 {
     size_t at = first_coefficient(op, v);
     memcpy(op->dropped + at, op->alpha + at, n * (size_t)op->heads * sizeof(float));
-    og__dropout_attention(op, v, op->dropped + at);
+    thin(op, v, op->dropped + at);
     return op->dropped + at;
 }
 
@@ -275,7 +293,7 @@ static void attend_row(const struct attend_run *run, uint32_t v, struct sum *s, 
     scorings[op->scoring].of_edges(run, v, alpha, thread);
     if (n > 0)
         softmax(alpha, n, s->heads);
-    const float *p = op->dropout ? drop(op, v, n) : alpha;
+    const float *p = counts_all(op) ? alpha : drop(op, v, n);
     memset(s->y, 0, features(op) * sizeof(float));
     for (uint32_t i = 0; i < n; i++) {
         uint32_t u;
@@ -430,11 +448,11 @@ static void destination_block(void *arg, size_t block, int thread)
             else
                 memset(d + i * heads, 0, heads * sizeof(float));
         }
-        if (op->dropout)
-            og__dropout_attention(op, v, d);
+        if (!counts_all(op))
+            thin(op, v, d);
         slopes[op->scoring](run->op, v, d, scratch.in);
-        if (op->dropout) /* for the pass by source */
-            og__dropout_attention(op, v, op->alpha + first_coefficient(op, v));
+        if (!counts_all(op)) /* for the pass by source */
+            thin(op, v, op->alpha + first_coefficient(op, v));
     }
 }
 

@@ -28,6 +28,12 @@ static float weight_sum(const struct og_block *b, uint32_t v)
     return sum;
 }
 
+/* Of v with k edges beside its loop. */
+static float degree_at(const struct og_block *b, uint32_t v, uint32_t k)
+{
+    return b->mean_weight ? b->loop_weight[v] + b->mean_weight[v] * (float)k : (float)k + 1;
+}
+
 void og__cpu_scale(struct og_nn_backend *be, const struct og_scale *op)
 {
     (void)be;
@@ -37,7 +43,7 @@ void og__cpu_scale(struct og_nn_backend *be, const struct og_scale *op)
     for (uint32_t v = 0; v < b->n_dst; v++) {
         float sum = 1;
         if (kind == OG__SYMMETRIC)
-            sum = sqrtf((float)degree_with_loop(b, v));
+            sum = sqrtf(degree_at(b, v, degree_with_loop(b, v) - 1));
         else if (kind == OG__MEAN)
             sum = (float)degree_of(b, v);
         else if (kind == OG__MEAN_AND_SELF)
@@ -46,8 +52,10 @@ void og__cpu_scale(struct og_nn_backend *be, const struct og_scale *op)
             sum = weight_sum(b, v);
         scale[v] = sum > 0 ? 1.0f / sum : 0.0f;
     }
-    for (uint32_t v = b->n_dst; v < og__n_scales(b, kind); v++)
-        scale[v] = 1.0f / sqrtf((float)b->degree[v - b->n_dst] + 1);
+    for (uint32_t v = b->n_dst; v < og__n_scales(b, kind); v++) {
+        const float degree = degree_at(b, v, b->degree[v - b->n_dst]);
+        scale[v] = degree > 0 ? 1.0f / sqrtf(degree) : 0.0f;
+    }
 }
 
 /* ==== transposition ==== */

@@ -19,6 +19,7 @@ void og__carve_rooms(const struct og_nn_ops *ops, const struct og_room_sizes *n,
     out->a = take_room(ops, arena, n->pairs, sizeof(uint32_t));
     out->b = take_room(ops, arena, n->pairs, sizeof(uint32_t));
     out->relation = take_room(ops, arena, n->relations, sizeof(uint32_t));
+    out->ends = take_room(ops, arena, 2 * n->ends, sizeof(float));
 }
 
 void og__carve_numbers(const struct og_nn_ops *ops, uint64_t n, struct og_arena *host,
@@ -63,6 +64,7 @@ int og__bring_block(struct og_model *m, const struct og_block *b, const struct o
                     struct og_block *there, struct og_err *err)
 {
     int rc = 0;
+    const bool weighs = og__model_weighs(og__model_config(m));
     size_t edges = b->n_edges, beyond = b->degree ? b->n_src - b->n_dst : 0;
     const size_t lists = og__lists_of(b), relations = b->n_relations + (size_t)1;
     *there = *b;
@@ -70,13 +72,14 @@ int og__bring_block(struct og_model *m, const struct og_block *b, const struct o
     there->src = og__there(b->src, room->src);
     there->dst = og__there(b->dst, room->dst);
     there->relation = og__there(b->relation, room->relation);
-    there->weight = og__there(b->weight, room->weight);
+    there->weight = weighs ? og__there(b->weight, room->weight) : NULL;
     there->degree = og__there(b->degree, room->degree);
     OG_TRY(og__bring(m, b->indptr, (lists + 1) * sizeof(*b->indptr), room->indptr, err));
     OG_TRY(og__bring(m, b->src, edges * sizeof(*b->src), room->src, err));
     OG_TRY(og__bring(m, b->dst, lists * sizeof(*b->dst), room->dst, err));
     OG_TRY(og__bring(m, b->relation, relations * sizeof(*b->relation), room->relation, err));
-    OG_TRY(og__bring(m, b->weight, edges * sizeof(*b->weight), room->weight, err));
+    if (weighs)
+        OG_TRY(og__bring(m, b->weight, edges * sizeof(*b->weight), room->weight, err));
     OG_TRY(og__bring(m, b->degree, beyond * sizeof(*b->degree), room->degree, err));
 out:
     return rc;

@@ -13,7 +13,7 @@
 
 /* Buffers for copies; NULL: not needed. */
 struct og_rooms {
-    void *rows, *own, *made, *logits, *targets, *a, *b, *relation;
+    void *rows, *own, *made, *logits, *targets, *a, *b, *relation, *ends;
     struct og_block_room {
         void *indptr, *src, *dst, *relation, *weight, *degree;
     } hop[OG_MAX_HOPS];
@@ -21,6 +21,7 @@ struct og_rooms {
 /* Elements of each buffer. */
 struct og_room_sizes {
     uint64_t rows, own, made, logits, targets, pairs, relations;
+    uint64_t ends; /* whose weights are known: og_block.mean_weight, loop_weight */
 };
 
 /* Numbers that the host computes for a batch, and the buffer where operators read them. room NULL:

@@ -63,7 +63,7 @@ static int aggregation_back(struct og_model *m, int l, struct og_sparse *out, st
     const struct og_layer_work *w = &m->at.work[l];
     int rc = og__transpose(m, l, err);
     *out = og__aggregation_back(w->block, og__aggregate_of(&m->config), w->scale, m->at.back_indptr,
-                                m->at.back_col, NULL);
+                                m->at.back_col, m->at.back_edge);
     out->eps = aggregation(m, l).eps;
     if (m->config.apart)
         out->n_loops = 0;

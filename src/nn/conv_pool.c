@@ -97,7 +97,9 @@ static int unpool(struct og_model *m, int l, struct og_err *err)
                                       .dy = w->a,
                                       .from = w->from,
                                       .indptr = m->at.back_indptr,
-                                      .col = m->at.back_col};
+                                      .col = m->at.back_col,
+                                      .edge = m->at.back_edge,
+                                      .weight = b->weight};
         return m->ops->pool_max_back(m->backend, &op, err);
     }
     struct og_sparse back = og__aggregation_back(b, OG__WEIGHTED_MEAN, w->scale, m->at.back_indptr,

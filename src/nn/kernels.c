@@ -141,6 +141,11 @@ INLINE float edge_weight(const struct og_sparse *s, uint32_t e)
     return s->weight ? s->weight[s->edge ? s->edge[e] : e] : 1.0f;
 }
 
+INLINE float loop_of(const struct og_sparse *s, uint32_t r)
+{
+    return s->loop ? s->loop[r] : 1.0f;
+}
+
 INLINE void push(float *y, struct bunch *b, const struct og_rows *x, uint32_t u, float weight)
 {
     b->row[b->n] = og__row(x, u);
@@ -162,7 +167,7 @@ void og__aggregate_row(const struct og_sparse *s, const struct og_rows *x, uint3
     uint32_t last = s->indptr[s->n_rows], ahead = og__rows_ahead(x);
     memset(y, 0, (size_t)x->dim * sizeof(*y));
     if (loop)
-        push(y, &b, x, r, (s->eps ? 1 + *s->eps : 1) * right_of(s, r));
+        push(y, &b, x, r, (s->eps ? 1 + *s->eps : 1) * loop_of(s, r) * right_of(s, r));
     for (uint32_t e = s->indptr[r]; e < s->indptr[r + 1]; e++) {
         uint32_t u = s->col[e];
         if (last - e > ahead)

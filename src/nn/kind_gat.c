@@ -25,7 +25,7 @@ static void list(struct og_specs *s, const struct og_model_config *c, int l)
 }
 
 static const char *const marks[] = {"att_src", "lin.weight", NULL};
-static const char *const parameters[] = {"heads", "attention-dropout", NULL};
+static const char *const parameters[] = {"heads", "attention-dropout", "edge-weights", NULL};
 
 const struct og_conv og__conv_gat = {
     .steps = &og__steps_attend,

@@ -9,6 +9,7 @@ static void list(struct og_specs *s, const struct og_model_config *c, int l)
     og__add_matrix(s, OG__NEIGHBOUR, "lin.weight", out, in, og__glorot(in, out));
 }
 
+static const char *const parameters[] = {"edge-weights", NULL};
 static const char *const marks[] = {"lin.weight", NULL};
 
 const struct og_conv og__conv_gcn = {
@@ -20,4 +21,5 @@ const struct og_conv og__conv_gcn = {
     .sources_alone = true,
     .list = list,
     .names = {marks, "lin.weight", NULL},
+    .parameters = parameters,
 };

@@ -18,6 +18,7 @@ static void list(struct og_specs *s, const struct og_model_config *c, int l)
     og__add_vector(s, OG__OUT_BIAS, "nn.2.bias", out, og__by_fan_in(mid));
 }
 
+static const char *const parameters[] = {"edge-weights", NULL};
 static const char *const marks[] = {"nn.0.weight", NULL};
 
 const struct og_conv og__conv_gin = {
@@ -29,4 +30,5 @@ const struct og_conv og__conv_gin = {
     .mid = hidden,
     .list = list,
     .names = {marks, "nn.0.weight", "nn.2.weight"},
+    .parameters = parameters,
 };

@@ -24,6 +24,7 @@ static const char *const gcn_marks[] = {"lin_l.weight", NULL};
 static const struct og_conv by_mean = {
     .steps = &og__steps_linear,
     .aggregate = OG__MEAN,
+    .means = true,
     .has_self = true,
     .by_relation = true,
     .list = list,
@@ -49,6 +50,6 @@ static const struct og_conv by_gcn = {
 
 static const struct og_conv *const by_aggregator[] = {
     [OG_AGGREGATOR_MEAN] = &by_mean, [OG_AGGREGATOR_MAX] = &by_max, [OG_AGGREGATOR_GCN] = &by_gcn};
-static const char *const parameters[] = {"aggregator", NULL};
+static const char *const parameters[] = {"aggregator", "edge-weights", NULL};
 
 const struct og_conv og__conv_sage = {.by_aggregator = by_aggregator, .parameters = parameters};

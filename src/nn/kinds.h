@@ -27,6 +27,7 @@ struct og_specs;
 struct og_conv {
     const struct og_conv_steps *steps; /* model.h */
     enum og__aggregate aggregate;      /* how messages are aggregated */
+    bool means;                        /* is a mean, which edge weights can weight */
     bool attends;                      /* with attention coefficients, */
     bool folds;                        /* whose vectors can be folded through the matrices */
     bool pools;                        /* sources pass a layer before pooling */

@@ -109,6 +109,8 @@ struct og_workspace {
     float *djoined;
     /* [n_ids] for ids by type: position of each among ids, and number within its type */
     struct og_numbers place, number;
+    /* of GCN with weights: what is known of the ids' [2][n_ids] */
+    struct og_numbers ends;
     struct og_mixing mixing;
     uint32_t *back_indptr, *back_col, *back_edge; /* the current layer's transposed block */
     float *dlogits, *partial;

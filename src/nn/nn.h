@@ -37,14 +37,16 @@ struct og_model_config {
     int decoder;                           /* enum og_decoder_kind, for links */
     int loss;                              /* enum og_loss_kind, if the task has several */
     bool multi_label;
-    int heads;      /* of attention */
-    int aggregator; /* enum og_aggregator_kind, for SAGE */
-    int bases;      /* R-GCN: bases of the relations' matrices; 0: a matrix per relation */
-    int norm;       /* enum og_norm_kind, after each hidden layer */
-    bool residual;  /* each layer's input is added to its output */
-    int own_dim;    /* width of the destinations' own rows in layer 0; 0: in_dim */
-    int embedding;  /* width of learnable rows, as in a checkpoint; 0: none */
-    bool apart;     /* destinations are not among layer 0's sources, nor among any later layer's */
+    int heads;        /* of attention */
+    int aggregator;   /* enum og_aggregator_kind, for SAGE */
+    int edge_weights; /* enum og_edge_weights_kind: the use of og_block.weight */
+    const struct og_weight_sums *weights; /* where degrees are sums of weights; borrowed */
+    int bases;     /* R-GCN: bases of the relations' matrices; 0: a matrix per relation */
+    int norm;      /* enum og_norm_kind, after each hidden layer */
+    bool residual; /* each layer's input is added to its output */
+    int own_dim;   /* width of the destinations' own rows in layer 0; 0: in_dim */
+    int embedding; /* width of learnable rows, as in a checkpoint; 0: none */
+    bool apart;    /* destinations are not among layer 0's sources, nor among any later layer's */
     bool trains_input; /* some of layer 0's input rows are parameters */
     /* NULL: homogeneous. Else a layer is a sum over relations in each type (relational.h), or one
      * convolution of all relations (joined.h). Then in_dim is the widest input of layer 0, or the
@@ -73,6 +75,9 @@ bool og__model_wants_degrees(const struct og_model_config *config); /* og_block.
  * (og_graph_relation). */
 bool og__model_counts_relation(const struct og_model_config *config, uint32_t relation);
 bool og__model_weighs(const struct og_model_config *config); /* whether it uses og_block.weight */
+/* Whether degrees are sums of weights, which og_model_config.weights has, or on a heterogeneous
+ * graph its relations. Then homogeneous batches need ids. */
+bool og__model_sums_weights(const struct og_model_config *config);
 /* Whether the option is a parameter of this kind of model, or of this task. */
 bool og__model_takes(int kind, const char *option);
 bool og__task_takes(int kind, const char *option);

@@ -48,7 +48,7 @@ static inline struct og_rows og__dense(const float *x, uint32_t n, int dim)
 /* A sparse matrix with scaled rows and columns, weighted edges, and loops on its diagonal:
  *
  *     (S x)[r] = left[r] * (loop(r) + sum over edges e of row r: w(e) * right[col[e]] * x[col[e]])
- *     loop(r)  = (1 + eps) * right[r] * x[r] for r < n_loops, else 0
+ *     loop(r)  = (1 + eps) * loop[r] * right[r] * x[r] for r < n_loops, else 0
  *
  * Scales beyond n_left, n_right are 1. With n_loops > 0 edges on the diagonal are skipped unless
  * `diagonal`: the loop replaces them, as in PyTorch Geometric's add_remaining_self_loops. A block
@@ -59,6 +59,7 @@ struct og_sparse {
     const float *left, *right;    /* [n_left], [n_right] */
     const float *eps;             /* [1]; NULL: 0 */
     bool diagonal;
+    const float *loop;    /* [n_loops]; NULL: 1 */
     const float *weight;  /* w(e) = weight[edge[e]]; NULL: 1 */
     const uint32_t *edge; /* NULL: edge[e] = e */
 };
@@ -89,13 +90,13 @@ struct og_dropout {
 
 /* ---- operators on blocks ---- */
 
-/* Aggregation of the sources u of a destination v. */
+/* Aggregation of the sources u of a destination v. If the block has weights, x_u is times w_uv. */
 enum og__aggregate {
     OG__SYMMETRIC,     /* sum of x_u / sqrt(d_u d_v), v among the sources: GCN */
     OG__MEAN,          /* mean of x_u: SAGE */
     OG__MEAN_AND_SELF, /* mean of x_u and x_v: SAGE's gcn */
     OG__SUM_AND_SELF,  /* sum of x_u, and (1 + eps) x_v: GIN */
-    OG__WEIGHTED_MEAN, /* sum of w_uv x_u / sum of w_uv: PinSAGE */
+    OG__WEIGHTED_MEAN, /* sum of w_uv x_u / sum of w_uv: PinSAGE, SAGE's mean of weights */
     OG__BETWEEN,       /* sum of x_u scaled at both ends: GCN between two types */
 };
 
@@ -106,7 +107,8 @@ enum og__aggregate {
  * Symmetric: a source that is no destination has no in-edges in the block. Its degree is the one
  * stored in the block. Full fanout on a symmetric graph then equals the convolution on the whole
  * graph. Without a stored degree it is 0. Then a block is a graph of its own, as in PyTorch
- * Geometric's GCNConv. */
+ * Geometric's GCNConv. With mean_weight and loop_weight, k edges make a degree of loop_weight + k
+ * mean_weight, and the scale of degree 0 is 0. */
 struct og_scale {
     const struct og_block *block;
     enum og__aggregate kind;
@@ -189,8 +191,8 @@ struct og_dot {
  *
  * Coefficients are ordered by destination: its edges, then its loop. That of edge e of v is at (e +
  * v) * heads, that of the loop at (indptr[v + 1] + v) * heads. With dropout some are zero and the
- * rest are scaled up: y uses these, `alpha` has the originals. Tolerance: 1e-5 of the largest
- * magnitude in y. */
+ * rest are scaled up, and if the block has weights each edge's is multiplied by its weight: y uses
+ * these, `alpha` has the originals. Tolerance: 1e-5 of the largest magnitude in y. */
 #define OG__TOLERANCE_ATTEND 1e-5
 #define OG__LEAK             0.2f
 enum { OG__MAX_HEADS = 64 };
@@ -207,12 +209,12 @@ struct og_attend {
     float *score_src, *score_dst;     /* out [n_src, heads], [n_dst, heads]; by ends */
     float *alpha;                     /* out [n_edges + n_dst, heads] */
     const struct og_dropout *dropout; /* of alpha, or NULL */
-    float *dropped;                   /* out, as alpha: alpha after dropout */
+    float *dropped;                   /* out, as alpha: alpha after dropout and weights */
     float *y;                         /* out [n_dst, average ? width : F] */
 };
 
 /* Backward pass of attention. dz may be z, and dscore may be `dropped`. By ends score_dst becomes
- * its own gradient; with dropout, alpha is overwritten.
+ * its own gradient; with dropout or weights, alpha is overwritten.
  * Tolerance: 1e-5 of the largest magnitude in each gradient. */
 #define OG__TOLERANCE_ATTEND_BACK 1e-5
 struct og_attend_back {
@@ -330,9 +332,9 @@ struct og_blend_rows {
 
 /* ---- element-wise maximum over neighbours ----
  *
- * y[v] = max over edges of x[source], 0 without edges. `from` is the source of each maximum, the
- * first of equals. In the backward pass x is the output of a ReLU and becomes the gradient before
- * it. Exact. */
+ * y[v] = max over edges of x[source], times the edge's weight if the block has weights; 0 without
+ * edges. `from` is the source of each maximum, with weights its edge, the first of equals. In the
+ * backward pass x is the output of a ReLU and becomes the gradient before it. Exact. */
 enum { OG__NOWHERE = UINT32_MAX };
 struct og_pool_max {
     const struct og_block *block;
@@ -348,7 +350,9 @@ struct og_pool_max_back {
     float *x;                     /* [n_src, dim]: in the pooled rows, out their gradient */
     const float *dy;              /* [n_dst, dim] */
     const uint32_t *from;         /* [n_dst, dim] */
-    const uint32_t *indptr, *col; /* the transposed block */
+    const uint32_t *indptr, *col; /* the transposed block, */
+    const uint32_t *edge;         /* with weights */
+    const float *weight;          /* the block's, or NULL */
 };
 
 /* ---- the end of a hidden layer: h = dropout(unit(act(norm(y)))) ----

@@ -8,19 +8,33 @@
 /* ==== forward ==== */
 
 OG_CLONES static void raise_row(float *restrict y, uint32_t *restrict from, const float *restrict x,
-                                uint32_t u, size_t n)
+                                float w, uint32_t u, size_t n)
 {
     for (size_t j = 0; j < n; j++) {
-        bool more = x[j] > y[j] || x[j] != x[j]; /* NaN stays NaN */
-        y[j] = more ? x[j] : y[j];
+        const float z = w * x[j];
+        bool more = z > y[j] || z != z; /* NaN stays NaN */
+        y[j] = more ? z : y[j];
         from[j] = more ? u : from[j];
     }
 }
 
-OG_CLONES static void raise_values(float *restrict y, const float *restrict x, size_t n)
+OG_CLONES static void raise_values(float *restrict y, const float *restrict x, float w, size_t n)
 {
-    for (size_t j = 0; j < n; j++)
-        y[j] = x[j] > y[j] || x[j] != x[j] ? x[j] : y[j];
+    for (size_t j = 0; j < n; j++) {
+        const float z = w * x[j];
+        y[j] = z > y[j] || z != z ? z : y[j];
+    }
+}
+
+/* How much an edge counts, and what it is called: with weights by its own number. */
+static float weight_of(const struct og_block *b, uint32_t e)
+{
+    return b->weight ? b->weight[e] : 1;
+}
+
+static uint32_t name_of(const struct og_block *b, uint32_t e)
+{
+    return b->weight ? e : b->src[e];
 }
 
 static void pool_row(const struct og_pool_max *op, uint32_t v)
@@ -32,20 +46,19 @@ static void pool_row(const struct og_pool_max *op, uint32_t v)
     uint32_t first = b->indptr[v], end = b->indptr[v + 1];
     float *y = op->y + v * n;
     uint32_t *from = op->from ? op->from + v * n : NULL;
-    if (first == end)
-        memset(y, 0, n * sizeof(*y));
-    else
-        memcpy(y, og__row(x, b->src[first]), n * sizeof(*y));
+    memset(y, 0, n * sizeof(*y));
+    if (first < end)
+        og__add_scaled(y, weight_of(b, first), og__row(x, b->src[first]), n);
     for (size_t j = 0; from && j < n; j++)
-        from[j] = first == end ? (uint32_t)OG__NOWHERE : b->src[first];
+        from[j] = first == end ? (uint32_t)OG__NOWHERE : name_of(b, first);
     for (uint32_t e = first; e < end; e++) {
         const float *row = og__row(x, b->src[e]);
         if (last - e > ahead)
             og__fetch_row(x, b->src[e + ahead]);
         if (from)
-            raise_row(y, from, row, b->src[e], n);
+            raise_row(y, from, row, weight_of(b, e), name_of(b, e), n);
         else
-            raise_values(y, row, n);
+            raise_values(y, row, weight_of(b, e), n);
     }
 }
 
@@ -66,11 +79,11 @@ void og__cpu_pool_max(struct og_nn_backend *be, const struct og_pool_max *op)
 
 /* ==== backward ==== */
 
-OG_CLONES static void take_own(float *restrict sum, const float *restrict dy,
+OG_CLONES static void take_own(float *restrict sum, float w, const float *restrict dy,
                                const uint32_t *restrict from, uint32_t u, size_t n)
 {
     for (size_t j = 0; j < n; j++)
-        sum[j] += from[j] == u ? dy[j] : 0;
+        sum[j] += from[j] == u ? w * dy[j] : 0;
 }
 
 OG_CLONES static void gate_in_place(float *restrict x, const float *restrict sum, size_t n)
@@ -79,7 +92,7 @@ OG_CLONES static void gate_in_place(float *restrict x, const float *restrict sum
         x[j] = x[j] > 0 ? sum[j] : 0;
 }
 
-/* Duplicate edges are adjacent, and count once. */
+/* Duplicate edges are adjacent, and count once; with weights they differ. */
 static void pool_back_row(const struct og_pool_max_back *op, uint32_t u, float *sum)
 {
     size_t n = (size_t)op->dim;
@@ -87,8 +100,11 @@ static void pool_back_row(const struct og_pool_max_back *op, uint32_t u, float *
     memset(sum, 0, n * sizeof(*sum));
     for (uint32_t e = op->indptr[u]; e < op->indptr[u + 1]; e++) {
         uint32_t v = op->col[e];
-        if (v != before)
-            take_own(sum, op->dy + v * n, op->from + v * n, u, n);
+        if (op->weight)
+            take_own(sum, op->weight[op->edge[e]], op->dy + v * n, op->from + v * n, op->edge[e],
+                     n);
+        else if (v != before)
+            take_own(sum, 1, op->dy + v * n, op->from + v * n, u, n);
         before = v;
     }
     gate_in_place(op->x + u * n, sum, n);

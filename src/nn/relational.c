@@ -147,9 +147,24 @@ static uint32_t cap_degrees(struct og_relational *d, uint32_t hop, uint32_t rela
     return b->n_src - b->n_dst;
 }
 
+/* Puts the weight sums of the block's sources after n degrees; returns the new count. */
+static uint32_t put_weights(struct og_relational *d, uint32_t relation, const struct og_block *b,
+                            uint32_t n)
+{
+    const struct og_graph_relation *of = &d->types->relation[relation];
+    const uint32_t *node = nodes_of(d, of->source);
+    float *mean = (float *)(void *)(d->degrees.host + n), *loop = mean + b->n_src;
+    for (uint32_t u = 0; u < b->n_src; u++) {
+        mean[u] = of->weights.mean[node[u]];
+        loop[u] = of->weights.loop[node[u]];
+    }
+    return n + 2 * b->n_src;
+}
+
 /* Between two types: scales of both ends. For v that sampled s of its d neighbours sqrt(d) / s, for
  * u with o out-edges 1 / sqrt(o). If s = d that is 1 / sqrt(o d); else it is the mean over possible
- * samples. Without counts, d is s, and o is 1. */
+ * samples. Without counts, d is s, and o is 1. With weights of mean m, d becomes d m, s becomes s
+ * m, and o the sum of u's out-edges. */
 static uint32_t scale_ends(struct og_relational *d, uint32_t relation, const struct og_block *b)
 {
     const struct og_graph_relation *of = &d->types->relation[relation];
@@ -159,11 +174,15 @@ static uint32_t scale_ends(struct og_relational *d, uint32_t relation, const str
     for (uint32_t v = 0; v < b->n_dst; v++) {
         const uint32_t drawn = b->indptr[v + 1] - b->indptr[v];
         const uint32_t all = of->arriving ? of->arriving[destination[v]] : drawn;
-        scale[v] = drawn > 0 ? sqrtf((float)all) / (float)drawn : 0.0f;
+        const float mean = of->weights.mean ? of->weights.mean[destination[v]] : 1;
+        const float of_drawn = mean * (float)drawn;
+        scale[v] = of_drawn > 0 ? sqrtf(mean * (float)all) / of_drawn : 0.0f;
     }
     for (uint32_t u = 0; u < b->n_src; u++) {
-        const uint32_t all = of->leaving ? of->leaving[source[u]] : 1;
-        scale[b->n_dst + u] = all > 0 ? 1.0f / sqrtf((float)all) : 0.0f;
+        const float all = of->weights.leaving ? (float)of->weights.leaving[source[u]]
+                          : of->leaving       ? (float)of->leaving[source[u]]
+                                              : 1;
+        scale[b->n_dst + u] = all > 0 ? 1.0f / sqrtf(all) : 0.0f;
     }
     return b->n_dst + b->n_src;
 }
@@ -181,6 +200,11 @@ static int bring_degrees(struct og_relational *d, int l, uint32_t relation, stru
     } else if (d->types->relation[relation].arriving) {
         n = cap_degrees(d, hop, relation, b);
         b->degree = og__numbers_there(&d->degrees);
+        if (d->types->relation[relation].weights.mean) {
+            b->mean_weight = (const float *)(void *)(b->degree + n);
+            b->loop_weight = b->mean_weight + b->n_src;
+            n = put_weights(d, relation, b, n);
+        }
     }
     return og__bring_numbers(d->whole, &d->degrees, n, err);
 }

@@ -137,7 +137,8 @@ static void carve_batch(const struct og_carving *k)
     uint32_t *node = counts ? og__carve(k->numbers, n_ids * sizeof(*node)) : NULL;
     og__carve_numbers(k->ops, most, k->numbers, k->arena, &lists);
     if (counts)
-        og__carve_numbers(k->ops, most_ends, k->numbers, k->arena, &degrees);
+        og__carve_numbers(k->ops, (og__model_sums_weights(c) ? 3 : 1) * most_ends, k->numbers,
+                          k->arena, &degrees);
     if (!k->out)
         return;
     k->out->local = local;

@@ -48,10 +48,23 @@ bool og__model_counts_relation(const struct og_model_config *c, uint32_t relatio
 
 bool og__model_weighs(const struct og_model_config *c)
 {
-    return og__conv_of(c)->aggregate == OG__WEIGHTED_MEAN;
+    return og__conv_of(c)->aggregate == OG__WEIGHTED_MEAN || c->edge_weights != OG_EDGE_WEIGHTS_OFF;
+}
+
+bool og__model_sums_weights(const struct og_model_config *c)
+{
+    return og__conv_of(c)->wants_degrees && c->edge_weights != OG_EDGE_WEIGHTS_OFF;
 }
 
 /* ==== checks ==== */
+
+static int check_weights(const struct og_model_config *c, struct og_err *err)
+{
+    if (c->edge_weights == OG_EDGE_WEIGHTS_MEAN && !og__conv_of(c)->means)
+        return og__fail(err, -EINVAL, "use --edge-weights multiply",
+                        "--edge-weights mean: of the model sage with --aggregator mean alone");
+    return 0;
+}
 
 static int check_choices(const struct og_model_config *c, struct og_err *err)
 {
@@ -69,7 +82,9 @@ static int check_choices(const struct og_model_config *c, struct og_err *err)
         return og__fail(err, -EINVAL, NULL, "model: task %d with decoder %d is unknown", c->task,
                         c->decoder);
     const struct og_conv *conv = og__conv_of(c);
-    int rc = conv->check ? conv->check(c, err) : 0;
+    int rc = check_weights(c, err);
+    if (rc == 0 && conv->check)
+        rc = conv->check(c, err);
     if (rc == 0 && conv->joins)
         rc = og__joined_check(c, err);
     return rc == 0 && og__in_parts(c) ? og__relational_check(c, err) : rc;
@@ -170,6 +185,8 @@ int og__all_heads(const struct og_model_config *c, int layer)
 enum og__aggregate og__aggregate_of(const struct og_model_config *c)
 {
     const enum og__aggregate kind = og__conv_of(c)->aggregate;
+    if (kind == OG__MEAN && c->edge_weights == OG_EDGE_WEIGHTS_MEAN)
+        return OG__WEIGHTED_MEAN;
     return kind == OG__SYMMETRIC && c->apart ? OG__BETWEEN : kind;
 }
 

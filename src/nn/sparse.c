@@ -15,7 +15,8 @@ struct og_sparse og__aggregation(const struct og_block *b, enum og__aggregate ki
                           .diagonal = kind == OG__SUM_AND_SELF,
                           .indptr = b->indptr,
                           .col = b->src,
-                          .weight = kind == OG__WEIGHTED_MEAN ? b->weight : NULL};
+                          .loop = kind == OG__SYMMETRIC ? b->loop_weight : NULL,
+                          .weight = b->weight};
     if (kind == OG__SYMMETRIC) {
         s.n_right = og__n_scales(b, kind);
         s.right = scale;

@@ -49,7 +49,8 @@ static void carve(const struct og_nn_ops *ops, const struct og_model_config *c, 
                                        .own = caps->n_dst * (uint64_t)og__layer_in(c, l),
                                        .made = caps->n_dst * (uint64_t)OG_MAX(mid, out),
                                        .logits = OG__WHOLE_ROWS * (uint64_t)c->n_classes,
-                                       .targets = og__targets_of(c, OG__WHOLE_ROWS)};
+                                       .targets = og__targets_of(c, OG__WHOLE_ROWS),
+                                       .ends = og__model_sums_weights(c) ? caps->n_src : 0};
     const struct og_block largest = {
         .n_dst = caps->n_dst, .n_src = caps->n_src, .n_edges = caps->n_edges};
     og__carve_rooms(ops, &room, arena, &at->room);
@@ -57,6 +58,8 @@ static void carve(const struct og_nn_ops *ops, const struct og_model_config *c, 
     if (og__conv_of(c)->attends) {
         og__conv_of(c)->carve_scores(c, l, &largest, false, arena, w);
         w->alpha = og__carve_floats(arena, caps->n_edges + caps->n_dst, c->heads);
+        if (og__model_weighs(c))
+            w->dscore = og__carve_floats(arena, caps->n_edges + caps->n_dst, c->heads);
     } else if (og__conv_of(c)->takes_max) {
         w->a = og__carve_floats(arena, caps->n_dst, mid);
     } else {
@@ -124,6 +127,17 @@ out:
     return rc;
 }
 
+/* Both arrays lie one behind the other. */
+static int bring_ends(struct og_model *m, const struct og_block *b, struct og_err *err)
+{
+    struct og_block *there = &m->at.hop[0];
+    if (!b->mean_weight)
+        return 0;
+    there->mean_weight = og__there(b->mean_weight, m->at.room.ends);
+    there->loop_weight = there->mean_weight + b->n_src;
+    return og__bring(m, b->mean_weight, 2 * (size_t)b->n_src * sizeof(float), m->at.room.ends, err);
+}
+
 int og__whole_combine(struct og_model *m, int l, const struct og_whole_layer *s,
                       const struct og_block *block, struct og_rows sources, struct og_rows own,
                       float *out, struct og_err *err)
@@ -135,6 +149,7 @@ int og__whole_combine(struct og_model *m, int l, const struct og_whole_layer *s,
     w->transform_first = s->transforms;
     w->y = w->h = og__there(out, room->made);
     OG_TRY(og__bring_block(m, block, &room->hop[0], &m->at.hop[0], err));
+    OG_TRY(bring_ends(m, block, err));
     OG_TRY(og__bring_rows(m, &sources, sources.n, room->rows, &sources, err));
     if (s->own)
         OG_TRY(og__bring_rows(m, &own, own.n, room->own, &own, err));

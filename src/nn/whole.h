@@ -19,7 +19,8 @@ struct og_whole_layer {
     bool transforms; /* has the first pass; else sources are the layer's input */
     bool prefix;     /* combine requires the block's destinations before all other sources */
     bool own;        /* and also the input rows of its destinations */
-    bool degrees;    /* and in-degrees of the sources: og_block.degree */
+    bool degrees;    /* and in-degrees of the sources: og_block.degree; if sums of weights,
+                        mean_weight too, followed by loop_weight */
     int n_in, n_source, n_out;
 };
 /* n_nodes < 2^32 */

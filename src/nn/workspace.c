@@ -42,7 +42,7 @@ static void carve_attention(const struct og_model_config *c, int l, const struct
     w->t = og__carve_floats(arena, b->n_src, og__layer_mid(c, l));
     og__conv_of(c)->carve_scores(c, l, b, training, arena, w);
     w->alpha = og__carve_floats(arena, coefficients, c->heads);
-    if (training)
+    if (training || og__model_weighs(c)) /* what weights leave of alpha lies there as well */
         w->dscore = og__carve_floats(arena, coefficients, c->heads);
 }
 
@@ -302,6 +302,8 @@ static void carve_layers(const struct og_carving *k, struct og_workspace *out)
     out->scratch = og__carve(k->arena, out->scratch_bytes);
     out->loss_blocks = og__carve(k->arena, og__n_blocks(n_dst) * sizeof(*out->loss_blocks));
     carve_rooms(k, &batch, &out->room);
+    if (og__model_sums_weights(c))
+        og__carve_numbers(k->ops, 2 * (uint64_t)n_src, k->numbers, k->arena, &out->ends);
     for (int l = 0; l < c->layers; l++) {
         const struct og_block *b = &batch.hop[c->layers - 1 - l];
         og__carve_conv(c, l, b, k->training, k->arena, &out->work[l]);
@@ -398,6 +400,30 @@ static int grow(struct og_model *m, const struct og_batch *batch, const struct o
     return og__model_reserve(m, &most, m->training, err);
 }
 
+/* Blocks have the first of the batch's ids for sources. Where nobody looked yet, as when a run is
+ * only measured, degrees count edges. */
+static int bring_ends(struct og_model *m, const struct og_batch *batch, struct og_err *err)
+{
+    const struct og_weight_sums *of = m->config.weights;
+    const struct og_numbers *ends = &m->at.ends;
+    const uint32_t n = batch->hop[m->config.layers - 1].n_src;
+    float *mean = (float *)(void *)ends->host, *loop = mean + n;
+    if (!of)
+        return 0;
+    if (!batch->ids)
+        return og__fail(err, -EINVAL, NULL,
+                        "model: a batch without ids, by which weights are known");
+    for (uint32_t i = 0; i < n; i++) {
+        mean[i] = of->mean[batch->ids[i]];
+        loop[i] = of->loop[batch->ids[i]];
+    }
+    for (int h = 0; h < m->config.layers; h++) {
+        m->at.hop[h].mean_weight = (const float *)(void *)og__numbers_there(ends);
+        m->at.hop[h].loop_weight = m->at.hop[h].mean_weight + n;
+    }
+    return og__bring_numbers(m, ends, 2 * n, err);
+}
+
 static int bring_batch(struct og_model *m, const struct og_batch *batch, struct og_err *err)
 {
     struct og_workspace *at = &m->at;
@@ -408,6 +434,8 @@ static int bring_batch(struct og_model *m, const struct og_batch *batch, struct 
         at->work[l].block = &at->hop[h];
         at->work[l].relation = batch->hop[h].relation;
     }
+    if (og__model_sums_weights(&m->config))
+        rc = bring_ends(m, batch, err);
 out:
     return rc;
 }

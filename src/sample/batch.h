@@ -36,6 +36,8 @@ struct og_block {
     /* [n_edges] edge weights for models that use them (PinSAGE's visit counts, LADIES' importance),
      * >= 0; NULL = all equal. */
     const float *weight;
+    /* GCN with edge weights: og_weight_sums by the batch's ids. NULL: degrees count edges. */
+    const float *mean_weight, *loop_weight; /* [n_src] each */
     uint32_t n_seen;   /* ladies: distinct in-neighbours that it drew from; else 0 */
     uint64_t n_listed; /* and of all lists together, how many */
 };

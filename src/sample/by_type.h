@@ -8,6 +8,7 @@
 #define OG_SAMPLE_BY_TYPE_H
 
 #include "base/base.h"
+#include "dataset/weight_sums.h"
 #include "sample/batch.h"
 
 struct og_graph_type {
@@ -22,6 +23,7 @@ struct og_graph_relation {
     /* For models that use degrees; NULL: not counted. The number of edges into each node, without
      * self-loops within a type; the number out of each, between types. */
     const uint32_t *arriving, *leaving; /* [nodes of the destination], [of the source] */
+    struct og_weight_sums weights;      /* where degrees are of weights */
 };
 /* The types and relations of a heterogeneous graph. Names are borrowed. */
 struct og_graph_types {

@@ -19,6 +19,7 @@ struct fixture {
     uint32_t n_batches;
     struct og_batch batch[FIXTURE_BATCHES];
     void *labels[FIXTURE_BATCHES]; /* of the seeds */
+    struct og_weight_sums weights; /* of nodes, where edges' weights count */
     void *features;                /* in the dtype of the case */
     enum og_dtype dtype;
 };
@@ -89,6 +90,9 @@ static inline void fixture_batch(const struct fixture *f, uint32_t number, struc
         snprintf(name, sizeof(name), "%u.%u.weight", number, h);
         const struct og_tensor *weight = og__tensors_find(&f->t, name);
         out->hop[h].weight = weight ? weight->data : NULL;
+        snprintf(name, sizeof(name), "%u.%u.degree", number, h);
+        const struct og_tensor *degree = og__tensors_find(&f->t, name);
+        out->hop[h].degree = degree ? fixture_u32(degree) : NULL;
     }
 }
 
@@ -214,6 +218,15 @@ static inline void fixture_model(struct fixture *f)
     f->config.heads = heads ? (int)strtol(heads, NULL, 10) : 0;
     f->config.bases = bases ? (int)strtol(bases, NULL, 10) : 0;
     f->config.residual = fixture_option(f, "residual");
+    const char *weights = fixture_option(f, "edge_weights");
+    if (weights) {
+        f->config.edge_weights =
+            strcmp(weights, "mean") == 0 ? OG_EDGE_WEIGHTS_MEAN : OG_EDGE_WEIGHTS_MULTIPLY;
+        f->weights =
+            (struct og_weight_sums){.mean = (float *)fixture_tensor(f, "mean_weight")->data,
+                                    .loop = (float *)fixture_tensor(f, "loop_weight")->data};
+        f->config.weights = &f->weights;
+    }
     if (norm)
         f->config.norm = strcmp(norm, "batch") == 0 ? OG_NORM_BATCH : OG_NORM_LAYER;
 }
@@ -254,6 +267,7 @@ static inline void fixture_close(struct fixture *f)
         for (uint32_t h = 0; h < f->batch[i].n_hops; h++) {
             free(f->batch[i].hop[h].indptr);
             free(f->batch[i].hop[h].src);
+            free(f->batch[i].hop[h].degree);
         }
         free(f->batch[i].ids);
         if (f->config.task == OG_TASK_LINK) {

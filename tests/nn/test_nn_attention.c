@@ -14,6 +14,7 @@ struct attention {
     size_t f, cols, n_z, n_y, n_alpha;
     size_t n_own;   /* scores of destinations */
     size_t n_z_dst; /* by sums, else 0 */
+    float *weight;  /* of edges, or NULL */
     float *z, *att[2], *bias, *before, *y, *c, *dscore, *datt[2], *own, *z_dst, *dz_dst;
     struct og_dropout dropout;
 };
@@ -22,7 +23,7 @@ struct attention_case {
     uint32_t n_dst, n_src;
     int heads, width;
     bool average, add, shared, apart, scattered; /* rows of z in halves, through an index */
-    bool sums;
+    bool sums, weighs;
     double dropout;
 };
 
@@ -33,6 +34,7 @@ static void attention_open(struct attention *a, const struct attention_case *c, 
     bool average = c->average;
     start();
     a->index = NULL;
+    a->weight = NULL;
     bench_open(&a->b, threads, heads * width);
     a->block = random_block(n_dst, n_src, 9);
     a->indptr = calloc(n_src + 1, 4);
@@ -78,6 +80,8 @@ static void attention_open(struct attention *a, const struct attention_case *c, 
                                .dropout = c->dropout > 0 ? &a->dropout : NULL,
                                .dropped = a->dscore, /* as models have it */
                                .y = a->y};
+    if (c->weighs)
+        a->block.weight = a->weight = random_floats(a->block.n_edges);
     a->dropout = (struct og_dropout){.p = c->dropout, .step = {5, 6, 7}, .layer = 3};
     if (c->scattered) { /* the upper halves of floats are numbers in bf16 */
         a->index = malloc(n_src * sizeof(*a->index));
@@ -102,6 +106,7 @@ static void attention_close(struct attention *a)
                              a->op.alpha, a->own,     a->z_dst,        a->dz_dst};
     for (size_t i = 0; i < OG_COUNT(floats); i++)
         free(floats[i]);
+    free(a->weight);
     free(a->indptr);
     free(a->col);
     free(a->edge);
@@ -161,6 +166,10 @@ static const struct attention_case attentions[] = {
     {100, 500, 8, 5, .sums = true, .average = true, .add = true, .dropout = 0.5},
     {200, 700, 4, 16, .sums = true, .apart = true},
     {300, 60, 3, 7, .sums = true, .average = true, .apart = true, .dropout = 0.4},
+    {200, 700, 4, 16, .weighs = true},
+    {150, 600, 3, 20, .shared = true, .dropout = 0.4, .weighs = true},
+    {130, 300, 3, 7, .average = true, .apart = true, .weighs = true},
+    {100, 500, 8, 5, .sums = true, .average = true, .add = true, .dropout = 0.5, .weighs = true},
 };
 
 static void attention_equals_reference(void **state)
@@ -274,7 +283,8 @@ static void slopes_of_attention(void **state)
                                    .shared = kind % 3 == 2 && kind < 12,
                                    .sums = kind >= 12,
                                    .apart = kind % 12 >= 6,
-                                   .dropout = kind / 3 % 2 ? 0.4 : 0};
+                                   .dropout = kind / 3 % 2 ? 0.4 : 0,
+                                   .weighs = kind % 4 == 3};
         attention_open(&a, &c, 2);
         attend_with(&a, &og__ops_cpu);
         float *dz = attend_back_with(&a, &og__ops_cpu);

@@ -40,7 +40,25 @@ static const char *const cases[] = {"sage2",
                                     "gatv2_3",
                                     "gatv2_2_narrow",
                                     "gatv2_3_single",
-                                    "link_gatv2"};
+                                    "link_gatv2",
+                                    "edge_sage2",
+                                    "edge_sage2_wide",
+                                    "edge_sage2_mean",
+                                    "edge_sage2_mean_wide",
+                                    "edge_sage_gcn2",
+                                    "edge_sage_max2",
+                                    "edge_sage_max3",
+                                    "edge_gin2_wide",
+                                    "edge_gin3",
+                                    "edge_gat2",
+                                    "edge_gat3",
+                                    "edge_gat2_narrow",
+                                    "edge_gatv2_2",
+                                    "edge_gcn2",
+                                    "edge_gcn3",
+                                    "edge_gcn2_wide",
+                                    "edge_link_gcn",
+                                    "edge_link_sage"};
 
 struct run {
     struct fixture f;

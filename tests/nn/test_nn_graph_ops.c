@@ -283,13 +283,15 @@ static void blending_has_the_same_bits_on_any_number_of_threads(void **state)
 struct pooling {
     struct bench b;
     struct og_block block;
-    uint32_t *indptr, *col, *from;
+    uint32_t *indptr, *col, *edge, *from;
+    float *weight; /* of edges, or NULL */
     int dim;
     size_t n_x, n_y;
     float *x, *y, *c;
 };
 
-static void pooling_open(struct pooling *p, uint32_t n_dst, uint32_t n_src, int dim, int threads)
+static void pooling_open(struct pooling *p, uint32_t n_dst, uint32_t n_src, int dim, int threads,
+                         bool weighs)
 {
     start();
     bench_open(&p->b, threads, dim);
@@ -297,7 +299,12 @@ static void pooling_open(struct pooling *p, uint32_t n_dst, uint32_t n_src, int 
     p->block = random_block(n_dst, n_src, 6);
     p->indptr = calloc(n_src + 1, 4);
     p->col = calloc(p->block.n_edges + 1, 4);
-    transpose(&p->block, p->indptr, p->col, NULL);
+    p->edge = calloc(p->block.n_edges + 1, 4);
+    p->weight = weighs ? random_floats(p->block.n_edges) : NULL;
+    for (uint64_t e = 0; weighs && e < p->block.n_edges; e++)
+        p->weight[e] = fmaxf(p->weight[e] + 0.7f, 0); /* some are 0 */
+    p->block.weight = p->weight;
+    transpose(&p->block, p->indptr, p->col, p->edge);
     p->n_x = n_src * (size_t)dim;
     p->n_y = n_dst * (size_t)dim;
     p->x = random_floats(p->n_x);
@@ -314,6 +321,8 @@ static void pooling_close(struct pooling *p)
     free_block(&p->block);
     free(p->indptr);
     free(p->col);
+    free(p->edge);
+    free(p->weight);
     free(p->from);
     free(p->x);
     free(p->y);
@@ -330,7 +339,8 @@ static void pool_with(struct pooling *p, const struct og_nn_ops *ops, bool keep)
 static float *pool_back_with(struct pooling *p, const struct og_nn_ops *ops)
 {
     float *dx = copy_floats(p->x, p->n_x);
-    struct og_pool_max_back op = {p->block.n_src, p->dim, dx, p->c, p->from, p->indptr, p->col};
+    struct og_pool_max_back op = {p->block.n_src, p->dim, dx,      p->c,     p->from,
+                                  p->indptr,      p->col, p->edge, p->weight};
     assert_int_equal(ops->pool_max_back(p->b.be, &op, NULL), 0);
     return dx;
 }
@@ -339,11 +349,12 @@ static void pooling_equals_reference(void **state)
 {
     (void)state;
     const uint32_t shapes[][3] = {{200, 500, 33}, {1, 1, 1}, {64, 4000, 100}, {65, 65, 16}};
-    for (size_t i = 0; i < OG_COUNT(shapes); i++) {
+    for (size_t i = 0; i < 2 * OG_COUNT(shapes); i++) {
+        const uint32_t *shape = shapes[i / 2];
         struct pooling p[BACKENDS];
         float *dx[BACKENDS];
         for (int k = 0; k < BACKENDS; k++) {
-            pooling_open(&p[k], shapes[i][0], shapes[i][1], (int)shapes[i][2], 2);
+            pooling_open(&p[k], shape[0], shape[1], (int)shape[2], 2, i % 2);
             pool_with(&p[k], backends[k], true);
             dx[k] = pool_back_with(&p[k], backends[k]);
         }
@@ -372,17 +383,19 @@ static double pooling_value(void *arg)
 static void slopes_of_pooling(void **state)
 {
     (void)state;
-    struct pooling p;
-    pooling_open(&p, 50, 90, 6, 2);
-    for (size_t i = 0; i < p.n_x; i++)
-        p.x[i] = 1.5f + draw(); /* positive: the ReLU before takes no part */
-    pool_with(&p, &og__ops_cpu, true);
-    float *dx = pool_back_with(&p, &og__ops_cpu);
-    struct slopes s = {pooling_value, &p, 1e-3f, 5e-3, 0, 0};
-    check_slopes(&s, "x", p.x, dx, p.n_x, 1);
-    assert_mostly_judged(&s);
-    pooling_close(&p);
-    free(dx);
+    for (int weighs = 0; weighs < 2; weighs++) {
+        struct pooling p;
+        pooling_open(&p, 50, 90, 6, 2, weighs);
+        for (size_t i = 0; i < p.n_x; i++)
+            p.x[i] = 1.5f + draw(); /* positive: the ReLU before takes no part */
+        pool_with(&p, &og__ops_cpu, true);
+        float *dx = pool_back_with(&p, &og__ops_cpu);
+        struct slopes s = {pooling_value, &p, 1e-3f, 5e-3, 0, 0};
+        check_slopes(&s, "x", p.x, dx, p.n_x, 1);
+        assert_mostly_judged(&s);
+        pooling_close(&p);
+        free(dx);
+    }
 }
 
 /* ==== the end of a layer ==== */
@@ -567,7 +580,7 @@ static void same_bits_for_any_number_of_threads(void **state)
     float *back[2][2];
     for (int k = 0; k < 2; k++) {
         int threads = k ? 3 : 1;
-        pooling_open(&p[k], 900, 2500, 20, threads);
+        pooling_open(&p[k], 900, 2500, 20, threads, true);
         pool_with(&p[k], &og__ops_cpu, true);
         back[k][0] = pool_back_with(&p[k], &og__ops_cpu);
         ending_open(&e[k], 3000, 30, OG_NORM_BATCH, OG__ELU, false, 0.5, threads);

@@ -94,6 +94,11 @@ static void blocks_equal_reference(void **state)
     struct og_block b = random_block(DST, SRC, 6);
     float *weight = random_floats(b.n_edges);
     uint32_t degree[SRC - DST], *list[2][3];
+    float *mean = random_floats(SRC), *loop = random_floats(SRC);
+    for (uint32_t i = 0; i < SRC; i++) { /* some nodes have no weight at all */
+        mean[i] = mean[i] > 0 ? mean[i] : 0;
+        loop[i] = loop[i] > 0 ? loop[i] : 0;
+    }
     for (uint32_t e = 0; e < b.n_edges; e++)
         weight[e] = weight[e] > -0.5f ? weight[e] + 0.5f : 0; /* lists that weigh nothing */
     for (uint32_t i = 0; i < SRC - DST; i++)
@@ -101,6 +106,8 @@ static void blocks_equal_reference(void **state)
     for (int dressed = 0; dressed < 2; dressed++) { /* with degrees and weights, and without */
         b.weight = dressed ? weight : NULL;
         b.degree = dressed ? degree : NULL;
+        b.mean_weight = dressed ? mean : NULL;
+        b.loop_weight = dressed ? loop : NULL;
         for (int kind = OG__SYMMETRIC; kind <= OG__WEIGHTED_MEAN; kind++) {
             float got[SRC] = {0}, want[SRC] = {0};
             struct og_scale op = {&b, (enum og__aggregate)kind, got};
@@ -122,6 +129,8 @@ static void blocks_equal_reference(void **state)
     for (int i = 0; i < 6; i++)
         free(list[i / 3][i % 3]);
     free(weight);
+    free(mean);
+    free(loop);
     free_block(&b);
 }
 

@@ -25,8 +25,8 @@ static double aggregated(const struct og_sparse *s, const struct og_rows *x, uin
 {
     double sum = 0;
     if (r < s->n_loops)
-        sum = (1 + (s->eps ? (double)*s->eps : 0)) * scale_at(s->right, s->n_right, r) *
-              og__ref_element(x, r, j);
+        sum = (1 + (s->eps ? (double)*s->eps : 0)) * (s->loop ? (double)s->loop[r] : 1) *
+              scale_at(s->right, s->n_right, r) * og__ref_element(x, r, j);
     for (uint32_t e = s->indptr[r]; e < s->indptr[r + 1]; e++) {
         uint32_t u = s->col[e];
         if (r < s->n_loops && !s->diagonal && u == r)
@@ -256,6 +256,14 @@ static void ref_blend_rows(struct og_nn_backend *be, const struct og_blend_rows 
 
 /* ==== the largest of the neighbours ==== */
 
+/* Of edge e, in the dtype that it is compared in. */
+static float ref_weighed(const struct og_pool_max *op, uint32_t e, size_t j)
+{
+    const struct og_block *b = op->block;
+    const float x = (float)og__ref_element(&op->x, b->src[e], (int)j);
+    return b->weight ? b->weight[e] * x : x;
+}
+
 static void ref_pool_max(struct og_nn_backend *be, const struct og_pool_max *op)
 {
     (void)be;
@@ -265,14 +273,12 @@ static void ref_pool_max(struct og_nn_backend *be, const struct og_pool_max *op)
         for (size_t j = 0; j < n; j++) {
             uint32_t best = OG__NOWHERE;
             for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++)
-                if (best == OG__NOWHERE || isnan(og__ref_element(&op->x, b->src[e], (int)j)) ||
-                    og__ref_element(&op->x, b->src[e], (int)j) >
-                        og__ref_element(&op->x, best, (int)j))
-                    best = b->src[e];
-            op->y[v * n + j] =
-                best == OG__NOWHERE ? 0 : (float)og__ref_element(&op->x, best, (int)j);
+                if (best == OG__NOWHERE || isnan(ref_weighed(op, e, j)) ||
+                    ref_weighed(op, e, j) > ref_weighed(op, best, j))
+                    best = e;
+            op->y[v * n + j] = best == OG__NOWHERE ? 0 : ref_weighed(op, best, j);
             if (op->from)
-                op->from[v * n + j] = best;
+                op->from[v * n + j] = best == OG__NOWHERE || b->weight ? best : b->src[best];
         }
 }
 
@@ -286,7 +292,9 @@ static void ref_pool_max_back(struct og_nn_backend *be, const struct og_pool_max
             for (uint32_t e = op->indptr[u]; e < op->indptr[u + 1]; e++) {
                 uint32_t v = op->col[e];
                 bool again = e > op->indptr[u] && op->col[e - 1] == v;
-                if (!again && op->from[v * n + j] == u)
+                if (op->weight && op->from[v * n + j] == op->edge[e])
+                    sum += (double)op->weight[op->edge[e]] * (double)op->dy[v * n + j];
+                if (!op->weight && !again && op->from[v * n + j] == u)
                     sum += (double)op->dy[v * n + j];
             }
             float *x = &op->x[u * n + j];
@@ -305,6 +313,12 @@ static double ref_degree(const struct og_block *b, uint32_t v, bool without_self
     return degree;
 }
 
+static double ref_weighed_degree(const struct og_block *b, uint32_t v, double edges)
+{
+    return b->mean_weight ? (double)b->loop_weight[v] + (double)b->mean_weight[v] * edges
+                          : 1 + edges;
+}
+
 static double ref_weights(const struct og_block *b, uint32_t v)
 {
     double sum = 0;
@@ -318,7 +332,8 @@ static double ref_divisor(const struct og_scale *op, uint32_t v)
     const struct og_block *b = op->block;
     switch (op->kind) {
     case OG__SYMMETRIC:
-        return sqrt(1 + (v < b->n_dst ? ref_degree(b, v, true) : b->degree[v - b->n_dst]));
+        return sqrt(ref_weighed_degree(
+            b, v, v < b->n_dst ? ref_degree(b, v, true) : b->degree[v - b->n_dst]));
     case OG__MEAN:
         return ref_degree(b, v, false);
     case OG__MEAN_AND_SELF:

@@ -91,9 +91,14 @@ static void ref_softmax(const struct og_attend *op, uint32_t v, int h)
     }
 }
 
+static bool thins(const struct og_attend *op)
+{
+    return op->dropout || op->block->weight;
+}
+
 static double attended(const struct og_attend *op, uint32_t v, int h, int j)
 {
-    const float *alpha = op->dropout ? op->dropped : op->alpha;
+    const float *alpha = thins(op) ? op->dropped : op->alpha;
     uint32_t n = coefficients_of(op, v), u;
     double sum = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -102,11 +107,16 @@ static double attended(const struct og_attend *op, uint32_t v, int h, int j)
     return sum;
 }
 
-/* All coefficients of p through dropout. */
+/* All coefficients of p through dropout, and those of edges times their weights. */
 static void ref_drop(const struct og_attend *op, float *p)
 {
     for (uint32_t v = 0; op->dropout && v < op->block->n_dst; v++)
         og__dropout_attention(op, v, p + coefficient_at(op, v, 0, 0));
+    const struct og_block *b = op->block;
+    for (uint32_t v = 0; b->weight && v < b->n_dst; v++)
+        for (uint32_t i = 0; i < b->indptr[v + 1] - b->indptr[v]; i++)
+            for (int h = 0; h < op->heads; h++)
+                p[coefficient_at(op, v, i, h)] *= b->weight[b->indptr[v] + i];
 }
 
 static void ref_scores(const struct og_attend *op)
@@ -143,7 +153,7 @@ void og__ref_attend(struct og_nn_backend *be, const struct og_attend *op)
     for (uint32_t v = 0; v < n_dst; v++)
         for (int h = 0; h < op->heads; h++)
             ref_softmax(op, v, h);
-    if (op->dropout)
+    if (thins(op))
         memcpy(op->dropped, op->alpha, n_coefficients(op) * sizeof(float));
     ref_drop(op, op->dropped);
     for (uint32_t v = 0; v < n_dst; v++)

@@ -64,7 +64,15 @@ OG_ON_DEVICE float drop_coefficient(const struct og_k_attend *a, uint32_t v, uin
     return og_drop(&a->dropout, a->block.indptr[v] + v + start, (i - start) * heads + h, x);
 }
 
-/* Softmax of p, the scores of head h of v, with maximum `top`; then dropout. */
+/* x, the i-th coefficient of v, after dropout and edge weights; loops have weight 1. */
+OG_ON_DEVICE float thin(const struct og_k_attend *a, uint32_t v, uint32_t i, uint32_t h, float x)
+{
+    const float left = a->drops ? drop_coefficient(a, v, i, h, x) : x;
+    const bool weighs = a->block.weight && !is_loop(a, v, i);
+    return weighs ? left * a->block.weight[a->block.indptr[v] + i] : left;
+}
+
+/* Softmax of p, the scores of head h of v, with maximum `top`; then dropout and weights. */
 OG_ON_DEVICE void normalize(const struct og_k_attend *op, uint32_t v, uint32_t h, float top)
 {
     const uint32_t heads = (uint32_t)op->op.heads, n = n_of(op, v);
@@ -76,9 +84,9 @@ OG_ON_DEVICE void normalize(const struct og_k_attend *op, uint32_t v, uint32_t h
     }
     for (uint32_t i = 0; i < n; i++) {
         p[(size_t)i * heads] *= 1 / sum;
-        if (op->drops)
+        if (op->thins)
             op->op.dropped[first_of(op, v) + (size_t)i * heads + h] =
-                drop_coefficient(op, v, i, h, p[(size_t)i * heads]);
+                thin(op, v, i, h, p[(size_t)i * heads]);
     }
 }
 
@@ -152,7 +160,7 @@ OG_KERNEL(og__k_sum_coefficients, og_k_attend)
 OG_ON_DEVICE float attended(const struct og_k_attend *a, uint32_t v, uint32_t h, uint32_t c)
 {
     const uint32_t heads = (uint32_t)a->op.heads;
-    const float *p = (a->drops ? a->op.dropped : a->op.alpha) + first_of(a, v) + h;
+    const float *p = (a->thins ? a->op.dropped : a->op.alpha) + first_of(a, v) + h;
     const uint32_t column = a->op.shared ? c : h * (uint32_t)a->op.width + c;
     float sum = 0;
     for (uint32_t i = 0; i < n_of(a, v); i++)
@@ -180,7 +188,7 @@ OG_KERNEL(og__k_attend, og_k_attend)
 
 /* ==== backward pass by destination ==== */
 
-/* One warp per destination: gradients of its coefficients, through dropout. */
+/* One warp per destination: gradients of its coefficients, through dropout and weights. */
 OG_KERNEL(og__k_attend_slopes, og_k_attend_back)
 {
     const struct og_k_attend *a = &op->forward;
@@ -201,8 +209,7 @@ OG_KERNEL(og__k_attend_slopes, og_k_attend_back)
             if (og_lane() > 0)
                 continue;
             sum = counts(a, v, i) ? sum : 0;
-            op->dscore[first_of(a, v) + (size_t)i * heads + h] =
-                a->drops ? drop_coefficient(a, v, i, h, sum) : sum;
+            op->dscore[first_of(a, v) + (size_t)i * heads + h] = thin(a, v, i, h, sum);
         }
     }
 }
@@ -220,7 +227,7 @@ OG_ON_DEVICE float mean_slope(const struct og_k_attend_back *op, uint32_t v, uin
 }
 
 /* One thread per destination and head: gradients of its scores before the leaky ReLU. Their sum
- * replaces the destination's score, alpha after dropout replaces alpha. */
+ * replaces the destination's score, alpha after dropout and weights replaces alpha. */
 OG_KERNEL(og__k_score_slopes, og_k_attend_back)
 {
     const struct og_k_attend *a = &op->forward;
@@ -237,8 +244,8 @@ OG_KERNEL(og__k_score_slopes, og_k_attend_back)
         const float slope = leak * alpha * (d[(size_t)i * heads] - mean);
         d[(size_t)i * heads] = slope;
         sum += slope;
-        if (a->drops)
-            p[(size_t)i * heads] = drop_coefficient(a, v, i, h, alpha);
+        if (a->thins)
+            p[(size_t)i * heads] = thin(a, v, i, h, alpha);
     }
     a->op.score_dst[v * heads + h] = sum;
 }
@@ -255,8 +262,8 @@ OG_KERNEL(og__k_sum_slopes, og_k_attend_back)
     for (uint32_t i = 0; i < n_of(a, v); i++) {
         const float alpha = p[(size_t)i * heads];
         d[(size_t)i * heads] = alpha * (d[(size_t)i * heads] - mean);
-        if (a->drops)
-            p[(size_t)i * heads] = drop_coefficient(a, v, i, h, alpha);
+        if (a->thins)
+            p[(size_t)i * heads] = thin(a, v, i, h, alpha);
     }
 }
 
@@ -456,10 +463,11 @@ OG_KERNEL(og__k_pool_max, og_k_pool_max)
         float most = 0;
         uint32_t from = OG__NOWHERE;
         for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++) {
-            const float x = og_element(og_row_of(&op->x, b->src[e]), j, op->x.dtype);
+            const float x = (b->weight ? b->weight[e] : 1) *
+                            og_element(og_row_of(&op->x, b->src[e]), j, op->x.dtype);
             if (from == OG__NOWHERE || x > most || x != x) { /* NaN stays NaN */
                 most = x;
-                from = b->src[e];
+                from = b->weight ? e : b->src[e];
             }
         }
         op->y[(size_t)v * dim + j] = most;
@@ -480,7 +488,10 @@ OG_KERNEL(og__k_pool_max_back, og_k_pool_max_back)
         for (uint32_t e = b->indptr[u]; e < b->indptr[u + 1]; e++) {
             const size_t at = (size_t)b->col[e] * dim + j;
             const bool again = e > b->indptr[u] && b->col[e] == b->col[e - 1];
-            sum += !again && b->from[at] == u ? b->dy[at] : 0;
+            if (b->weight)
+                sum += b->from[at] == b->edge[e] ? b->weight[b->edge[e]] * b->dy[at] : 0;
+            else
+                sum += !again && b->from[at] == u ? b->dy[at] : 0;
         }
         b->x[(size_t)u * dim + j] = b->x[(size_t)u * dim + j] > 0 ? sum : 0;
     }

@@ -17,6 +17,12 @@ OG_ON_DEVICE float weight_sum(const struct og_block *b, uint32_t v)
     return sum;
 }
 
+/* Of v with k edges beside its loop. */
+OG_ON_DEVICE float degree_at(const struct og_block *b, uint32_t v, uint32_t k)
+{
+    return b->mean_weight ? b->loop_weight[v] + b->mean_weight[v] * (float)k : (float)k + 1;
+}
+
 OG_KERNEL(og__k_scale, og_k_scale)
 {
     const struct og_block *b = &op->block;
@@ -25,9 +31,9 @@ OG_KERNEL(og__k_scale, og_k_scale)
     if (v >= op->n)
         return;
     if (v >= b->n_dst)
-        sum = sqrtf((float)b->degree[v - b->n_dst] + 1);
+        sum = sqrtf(degree_at(b, v, b->degree[v - b->n_dst]));
     else if (op->kind == OG__SYMMETRIC)
-        sum = sqrtf((float)degree_with_loop(b, v));
+        sum = sqrtf(degree_at(b, v, degree_with_loop(b, v) - 1));
     else if (op->kind == OG__MEAN)
         sum = (float)(b->indptr[v + 1] - b->indptr[v]);
     else if (op->kind == OG__MEAN_AND_SELF)

@@ -42,7 +42,8 @@ OG_ON_DEVICE void add_up(float sum[OG_AHEAD], const struct og_k_aggregate *op, u
 {
     const struct og_sparse *s = &op->s;
     const bool loop = r < s->n_loops;
-    const float own = loop ? (s->eps ? 1 + *s->eps : 1) * right_of(s, r) : 0;
+    const float weight = loop && s->loop ? s->loop[r] : 1;
+    const float own = loop ? (s->eps ? 1 + *s->eps : 1) * weight * right_of(s, r) : 0;
     struct edges of;
     og_elements(sum, loop ? og_row_of(&op->x, r) : NULL, j, loop ? (uint32_t)op->x.dim : 0,
                 op->x.dtype);

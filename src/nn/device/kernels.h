@@ -223,7 +223,7 @@ struct og_k_attend {
     struct og_attend op; /* except for block and dropout, which are: */
     struct og_block block;
     struct og_dropout dropout;
-    bool drops;
+    bool drops, thins; /* thins: by dropout, or by weights of the block */
 };
 struct og_k_attend_back {
     struct og_k_attend forward;

@@ -61,7 +61,10 @@ out:
 
 static struct og_k_attend attention(const struct og_attend *op)
 {
-    struct og_k_attend a = {.op = *op, .block = *op->block, .drops = op->dropout};
+    struct og_k_attend a = {.op = *op,
+                            .block = *op->block,
+                            .drops = op->dropout,
+                            .thins = op->dropout || op->block->weight};
     if (op->dropout)
         a.dropout = *op->dropout;
     return a;

@@ -68,9 +68,19 @@ def edges(hop):
     return torch.from_numpy(src), torch.from_numpy(dst), n_src, len(indptr) - 1
 
 
-def sage_conv(x, hop, p, name):
+def times(x, src, w):
+    """What comes along the edges: rows of sources, times the edges' weights where they count."""
+    return x[src] if w is None else w.view(-1, *[1] * (x.dim() - 1)) * x[src]
+
+
+def sage_conv(x, hop, p, name, w=None, mean=False):
+    """mean: of weights; else by count, whatever they are."""
     src, dst, _, n_dst = edges(hop)
-    total = torch.zeros(n_dst, x.shape[1]).index_add(0, dst, x[src])
+    total = torch.zeros(n_dst, x.shape[1]).index_add(0, dst, times(x, src, w))
+    if mean:
+        sums = torch.zeros(n_dst).index_add(0, dst, w)
+        total = torch.where(sums > 0, 1 / sums, torch.zeros(n_dst))[:, None] * total
+        return total @ p[name + "lin_l.weight"].T + p[name + "lin_l.bias"] + x[:n_dst] @ p[name + "lin_r.weight"].T
     count = torch.zeros(n_dst).index_add(0, dst, torch.ones(len(dst))).clamp(min=1)
     return (total / count[:, None]) @ p[name + "lin_l.weight"].T + p[name + "lin_l.bias"] + x[:n_dst] @ p[name + "lin_r.weight"].T
 
@@ -88,68 +98,85 @@ def gcn_conv(x, hop, p, name):
     return (torch.zeros(n_src, z.shape[1]).index_add(0, dst, z[src] * norm[:, None]) + p[name + "bias"])[:n_dst]
 
 
-def sage_gcn_conv(x, hop, p, name):
+def gcn_weights_conv(x, hop, p, name, w, of_nodes, degree):
+    """gcn_conv of weights, whose degrees are l + m k: of a node's loop, 1 where it has none, of the mean of its other in-edges in the graph, and of
+    how many of these are drawn or, of those that are no destinations, would be."""
+    src, dst, n_src, n_dst = edges(hop)
+    m, l = of_nodes
+    other = src != dst
+    k = torch.cat([torch.zeros(n_dst).index_add(0, dst[other], torch.ones(int(other.sum()))), degree])
+    d = l[:n_src] + m[:n_src] * k
+    norm = torch.where(d > 0, d.pow(-0.5), torch.zeros(n_src))
+    z = x @ p[name + "lin.weight"].T
+    factor = w[other] * norm[src[other]] * norm[dst[other]]
+    own = (l[:n_dst] * norm[:n_dst] ** 2)[:, None] * z[:n_dst]
+    return own.index_add(0, dst[other], z[src[other]] * factor[:, None]) + p[name + "bias"]
+
+
+def with_loops(src, dst, w, n_dst):
+    """Loops replace edges on the diagonal, and weigh 1."""
+    other, loops = src != dst, torch.arange(n_dst)
+    w = None if w is None else torch.cat([w[other], torch.ones(n_dst)])
+    return torch.cat([src[other], loops]), torch.cat([dst[other], loops]), w
+
+
+def sage_gcn_conv(x, hop, p, name, w=None):
     """Mean over the neighbours and the node itself, which counts once."""
     src, dst, _, n_dst = edges(hop)
-    other = src != dst
-    loops = torch.arange(n_dst)
-    src, dst = torch.cat([src[other], loops]), torch.cat([dst[other], loops])
-    total = torch.zeros(n_dst, x.shape[1]).index_add(0, dst, x[src])
+    src, dst, w = with_loops(src, dst, w, n_dst)
+    total = torch.zeros(n_dst, x.shape[1]).index_add(0, dst, times(x, src, w))
     count = torch.zeros(n_dst).index_add(0, dst, torch.ones(len(dst)))
     return (total / count[:, None]) @ p[name + "lin_l.weight"].T + p[name + "lin_l.bias"]
 
 
-def sage_max_conv(x, hop, p, name):
+def sage_max_conv(x, hop, p, name, w=None):
     """SAGEConv(aggr="max", project=True)."""
     src, dst, _, n_dst = edges(hop)
     t = (x @ p[name + "lin.weight"].T + p[name + "lin.bias"]).relu()
     index = dst[:, None].expand(-1, t.shape[1])
-    a = torch.zeros(n_dst, t.shape[1]).scatter_reduce(0, index, t[src], "amax", include_self=False)
+    a = torch.zeros(n_dst, t.shape[1]).scatter_reduce(0, index, times(t, src, w), "amax", include_self=False)
     return a @ p[name + "lin_l.weight"].T + p[name + "lin_l.bias"] + x[:n_dst] @ p[name + "lin_r.weight"].T
 
 
-def gin_conv(x, hop, p, name):
+def gin_conv(x, hop, p, name, w=None):
     src, dst, _, n_dst = edges(hop)
-    z = torch.zeros(n_dst, x.shape[1]).index_add(0, dst, x[src]) + (1 + p[name + "eps"]) * x[:n_dst]
+    z = torch.zeros(n_dst, x.shape[1]).index_add(0, dst, times(x, src, w)) + (1 + p[name + "eps"]) * x[:n_dst]
     z = (z @ p[name + "nn.0.weight"].T + p[name + "nn.0.bias"]).relu()
     return z @ p[name + "nn.2.weight"].T + p[name + "nn.2.bias"]
 
 
-def gat_conv(x, hop, p, name, last):
+def gat_conv(x, hop, p, name, last, w=None):
     """Self loops replace edges on the diagonal; heads are concatenated, in the last layer averaged."""
     src, dst, _, n_dst = edges(hop)
-    other = src != dst
-    loops = torch.arange(n_dst)
-    src, dst = torch.cat([src[other], loops]), torch.cat([dst[other], loops])
+    src, dst, w = with_loops(src, dst, w, n_dst)
     att_src, att_dst = p[name + "att_src"], p[name + "att_dst"]
     heads, width = att_src.shape[1:]
     z = (x @ p[name + "lin.weight"].T).view(-1, heads, width)
     score = (z * att_src).sum(-1)[src] + (z[:n_dst] * att_dst).sum(-1)[dst]
     score = torch.nn.functional.leaky_relu(score, 0.2)
-    return attended(z, score, src, dst, n_dst, last) + p[name + "bias"]
+    return attended(z, score, src, dst, n_dst, last, w) + p[name + "bias"]
 
 
-def attended(z, score, src, dst, n_dst, last):
+def attended(z, score, src, dst, n_dst, last, w=None):
+    """Weights of edges multiply the coefficients, which sum to 1 before."""
     heads, width = z.shape[1:]
     index = dst[:, None].expand(-1, heads)
     top = torch.zeros(n_dst, heads).scatter_reduce(0, index, score, "amax", include_self=False)
     e = (score - top.detach()[dst]).exp()
     alpha = e / torch.zeros(n_dst, heads).index_add(0, dst, e)[dst]
-    y = torch.zeros(n_dst, heads, width).index_add(0, dst, alpha[:, :, None] * z[src])
+    y = torch.zeros(n_dst, heads, width).index_add(0, dst, alpha[:, :, None] * times(z, src, w))
     return y.mean(1) if last else y.reshape(n_dst, -1)
 
 
-def gatv2_conv(x, hop, p, name, last):
+def gatv2_conv(x, hop, p, name, last, w=None):
     """GATv2Conv: scores are of sums of both ends, which have a matrix each; loops as of GAT."""
     src, dst, _, n_dst = edges(hop)
-    other = src != dst
-    loops = torch.arange(n_dst)
-    src, dst = torch.cat([src[other], loops]), torch.cat([dst[other], loops])
+    src, dst, w = with_loops(src, dst, w, n_dst)
     heads, width = p[name + "att"].shape[1:]
     z = (x @ p[name + "lin_l.weight"].T + p[name + "lin_l.bias"]).view(-1, heads, width)
     own = (x[:n_dst] @ p[name + "lin_r.weight"].T + p[name + "lin_r.bias"]).view(-1, heads, width)
     score = (torch.nn.functional.leaky_relu(z[src] + own[dst], 0.2) * p[name + "att"]).sum(-1)
-    return attended(z, score, src, dst, n_dst, last) + p[name + "bias"]
+    return attended(z, score, src, dst, n_dst, last, w) + p[name + "bias"]
 
 
 def pinsage_conv(x, hop, p, name, weight):
@@ -201,11 +228,17 @@ def init(kind, dims, gen, heads=0, norm="none", residual=False):
 CONVS = {"sage": sage_conv, "sage-gcn": sage_gcn_conv, "sage-max": sage_max_conv, "gcn": gcn_conv, "gin": gin_conv}
 
 
-def forward(kind, layers, p, x, hops, norm="none", residual=False, stats=None, weights=None, training=True):
-    """stats: running statistics by name, of batch norm; they change in training."""
+def forward(kind, layers, p, x, hops, norm="none", residual=False, stats=None, weights=None, training=True, edge_weights="off", of_nodes=None, degrees=None):
+    """stats: running statistics by name, of batch norm; they change in training. of_nodes: what is known of the weights of the batch's nodes; degrees: of
+    the sources of each hop that are no destinations."""
     for l in range(layers):
         name, hop, last = f"convs.{l}.", hops[layers - 1 - l], l == layers - 1
-        if kind.startswith("gat"):
+        if edge_weights != "off":
+            w = weights[layers - 1 - l]
+            y = gcn_weights_conv(x, hop, p, name, w, of_nodes, degrees[layers - 1 - l]) if kind == "gcn" \
+                else {"gat": gat_conv, "gatv2": gatv2_conv}[kind](x, hop, p, name, last, w) if kind.startswith("gat") \
+                else sage_conv(x, hop, p, name, w, True) if edge_weights == "mean" else CONVS[kind](x, hop, p, name, w)
+        elif kind.startswith("gat"):
             y = (gat_conv if kind == "gat" else gatv2_conv)(x, hop, p, name, last)
         elif kind == "pinsage":
             y = pinsage_conv(x, hop, p, name, weights[layers - 1 - l])
@@ -249,7 +282,8 @@ def value_loss(y, want, kind):
 
 
 def make(case, kind, fanout, dim, hidden, classes, dtype="f32", multi=False, heads=0, norm="none", residual=False,
-         nodes=150, n_batches=4, seeds=36, task="node", decoder="dot", loss_kind="auto", edges=8, each=1):
+         nodes=150, n_batches=4, seeds=36, task="node", decoder="dot", loss_kind="auto", edges=8, each=1,
+         edge_weights="off"):
     if not all(word in case for word in sys.argv[1:]):
         return
     rng, gen = np.random.default_rng(len(case) * 1000 + dim), torch.Generator().manual_seed(dim)
@@ -273,7 +307,12 @@ def make(case, kind, fanout, dim, hidden, classes, dtype="f32", multi=False, hea
         stats[f"norms.{l}.running_mean"], stats[f"norms.{l}.running_var"] = torch.zeros(hidden), torch.ones(hidden)
     out = {"features": x, "labels": labels}
     out.update({"init." + k: v.detach().numpy().copy() for k, v in p.items()})
-    batches, weights, pairs = [], [], []
+    batches, weights, pairs, known, degrees = [], [], [], [], []
+    if edge_weights != "off":  # of every pair of nodes, some of them 0
+        of_edge = rng.integers(0, 9, (nodes, nodes)).astype(np.float32) / 4
+        near = [g[g != v] for v, g in enumerate(graph)]
+        out["mean_weight"] = np.array([of_edge[v, near[v]].mean() if len(near[v]) else 0 for v in range(nodes)], np.float32)
+        out["loop_weight"] = np.array([of_edge[v, v] if v in graph[v] else 1 for v in range(nodes)], np.float32)
     for b in range(n_batches):
         ids, hops = sample(graph, rng.permutation(nodes)[:seeds], fanout, rng)
         batches.append((ids, hops))
@@ -287,13 +326,25 @@ def make(case, kind, fanout, dim, hidden, classes, dtype="f32", multi=False, hea
         for h in range(layers if kind == "pinsage" else 0):
             out[f"{b}.{h}.weight"] = rng.integers(0, 9, len(hops[h][1])).astype(np.float32) / 16
             weights[-1][h] = torch.from_numpy(out[f"{b}.{h}.weight"])
+        known.append(None)
+        degrees.append([None] * layers)
+        for h, hop in enumerate(hops if edge_weights != "off" else []):
+            indptr, src, n_src = hop
+            n_dst = len(indptr) - 1
+            out[f"{b}.{h}.weight"] = of_edge[ids[np.repeat(np.arange(n_dst), np.diff(indptr))], ids[src]]
+            weights[-1][h] = torch.from_numpy(out[f"{b}.{h}.weight"])
+            known[-1] = [torch.from_numpy(out[what][ids]) for what in ("mean_weight", "loop_weight")]
+            drawn = [len(near[v]) if fanout[h] < 0 else min(len(near[v]), fanout[h]) for v in ids[n_dst:n_src]]
+            out[f"{b}.{h}.degree"] = np.array(drawn, np.int64)
+            degrees[-1][h] = torch.tensor(drawn, dtype=torch.float32)
     optimizer = torch.optim.Adam(p.values(), lr=LR, weight_decay=WEIGHT_DECAY)
     losses = []
     for step in range(STEPS):
         ids, hops = batches[step % n_batches]
         optimizer.zero_grad()
         rows = torch.from_numpy(x)[torch.from_numpy(ids)]
-        logits = forward(kind, layers, p, rows, hops, norm, residual, stats, weights[step % n_batches])
+        logits = forward(kind, layers, p, rows, hops, norm, residual, stats, weights[step % n_batches],
+                         edge_weights=edge_weights, of_nodes=known[step % n_batches], degrees=degrees[step % n_batches])
         y = torch.from_numpy(labels[ids[:seeds]])
         if task == "link":
             score, loss = link_loss(logits, p, *map(torch.from_numpy, pairs[step % n_batches]), edges, decoder, loss_kind)
@@ -321,6 +372,8 @@ def make(case, kind, fanout, dim, hidden, classes, dtype="f32", multi=False, hea
                     batches=n_batches, lr=LR, weight_decay=WEIGHT_DECAY)
     if heads:
         metadata.update(heads=heads)
+    if edge_weights != "off":
+        metadata.update(edge_weights=edge_weights)
     if norm != "none":
         metadata.update(norm=norm)
     if residual:
@@ -369,3 +422,22 @@ if __name__ == "__main__":
     make("gatv2_2_narrow", "gatv2", [4, 4], 6, 16, 4, heads=2, dtype="u8", **SMALL)
     make("gatv2_3_single", "gatv2", [3, 3, 3], 8, 10, 4, heads=1, norm="batch", residual=True, **SMALL)
     make("link_gatv2", "gatv2", [4, 4], 12, 16, 16, heads=4, task="link", decoder="mlp", loss_kind="margin", each=2, edges=10, **SMALL)
+    WEIGHED = dict(edge_weights="multiply", **SMALL)
+    make("edge_sage2", "sage", [5, 4], 12, 14, 5, **WEIGHED)
+    make("edge_sage2_wide", "sage", [-1, -1], 30, 8, 4, dtype="u8", **WEIGHED)
+    make("edge_sage2_mean", "sage", [5, 4], 12, 14, 5, edge_weights="mean", **SMALL)
+    make("edge_sage2_mean_wide", "sage", [-1, -1], 30, 8, 4, edge_weights="mean", **SMALL)
+    make("edge_sage_gcn2", "sage-gcn", [4, 4], 12, 14, 5, **WEIGHED)
+    make("edge_sage_max2", "sage-max", [4, 4], 12, 14, 5, **WEIGHED)
+    make("edge_sage_max3", "sage-max", [3, 3, 3], 9, 10, 4, residual=True, **WEIGHED)
+    make("edge_gin2_wide", "gin", [-1, -1], 30, 8, 4, dtype="u8", **WEIGHED)
+    make("edge_gin3", "gin", [3, 3, 3], 10, 10, 4, residual=True, **WEIGHED)
+    make("edge_gat2", "gat", [5, 4], 12, 16, 5, heads=4, **WEIGHED)
+    make("edge_gat3", "gat", [3, 3, 3], 9, 10, 4, heads=2, norm="layer", residual=True, dtype="f16", **WEIGHED)
+    make("edge_gat2_narrow", "gat", [4, 4], 6, 16, 4, heads=2, dtype="u8", **WEIGHED)
+    make("edge_gatv2_2", "gatv2", [5, 4], 12, 16, 5, heads=4, **WEIGHED)
+    make("edge_gcn2", "gcn", [5, 4], 20, 24, 7, **WEIGHED)
+    make("edge_gcn3", "gcn", [-1, 3, 3], 17, 20, 5, **WEIGHED)
+    make("edge_gcn2_wide", "gcn", [-1, -1], 70, 12, 4, dtype="f16", **WEIGHED)
+    make("edge_link_gcn", "gcn", [4, 4], 12, 20, 20, task="link", decoder="mlp", loss_kind="bce", **WEIGHED)
+    make("edge_link_sage", "sage", [4, 4], 12, 14, 14, task="link", loss_kind="bce", each=3, edge_weights="mean", **SMALL)
