@@ -1,5 +1,7 @@
 #include "budget/config.h"
 
+#include "options/options.h"
+
 #include "plan/victim.h"
 
 #include <math.h>
@@ -74,7 +76,20 @@ struct og_sampling og__sampling_setup(const struct og_options *opt)
                                 .walks = opt->walks,
                                 .walk_length = opt->walk_length,
                                 .restart = opt->walk_restart,
-                                .once = opt->draw == OG_DRAW_ONCE};
+                                .once = opt->draw == OG_DRAW_ONCE,
+                                .weights = og__edge_weights(opt) != OG_EDGE_WEIGHTS_OFF};
+}
+
+int og__walks_refuse_weights(const struct og_options *opt, struct og_err *err)
+{
+    if (!og__sampling_by_visits((enum og_sampler_kind)opt->sampler))
+        return 0;
+    return og__fail(
+        err, -EINVAL, "use --sampler uniform, or leave --edge-weights off",
+        "--edge-weights %s: not with --sampler %s, whose neighbours are no edges of the "
+        "graph",
+        og__option_word("edge-weights", opt->edge_weights),
+        og__option_word("sampler", opt->sampler));
 }
 
 struct og_reader_options og__reader_setup(const struct og_config *config,

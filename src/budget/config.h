@@ -150,8 +150,9 @@ uint64_t og__cache_rows(const struct og_amount *amount, uint64_t n_nodes, size_t
 
 /* How a policy is to behave by these options; without a cache and hotness yet. */
 struct og_policy_setup og__policy_setup(const struct og_options *opt, int policy, uint64_t n_nodes);
-/* How neighbours are drawn. */
+/* How neighbours are drawn; -EINVAL for weights of edges with a sampler that draws none. */
 struct og_sampling og__sampling_setup(const struct og_options *opt);
+OG_MUST_CHECK int og__walks_refuse_weights(const struct og_options *opt, struct og_err *err);
 /* How a file on a disk of that profile is read. */
 struct og_reader_options og__reader_setup(const struct og_config *config,
                                           const struct og_disk_profile *profile);

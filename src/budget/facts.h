@@ -55,6 +55,7 @@ struct og_facts {
     struct og_schedule schedule;
     struct og_seed_source seeds;
     struct og_model_config shape;   /* of the model that this dataset is for */
+    struct og_weight_sums weights;  /* where its degrees are of weights, of a graph without types */
     struct og_disk_profile profile; /* of the disk that features lie on */
     struct og_disk_profile away;    /* of those that scratch is on, together */
     struct og_disk_profile lists;   /* of the one that the graph's structure is on */

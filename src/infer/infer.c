@@ -65,6 +65,16 @@ out:
     return rc;
 }
 
+/* `bytes`: of a number a node. */
+static int sum_weights(struct og_inference *f, size_t bytes, struct og_err *err)
+{
+    f->weights.mean = og__alloc(f->budget, bytes, OG__INFER_NODES, err);
+    f->weights.loop = og__alloc(f->budget, bytes, OG__INFER_NODES, err);
+    return f->weights.mean && f->weights.loop
+               ? og__weight_sums_fill(f->lists, f->budget, &f->weights, err)
+               : -ENOMEM;
+}
+
 int og__infer_survey(struct og_inference *f, struct og_err *err)
 {
     struct survey s = {.f = f, .check = {f->lists, 0}, .v = (uint64_t)-1};
@@ -85,6 +95,8 @@ int og__infer_survey(struct og_inference *f, struct og_err *err)
                         "%s: %d consecutive adjacency lists have 2^32 edges or more", f->ds->path,
                         (int)OG__WHOLE_ROWS));
     OG_TRY(og__npy_stream(&f->lists->indices, buffer, look_at_indices, &s, err));
+    if (og__model_sums_weights(&f->config))
+        OG_TRY(sum_weights(f, bytes, err));
 out:
     og__release(f->budget, buffer, OG__CHUNK, LISTS);
     return rc;
@@ -121,7 +133,7 @@ static int tell(struct og_inference *f, int l, const struct og_matrix *in,
 {
     const struct og_relation *g = f->lists;
     int64_t structure =
-        g->indptr.bytes + g->indices.bytes + (g == &f->walked ? g->weights.bytes : 0);
+        g->indptr.bytes + g->indices.bytes + (og__infer_reads_weights(f) ? g->weights.bytes : 0);
     const size_t each = in->features ? og__file_row_bytes(f->ds->group) : og__matrix_row(in);
     uint64_t least = (uint64_t)g->n_nodes * each + (uint64_t)structure;
     json_t *row =

@@ -56,6 +56,7 @@ struct og_inference {
     struct og_judged *judged;            /* or NULL */
     uint32_t *feeds;                     /* [N] number of lists with the node */
     uint32_t *degree;                    /* [N] GCN: neighbours without the node */
+    struct og_weight_sums weights;       /* GCN with edge weights: of these */
     uint64_t longest;                    /* most edges of OG__WHOLE_ROWS nodes */
     struct og_io_counts opened_read;     /* the process's reads before this */
     struct og_io_counts prepare, counts; /* before all layers; of the current layer */

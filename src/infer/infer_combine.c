@@ -8,6 +8,7 @@
 
 #include "base/bits.h"
 #include "base/file.h"
+#include "dataset/relation.h"
 #include "dataset/stream.h"
 
 #include <fcntl.h>
@@ -35,6 +36,7 @@ struct combine {
     struct og_block block;
     int64_t *bounds;  /* [n_dst + 1] its part of indptr.npy */
     float *weight;    /* [n_edges], or NULL: equal weights */
+    float *ends;      /* [2][n_src] mean and loop of og_weight_sums, or NULL */
     uint32_t *index;  /* [n_src] location of each source's row in `rows` */
     uint64_t *marked; /* a bit per node: is a source */
     uint32_t *rank;
@@ -51,21 +53,22 @@ struct combine {
 
 /* ---- memory ---- */
 
-/* Whether edges have weights, which lists of walks have. */
-static bool weighs(const struct og_inference *f)
+/* Bytes of a source's weight sums (og_weight_sums). */
+static size_t ends_bytes(const struct og_inference *f)
 {
-    return f->lists == &f->walked;
+    return og__model_sums_weights(&f->config) ? 2 * sizeof(float) : 0;
 }
 
 /* Arrays of a block; returns their bytes. */
 static size_t block_bytes(const struct og_inference *f, const struct combine *c,
                           const struct og_whole_caps *caps)
 {
-    enum { ARRAYS = 12 };
+    enum { ARRAYS = 13 };
     size_t d = caps->n_dst, s = caps->n_src, e = caps->n_edges;
     size_t own = c->shape.own ? sizeof(uint32_t) + og__matrix_row(c->own) : 0;
     return (d + 1) * (sizeof(int64_t) + sizeof(uint32_t)) +
-           e * (sizeof(uint32_t) + (weighs(f) ? sizeof(float) : 0)) + s * (3 * sizeof(uint32_t)) +
+           e * (sizeof(uint32_t) + (og__infer_reads_weights(f) ? sizeof(float) : 0)) +
+           s * (3 * sizeof(uint32_t) + ends_bytes(f)) +
            d * (own + (size_t)c->shape.n_out * sizeof(float)) +
            og__placement_bytes((uint64_t)f->ds->n_nodes) + ARRAYS * og__arena_room(1);
 }
@@ -135,8 +138,10 @@ static int take_block(struct combine *c, struct og_err *err)
     c->bounds = og__arena_take(a, (caps->n_dst + (size_t)1) * sizeof(*c->bounds));
     c->block.indptr = og__arena_take(a, (caps->n_dst + (size_t)1) * sizeof(*c->block.indptr));
     c->block.src = og__arena_take(a, caps->n_edges * sizeof(*c->block.src));
-    if (weighs(f))
+    if (og__infer_reads_weights(f))
         c->weight = og__arena_take(a, caps->n_edges * sizeof(*c->weight));
+    if (ends_bytes(f) > 0)
+        c->ends = og__arena_take(a, caps->n_src * ends_bytes(f));
     c->index = og__arena_take(a, caps->n_src * sizeof(*c->index));
     c->cold = og__arena_take(a, caps->n_src * sizeof(*c->cold));
     c->block.degree = og__arena_take(a, caps->n_src * sizeof(*c->block.degree));
@@ -244,7 +249,7 @@ out:
     return rc;
 }
 
-/* Reads the weights next to the lists of walks. */
+/* Reads the weights of the lists, of walks or of the graph. */
 static int read_weights(const struct combine *c, int64_t first, uint64_t n, struct og_err *err)
 {
     const struct og_npy *a = &c->f->lists->weights;
@@ -252,6 +257,8 @@ static int read_weights(const struct combine *c, int64_t first, uint64_t n, stru
         return 0;
     int rc = og__npy_read(a, first, (int64_t)n, c->weight, err);
     drop_pages(a, first, n);
+    if (rc == 0)
+        rc = og__check_weights(c->f->lists, c->weight, first, n, err);
     c->f->counts.bytes += n * sizeof(float);
     c->f->counts.reads++;
     return rc;
@@ -343,6 +350,10 @@ static void place_sources(struct combine *c)
         c->index[at] = slot;
         if (c->shape.degrees && at >= c->block.n_dst)
             c->block.degree[at - c->block.n_dst] = c->f->degree[node];
+        if (c->ends) {
+            c->ends[at] = c->f->weights.mean[node];
+            c->ends[c->block.n_src + at] = c->f->weights.loop[node];
+        }
     }
 }
 
@@ -460,6 +471,10 @@ static int combine_block(struct combine *c, struct og_err *err)
     og__pool_run(f->pool, (b->n_dst + GROUP - 1) / GROUP, number_group, c);
     struct og_block block = *b;
     block.weight = c->weight;
+    if (c->ends) {
+        block.mean_weight = c->ends;
+        block.loop_weight = c->ends + b->n_src;
+    }
     if (!c->shape.degrees)
         block.degree = NULL;
     struct og_rows sources = {.base = c->rows,

@@ -29,6 +29,11 @@ static int check_shape(struct og_inference *f, struct og_err *err)
         return rc;
     f->config.multi_label = f->ds->multi_label;
     f->config.dropout = 0;
+    f->config.weights = &f->weights;
+    if (f->config.edge_weights != OG_EDGE_WEIGHTS_OFF && f->ds->relation->weights.fd < 0)
+        return og__fail(err, -EINVAL,
+                        "import the graph with an edge_weight.npy, or use --edge-weights off",
+                        "%s: has no edge weights", f->ds->path);
     return og__model_check(&f->config, err);
 }
 
@@ -53,8 +58,12 @@ static int settle_options(struct og_inference *f, const char *checkpoint,
             &f->log, "", "sampler", NULL, "",
             "leave it out, or use --sampler walk; other inference takes all neighbours");
     OG_TRY(og__options_copy(&f->opt, opt, err));
+    f->opt.model = f->config.kind;
     f->opt.layers = 0;
     OG_TRY(og__checkpoint_sampler(checkpoint, &f->opt, &f->log, err));
+    f->config.edge_weights = og__edge_weights(&f->opt);
+    if (f->config.edge_weights != OG_EDGE_WEIGHTS_OFF)
+        OG_TRY(og__walks_refuse_weights(&f->opt, err));
 out:
     return rc < 0 ? rc : og__options_resolve(&f->opt, &f->log, err);
 }
@@ -98,6 +107,8 @@ static void close_inference(struct og_inference *f)
     if (f->budget) {
         og__release(f->budget, f->feeds, bytes, OG__INFER_NODES);
         og__release(f->budget, f->degree, bytes, OG__INFER_NODES);
+        og__release(f->budget, f->weights.mean, bytes, OG__INFER_NODES);
+        og__release(f->budget, f->weights.loop, bytes, OG__INFER_NODES);
     }
     og__budget_free(f->budget);
     og__pool_close(f->pool);
@@ -113,7 +124,7 @@ static int choose_lists(struct og_inference *f, struct og_err *err)
 {
     if (og__sampling_by_visits((enum og_sampler_kind)f->opt.sampler))
         return og__infer_walk(f, err);
-    if (og__model_weighs(&f->config))
+    if (og__model_weighs(&f->config) && f->config.edge_weights == OG_EDGE_WEIGHTS_OFF)
         og__say(&f->log, OG__INFO,
                 "all in-neighbours have equal weights; --sampler walk uses PinSAGE's neighbours");
     return 0;

@@ -73,6 +73,9 @@ char *og__infer_numbers(struct og_inference *f, struct og_err *err)
                             "residual", c->residual, "neighbors", neighbors_json(f));
     if (f->ds->group->kept != f->ds->group->stored) /* rounded: other results */
         all = og__json_with(all, "features", json_string(og__dtype_name(f->ds->group->kept)));
+    if (c->edge_weights != OG_EDGE_WEIGHTS_OFF)
+        all = og__json_with(all, "edge_weights",
+                            json_string(og__option_word("edge-weights", c->edge_weights)));
     if (second)
         all = og__json_with(all, "embeddings", embeddings ? og__json_text(embeddings) : NULL);
     char *text = og__json_print(all, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));

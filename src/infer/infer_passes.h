@@ -21,6 +21,12 @@ static inline size_t og__matrix_row(const struct og_matrix *x)
     return (size_t)x->dim * og__dtype_size(x->dtype);
 }
 
+/* Whether lists have weights: those of walks, or the graph's with --edge-weights. */
+static inline bool og__infer_reads_weights(const struct og_inference *f)
+{
+    return f->lists == &f->walked || f->config.edge_weights != OG_EDGE_WEIGHTS_OFF;
+}
+
 /* ---- common parts of passes ---- */
 
 struct og_reader_options og__infer_reader_options(const struct og_inference *f);

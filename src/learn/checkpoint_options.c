@@ -12,7 +12,8 @@
 /* What decides which edges a run of links holds out. */
 static const char *const edge_options[] = {"seed", "edge-split", "relation"};
 
-/* The sampler and its parameters, named and written as on the command line. */
+/* The sampler and its parameters, and whether weights of edges are used, named and written as on
+ * the command line. */
 enum { MOST_SAMPLER_OPTIONS = OG__SAID_OPTIONS - OG_COUNT(edge_options) };
 
 static size_t list_sampler_options(const struct og_options *opt,
@@ -22,20 +23,23 @@ static size_t list_sampler_options(const struct og_options *opt,
     size_t n = 0;
     for (size_t i = 0; (o = og_option(i)) && n < MOST_SAMPLER_OPTIONS; i++) {
         const bool parameter = o->of && strcmp(o->of, "sampler") == 0;
-        if (strcmp(o->name, "sampler") == 0 || (parameter && og__option_counts(opt, o)))
+        const bool weights = strcmp(o->name, "edge-weights") == 0;
+        if (strcmp(o->name, "sampler") == 0 ||
+            ((parameter || weights) && og__option_counts(opt, o)))
             names[n++] = o->name;
     }
     return n;
 }
 
-/* Those that a file says; it says nothing of a draw in each hop, as files did before there was
- * another. */
+/* Those that a file says; it says nothing of a draw in each hop, nor of weights that are not used,
+ * as files did before there was another way. */
 static size_t said_sampler_options(const struct og_options *opt,
                                    const char *names[MOST_SAMPLER_OPTIONS])
 {
     size_t n = list_sampler_options(opt, names), said = 0;
     for (size_t i = 0; i < n; i++)
-        if (opt->draw != OG_DRAW_EACH || strcmp(names[i], "draw") != 0)
+        if ((opt->draw != OG_DRAW_EACH || strcmp(names[i], "draw") != 0) &&
+            (opt->edge_weights != OG_EDGE_WEIGHTS_OFF || strcmp(names[i], "edge-weights") != 0))
             names[said++] = names[i];
     return said;
 }
@@ -78,7 +82,7 @@ int og__checkpoint_sampler(const char *path, struct og_options *opt, const struc
                            struct og_err *err)
 {
     struct og_tensors_file f;
-    const int sampler = opt->sampler;
+    const int sampler = opt->sampler, edge_weights = opt->edge_weights;
     int rc = og__tensors_open(&f, path, err);
     if (rc < 0)
         return rc;
@@ -90,6 +94,9 @@ int og__checkpoint_sampler(const char *path, struct og_options *opt, const struc
     if (opt->sampler != sampler)
         og__say(log, OG__INFO, "%s: trained with --sampler %s, which is taken here as well", path,
                 og__option_word("sampler", opt->sampler));
+    if (opt->edge_weights != edge_weights)
+        og__say(log, OG__INFO, "%s: trained with --edge-weights %s, which is taken here as well",
+                path, og__option_word("edge-weights", opt->edge_weights));
 out:
     og__tensors_close(&f);
     return rc;

@@ -26,7 +26,7 @@ void og__checkpoint_add_params(struct og_tensors *t, const char *prefix, struct 
 
 /* Options of the sampler and, of links, of the edges, behind what the metadata says already; they
  * have room there, and their values in `texts`. */
-enum { OG__SAID_OPTIONS = 19 };
+enum { OG__SAID_OPTIONS = 20 };
 struct og_option_texts {
     char text[OG__SAID_OPTIONS][32];
 };

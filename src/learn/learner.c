@@ -9,6 +9,7 @@
 #include "learn/shares.h"
 #include "learn/targets.h"
 #include "learn/trainers.h"
+#include "options/options.h"
 
 #include <stdlib.h>
 
@@ -109,6 +110,7 @@ int og__learner_shape(struct og_facts *f, const struct og_config *config,
     f->shape.multi_label = ds->multi_label;
     f->shape.task = opt->task;
     f->shape.loss = opt->loss;
+    f->shape.edge_weights = og__edge_weights(opt);
     OG_TRY(given ? check_given(f, config, given, err) : 0);
     OG_TRY(og__model_check(&f->shape, err));
     rc = og__model_check_graph(&f->shape, err);

@@ -62,6 +62,10 @@ static const struct og_row table[] = {
      "aggregation of the model sage: mean, maximum after a fully connected layer, or mean over the "
      "neighbours and the node itself",
      NAMES("mean", "max", "gcn"), OG_OPTION_CHOICE, FIELD(aggregator), 0, 0, OF("model")),
+    ROW("edge-weights", "HOW", "off", numbers, BATCHES,
+     "use of edge weights in gcn, sage, gat, gatv2 and gin: none, factors of what comes along an edge or, in "
+     "sage with --aggregator mean, weights of the mean (docs/reference/models.md)",
+     NAMES("off", "multiply", "mean"), OG_OPTION_CHOICE, FIELD(edge_weights), 0, 0, OF("model")),
     ROW("bases", "B", "0", numbers, NUMBERS,
      "rgcn: basis matrices, of which each relation's weight matrix is a linear combination; 0 = a "
      "matrix per relation",
@@ -482,6 +486,11 @@ bool og__option_counts(const struct og_options *opt, const struct og_option *opt
 {
     return !option->of ||
            find_chooser(option->of)->takes(chosen(opt, find_row(option->of)), option->name);
+}
+
+int og__edge_weights(const struct og_options *opt)
+{
+    return og__model_takes(opt->model, "edge-weights") ? opt->edge_weights : OG_EDGE_WEIGHTS_OFF;
 }
 
 void og__option_takers(const struct og_option *option, char *out, size_t size)

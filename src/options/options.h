@@ -49,6 +49,9 @@ OG_MUST_CHECK int og__options_match(const struct og_options *opt, const json_t *
 /* The option's value as text for og_options_set. Not for the fanout. */
 const char *og__option_text(const struct og_options *opt, const char *name, char buf[32]);
 
+/* The model's use of edge weights, enum og_edge_weights_kind; off for models that ignore them. */
+int og__edge_weights(const struct og_options *opt);
+
 /* The dtype of cached and packed rows, for features stored as `stored`. */
 enum og_dtype og__pack_dtype(const struct og_options *opt, enum og_dtype stored);
 

@@ -92,6 +92,11 @@ static bool draws_again(const struct og_premises *p)
     return p->config->opt.epochs > 1;
 }
 
+static bool leaves_weights(const struct og_premises *p)
+{
+    return og__edge_weights(&p->config->opt) == OG_EDGE_WEIGHTS_OFF;
+}
+
 static bool caches(const struct og_premises *p)
 {
     return og__policy_caches(p->way->policy);
@@ -176,6 +181,8 @@ static const struct need needs[] = {
     {FEATURES, "threshold", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
     {FEATURES, "neighbor-cache", "topology", "disk", NULL, NULL, "all lists are in memory"},
     {0, "sample-group", "topology", "disk", NULL, NULL, "all lists are in memory"},
+    {0, "sample-group", "edge-weights", NULL, leaves_weights, NULL,
+     "batches with edge weights are sampled one by one"},
     {FEATURES, "device-memory", NULL, NULL, keeps_rows_there, NULL,
      "rows stay on a device while a model is trained there"},
     {FEATURES, "device-policy", NULL, NULL, keeps_rows_there, NULL,

@@ -42,17 +42,25 @@ static uint32_t weighted(const struct og_facts *f)
     return n;
 }
 
-/* Convolutions read none. */
+/* Both draw by them and multiply by them, and each edge counts by the square of its weight. */
 static void warn_of_weights(const struct og_session *s)
 {
-    const int sampler = s->config.opt.sampler;
-    if (s->config.want & OG__WANT_TRAINING && weighted(&s->facts) > 0 &&
-        !og__sampling_reads_weights((enum og_sampler_kind)sampler))
+    const struct og_options *opt = &s->config.opt;
+    const bool drawn = og__sampling_reads_weights((enum og_sampler_kind)opt->sampler);
+    const bool convolved = og__edge_weights(opt) != OG_EDGE_WEIGHTS_OFF;
+    if (!(s->config.want & OG__WANT_TRAINING) || weighted(&s->facts) == 0)
+        return;
+    if (!drawn && !convolved)
         og__say(
             &s->config.log, OG__WARN,
-            "%s: edge weights have no effect: they act on sampling alone, and --sampler %s does "
-            "not read them (--sampler weighted draws neighbours by them)",
-            s->facts.graph->path, og__option_word("sampler", sampler));
+            "%s: edge weights have no effect: --edge-weights multiply has convolutions use them, "
+            "--sampler weighted draws neighbours by them",
+            s->facts.graph->path);
+    else if (drawn && convolved)
+        og__say(
+            &s->config.log, OG__WARN,
+            "--edge-weights %s with --sampler weighted: weights count twice, for they also draw",
+            og__option_word("edge-weights", opt->edge_weights));
 }
 
 static int add_name(void *names, const char *name, struct og_err *err)
@@ -75,13 +83,25 @@ static int name_other_files(const struct og_session *s, struct og_err *err)
     return rc;
 }
 
+static int check_weights(const struct og_session *s, struct og_err *err)
+{
+    const struct og_options *opt = &s->config.opt;
+    const bool drawn = og__sampling_reads_weights((enum og_sampler_kind)opt->sampler);
+    const bool convolved = og__edge_weights(opt) != OG_EDGE_WEIGHTS_OFF;
+    if ((drawn || convolved) && weighted(&s->facts) < s->facts.graph->n_relations)
+        return og__fail(err, -EINVAL,
+                        drawn
+                            ? "import the graph with an edge_weight.npy, or use --sampler uniform"
+                            : "import the graph with an edge_weight.npy, or use --edge-weights off",
+                        "%s: has no edge weights", s->facts.graph->path);
+    return convolved ? og__walks_refuse_weights(opt, err) : 0;
+}
+
 static int check_sampler(const struct og_session *s, struct og_err *err)
 {
-    if (og__sampling_reads_weights((enum og_sampler_kind)s->config.opt.sampler) &&
-        weighted(&s->facts) < s->facts.graph->n_relations)
-        return og__fail(err, -EINVAL,
-                        "import the graph with an edge_weight.npy, or use --sampler uniform",
-                        "%s: has no edge weights", s->facts.graph->path);
+    const int rc = check_weights(s, err);
+    if (rc < 0)
+        return rc;
     if (s->config.opt.draw == OG_DRAW_ONCE && !og__sampling_takes(s->config.opt.sampler, "draw"))
         return og__fail(err, -EINVAL, "leave --draw at each, or use --sampler labor",
                         "--draw once: --sampler %s draws for a hop as a whole, so that a node has "

@@ -1,6 +1,7 @@
 /* Degrees of relations, for a model that normalises by them: lists are of in-neighbours, so how
  * many edges leave a node is counted once, in a pass over each relation's lists, in memory or on
- * disk. They stay where the structure gives way to rows. */
+ * disk. They stay where the structure gives way to rows. Where convolutions use weights of edges,
+ * also what these come to at each node (dataset/weight_sums.h), of graphs without types as well. */
 #include "dataset/on_disk.h"
 #include "session/session_parts.h"
 
@@ -19,13 +20,34 @@ static size_t n_leaving(const struct og_facts *f, uint32_t relation)
     return of->source == of->destination ? 0 : (size_t)f->graph->group[of->source].n_nodes;
 }
 
+/* What is known of weights: of each destination their mean and, within a type, its loop's; else the
+ * sum of those that leave each source. */
+static size_t weight_bytes(size_t destinations, size_t sources, bool between)
+{
+    return destinations * sizeof(float) +
+           (between ? sources * sizeof(double) : destinations * sizeof(float));
+}
+
+/* Of a graph without types. */
+static bool weighs_nodes(const struct og_facts *f)
+{
+    return og__model_wants_degrees(&f->shape) && og__model_sums_weights(&f->shape);
+}
+
+static size_t relation_bytes(const struct og_facts *f, uint32_t relation)
+{
+    const size_t arriving = n_arriving(f, relation), leaving = n_leaving(f, relation);
+    return (arriving + leaving) * sizeof(uint32_t) +
+           (og__model_sums_weights(&f->shape) ? weight_bytes(arriving, leaving, leaving > 0) : 0);
+}
+
 size_t og__degrees_bytes(const struct og_facts *f)
 {
-    size_t n = 0;
+    size_t sum = weighs_nodes(f) ? weight_bytes((size_t)f->graph->n_nodes, 0, false) : 0;
     for (uint32_t r = 0; f->types && r < f->types->n_relations; r++)
         if (og__model_counts_relation(&f->shape, r))
-            n += n_arriving(f, r) + n_leaving(f, r);
-    return n * sizeof(uint32_t);
+            sum += relation_bytes(f, r);
+    return sum;
 }
 
 /* Zeros, which are what a relation without edges has. */
@@ -50,6 +72,22 @@ static int count_between(const struct og_topology *lists, uint32_t *arriving, ui
     return og__topology_count_sources(lists, leaving, err);
 }
 
+/* Of the relation that samples are of: where edges are held out the dataset's is another. */
+static int sum_weights(struct og_session *s, const struct og_relation *r, bool between,
+                       struct og_weight_sums *out, struct og_err *err)
+{
+    const size_t n = (size_t)r->n_nodes;
+    out->mean = og__alloc(s->budget, n * sizeof(*out->mean), part, err);
+    if (between)
+        out->leaving =
+            og__alloc(s->budget, (size_t)r->n_sources * sizeof(*out->leaving), part, err);
+    else
+        out->loop = og__alloc(s->budget, n * sizeof(*out->loop), part, err);
+    if (!out->mean || !(between ? (void *)out->leaving : (void *)out->loop))
+        return -ENOMEM;
+    return og__weight_sums_fill(r, s->budget, out, err);
+}
+
 static int count_relation(struct og_session *s, uint32_t relation, struct og_err *err)
 {
     const struct og_topology *lists = &s->structure.topology.relation[relation].lists;
@@ -62,32 +100,54 @@ static int count_relation(struct og_session *s, uint32_t relation, struct og_err
     if (between)
         OG_TRY(take(s, n_leaving(&s->facts, relation), &leaving, err));
     of->leaving = leaving;
-    rc =
-        between ? count_between(lists, arriving, leaving, err) : count_within(lists, arriving, err);
+    OG_TRY(between ? count_between(lists, arriving, leaving, err)
+                   : count_within(lists, arriving, err));
+    if (og__model_sums_weights(&s->facts.shape))
+        rc = sum_weights(s, &s->facts.graph->relation[relation], between, &of->weights, err);
 out:
     return rc;
 }
 
 int og__session_count_degrees(struct og_session *s, struct og_err *err)
 {
+    struct og_facts *f = &s->facts;
     struct og_io_counts read = {0};
     int rc = 0;
-    if (og__degrees_bytes(&s->facts) == 0)
+    if (weighs_nodes(f)) {
+        OG_TRY(sum_weights(s, f->graph->relation, false, &f->weights, err));
+        f->shape.weights = &f->weights;
+        return 0;
+    }
+    if (og__degrees_bytes(f) == 0)
         return 0;
     OG_TRY(og__structure_fetch(&s->structure, &read, &s->prepare.bytes_written, err));
-    for (uint32_t r = 0; r < s->facts.types->n_relations; r++)
-        if (og__model_counts_relation(&s->facts.shape, r))
+    for (uint32_t r = 0; r < f->types->n_relations; r++)
+        if (og__model_counts_relation(&f->shape, r))
             OG_TRY(count_relation(s, r, err));
 out:
     return rc;
 }
 
+static void drop_weights(struct og_session *s, size_t destinations, size_t sources,
+                         struct og_weight_sums *w)
+{
+    og__release(s->budget, w->mean, destinations * sizeof(*w->mean), part);
+    og__release(s->budget, w->loop, destinations * sizeof(*w->loop), part);
+    og__release(s->budget, w->leaving, sources * sizeof(*w->leaving), part);
+    *w = (struct og_weight_sums){0};
+}
+
 void og__session_drop_degrees(struct og_session *s)
 {
     const struct og_facts *f = &s->facts;
-    for (uint32_t r = 0; f->types->relation && r < f->types->n_relations; r++) {
-        const struct og_graph_relation *of = &f->types->relation[r];
+    const struct og_graph_types *g = f->types;
+    if (!f->graph) /* nor types */
+        return;
+    drop_weights(s, (size_t)f->graph->n_nodes, 0, &s->facts.weights);
+    for (uint32_t r = 0; g && g->relation && r < g->n_relations; r++) {
+        struct og_graph_relation *of = &g->relation[r];
         og__release(s->budget, (void *)of->arriving, n_arriving(f, r) * sizeof(uint32_t), part);
         og__release(s->budget, (void *)of->leaving, n_leaving(f, r) * sizeof(uint32_t), part);
+        drop_weights(s, n_arriving(f, r), n_leaving(f, r), &of->weights);
     }
 }

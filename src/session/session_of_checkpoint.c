@@ -14,6 +14,7 @@ static int fit_options(struct og_options *opt, const struct og_model_config *con
             opt->fanout[i] = opt->fanout[i - 1];
         opt->n_fanout = config->layers;
     }
+    opt->model = config->kind;
     opt->layers = config->layers;
     opt->embedding = config->embedding;
     if (config->task >= 0) /* it says */

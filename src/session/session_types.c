@@ -277,8 +277,8 @@ void og__session_drop_types(struct og_session *s)
     struct og_graph_types *g = s->facts.types;
     og__triples_close(&s->facts.triples);
     og__type_counts_release(&s->facts.by_type);
+    og__session_drop_degrees(s);
     if (g) {
-        og__session_drop_degrees(s);
         free(g->type);
         free(g->relation);
     }

@@ -125,6 +125,16 @@ static void draw_sampler(struct settings *s, struct draw *d, const struct graph 
         settings_put(s, "draw", "once");
 }
 
+/* Walks draw no edges, and two models have no use for them. */
+static void draw_edge_weights(struct settings *s, struct draw *d, const struct graph *g)
+{
+    const bool takes = !settings_are(s, "model", "pinsage") && !settings_are(s, "model", "rgcn");
+    const bool means = settings_are(s, "model", "sage") && settings_are(s, "aggregator", "mean");
+    if (g->weighted && takes && !settings_are(s, "sampler", "walk") && draw_chance(d, 60))
+        settings_put(s, "edge-weights", "%s",
+                     means ? DRAW_WORD(d, "multiply", "mean") : "multiply");
+}
+
 /* Not more than a dozen or two an epoch: of a virtual device, which is slow, a few. */
 static int draw_batch(const struct settings *s, struct draw *d, const struct graph *g)
 {
@@ -158,6 +168,7 @@ void options_numbers(struct settings *s, struct draw *d, const struct graph *g)
     draw_rows(s, d, g);
     draw_task(s, d, g);
     draw_sampler(s, d, g);
+    draw_edge_weights(s, d, g);
     settings_put(s, "batch", "%d", draw_batch(s, d, g));
     if (draw_chance(d, 75))
         settings_put(s, "accumulate", "%s", DRAW_WORD(d, "2", "3", "4", "5", "6", "6", "12"));

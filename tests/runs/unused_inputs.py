@@ -58,10 +58,12 @@ def check_weights():
         assert "weight" not in train("plain", "--model", model)
         assert train("weighted", "--model", model).count("edge weights have no effect") == 1, model
     for sampler in "labor", "ladies", "walk":
-        assert f"--sampler {sampler} does not read them" in train("weighted", "--sampler", sampler, *(["--fanout", "1,1"] if sampler == "walk" else []))
+        assert "edge weights have no effect" in train("weighted", "--sampler", sampler, *(["--fanout", "1,1"] if sampler == "walk" else []))
     assert train("weighted", "--workers", "2").count("edge weights have no effect") == 1
     assert train("weighted", "--task", "link", "--batch", "400").count("edge weights have no effect") == 1
     assert "weight" not in train("weighted", "--sampler", "weighted").replace("--sampler weighted", "")
+    assert "weight" not in train("weighted", "--edge-weights", "multiply").replace("--edge-weights", "")
+    assert train("weighted", "--edge-weights", "multiply", "--sampler", "weighted").count("weights count twice") == 1
     assert run("plan", "g-weighted", *RUN).count("edge weights have no effect") == 1
     assert run("plan", "g-weighted", *RUN, "--sampler", "weighted") == ""
     assert run("eval", "g-weighted", "--checkpoint", "run1/checkpoint.safetensors", "--fanout", "3,3", "--memory", "128M", "--quiet") == ""
