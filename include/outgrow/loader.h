@@ -141,6 +141,11 @@ struct og_loader_options {
     bool no_features;    /* do not read features; x is absent [false] */
     bool evaluates;      /* evaluate "valid" after every eval_every epochs and after the last
                             planned one; these passes are prefetched like epochs [false] */
+    const int64_t *links; /* [n_links, 2] for the task link: source and destination of each, nodes of
+                             the whole graph, copied, in place of its edges [NULL]. In a
+                             heterogeneous graph they belong to the one relation of the option
+                             relation. Blocks keep edges that links repeat; no negatives are drawn */
+    int64_t n_links;
 };
 /* Set the defaults of the members within the first `size` bytes. */
 OG_EXPORT void og_loader_options_defaults(struct og_loader_options *from, size_t size);
@@ -197,6 +202,10 @@ OG_EXPORT OG_MUST_CHECK int og_loader_evaluate(struct og_loader *l, const char *
  * loader; all later calls return it too, and the loader can only be closed. */
 OG_EXPORT OG_MUST_CHECK int og_loader_next(struct og_loader *l, double wait,
                                            const struct og_minibatch **out, struct og_err *err);
+
+/* Add a buffer for one more batch that the caller retains, outside of the memory plan: after
+ * -ENOBUFS of og_loader_next. It is freed when a batch is released. */
+OG_EXPORT OG_MUST_CHECK int og_loader_grow(struct og_loader *l, struct og_err *err);
 
 /* Retain a batch: it needs one more og_minibatch_release. Any thread may call it, also after
  * og_loader_close. NULL is ignored. */

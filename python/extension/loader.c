@@ -18,23 +18,24 @@ struct loader {
 
 /* ---- opening ---- */
 
-/* int64 [n], C order; or None. False with an exception. */
+/* int64 [n] nodes or [n, 2] links, C order; or None. False with an exception. */
 static bool get_seeds(PyObject *seeds, Py_buffer *buffer, struct og_loader_options *from)
 {
     if (seeds == Py_None)
         return true;
     if (PyObject_GetBuffer(seeds, buffer, PyBUF_ND | PyBUF_FORMAT) < 0)
         return false;
-    bool fits = buffer->ndim == 1 && buffer->itemsize == 8 && buffer->format &&
+    const bool links = buffer->ndim == 2 && buffer->shape[1] == 2;
+    bool fits = (buffer->ndim == 1 || links) && buffer->itemsize == 8 && buffer->format &&
                 strchr("lq", buffer->format[0]) && !buffer->format[1];
     if (!fits) {
-        PyErr_SetString(PyExc_TypeError, "seeds: int64 [n] expected");
+        PyErr_SetString(PyExc_TypeError, "seeds: int64 [n] or [n, 2] expected");
         PyBuffer_Release(buffer);
         *buffer = (Py_buffer){0};
         return false;
     }
-    from->seeds = buffer->buf;
-    from->n_seeds = (int64_t)buffer->shape[0];
+    *(links ? &from->links : &from->seeds) = buffer->buf;
+    *(links ? &from->n_links : &from->n_seeds) = (int64_t)buffer->shape[0];
     return true;
 }
 
@@ -180,6 +181,14 @@ static PyObject *loader_next(PyObject *self, PyObject *none)
     return batch_new(state_of(self), m);
 }
 
+static PyObject *loader_grow(PyObject *self, PyObject *none)
+{
+    struct og_err err = {0};
+    struct og_loader *l = enter((struct loader *)self);
+    (void)none;
+    return l ? leave((struct loader *)self, og_loader_grow(l, &err), &err) : NULL;
+}
+
 static PyObject *loader_batches(PyObject *self, PyObject *args)
 {
     const char *split;
@@ -283,6 +292,7 @@ static PyMethodDef methods[] = {
     {"start", loader_start, METH_VARARGS, "start(epoch)"},
     {"evaluate", loader_evaluate, METH_VARARGS, "evaluate(split)"},
     {"next", loader_next, METH_NOARGS, "next() -> Batch, or None at the end"},
+    {"grow", loader_grow, METH_NOARGS, "grow(): room for one more batch that is held"},
     {"batches", loader_batches, METH_VARARGS, "batches(split or None) -> int"},
     {"plan", loader_plan, METH_NOARGS, "plan() -> JSON"},
     {"metrics", loader_metrics, METH_NOARGS, "metrics() -> JSON"},

@@ -98,12 +98,13 @@ class Loader:
         form: Literal["pyg", "adjs", "dgl", "arrays"] = "pyg",
         epochs: int = 10,
         step_seconds: float | None = None,
-        hold: int = 2,
+        hold: int | None = None,
         eval_every: int | None = None,
         progress: bool = False,
         num_neighbors: Sequence[int] | str | Mapping[Any, Sequence[int]] | None = None,
         batch_size: int | None = None,
         input_nodes: Any = ...,
+        links: Any = None,
         **options: Any,
     ) -> None: ...
     def __len__(self) -> int: ...

@@ -6,6 +6,7 @@ import os
 import numpy as np
 
 from . import _outgrow
+from ._arrays import array_of
 from ._calls import Bar, tell, watched
 from ._errors import BudgetError, Error, OptionError, warn
 from ._forms import MAKERS
@@ -81,6 +82,14 @@ def whose(dataset, split, seeds, input_nodes):
     return None, seeds_of(meta_of(dataset), input_nodes, "input_nodes"), True
 
 
+def links_of(links):
+    """int64 [n, 2], in C order."""
+    links = array_of(links, "links")
+    if links.ndim != 2 or links.shape[1] != 2 or links.dtype.kind not in "iu":
+        raise OptionError(f"links: {links.dtype} {list(links.shape)}", "give pairs of nodes, integers [n, 2]: source and destination of each")
+    return np.ascontiguousarray(links, np.int64)
+
+
 def fanout_of(about, fanout):
     """The option's text from a dict by relation, as in PyTorch Geometric."""
     relations = relation_names(about)
@@ -153,11 +162,14 @@ class Loader:
                   "arrays": NumPy arrays, see outgrow.Arrays
     epochs        number of epochs to plan for; later epochs may be iterated over too
     step_seconds  seconds of the caller's step, an input of policy="auto"
-    hold          batches that the caller retains in addition to the last one; each has a planned buffer. A training loop retains
-                  one, through its loss; evaluation in between adds one
+    hold          batches that the caller retains in addition to the last one; each has a planned buffer [2]. A training loop retains
+                  one, through its loss; evaluation in between adds one. More take further memory, as a list of all does, with one
+                  warning. With an explicit number more raise BudgetError
     eval_every    evaluate("valid") follows every so many epochs, and the last: its batches are planned and prefetched like an
                   epoch's. By default an evaluation drops what was planned and prefetched, and the next epoch restarts
     progress      show tqdm's progress bar, if installed
+    links         for task="link", in place of the graph's edges: [n, 2] source and destination of each, ids of the whole graph; for a
+                  heterogeneous graph of relation=. Batches keep edges that links repeat, and no negatives are drawn
     options       any other option of training that concerns batches: sampler="labor", seed=1, threads=4, topology="disk",
                   cache="10%", shuffle=False, ... (`outgrow help train`)
 
@@ -237,8 +249,8 @@ class Loader:
     """
 
     def __init__(self, dataset, *, fanout=None, batch=1000, memory=None, policy="auto", split=None, seeds=None, form="pyg",
-                 epochs=10, step_seconds=None, hold=2, eval_every=None, progress=False, num_neighbors=None, batch_size=None, input_nodes=...,
-                 **options):
+                 epochs=10, step_seconds=None, hold=None, eval_every=None, progress=False, num_neighbors=None, batch_size=None, input_nodes=...,
+                 links=None, **options):
         if form not in MAKERS:
             raise OptionError(f"form: {form!r} is not one of {', '.join(MAKERS)}")
         self._form = MAKERS[form]()
@@ -252,7 +264,8 @@ class Loader:
         if hasattr(fanout, "items"):
             fanout = fanout_of(meta_of(dataset), fanout)
         batch = one_of("batch", batch, 1000, "batch_size", batch_size)
-        split, seeds, ordered = whose(dataset, split, seeds, input_nodes)
+        links = None if links is None else links_of(links)
+        split, seeds, ordered = whose(dataset, split, seeds, input_nodes) if links is None else (None, links, False)
         if ordered and "no_shuffle" not in options:
             options.setdefault("shuffle", False)
         if not (split or seeds is not None):
@@ -262,12 +275,14 @@ class Loader:
                      "Give input_nodes=\"train\", shuffle=True for these seeds, input_nodes=None for all nodes")
         texts = texts_of({"fanout": fanout, "batch": batch, "memory": memory, "policy": policy, "epochs": epochs,
                           "eval_every": eval_every, **options_for(form, options)})
+        self._hold, self._grows = 2 if hold is None else hold, hold is None
         self._watch = _outgrow.Watch()
-        self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split, seeds, hold, step_seconds or 0.0,
+        self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split, seeds, self._hold, step_seconds or 0.0,
                                bool(eval_every), watch=self._watch)
         self._epoch = 0  # of the latest iteration
         self._turn = 0   # number of the iteration that may continue
         self._restored = False
+        self._grown = False  # batches beyond those that memory has room for were kept
 
     # ---- iterating ----
 
@@ -363,7 +378,7 @@ class Pass:
             raise Error("this iteration is over: another one of the same loader has begun since, or it was closed",
                         "open a loader for each of them")
         try:
-            batch = self._take(loader._native)
+            batch = self._take(loader)
         except BaseException:
             self._bar.close()
             raise
@@ -377,12 +392,23 @@ class Pass:
     def __del__(self):
         self._bar.close()
 
-    def _take(self, native):
-        """Get the next batch. If no buffer is free, collect reference cycles that may retain batches, and retry."""
+    def _take(self, loader):
+        """Get the next batch. If no buffer is free, collect reference cycles that may retain batches; then add a buffer."""
+        native = loader._native
         try:
             return native.next()
         except BudgetError:
             gc.collect()
+        try:
+            return native.next()
+        except BudgetError as error:
+            if not loader._grows:
+                raise
+            if not loader._grown:
+                warn(f"outgrow: {error.message}: each further one takes memory of its own, beside `memory`. "
+                     "Release batches, or give hold=, which memory has room for and which is not exceeded")
+            loader._grown = True
+            native.grow()
         return native.next()
 
     def _end(self):

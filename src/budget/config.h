@@ -37,6 +37,8 @@ struct og_handover {
     enum og__split split; /* whose seeds the run has, in place of the training split's */
     const int64_t *seeds; /* [n_seeds], or these, borrowed until the session is open; NULL = none */
     int64_t n_seeds;
+    const int64_t *links; /* [n_links, 2], or these edges, likewise; NULL = none */
+    int64_t n_links;
     double step_seconds; /* what the caller takes for a batch; 0 = not known */
 };
 

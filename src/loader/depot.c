@@ -79,6 +79,16 @@ static int add_parcel(struct og_depot *d, struct og_err *err)
     return 0;
 }
 
+int og__depot_grow(struct og_depot *d, struct og_err *err)
+{
+    pthread_mutex_lock(&d->lock);
+    int rc = add_parcel(d, err);
+    d->n_extra += rc == 0;
+    pthread_cond_broadcast(&d->changed);
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
+
 int og__depot_open(struct og_depot **out, int n, struct og_err *err)
 {
     *out = NULL;
@@ -137,12 +147,15 @@ static void give_back(struct og_parcel *p)
     d->n_held--;
     const bool closed = d->closed;
     const bool last = closed && d->n_held == 0;
-    if (!closed) {
+    const bool goes = closed || d->n_extra > 0;
+    if (goes) {
+        d->n_extra -= !closed;
+    } else {
         og__parcels_put(&d->spare, p);
         pthread_cond_broadcast(&d->changed);
     }
     pthread_mutex_unlock(&d->lock);
-    if (closed)
+    if (goes)
         free_parcel(p);
     if (last)
         free_depot(d);

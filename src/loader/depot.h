@@ -40,6 +40,7 @@ struct og_depot {
     /* guarded by lock, which is the loader's too */
     struct og_parcels spare, ready;
     int n_held;  /* by the caller */
+    int n_extra; /* buffers that were added; each release frees one */
     bool closed; /* the loader is closed */
 };
 
@@ -47,6 +48,8 @@ extern const char og__handed_part[]; /* their name in budgets and messages */
 
 /* Open a pool of n buffers without memory. */
 OG_MUST_CHECK int og__depot_open(struct og_depot **out, int n, struct og_err *err);
+/* Add a buffer. */
+OG_MUST_CHECK int og__depot_grow(struct og_depot *d, struct og_err *err);
 /* Close the pool for taking. Retained buffers keep it. */
 void og__depot_close(struct og_depot *d);
 

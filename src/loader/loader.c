@@ -345,7 +345,7 @@ static int refuse_to_hold(const struct og_loader *l, struct og_err *err)
     return og__fail(
         err, -ENOBUFS, hint,
         "%d batches are held, the loader has buffers for %d in addition to the next one", held,
-        l->hold);
+        held - 1);
 }
 
 /* What to return at once: 1 and a batch, 1 and the end, or an error; 0 = wait. */
@@ -362,7 +362,7 @@ static int look(struct og_loader *l, double asked, const struct og_minibatch **o
         end_epoch(l, asked);
         return 1;
     }
-    if (l->depot->n_held > l->hold)
+    if (l->depot->n_held > l->hold + l->depot->n_extra)
         return refuse_to_hold(l, err);
     struct og_parcel *p = og__parcels_take(&l->depot->ready);
     if (p) {
@@ -411,6 +411,12 @@ int og_loader_next(struct og_loader *l, double wait, const struct og_minibatch *
     leave(l);
     unlock(l);
     return rc;
+}
+
+int og_loader_grow(struct og_loader *l, struct og_err *err)
+{
+    int rc = og__loader_ours(l, err);
+    return rc < 0 ? rc : og__depot_grow(l->depot, err);
 }
 
 /* ---- its position ---- */

@@ -19,6 +19,20 @@ void og_loader_options_defaults(struct og_loader_options *from, size_t size)
 
 /* ---- arguments ---- */
 
+static int check_links(const struct og_options *opt, const struct og_loader_options *from,
+                       struct og_err *err)
+{
+    if (!from->links)
+        return 0;
+    if (opt->task != OG_TASK_LINK)
+        return og__fail(err, -EINVAL, "give --task link", "links are given, and another task");
+    if (from->seeds || from->split)
+        return og__fail(err, -EINVAL, "give one of them", "links are given, and seeds or a split");
+    if (from->n_links < 1)
+        return og__fail(err, -EINVAL, "give pairs of the graph's nodes", "links: there are none");
+    return 0;
+}
+
 static int check_options(const struct og_options *opt, const struct og_loader_options *from,
                          struct og_err *err)
 {
@@ -35,7 +49,7 @@ static int check_options(const struct og_options *opt, const struct og_loader_op
         return og__fail(err, -EINVAL, "pass one of them", "both a split and seeds are given");
     if (from->seeds && from->n_seeds < 1)
         return og__fail(err, -EINVAL, "pass ids of the graph's nodes", "seeds: there are none");
-    return 0;
+    return check_links(opt, from, err);
 }
 
 static int find_split(const char *name, enum og__split *split, struct og_err *err)
@@ -50,7 +64,7 @@ static int find_split(const char *name, enum og__split *split, struct og_err *er
 static const char *name_of(const struct og_loader_options *from, enum og__split split)
 {
     static const char *const names[OG__SPLITS] = {"train", "valid", "test"};
-    return from->seeds ? "seeds" : names[split];
+    return from->seeds || from->links ? "seeds" : names[split];
 }
 
 /* ---- opening ---- */
@@ -62,6 +76,8 @@ static int open_session(struct og_loader *l, const char *dataset, const struct o
                              .bytes = og__minibatch_most,
                              .seeds = from->seeds,
                              .n_seeds = from->n_seeds,
+                             .links = from->links,
+                             .n_links = from->n_links,
                              .step_seconds = from->step_seconds};
     struct og_session_use use = {.handover = &to};
     int rc = find_split(from->split ? from->split : "train", &to.split, err);
@@ -78,8 +94,8 @@ static void sum_seeds(struct og_loader *l)
 {
     const struct og_split *split = &l->s->facts.split[OG__TRAIN];
     if (strcmp(l->split, "seeds") == 0)
-        l->seeds_checksum = XXH3_64bits(split->ids, (size_t)split->n * sizeof(*split->ids));
-    l->s->config.handover.seeds = NULL;
+        l->seeds_checksum = XXH3_64bits(split->ids, og__split_bytes(&l->s->facts, split));
+    l->s->config.handover.seeds = l->s->config.handover.links = NULL;
 }
 
 static int open_loader(struct og_loader *l, const char *dataset, const struct og_options *opt,

@@ -61,7 +61,7 @@ int og__pairs_open(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t
                    struct og_budget *b, struct og_err *err)
 {
     struct og_pair_sizes size = sizes_for(rule, edges);
-    *p = (struct og_pairs){.budget = b};
+    *p = (struct og_pairs){.budget = b, .keeps = rule->keeps};
     if (size.pairs > INT32_MAX) /* they are numbered in 32 bits, twice */
         return og__fail(err, -EOVERFLOW, "use a smaller --batch, --negatives or --eval-negatives",
                         "a batch of %u edges with %zu pairs", edges, size.pairs);

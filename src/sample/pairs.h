@@ -39,6 +39,7 @@ struct og_pair_rule {
     uint32_t n_nodes;
     bool symmetric;              /* an edge has no direction */
     bool in_batch;               /* training negatives use the batch's own nodes */
+    bool keeps;                  /* blocks keep the edges of their batch */
     uint32_t negatives;          /* an edge, in training */
     uint32_t rivals;             /* per edge, in evaluation; with several relations, per end */
     const struct og_triples *of; /* edges are of several relations; NULL: of one; borrowed */
@@ -49,6 +50,7 @@ struct og_pairs {
     uint32_t *a, *b;                            /* [n] positions among the seeds: a -> b */
     uint32_t *relation;                         /* [n] of several relations; NULL: there is one */
     bool both_ends;                             /* are ranked: n_rivals each */
+    bool keeps;                                 /* the rule's */
     uint32_t *seeds;                            /* [n_seeds] distinct, in the order met */
     uint32_t n_seeds;
     /* memory, for batches up to `most` edges */

@@ -102,6 +102,6 @@ void og__seeds_take(struct og_seeds *s, const struct og_seed_source *source,
 void og__seeds_exclude(struct og_seeds *s, const struct og_descriptor *descriptor,
                        struct og_batch *batch)
 {
-    if (s->pairs.n_edges > 0 && descriptor->split == OG__TRAIN)
+    if (s->pairs.n_edges > 0 && !s->pairs.keeps && descriptor->split == OG__TRAIN)
         og__pairs_exclude(&s->pairs, batch);
 }

@@ -32,6 +32,9 @@ OG_MUST_CHECK int og__session_write_left(struct og_session *s, const char *folde
 /* The edges of a split, or those of --relation. */
 OG_MUST_CHECK int og__session_load_triples(struct og_session *s, enum og__split which,
                                            struct og_split *out, struct og_err *err);
+/* The caller's own links, of the one relation that there is, or that --relation names. */
+OG_MUST_CHECK int og__session_load_links(struct og_session *s, struct og_split *out,
+                                         struct og_err *err);
 
 /* Before options are resolved: what a device has free for a cache, unless it is said how much. */
 void og__session_offer_device(struct og_config *c);

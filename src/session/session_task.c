@@ -69,7 +69,7 @@ static int make_folder(struct og_session *s, const char *where, struct og_err *e
 static int settle_edges(struct og_session *s, struct og_err *err)
 {
     const struct og_graph *g = s->facts.graph;
-    const bool has = og__has_edge_lists(g);
+    const bool has = og__has_edge_lists(g) || s->config.handover.links;
     if (!s->config.opt.edge_split)
         s->config.opt.edge_split = strdup(has ? OG__OWN_EDGES : "85/5/10");
     if (!s->config.opt.edge_split)
@@ -165,6 +165,8 @@ static int load_edges(struct og_session *s, enum og__split which, struct og_err 
     if (other && to->seeds)
         return og__fail(err, -EINVAL, "leave --task link, or the seeds",
                         "seeds of the caller's own are nodes, those of --task link are edges");
+    if (to->links) /* and none to evaluate */
+        return which == OG__TRAIN ? og__session_load_links(s, split, err) : 0;
     which = other ? to->split : which;
     return s->facts.graph->has_types
                ? og__session_load_triples(s, which, split, err)
@@ -263,13 +265,14 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
 {
     s->facts.seeds.schedule = &s->facts.schedule;
     s->facts.seeds.edges = of_edges(s);
-    s->facts.seeds.rule =
-        (struct og_pair_rule){.seed = (uint64_t)s->config.opt.seed,
-                              .n_nodes = (uint32_t)s->facts.graph->n_nodes,
-                              .symmetric = s->facts.graph->symmetric,
-                              .in_batch = s->config.opt.negative == OG_NEGATIVE_BATCH,
-                              .negatives = (uint32_t)s->config.opt.negatives,
-                              .rivals = (uint32_t)s->config.opt.eval_negatives};
+    s->facts.seeds.rule = (struct og_pair_rule){
+        .seed = (uint64_t)s->config.opt.seed,
+        .n_nodes = (uint32_t)s->facts.graph->n_nodes,
+        .symmetric = s->facts.graph->symmetric,
+        .in_batch = s->config.opt.negative == OG_NEGATIVE_BATCH,
+        .keeps = s->config.handover.links,
+        .negatives = s->config.handover.links ? 0 : (uint32_t)s->config.opt.negatives,
+        .rivals = (uint32_t)s->config.opt.eval_negatives};
     for (int i = 0; i < OG__SPLITS; i++) {
         int rc = load_split(s, (enum og__split)i, want, err);
         if (rc < 0)

@@ -75,6 +75,38 @@ out:
     return rc;
 }
 
+int og__session_load_links(struct og_session *s, struct og_split *out, struct og_err *err)
+{
+    const struct og_graph *g = s->facts.graph;
+    const int64_t *ends = s->config.handover.links, n = s->config.handover.n_links;
+    bool asked[OG_MOST_RELATIONS];
+    uint32_t n_asked = 0, relation = 0;
+    int rc;
+    OG_TRY(ask_relations(s, asked, err));
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        relation = asked[r] ? r : relation;
+        n_asked += asked[r];
+    }
+    if (n_asked > 1)
+        OG_TRY(og__fail(err, -EINVAL, "give --relation SOURCE__NAME__DESTINATION",
+                        "links: of which of %u relations?", n_asked));
+    out->n = n;
+    out->ids = og__alloc(s->budget, og__split_bytes(&s->facts, out), "seeds", err);
+    out->relation = og__alloc(s->budget, (size_t)n * sizeof(*out->relation), "seeds", err);
+    OG_TRY(out->ids && out->relation ? 0 : -ENOMEM);
+    for (int64_t i = 0; i < n; i++, ends += 2) {
+        if (!og__typed_edge_fits(g, ends[0], relation, ends[1]))
+            OG_TRY(og__fail(err, -EINVAL, "give ids of the whole graph, source first",
+                            "links: row %lld: no edge can lead from node %lld to node %lld",
+                            (long long)i, (long long)ends[0], (long long)ends[1]));
+        out->ids[2 * i] = (uint32_t)ends[0];
+        out->ids[2 * i + 1] = (uint32_t)ends[1];
+        out->relation[i] = relation;
+    }
+out:
+    return rc;
+}
+
 /* Edges have relations, and those drawn against them types. */
 static int know_triples(struct og_session *s, struct og_err *err)
 {

@@ -16,7 +16,7 @@ import time
 import warnings
 
 import support
-from support import arrays_of_a_graph, main, np, outgrow, raises, same
+from support import arrays_of_a_graph, main, np, outgrow, raises, same, warned
 
 OPTIONS = {"fanout": [4, 3], "batch": 50, "epochs": 3, "seed": 5, "form": "arrays", "policy": "belady", "cache": "10%"}
 
@@ -104,6 +104,19 @@ def test_batches_that_are_kept_have_a_limit():
         assert len(kept) >= 3
         with outgrow.Loader("graph", hold=len(loader), **OPTIONS) as patient:
             assert len(list(patient)) == len(loader)
+
+
+def test_without_a_limit_more_are_kept_and_that_is_said_once():
+    with outgrow.Loader("graph", **OPTIONS) as loader, outgrow.Loader("graph", hold=100, **OPTIONS) as patient:
+        kept = []
+        said = warned(lambda: kept.extend(loader))
+        assert len(said) == 1 and "hold" in said[0] and "memory" in said[0]
+        assert warned(lambda: kept.extend(loader)) == [] and len(kept) == 2 * len(loader) > 6
+        for batch, want in zip(kept, [*patient, *patient], strict=True):
+            assert all(np.array_equal(batch[name], want[name]) for name in ("ids", "x", "y", "edge_index"))
+        del batch, want
+        kept.clear()
+        assert sum(1 for _ in loader) == len(loader)
 
 
 def test_circles_of_references_let_go():

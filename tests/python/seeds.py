@@ -116,6 +116,41 @@ def test_input_id_of_a_split_is_the_place_in_its_file():
                 same("test", batch.ids[:batch.n_seeds], np.load("graph/test.npy")[batch.input_id])
 
 
+def test_links_of_ones_own():
+    """Ends of each pair are seeds, each once; pairs come as they were given, and edges among them stay."""
+    x = np.load("graph/features.npy")
+    links = RNG.integers(0, 2000, (500, 2))
+    have = np.load("graph/indices.npy"), np.load("graph/indptr.npy")
+    links[:50, 1] = np.flatnonzero(np.diff(have[1]))[:50]
+    links[:50, 0] = have[0][have[1][links[:50, 1]]]  # edges of the graph
+    with outgrow.Loader("graph", fanout=[-1], batch=64, form="arrays", task="link", links=links, shuffle=False) as loader:
+        seen, edges = [], 0
+        for batch in loader:
+            assert batch.n_negative == 0 and batch.n_positive == batch.pairs.shape[1] and len(set(batch.ids.tolist())) == len(batch.ids)
+            same("pairs", batch.ids[batch.pairs].T, links[batch.input_id])
+            same("x", batch.x, x[batch.ids])
+            edges += len({*map(tuple, batch.pairs.T.tolist())} & {*map(tuple, batch.edge_index.T.tolist())})
+            seen.append(batch.input_id.copy())
+        same("all", np.concatenate(seen), np.arange(500))
+        assert edges >= 50
+    with outgrow.Loader("graph", fanout=[3], batch=64, form="arrays", task="link", links=links) as loader:
+        epochs = [np.concatenate([batch.input_id.copy() for batch in loader]) for _ in range(2)]
+        same("all", np.sort(epochs[0]), np.arange(500))
+        assert (epochs[0] != epochs[1]).any()
+    written = np.stack([RNG.integers(0, TYPES["author"][0], 200) + TYPES["paper"][0], RNG.integers(0, TYPES["paper"][0], 200)], 1)
+    with outgrow.Loader("typed", fanout=[3, 2], batch=50, form="arrays", task="link", relation="writes", links=written, shuffle=False) as loader:
+        for batch in loader:
+            edges = batch.relations["author", "writes", "paper"]
+            ends = np.stack([batch.types["author"].ids[edges.pairs[0]] + TYPES["paper"][0], batch.types["paper"].ids[edges.pairs[1]]], 1)
+            same("pairs", ends, written[edges.input_id])
+    for words, wrong in ((("row 0", "no edge can lead"), {"links": [[0, 2000]]}), (("links: int64 [3]", "[n, 2]"), {"links": [1, 2, 3]}), (("there are none",), {"links": np.empty((0, 2), int)}),
+                         (("another task",), {"links": links, "task": "node"})):
+        with raises(outgrow.OptionError, *words):
+            outgrow.Loader("graph", fanout=[3], form="arrays", **{"task": "link"} | wrong)
+    with raises(outgrow.OptionError, "links: of which of"):
+        outgrow.Loader("typed", fanout=[3], form="arrays", task="link", links=written)
+
+
 def test_input_id_in_every_form():
     ids = RNG.permutation(2000)[:90]
     mask = np.isin(np.arange(2000), ids)
