@@ -11,17 +11,17 @@ help(Loader) has a script each for PyTorch Geometric, DGL and NumPy.
 from . import _outgrow
 from ._calls import generate, import_, info, simulate
 from ._command import evaluate, plan, predict, train
-from ._errors import BudgetError, Error, FileError, OptionError, ProcessError
+from ._errors import BudgetError, Error, FileError, OptionError, ProcessError, UnsupportedError
 from ._forms import Adj, Adjs, Arrays, Edges, Hop, Nodes
 from ._loader import Loader
 from ._stores import stores
 from ._write import write
 
-for _kind in BudgetError, Error, FileError, OptionError, ProcessError:
+for _kind in BudgetError, Error, FileError, OptionError, ProcessError, UnsupportedError:
     _kind.__module__ = "outgrow"  # the name in tracebacks
 del _kind
 
 __version__ = _outgrow.version
-__all__ = ["Adj", "Adjs", "Arrays", "BudgetError", "Edges", "Error", "FileError", "Hop", "Loader", "Nodes", "OptionError", "ProcessError", "evaluate",
-           "generate", "import_", "info", "plan", "predict", "simulate", "stores", "train",
+__all__ = ["Adj", "Adjs", "Arrays", "BudgetError", "Edges", "Error", "FileError", "Hop", "Loader", "Nodes", "OptionError", "ProcessError",
+           "UnsupportedError", "evaluate", "generate", "import_", "info", "plan", "predict", "simulate", "stores", "train",
            "write"]

@@ -21,6 +21,7 @@ class OptionError(Error, ValueError): ...
 class BudgetError(Error, MemoryError): ...
 class FileError(Error, OSError): ...
 class ProcessError(Error, RuntimeError): ...
+class UnsupportedError(Error, NotImplementedError): ...
 
 class Hop(NamedTuple):
     n_dst: int
@@ -49,11 +50,12 @@ class Adj(NamedTuple):
     edge_index: Any
     e_id: None
     size: tuple[int, int]
+    def to(self, *device: Any, **how: Any) -> Adj: ...
 
-class Adjs(tuple[int, Any, list[Adj], Any, Any]):
+class Adjs(tuple[int, Any, Any, Any, Any]):
     batch_size: int
     n_id: Any
-    adjs: list[Adj]
+    adjs: list[Adj] | Adj
     x: Any
     y: Any
     input_id: Any

@@ -34,6 +34,10 @@ class FileError(Error, OSError):
         return self.args[0]
 
 
+class UnsupportedError(Error, NotImplementedError):
+    """An argument that another library has and this one does not; the hint says what to do in its place."""
+
+
 class ProcessError(Error, RuntimeError):
     """A loader was used in a forked process, or after it was closed."""
 

@@ -243,6 +243,9 @@ class Adj(typing.NamedTuple):
     e_id: None
     size: typing.Tuple[int, int]
 
+    def to(self, *device, **how):
+        return Adj(self.edge_index.to(*device, **how), None, self.size)
+
 
 class AdjsFields(typing.NamedTuple):
     batch_size: int
@@ -253,8 +256,8 @@ class AdjsFields(typing.NamedTuple):
 
 
 class Adjs(AdjsFields):
-    """A batch in the form of PyG's NeighborSampler, with features and labels. adjs[0] is for the first layer. Another attribute
-    is input_id."""
+    """A batch in the form of PyG's NeighborSampler, with features and labels. adjs[0] is for the first layer; with one hop adjs is that
+    itself. Another attribute is input_id."""
     input_id: typing.Any
 
 
@@ -266,7 +269,7 @@ def make_adjs():
             raise OptionError("form='adjs': an adjacency has no types", "use form=\"pyg\", \"dgl\" or \"arrays\"")
         edges = tensor_of(batch.edge_index)
         list_ = [Adj(edges[:, hop[3]:hop[3] + hop[2]], None, (hop[1], hop[0])) for hop in reversed(batch.hops)]
-        out = Adjs(batch.n_seeds, tensor_of(batch.ids), list_, tensor_of(batch.x), tensor_of(batch.y))
+        out = Adjs(batch.n_seeds, tensor_of(batch.ids), list_ if len(list_) > 1 else list_[0], tensor_of(batch.x), tensor_of(batch.y))
         out.input_id = tensor_of(batch.input_id)
         return out
     return adjs

@@ -3,7 +3,7 @@ import os
 
 import numpy as np
 
-from ._errors import FileError
+from ._errors import FileError, UnsupportedError
 from ._forms import import_for
 from ._meta import meta_of, relation_names, type_ranges
 
@@ -28,6 +28,20 @@ def is_there(dataset, name, about):
     return name in about.get("files", {}) or os.path.exists(os.path.join(dataset, f"{name}.npy"))
 
 
+def files_of(about):
+    """{relation: what its files' names begin with}"""
+    return {relation: f"rel{r}_" for r, relation in enumerate(relation_names(about))} or {EDGE: ""}
+
+
+def weights_of(dataset, about):
+    """{relation: weights of its edges, in the order of the dataset}, where there are any."""
+    return {relation: array_in(dataset, f"{prefix}weights", about) for relation, prefix in files_of(about).items() if is_there(dataset, f"{prefix}weights", about)}
+
+
+def index_of(torch, index):
+    return index.numpy() if isinstance(index, torch.Tensor) else index
+
+
 class Part:
     """Nodes of one type: their number, and arrays by PyTorch Geometric's name."""
 
@@ -37,9 +51,7 @@ class Part:
 
     def rows(self, torch, name, index):
         """Copy rows, since the file must not be written to."""
-        if isinstance(index, torch.Tensor):
-            index = index.numpy()
-        got = np.array(self.arrays[name] if index is None else self.arrays[name][index])
+        got = np.array(self.arrays[name] if index is None else self.arrays[name][index_of(torch, index)])
         return torch.from_numpy(got.view(np.int16)).view(torch.bfloat16) if self.bf16 and name == "x" else torch.from_numpy(got)
 
 
@@ -64,45 +76,64 @@ def parts_of(dataset, about):
     return parts
 
 
-def stores(dataset):
-    """Open (feature_store, graph_store) of a dataset, for NeighborLoader and other samplers of PyTorch Geometric.
+def refuse(*_):
+    raise UnsupportedError("stores: a dataset is read only", "write another one: outgrow.write")
 
-    A homogeneous graph has node type "node" and relation ("node", "to", "node"). A heterogeneous graph has its own, with ids within
-    the type; "y" exists for the type with the splits.
 
-    There is no lookahead: a store serves rows that were just sampled, so nothing is planned, cached or prefetched. Rows are read by
-    page faults, and the whole topology is loaded into memory. Use Loader if Outgrow has the sampler.
-    """
+def features_of(dataset):
+    """The feature store, in this process or in one that it was sent to."""
     torch = import_for("stores", "torch")
     data = import_for("stores", "torch_geometric.data")
-    dataset = os.fspath(dataset)
     about = meta_of(dataset)
     parts = parts_of(dataset, about)
-    files = {relation: f"rel{r}_" for r, relation in enumerate(relation_names(about))} or {EDGE: ""}
+    weights = weights_of(dataset, about)
+    there = [(name, array) for name, part in parts.items() for array in part.arrays] + [(relation, "edge_weight") for relation in weights]
 
     class Features(data.FeatureStore):
-        def _put_tensor(self, tensor, attr):
-            return False
+        _put_tensor = _remove_tensor = refuse
 
-        def _remove_tensor(self, attr):
-            return False
+        def __init__(self):
+            super().__init__()
+            self.__dict__["dataset"] = dataset
+
+        def __reduce__(self):
+            return features_of, (dataset,)
 
         def _get_tensor(self, attr):
-            part = parts.get(attr.group_name)
-            return part.rows(torch, attr.attr_name, attr.index) if part and attr.attr_name in part.arrays else None
+            if (attr.group_name, attr.attr_name) not in there:
+                raise KeyError(f"{attr.group_name}, {attr.attr_name}: the dataset has {', '.join(f'{group}, {name}' for group, name in there)}")
+            if isinstance(attr.group_name, tuple):
+                array = weights[attr.group_name]
+                return torch.from_numpy(np.array(array if attr.index is None else array[index_of(torch, attr.index)]))
+            return parts[attr.group_name].rows(torch, attr.attr_name, attr.index)
 
         def _get_tensor_size(self, attr):
+            if isinstance(attr.group_name, tuple):
+                return tuple(weights[attr.group_name].shape)
             return tuple(parts[attr.group_name].arrays[attr.attr_name].shape)
 
         def get_all_tensor_attrs(self):
-            return [data.TensorAttr(name, array, index=None) for name, part in parts.items() for array in part.arrays]
+            return [data.TensorAttr(group, name, index=None) for group, name in there]
+
+    return Features()
+
+
+def graph_of(dataset):
+    """The graph store, likewise."""
+    torch = import_for("stores", "torch")
+    data = import_for("stores", "torch_geometric.data")
+    about = meta_of(dataset)
+    parts, files = parts_of(dataset, about), files_of(about)
 
     class Graph(data.GraphStore):
-        def _put_edge_index(self, edge_index, edge_attr):
-            return False
+        _put_edge_index = _remove_edge_index = refuse
 
-        def _remove_edge_index(self, edge_attr):
-            return False
+        def __init__(self):
+            super().__init__()
+            self.__dict__["dataset"] = dataset
+
+        def __reduce__(self):
+            return graph_of, (dataset,)
 
         def _get_edge_index(self, edge_attr):
             prefix = files.get(tuple(edge_attr.edge_type))
@@ -114,4 +145,17 @@ def stores(dataset):
         def get_all_edge_attrs(self):
             return [data.EdgeAttr(relation, "csc", is_sorted=True, size=(parts[relation[0]].n, parts[relation[2]].n)) for relation in files]
 
-    return Features(), Graph()
+    return Graph()
+
+
+def stores(dataset):
+    """Open (feature_store, graph_store) of a dataset, for NeighborLoader and other samplers of PyTorch Geometric.
+
+    A homogeneous graph has node type "node" and relation ("node", "to", "node"). A heterogeneous graph has its own, with ids within
+    the type; "y" exists for the type with the splits, "edge_weight" for relations. Stores are read only and can be pickled.
+
+    There is no lookahead: a store serves rows that were just sampled, so nothing is planned, cached or prefetched. Rows are read by
+    page faults, and the whole topology is loaded into memory. Use Loader if Outgrow has the sampler.
+    """
+    dataset = os.fspath(dataset)
+    return features_of(dataset), graph_of(dataset)

@@ -55,6 +55,10 @@ def test_adjs_are_blocks():
                 same("edges", adj.edge_index.numpy(), np.stack([hop.src, hop.dst]))
                 assert adj.size == (hop.n_src, hop.n_dst)
                 assert adj.edge_index[0].max() < adj.size[0] and adj.edge_index[1].max() < adj.size[1]
+                assert torch.equal(adj.to("cpu").edge_index, adj.edge_index) and adj.to("cpu").size == adj.size
+    with outgrow.Loader("graph", form="adjs", **OPTIONS | {"fanout": [4]}) as loader:
+        for batch_size, _, (edge_index, _, size), _, _ in loader:  # one hop is not in a list
+            assert size[1] == batch_size and edge_index[1].max() < batch_size
 
 
 def test_weights_stand_beside_edges():

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """The dataset as PyTorch Geometric's stores give it."""
+import pickle
+
 from support import arrays_of_a_graph, main, need, np, outgrow, raises, same
 
 torch, typing, loader = need("torch", "torch_geometric.typing", "torch_geometric.loader")
@@ -16,7 +18,18 @@ def test_stores():
         assert torch.equal(got, want.bfloat16() if dtype else want)
         same("y", features.get_tensor(group_name="node", attr_name="y", index=None).numpy(), given["y"])
         assert features.get_tensor_size(group_name="node", attr_name="x") == (2000, 24)
-        assert {(a.group_name, a.attr_name) for a in features.get_all_tensor_attrs()} == {("node", "x"), ("node", "y")}
+        edge = "node", "to", "node"
+        assert {(a.group_name, a.attr_name) for a in features.get_all_tensor_attrs()} == {("node", "x"), ("node", "y"), (edge, "edge_weight")}
+        weights = np.load(f"{folder}/weights.npy")
+        same("weights", features.get_tensor(group_name=edge, attr_name="edge_weight", index=torch.tensor([7, 3])).numpy(), weights[[7, 3]])
+        with raises(KeyError, "node, z", "the dataset has node, x"):
+            features.get_tensor(group_name="node", attr_name="z", index=None)
+        again, its_graph = pickle.loads(pickle.dumps((features, graph)))
+        assert torch.equal(again.get_tensor(group_name="node", attr_name="x", index=index), got) and len(its_graph.get_all_edge_attrs()) == 1
+        for change in (lambda: features.put_tensor(got, group_name="node", attr_name="z", index=None), lambda: features.remove_tensor(group_name="node", attr_name="x", index=None),
+                       lambda: graph.put_edge_index((index, index), edge_type=edge, layout="coo"), lambda: graph.remove_edge_index(edge_type=edge, layout="csc")):
+            with raises(NotImplementedError, "read only", "hint: "):
+                change()
         attr, = graph.get_all_edge_attrs()
         row, colptr = graph.get_edge_index(attr)
         same("row", row.numpy(), np.load(f"{folder}/indices.npy").astype(np.int64))
