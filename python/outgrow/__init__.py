@@ -14,6 +14,7 @@ from ._command import evaluate, plan, predict, train
 from ._errors import BudgetError, Error, FileError, OptionError, ProcessError, UnsupportedError
 from ._forms import Adj, Adjs, Arrays, Edges, Hop, Nodes
 from ._loader import Loader
+from ._neighbor import LinkNeighborLoader, NeighborLoader
 from ._stores import stores
 from ._write import write
 
@@ -22,6 +23,6 @@ for _kind in BudgetError, Error, FileError, OptionError, ProcessError, Unsupport
 del _kind
 
 __version__ = _outgrow.version
-__all__ = ["Adj", "Adjs", "Arrays", "BudgetError", "Edges", "Error", "FileError", "Hop", "Loader", "Nodes", "OptionError", "ProcessError",
-           "UnsupportedError", "evaluate", "generate", "import_", "info", "plan", "predict", "simulate", "stores", "train",
-           "write"]
+__all__ = ["Adj", "Adjs", "Arrays", "BudgetError", "Edges", "Error", "FileError", "Hop", "LinkNeighborLoader", "Loader", "NeighborLoader",
+           "Nodes", "OptionError", "ProcessError", "UnsupportedError", "evaluate", "generate", "import_", "info", "plan", "predict", "simulate",
+           "stores", "train", "write"]

@@ -1,5 +1,5 @@
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -122,6 +122,77 @@ class Loader:
     def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
     def close(self) -> None: ...
     def __enter__(self) -> Loader: ...
+    def __exit__(self, *exception: object) -> None: ...
+
+class NeighborLoader:
+    data: Any
+    dataset: range
+    batch_size: int
+    num_workers: int
+    drop_last: bool
+    shuffle: bool
+    def __init__(
+        self,
+        data: Any,
+        num_neighbors: Any,
+        input_nodes: Any = None,
+        input_time: Any = None,
+        replace: bool = False,
+        subgraph_type: Any = "directional",
+        disjoint: bool = False,
+        temporal_strategy: str = "uniform",
+        time_attr: str | None = None,
+        weight_attr: str | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        transform_sampler_output: Any = None,
+        is_sorted: bool = False,
+        filter_per_worker: bool | None = None,
+        neighbor_sampler: Any = None,
+        directed: bool = True,
+        **kwargs: Any,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __call__(self, index: Any) -> Any: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> NeighborLoader: ...
+    def __exit__(self, *exception: object) -> None: ...
+
+class LinkNeighborLoader:
+    data: Any
+    dataset: range
+    batch_size: int
+    num_workers: int
+    drop_last: bool
+    shuffle: bool
+    def __init__(
+        self,
+        data: Any,
+        num_neighbors: Any,
+        edge_label_index: Any = None,
+        edge_label: Any = None,
+        edge_label_time: Any = None,
+        replace: bool = False,
+        subgraph_type: Any = "directional",
+        disjoint: bool = False,
+        temporal_strategy: str = "uniform",
+        neg_sampling: Any = None,
+        neg_sampling_ratio: float | None = None,
+        time_attr: str | None = None,
+        weight_attr: str | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        transform_sampler_output: Any = None,
+        is_sorted: bool = False,
+        filter_per_worker: bool | None = None,
+        neighbor_sampler: Any = None,
+        directed: bool = True,
+        **kwargs: Any,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __call__(self, index: Any) -> Any: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> LinkNeighborLoader: ...
     def __exit__(self, *exception: object) -> None: ...
 
 def stores(dataset: Path) -> tuple[Any, Any]: ...

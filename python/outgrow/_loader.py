@@ -251,9 +251,9 @@ class Loader:
     def __init__(self, dataset, *, fanout=None, batch=1000, memory=None, policy="auto", split=None, seeds=None, form="pyg",
                  epochs=10, step_seconds=None, hold=None, eval_every=None, progress=False, num_neighbors=None, batch_size=None, input_nodes=...,
                  links=None, **options):
-        if form not in MAKERS:
+        if not callable(form) and form not in MAKERS:
             raise OptionError(f"form: {form!r} is not one of {', '.join(MAKERS)}")
-        self._form = MAKERS[form]()
+        self._form = form if callable(form) else MAKERS[form]()
         self._progress = progress
         self._native = None
         if not isinstance(dataset, (str, bytes, os.PathLike)):

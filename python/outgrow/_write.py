@@ -7,6 +7,7 @@ import re
 import shutil
 
 from ._arrays import array_of, as_float32, counted, edges_of, is_bf16, is_iterator, labels_of, rows_of, save, unchanged
+from ._attributes import save_attributes
 from ._calls import import_
 from ._errors import FileError, OptionError, warn
 from ._ids import check_range, save_splits
@@ -22,7 +23,7 @@ def keys_of(data):
 
 
 def of_data(data):
-    """Arguments of write from a torch_geometric.data.Data or HeteroData; and names of its unused attributes."""
+    """Arguments of write from a torch_geometric.data.Data or HeteroData; and names of its unused attributes, {type or relation: names}."""
     if isinstance(data, dict):
         raise OptionError("data: a dict", "give its arrays by themselves: outgrow.write(path, **data)")
     if hasattr(data, "edge_types"):
@@ -32,7 +33,7 @@ def of_data(data):
         raise OptionError(f"data: {type(data).__name__} has no edge_index", "give edge_index=, x=, ... by themselves")
     keys = keys_of(data)
     given = {name: getattr(data, attribute) for name, attribute in used.items() if attribute in keys}
-    return given, [key for key in keys if key not in used.values() and getattr(data, key) is not None]
+    return given, {None: [key for key in keys if key not in used.values() and getattr(data, key) is not None]}
 
 
 @contextlib.contextmanager
@@ -114,12 +115,29 @@ OTHER_NAMES = {"features": "x", "feat": "x", "labels": "y", "label": "y", "edges
                "test_mask": "test", "test_idx": "test"}
 
 
+KEEP_EDGES = {"memory", "threads", "feature_dtype", "row_normalize"}  # options beside which all edges are stored, each once
+
+
+def save_rest(folder, path, data, unused, edges_stay, its_x, its_y):
+    """What the dataset's own files do not have of a Data, whose are x and y; says what stays out."""
+    typed = hasattr(data, "edge_types")
+    for name, store in zip(data.node_types, data.node_stores) if typed else [(None, data)]:
+        y = store["y"] if "y" in store else None
+        if its_y and y is not None and not (str(getattr(y, "dtype", "")).endswith("int64") and y.ndim == 1):
+            unused[name].append("y")  # whose type or shape labels.npy does not keep
+    save_attributes(folder, path, data, unused, edges_stay, its_x)
+    left = [key if name in (None, "") else f"{name if isinstance(name, str) else '__'.join(name)}.{key}" for name, keys in unused.items() for key in keys if key != "y"]
+    if left:
+        warn(f"data: outgrow.write does not store {', '.join(left)}")
+
+
 def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid=None, test=None, edge_weight=None, num_nodes=None,
           num_classes=None, regression=False, name=None, progress=False, **options):
     """Write a dataset into the new folder `path`; returns its `info`.
 
     data         a torch_geometric.data.Data with edge_index, x, y, edge_weight, num_nodes, train_mask, val_mask, test_mask, or a
-                 HeteroData with these, instead of the other arguments; a warning names attributes that are not stored
+                 HeteroData with these, instead of the other arguments. Other attributes of nodes, edges and the graph are stored for
+                 NeighborLoader; a warning names those that are not: sparse ones, and of edges if options change the edges
     edge_index   [2, E] sources and destinations, or a pair of arrays
     x, y         [N, F] features; [N] classes (-1 = none), [N, C] several labels, or values with regression=True
     train, valid, test   distinct node ids, or masks [N], bool or zeros and ones; a warning names splits that overlap
@@ -146,8 +164,6 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
         of, unused = of_data(data)
         names |= {key: mask for key, mask in SPLITS.items() if given[key] is None and key in of}
         given |= {key: value for key, value in of.items() if given[key] is None}
-        if unused:
-            warn(f"data: outgrow.write does not store {', '.join(unused)}")
     if given["edge_index"] is None:
         raise OptionError("edge_index: not given", "give [2, E]: all sources, then all destinations")
     plain = of_one_type(given)
@@ -164,4 +180,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
             save_plain(folder, plain, said, names, as_stored)
         else:
             save_typed(folder, given, said, names, as_stored)
-        return import_("npy", folder, path, progress=progress, **options)
+        told = import_("npy", folder, path, progress=progress, **options)
+        if data is not None:
+            save_rest(folder, path, data, unused, KEEP_EDGES.issuperset(options) and edge_index is None, x is None, y is None)
+        return told

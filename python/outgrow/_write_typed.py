@@ -12,9 +12,9 @@ OF_TYPES = "x", "y", "num_nodes", *SPLITS
 
 
 def of_hetero(data):
-    """Arguments of write from a torch_geometric.data.HeteroData; and names of its unused attributes."""
+    """Arguments of write from a torch_geometric.data.HeteroData; and names of its unused attributes, {type, relation, or "": names}."""
     def unused(stores, used):
-        return [f"{kind if isinstance(kind, str) else '__'.join(kind)}.{key}" for kind, store in stores for key in store.keys() if key not in used]
+        return {kind: [key for key in store.keys() if key not in used] for kind, store in stores}
 
     def of(stores, name):
         return {kind: store[name] for kind, store in stores if name in store} or None
@@ -22,9 +22,8 @@ def of_hetero(data):
     given = {name: of(edges, name) for name in ("edge_index", "edge_weight")} | {name: of(nodes, name) for name in ("x", "y")}
     counts = {name: store.num_nodes for name, store in nodes if store.num_nodes is not None}
     given |= {split: of(nodes, mask) for split, mask in SPLITS.items()} | {"num_nodes": counts}
-    left = unused(nodes, {"x", "y", "num_nodes", *SPLITS.values()}) + unused(edges, {"edge_index", "edge_weight"})
-    of_graph = [key for key in data.to_dict().get("_global_store", ())]
-    return {key: value for key, value in given.items() if value is not None}, of_graph + left
+    left = {"": list(data.to_dict().get("_global_store", ()))} | unused(nodes, {"x", "y", "num_nodes", *SPLITS.values()})
+    return {key: value for key, value in given.items() if value is not None}, left | unused(edges, {"edge_index", "edge_weight"})
 
 
 # ---- arguments ----

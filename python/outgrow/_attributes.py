@@ -1,0 +1,274 @@
+"""What a graph of PyTorch Geometric has beside edges and labels: attributes of nodes, of edges and of the whole graph, and features of
+any type. They lie in a dataset's folder `attributes`."""
+import json
+import os
+import typing
+
+import numpy as np
+
+from ._arrays import array_of, pieces
+from ._meta import meta_of, relation_names, type_ranges
+from ._stores import EDGE, array_in, is_there, parts_of, weights_of
+
+FOLDER, TABLE = "attributes", "attributes.json"
+NATIVE = "float32", "float16", "bfloat16", "uint8"  # that features are stored in
+
+
+def name_of(dtype):
+    return str(dtype).removeprefix("torch.")
+
+
+# ---- features ----
+
+class Features(typing.NamedTuple):
+    """What a row of features was before it was stored: its type, "" where that is not known to differ, its shape, and whether its bytes
+    are stored."""
+    dtype: str
+    shape: typing.Tuple[int, ...]
+    as_bytes: bool
+
+    def restored(self, torch, x):
+        if not self.dtype:
+            return x
+        dtype = getattr(torch, self.dtype)
+        return (x.view(dtype) if self.as_bytes else x.to(dtype)).view(len(x), *self.shape)
+
+    def none(self, torch):
+        return torch.empty(0, *self.shape, dtype=getattr(torch, self.dtype))
+
+
+def is_finite(torch, rows):
+    if not isinstance(rows, torch.Tensor):
+        return all(bool(np.isfinite(piece).all()) for piece in pieces(rows))
+    return all(bool(torch.isfinite(piece).all()) for piece in rows.split(max(1, (1 << 22) // rows.size(1))))
+
+
+def storable(torch, x):
+    """Rows [N, F] that outgrow.write stores as they are, and what they were: numbers that the library has no type for go as their bytes."""
+    rows = x.detach().cpu().contiguous() if isinstance(x, torch.Tensor) else np.ascontiguousarray(x)
+    rows = rows.reshape(len(rows), -1)
+    dtype = name_of(rows.dtype if isinstance(rows, torch.Tensor) else torch.from_numpy(np.empty(0, rows.dtype)).dtype)
+    as_bytes = dtype not in NATIVE or not is_finite(torch, rows)
+    if as_bytes:
+        rows = rows.view(torch.uint8 if isinstance(rows, torch.Tensor) else np.uint8)
+    return rows, Features(dtype, tuple(x.shape[1:]), as_bytes)
+
+
+# ---- the edges of a batch ----
+
+def order_of(edge_index):
+    """Which edge lies at each place of a dataset: it sorts them by destination, then by source, equal ones as they were."""
+    src, dst = np.asarray(edge_index)
+    return np.lexsort((src, dst)).astype(np.int32 if len(src) < 1 << 31 else np.int64)
+
+
+class Lists(typing.NamedTuple):
+    """In-neighbours by destination, as a dataset has them, mapped; and which edge each was, None where that is not known."""
+    indptr: typing.Any
+    indices: typing.Any
+    order: typing.Any
+
+    def edge_index(self):
+        """int64 [2, E] of all edges, as they were given."""
+        lists = np.stack([np.asarray(self.indices, np.int64), np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))])
+        if self.order is None:
+            return lists
+        out = np.empty_like(lists)
+        out[:, self.order] = lists
+        return out
+
+    def lower(self, begin, end, source):
+        """The first place in [begin, end) of each list whose source is not less."""
+        begin, end = begin.copy(), end.copy()
+        for _ in range(int((end - begin).max(initial=0)).bit_length()):
+            middle = (begin + end) >> 1
+            open_ = begin < end
+            less = np.zeros(len(begin), bool)
+            less[open_] = self.indices[middle[open_]] < source[open_]
+            begin[less] = middle[less] + 1
+            end[open_ & ~less] = middle[open_ & ~less]
+        return begin
+
+    def places(self, source, destination, list_, rng):
+        """Where edges lie that were sampled; `list_` tells apart lists of one destination. Of edges between the same nodes as many
+        different ones as there are, any of them."""
+        begin, end = self.indptr[destination].astype(np.int64), self.indptr[destination + 1].astype(np.int64)
+        first = self.lower(begin, end, source)
+        again = np.flatnonzero(first + 1 < end)
+        again = again[self.indices[first[again] + 1] == source[again]]
+        if len(again) == 0:
+            return first
+        copies = self.lower(first[again], end[again], source[again] + 1) - first[again]
+        order = np.lexsort((first[again], list_[again]))
+        key = np.stack([first[again], list_[again]])[:, order]
+        starts = np.flatnonzero(np.append(True, (key[:, 1:] != key[:, :-1]).any(0)))
+        group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
+        rank = np.arange(len(order)) - starts[group] + rng.integers(0, 1 << 30, len(starts))[group]
+        first[again[order]] += rank % copies[order]
+        return first
+
+
+# ---- the folder ----
+
+def table_of(path):
+    """{"features": {type: [dtype, shape, as_bytes]}, "orders": {number of the relation: file}, "nodes": {type: {name: [file, dimension]}},
+    "edges": {relation: ...}, "graph": {name: value}}; {} where there is none."""
+    try:
+        with open(os.path.join(path, FOLDER, TABLE)) as f:
+            return json.load(f)
+    except FileNotFoundError:
+        return {}
+
+
+class Folder:
+    """The folder while it is made, beside the dataset: `move` puts it there in one step."""
+
+    def __init__(self, path):
+        self.path, self.n = os.path.join(path, FOLDER), 0
+        self.table = {"features": {}, "orders": {}, "nodes": {}, "edges": {}, "graph": {}}
+        os.mkdir(self.path)
+
+    def save(self, array):
+        name = f"{self.n}.npy"
+        np.save(os.path.join(self.path, name), array)
+        self.n += 1
+        return name
+
+    def move(self, dataset):
+        with open(os.path.join(self.path, TABLE), "w") as f:
+            json.dump(self.table, f)
+        os.rename(self.path, os.path.join(dataset, FOLDER))
+
+
+def loaded(path, name):
+    return np.load(os.path.join(path, FOLDER, name), mmap_mode="r")
+
+
+def key_of(name):
+    """A type or relation as a key of the table; "" of a graph without."""
+    return name if isinstance(name, str) else "__".join(name or ())
+
+
+def array_or_none(value):
+    """What a .npy file holds, or None."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu() if str(value.layout) == "torch.strided" and str(value.dtype) != "torch.bfloat16" else None
+    array = None if value is None else np.asarray(value)
+    return array if array is not None and array.ndim and array.dtype.kind in "biufc" else None
+
+
+def is_json(value):
+    kinds = (str, bool, int, float, type(None))
+    return isinstance(value, kinds) or isinstance(value, list) and all(map(is_json, value)) or \
+        isinstance(value, dict) and all(isinstance(key, str) and is_json(v) for key, v in value.items())
+
+
+def stores_of(data):
+    """{name: its attributes} of each type and relation; of a Data, which is both, of None."""
+    if not hasattr(data, "edge_types"):
+        return {None: data._store}
+    return dict(zip(data.node_types, data.node_stores)) | dict(zip(data.edge_types, data.edge_stores)) | {"": data._global_store}
+
+
+def save_attributes(beside, dataset, data, left, edges_stay, its_x):
+    """What of a Data or HeteroData a dataset's own files do not have. left: {name of a type or relation: attributes}, from which those that
+    are saved are taken. edges_stay: the dataset has all its edges, each once; its_x: its features. `beside` is a folder on the same disk."""
+    folder, about, stores = Folder(beside), meta_of(dataset), stores_of(data)
+    typed, table = bool(type_ranges(about)), folder.table
+    for name, attributes in left.items():
+        store = stores[name]
+        for attribute in list(attributes):
+            value, array = store[attribute], array_or_none(store[attribute])
+            kind = "nodes" if name != "" and not isinstance(name, tuple) and store.is_node_attr(attribute) else \
+                "edges" if (name is None or isinstance(name, tuple)) and store.is_edge_attr(attribute) else "graph"
+            if kind == "graph" and name in (None, "") and is_json(value):
+                table["graph"][attribute] = value
+            elif kind == "nodes" and array is not None or kind == "edges" and array is not None and edges_stay:
+                dim = store._parent().__cat_dim__(attribute, value, store)
+                table[kind].setdefault(key_of(name if typed else None), {})[attribute] = folder.save(array), dim
+            else:
+                continue
+            attributes.remove(attribute)
+    if any(table["edges"].values()):
+        for number, name in enumerate(relation_names(about) or [None]):
+            store = stores[name] if name in stores else data.edge_stores[0]
+            table["orders"][str(number)] = folder.save(order_of(np.stack([np.asarray(array_of(end, "edge_index")) for end in store["edge_index"]])))
+    for name, store in stores.items():
+        x = store["x"] if name != "" and not isinstance(name, tuple) and "x" in store else None
+        if its_x and hasattr(x, "dtype"):
+            table["features"][key_of(name if typed else None)] = name_of(x.dtype), list(x.shape[1:]), False
+    folder.move(dataset)
+
+
+# ---- what batches are made of ----
+
+class NodePart(typing.NamedTuple):
+    """Nodes of one type: its name, None in a Data; its number in the dataset, None where that leaves it out, as it has no nodes; how
+    many nodes; attributes {name: (value, dimension)}; features, None where there are none; and whether num_nodes is an attribute."""
+    name: typing.Optional[str]
+    number: typing.Optional[int]
+    n: int
+    attributes: dict
+    features: typing.Optional[Features]
+    counted: bool
+
+
+class EdgePart(typing.NamedTuple):
+    """Edges of one relation, likewise. by_place: attributes in the order of the dataset."""
+    name: typing.Optional[tuple]
+    number: typing.Optional[int]
+    lists: typing.Optional[Lists]
+    attributes: dict
+    by_place: dict
+
+
+class Source(typing.NamedTuple):
+    """A dataset, and what its batches are to look like. blank: a Data or HeteroData with what all batches have."""
+    path: str
+    blank: typing.Any
+    nodes: typing.List[NodePart]
+    edges: typing.List[EdgePart]
+
+
+def lists_of(path, about, number):
+    prefix = f"rel{number}_" if relation_names(about) else ""
+    order = table_of(path).get("orders", {}).get(str(number))
+    return Lists(array_in(path, f"{prefix}indptr", about), array_in(path, f"{prefix}indices", about), loaded(path, order) if order else None)
+
+
+def masks_of(path, about, first, n):
+    """Of the splits that have nodes among n from `first` on."""
+    for split, name in ("train", "train_mask"), ("valid", "val_mask"), ("test", "test_mask"):
+        if is_there(path, split, about):
+            ids = np.asarray(array_in(path, split, about)) - first
+            ids = ids[(ids >= 0) & (ids < n)]
+            if len(ids):
+                mask = np.zeros(n, bool)
+                mask[ids] = True
+                yield name, mask
+
+
+def source_of_path(torch, classes, path):
+    """Of a dataset: what its folder has, and labels and splits as NeighborLoader's users know them."""
+    about, table = meta_of(path), table_of(path)
+    ranges = type_ranges(about)
+    blank = classes.HeteroData() if ranges else classes.Data()
+    for name, value in table.get("graph", {}).items():
+        blank[name] = value
+
+    def attributes(kind, name):
+        return {key: (loaded(path, file), dim) for key, (file, dim) in table.get(kind, {}).get(key_of(name), {}).items()}
+
+    nodes, edges, weights = [], [], weights_of(path, about)
+    for number, (name, part) in enumerate(parts_of(path, about).items()):
+        first = ranges[name][0] if ranges else 0
+        mine = {key: (mask, 0) for key, mask in masks_of(path, about, first, part.n)}
+        mine |= {"y": (part.arrays["y"], 0)} if "y" in part.arrays else {}
+        features = table.get("features", {}).get(name if ranges else "")
+        nodes.append(NodePart(name if ranges else None, number, part.n, mine | attributes("nodes", name if ranges else None),
+                              Features(features[0], tuple(features[1]), features[2]) if features else Features("", (), False) if "x" in part.arrays else None,
+                              "x" not in part.arrays))
+    for number, name in enumerate(relation_names(about) or [None]):
+        edges.append(EdgePart(name, number, lists_of(path, about, number), attributes("edges", name),
+                              {"edge_weight": weights[name or EDGE]} if (name or EDGE) in weights else {}))
+    return Source(path, blank, nodes, edges)

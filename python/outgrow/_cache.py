@@ -1,0 +1,146 @@
+"""Datasets of a Data or HeteroData of PyTorch Geometric: each is written once, to a folder that is known by its contents."""
+import copy
+import fcntl
+import hashlib
+import os
+import shutil
+
+import numpy as np
+
+from ._attributes import FOLDER, TABLE, EdgePart, Folder, NodePart, Source, lists_of, order_of, storable
+from ._errors import OptionError, UnsupportedError, warn
+from ._meta import meta_of
+from ._write import folder_beside, write
+
+FORM = b"1"  # of the folders: another one has other names
+
+
+def root():
+    """The folder that they are in."""
+    return os.environ.get("OUTGROW_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "outgrow")
+
+
+# ---- what of a Data is written ----
+
+def bytes_of(torch, value):
+    """The array's elements as they lie in memory."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy()
+    return np.ascontiguousarray(value)
+
+
+def edges_of(torch, store, what):
+    edges = getattr(store, "edge_index", None) if "edge_index" in store else None
+    if edges is None:
+        raise OptionError(f"data: no edge_index{what}", "a sparse adjacency is data.adj_t: data.edge_index = torch.stack(data.adj_t.t().coo()[:2])")
+    edges = edges.as_tensor() if hasattr(edges, "as_tensor") else torch.as_tensor(edges)
+    return edges.detach().cpu()
+
+
+def weights_of(torch, store, name, what):
+    if name not in store:
+        raise OptionError(f"weight_attr: the data has no {name}{what}", "name an attribute of all edges")
+    weights = torch.as_tensor(store[name]).detach().cpu()
+    return weights.view(-1) if weights.dim() == 2 and weights.size(1) == 1 else weights
+
+
+class Written:
+    """A Data or HeteroData as outgrow.write takes it. Types and relations are t0, t1, ... and r0, r1, ... there, for theirs may have any
+    names; types without nodes and relations without edges are left out."""
+
+    def __init__(self, torch, data, weight_attr):
+        self.torch = torch
+        typed = hasattr(data, "edge_types")
+        self.types = dict(zip(data.node_types, data.node_stores)) if typed else {None: data._store}
+        self.relations = dict(zip(data.edge_types, data.edge_stores)) if typed else {None: data._store}
+        self.counts = {name: store.num_nodes for name, store in self.types.items()}
+        self.rows, self.features, self.edges, self.weights = {}, {}, {}, {}
+        for name, store in self.types.items():
+            if self.counts[name] is None:
+                raise OptionError(f"num_nodes: not known of {name}", "set num_nodes of it")
+            x = store["x"] if "x" in store else None
+            if hasattr(x, "dtype") and x.ndim > 0 and len(x) == self.counts[name] and 0 not in x.shape:
+                self.rows[name], self.features[name] = storable(torch, x)
+        for name, store in self.relations.items():
+            edges = edges_of(torch, store, "" if name is None else f" of {name}")
+            if edges.shape[1] > 0:
+                self.edges[name] = edges
+                if weight_attr:
+                    self.weights[name] = weights_of(torch, store, weight_attr, "" if name is None else f" of {name}")
+        if not self.edges:
+            raise UnsupportedError("data: no edges", "without edges a batch is its seeds: torch.utils.data.DataLoader over data.x serves")
+        self.type_number = {name: t for t, name in enumerate(name for name, n in self.counts.items() if n > 0)}
+        self.relation_number = {name: r for r, name in enumerate(self.edges)}
+
+    def ends(self, relation):
+        return (0, 0) if relation is None else (self.type_number[relation[0]], self.type_number[relation[2]])
+
+    def digest(self):
+        """Of all that is written, in hexadecimal."""
+        arrays = [*self.rows.values(), *self.edges.values(), *self.weights.values()]
+        about = [[self.counts[name] for name in self.type_number], [(self.type_number[name], f) for name, f in self.features.items()],
+                 [self.ends(name) for name in self.edges], bool(self.weights), [(tuple(a.shape), str(a.dtype)) for a in arrays]]
+        digest = hashlib.blake2b(FORM + repr(about).encode(), digest_size=16)
+        for array in arrays:
+            digest.update(bytes_of(self.torch, array))
+        return digest.hexdigest()
+
+    def write(self, path):
+        types = {name: f"t{t}" for name, t in self.type_number.items()}
+        relations = {name: (f"t{s}", f"r{r}", f"t{d}") for r, name in enumerate(self.edges) for s, d in [self.ends(name)]}
+        rows = {types[name]: x for name, x in self.rows.items()}
+        if len(types) == len(relations) == 1 and not rows:
+            rows = {"t0": np.zeros((max(self.counts.values()), 1), np.uint8)}  # for a graph without types has features
+        write(path, edge_index={relations[name]: edges for name, edges in self.edges.items()}, x=rows or None,
+              edge_weight={relations[name]: w for name, w in self.weights.items()} or None, num_nodes={types[name]: self.counts[name] for name in types})
+        with folder_beside(path) as beside:
+            folder = Folder(beside)
+            folder.table["orders"] = {str(r): folder.save(order_of(edges)) for r, edges in enumerate(self.edges.values())}
+            folder.move(path)
+
+
+def write_once(written, path):
+    """One process at a time; what another one, or a kill, left half-written is written again."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(f"{path}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.path.exists(os.path.join(path, FOLDER, TABLE)):
+            return
+        shutil.rmtree(path, ignore_errors=True)
+        written.write(path)
+    warn(f"data: written to {path}, where loaders of equal data find it. Remove it when it is not needed; OUTGROW_CACHE names another folder")
+
+
+# ---- what of a Data its batches have ----
+
+def attributes_of(store, is_one):
+    """{name: (value, dimension)} of the attributes that are one of each node, or of each edge."""
+    return {key: (value, store._parent().__cat_dim__(key, value, store)) for key, value in store.items() if key != "num_nodes" and is_one(key)}
+
+
+def source_of_data(torch, data, weight_attr):
+    """Writes it, if it is not there, and says what its batches are to have: attributes are those of the data itself, as it is then."""
+    written = Written(torch, data, weight_attr)
+    path = os.path.join(root(), written.digest())
+    write_once(written, path)
+    about = meta_of(path)
+    blank = copy.copy(data)
+    nodes, edges = [], []
+    for name, store in written.types.items():
+        attributes = attributes_of(store, store.is_node_attr)
+        features = written.features.get(name)
+        if features:
+            del attributes["x"]
+        nodes.append(NodePart(name, written.type_number.get(name), written.counts[name], attributes, features, "num_nodes" in store or "x" not in store))
+    for name, store in written.relations.items():
+        attributes = attributes_of(store, lambda key: key not in ("edge_index", "adj_t") and store.is_edge_attr(key))
+        number = written.relation_number.get(name)
+        lists = None if number is None else lists_of(path, about, number)
+        edges.append(EdgePart(name, number, lists, attributes, {}))
+    for parts in nodes, edges:
+        for part in parts:
+            store = blank._store if part.name is None else blank[part.name]
+            for key in (*part.attributes, "x" if parts is nodes else "edge_index"):
+                if key in store:
+                    del store[key]
+    return Source(path, blank, nodes, edges)

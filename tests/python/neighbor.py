@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+"""NeighborLoader and LinkNeighborLoader take PyTorch Geometric's arguments, and their batches have what the graph itself says: rows of every
+attribute by n_id and e_id, whatever its type; edges of the graph; links, labels and negatives as they were given."""
+import copy
+import inspect
+import os
+import pickle
+
+from support import main, need, np, outgrow, raises, same, warned
+
+torch, pyg, transforms = need("torch", "torch_geometric", "torch_geometric.transforms")
+from torch_geometric import loader as theirs  # noqa: E402
+from torch_geometric.data import Data, HeteroData  # noqa: E402
+from torch_geometric.sampler import NegativeSampling, NumNeighbors  # noqa: E402
+
+N, E = 200, 1500
+os.environ["OUTGROW_CACHE"] = "cache"  # in the folder of each test
+
+
+def graph(seed=0, **more):
+    """Edges between equal nodes, nodes without any, and attributes of all kinds."""
+    g = torch.Generator().manual_seed(seed)
+    data = Data(x=torch.randn(N, 8, generator=g), edge_index=torch.randint(0, N - 20, (2, E), generator=g), y=torch.arange(N) % 7 - 1)
+    data.edge_index[:, -40:] = data.edge_index[:, :40]
+    data.train_mask, data.year = torch.arange(N) % 3 == 0, torch.arange(N) * 1000003
+    data.edge_attr, data.edge_time, data.note, data.scale = torch.randn(E, 3, generator=g), torch.arange(E), "a note", [1, 2.5]
+    for name, value in more.items():
+        data[name] = value
+    return data
+
+
+def typed(seed=0):
+    g = torch.Generator().manual_seed(seed)
+    data = HeteroData()
+    data["paper"].x, data["author"].x = torch.randn(100, 8, generator=g), torch.randint(0, 1 << 40, (150, 4), generator=g)
+    data["paper"].y, data["author"].y, data["author"].h = torch.arange(100) % 5, torch.arange(150) % 2, torch.randn(150, 2, generator=g)
+    data["venue__x"].num_nodes = 30
+    data["nobody"].x = torch.empty(0, 5)
+    for source, name, destination, n in ("paper", "cites__old", "paper", 600), ("author", "writes", "paper", 500), ("paper", "in", "venue__x", 100), \
+            ("venue__x", "of", "author", 300), ("paper", "never", "author", 0):
+        edges = torch.stack([torch.randint(0, data[source].num_nodes, (n,), generator=g), torch.randint(0, data[destination].num_nodes, (n,), generator=g)])
+        data[source, name, destination].edge_index, data[source, name, destination].weight = edges, torch.rand(n, generator=g)
+    return data
+
+
+def ours(data, num_neighbors=(5, 3), **options):
+    return outgrow.NeighborLoader(data, list(num_neighbors), **{"batch_size": 32, "memory": "200M"} | options)
+
+
+def links(data, num_neighbors=(5, 3), **options):
+    return outgrow.LinkNeighborLoader(data, list(num_neighbors), **{"batch_size": 32, "memory": "200M"} | options)
+
+
+def check(data, batch):
+    """Rows of every attribute, and edges that are the graph's."""
+    assert torch.equal(batch.n_id[batch.edge_index], data.edge_index[:, batch.e_id])
+    for name in "x", "y", "train_mask", "year":
+        assert batch[name].dtype == data[name].dtype and torch.equal(batch[name], data[name][batch.n_id]), name
+    for name in "edge_attr", "edge_time":
+        assert torch.equal(batch[name], data[name][batch.e_id]), name
+    assert batch.note == "a note" and batch.scale == [1, 2.5] and batch.num_nodes == len(batch.n_id)
+    assert sum(batch.num_sampled_nodes) == batch.num_nodes and sum(batch.num_sampled_edges) == batch.num_edges
+    assert len(set(batch.e_id.tolist())) == batch.num_edges and batch.is_node_attr("y") and batch.is_edge_attr("edge_attr")
+
+
+def test_signatures_are_theirs():
+    for mine, their in (outgrow.NeighborLoader, theirs.NeighborLoader), (outgrow.LinkNeighborLoader, theirs.LinkNeighborLoader):
+        a, b = (list(inspect.signature(kind).parameters.values()) for kind in (mine, their))
+        assert [(p.name, p.default, p.kind) for p in a] == [(p.name, p.default, p.kind) for p in b]
+
+
+def test_batches_of_data_and_of_a_dataset():
+    data = graph()
+    outgrow.write("graph", data)
+    for given in data, "graph", outgrow.stores("graph"):
+        loader = ours(given)
+        assert len(loader) == 7 and len(loader.dataset) == N and loader.batch_size == 32
+        for epoch in range(2):
+            seeds = []
+            for batch in loader:
+                check(data, batch)
+                assert torch.equal(batch.n_id[:batch.batch_size], batch.input_id)
+                seeds += batch.input_id.tolist()
+            assert seeds == list(range(N))
+
+
+def test_defaults_are_theirs():
+    data = graph()
+    loader = outgrow.NeighborLoader(data, [2], input_nodes=torch.tensor([5, 3, 5]), memory="200M")
+    assert [batch.n_id[0].item() for batch in loader] == [5, 3, 5] and len(loader) == 3
+    mask = ours(data, input_nodes=data.train_mask)
+    same("ids of a mask", torch.cat([batch.input_id for batch in mask]).numpy(), np.flatnonzero(data.train_mask.numpy()))
+    assert [batch.input_id.tolist() for batch in ours(data, input_nodes=[4, 9], input_id=torch.tensor([70, 80]))] == [[70, 80]]
+
+
+def test_features_of_every_type():
+    rng = np.random.default_rng(1)
+    kinds = [torch.from_numpy(rng.integers(-2 ** 40, 2 ** 40, (N, 3))), torch.arange(N), torch.from_numpy(rng.random((N, 2))), torch.from_numpy(rng.random((N, 5)) > 0.5),
+             torch.randn(N, 3).half(), torch.randn(N, 3).bfloat16(), torch.full((N, 2), float("nan")), torch.randn(N, 2, 4), torch.randint(0, 9, (N, 7), dtype=torch.int16),
+             torch.randint(0, 255, (N, 1), dtype=torch.uint8), (torch.randn(N, 2) > 0).float()]
+    for x in kinds:
+        batch = next(iter(ours(graph(x=x))))
+        want = x[batch.n_id]
+        assert batch.x.dtype == x.dtype and batch.x.shape == want.shape and torch.allclose(batch.x, want, rtol=0, atol=0, equal_nan=True), x.dtype
+    data = graph()
+    data.x = np.asarray(data.x)
+    np.save("x.npy", data.x)
+    data.x = np.load("x.npy", mmap_mode="r")
+    batch = next(iter(ours(data)))
+    assert torch.equal(batch.x, torch.from_numpy(np.array(data.x))[batch.n_id])
+    del data.x
+    data.num_nodes = N
+    batch = next(iter(ours(data)))
+    assert batch.x is None and batch.num_nodes == len(batch.n_id) and torch.equal(batch.y, data.y[batch.n_id])
+
+
+def test_labels_of_every_type():
+    for y in torch.randn(N), torch.randn(N, 1), torch.randint(0, 5, (N, 2)), torch.arange(N) * 1000003, torch.full((N,), -100), torch.randn(N, dtype=torch.float64):
+        batch = next(iter(ours(graph(y=y))))
+        assert batch.y.dtype == y.dtype and torch.equal(batch.y, y[batch.n_id])
+    data = graph()
+    del data.y
+    assert next(iter(ours(data))).y is None
+
+
+def test_equal_edges_are_sampled_alike():
+    """Of nine edges between the same nodes one is taken, each about as often as the others; of all of them, each once."""
+    data = Data(x=torch.zeros(2, 1), edge_index=torch.tensor([[0] * 9, [1] * 9]), edge_attr=torch.arange(9))
+    loader = outgrow.NeighborLoader(data, [1], input_nodes=torch.tensor([1] * 900), batch_size=1, memory="200M")
+    counts = np.bincount([batch.edge_attr.item() for batch in loader], minlength=9)
+    assert counts.min() > 50 and counts.sum() == 900, counts
+    batch = next(iter(outgrow.NeighborLoader(data, [-1], input_nodes=torch.tensor([1]), memory="200M")))
+    assert sorted(batch.edge_attr.tolist()) == list(range(9))
+
+
+def test_all_neighbours_are_those_of_the_graph():
+    data = graph()
+    sources, destinations = data.edge_index
+    for batch in ours(data, [-1, -1]):
+        near = torch.isin(destinations, batch.input_id)
+        both = torch.isin(destinations, torch.cat([batch.input_id, sources[near]]))
+        assert set(batch.n_id.tolist()) == {*batch.input_id.tolist(), *sources[both].tolist()}
+        same("edges", np.sort(batch.e_id.numpy()), np.flatnonzero(both.numpy()))
+        assert batch.num_sampled_edges[0] == int(near.sum())
+
+
+def test_types():
+    data = typed()
+    loader = ours(data, input_nodes="author")
+    for batch in loader:
+        assert batch.node_types == data.node_types and batch.edge_types == data.edge_types
+        for name in data.node_types:
+            if "x" in data[name]:
+                assert batch[name].x.dtype == data[name].x.dtype and torch.equal(batch[name].x, data[name].x[batch[name].n_id]), name
+            assert batch[name].num_nodes == len(batch[name].n_id) == sum(batch[name].num_sampled_nodes)
+        assert torch.equal(batch["paper"].y, data["paper"].y[batch["paper"].n_id]) and torch.equal(batch["author"].y, data["author"].y[batch["author"].n_id])
+        assert torch.equal(batch["author"].h, data["author"].h[batch["author"].n_id]) and "batch_size" not in batch["paper"]
+        for source, name, destination in data.edge_types:
+            store, whole = batch[source, name, destination], data[source, name, destination]
+            ends = torch.stack([batch[source].n_id[store.edge_index[0]], batch[destination].n_id[store.edge_index[1]]])
+            assert torch.equal(ends, whole.edge_index[:, store.e_id]) and torch.equal(store.weight, whole.weight[store.e_id])
+            assert sum(store.num_sampled_edges) == store.edge_index.shape[1]
+    assert sum(batch["author"].batch_size for batch in loader) == 150
+    one = {relation: [0, 0] for relation in data.edge_types} | {("author", "writes", "paper"): [4, 4]}
+    for num_neighbors in one, NumNeighbors({("author", "writes", "paper"): [4, 4]}, default=[0, 0]):
+        batch = next(iter(outgrow.NeighborLoader(data, num_neighbors, input_nodes=("paper", torch.arange(20)), batch_size=20, memory="200M")))
+        assert batch["author", "writes", "paper"].edge_index.shape[1] > 0 and batch["paper", "cites__old", "paper"].edge_index.shape[1] == 0
+    single = HeteroData()
+    single["train"].x, single["train", "to", "train"].edge_index = torch.randn(N, 4), graph().edge_index
+    assert sum(batch["train"].batch_size for batch in ours(single, input_nodes="train")) == N
+    with raises(outgrow.OptionError, "input_nodes: of which type?"):
+        ours(data)
+
+
+def test_order_and_neighbours_follow_from_torchs_seed():
+    data = graph()
+
+    def epochs(torchs, n=2, **options):
+        torch.manual_seed(torchs)
+        loader = ours(data, shuffle=True, **options)
+        return [torch.cat([batch.n_id for batch in loader]).tolist() for _ in range(n)]
+    first = epochs(1)
+    assert first == epochs(1) and first[0] != first[1] and first[0] != epochs(2)[0]
+    assert sorted(torch.cat([batch.input_id for batch in ours(data, shuffle=True)]).tolist()) == list(range(N))
+    loader = ours(data, shuffle=True)
+    again = []
+    for _ in range(3):
+        torch.manual_seed(7)
+        again.append(torch.cat([batch.n_id for batch in loader]).tolist())
+    assert again[0] == again[1] == again[2]
+    generators = [epochs(9 + k, 1, generator=torch.Generator().manual_seed(4)) for k in range(2)]
+    assert generators[0] == generators[1] and epochs(3, seed=5) == epochs(4, seed=5)
+
+
+def test_conduct():
+    data = graph()
+    loader = ours(data, drop_last=True)
+    assert len(loader) == 6 and [batch.batch_size for batch in loader] == [32] * 6
+    assert ours(data, transform=lambda batch: setattr(batch, "mark", 1) or batch)([3, 5]).mark == 1
+    assert ours(data)(torch.tensor([3, 5])).n_id[:2].tolist() == [3, 5]
+    loader = ours(data)
+    pairs = [(a.input_id.tolist(), b.input_id.tolist()) for a, b in zip(loader, loader)]
+    assert len(pairs) == 7 and all(a == b for a, b in pairs)
+    nested = [len([batch for batch in loader]) for _ in zip(range(2), loader)]
+    assert nested == [7, 7]
+    assert sum(batch.batch_size for batch in pickle.loads(pickle.dumps(loader))) == N and sum(batch.batch_size for batch in copy.copy(loader)) == N
+    order = [9, 9, 4, 100]
+    batches = list(ours(data, sampler=order, batch_size=3))
+    assert [batch.input_id.tolist() for batch in batches] == [[9, 9, 4], [100]] and len(batches) == 2
+    said = warned(lambda: setattr(test_conduct, "kept", list(loader)))
+    kept = test_conduct.kept
+    assert len(said) == 1 and "hold" in said[0] and len(kept) == 7
+    for batch in kept:
+        check(data, batch)
+    cut = next(iter(ours(data, [4, 0, 3])))
+    assert cut.num_sampled_nodes[2:] == [0, 0] and cut.num_sampled_edges[1:] == [0, 0] and len(cut.num_sampled_nodes) == 4
+
+
+def test_what_is_refused():
+    data = graph()
+    for name, wrong in (("replace", True), ("subgraph_type", "induced"), ("disjoint", True), ("temporal_strategy", "last"), ("time_attr", "year"), ("directed", False),
+                        ("input_time", torch.arange(N)), ("transform_sampler_output", abs), ("neighbor_sampler", object()), ("batch_sampler", [[1]])):
+        with raises(NotImplementedError, name, "hint: "):
+            ours(data, **{name: wrong})
+        assert issubclass(outgrow.UnsupportedError, outgrow.Error)
+    for word, wrong in (("no such argument", {"nonsense": 1}), ("batch_size", {"batch_size": 0}), ("input_nodes", {"input_nodes": [N]}), ("weight_attr", {"weight_attr": "nothing"}),
+                        ("shuffle", {"sampler": [1], "shuffle": True})):
+        with raises(outgrow.OptionError, word, "hint: "):
+            ours(data, **wrong)
+    with raises(NotImplementedError, "no edges"):
+        ours(Data(x=torch.zeros(3, 1), edge_index=torch.empty(2, 0, dtype=torch.int64)))
+    with raises(outgrow.OptionError, "data: dict"):
+        ours({})
+
+
+def test_weights():
+    data = graph(edge_weight=torch.rand(E), w=(torch.arange(E) % 4 == 0).double())
+    for batch in ours(data):
+        assert torch.equal(batch.edge_weight, data.edge_weight[batch.e_id])
+    drawn = 0
+    for batch in ours(data, weight_attr="w", num_neighbors=[3]):
+        pairs = {tuple(pair) for pair in data.edge_index[:, data.w > 0].t().tolist()}
+        drawn += batch.num_edges
+        assert {tuple(pair) for pair in batch.n_id[batch.edge_index].t().tolist()} <= pairs
+    assert drawn > 0
+    outgrow.write("weighted", data)
+    for batch in ours("weighted"):
+        assert torch.equal(batch.edge_weight, data.edge_weight[batch.e_id])
+
+
+def test_one_folder_for_equal_data():
+    said = warned(lambda: ours(graph(5)))
+    assert len(said) == 1 and "written to" in said[0]
+    assert warned(lambda: ours(graph(5, y=torch.zeros(N)))) == []
+    assert warned(lambda: ours(graph(5, x=torch.zeros(N, 8)))) != []
+    before = set(os.listdir("cache"))
+    ours(graph(6))
+    new, = (name for name in set(os.listdir("cache")) - before if not name.endswith(".lock"))
+    os.remove(f"cache/{new}/attributes/attributes.json")  # as a kill leaves it
+    assert len(warned(lambda: ours(graph(6)))) == 1
+
+
+def test_links():
+    data = graph()
+    whole = [batch for batch in links(data)]
+    pairs = torch.cat([batch.n_id[batch.edge_label_index] for batch in whole], 1)
+    assert len(whole) == 47 and torch.equal(pairs, data.edge_index) and torch.cat([batch.input_id for batch in whole]).tolist() == list(range(E))
+    for batch in whole:
+        check(data, batch)
+        assert "edge_label" not in batch and len(set(batch.n_id.tolist())) == batch.num_nodes
+        assert int(batch.edge_label_index.max()) + 1 == batch.num_sampled_nodes[0] == len(batch.edge_label_index.unique())
+    shuffled = torch.cat([batch.input_id for batch in links(data, shuffle=True)])
+    assert sorted(shuffled.tolist()) == list(range(E)) and shuffled.tolist() != list(range(E))
+    batch = next(iter(links(data, [-1, -1])))
+    have = set(map(tuple, batch.edge_index.t().tolist()))
+    assert set(map(tuple, batch.edge_label_index.t().tolist())) <= have, "links stay in the graph"
+
+
+def test_links_and_labels_of_ones_own():
+    data = graph()
+    train, valid, _ = transforms.RandomLinkSplit(num_val=0.2, num_test=0.1)(data)
+    loader = links(valid, edge_label_index=valid.edge_label_index, edge_label=valid.edge_label, drop_last=True)
+    got = list(loader)
+    assert len(got) == len(loader) == valid.edge_label.numel() // 32
+    assert torch.equal(torch.cat([batch.n_id[batch.edge_label_index] for batch in got], 1), valid.edge_label_index[:, :32 * len(got)])
+    assert torch.equal(torch.cat([batch.edge_label for batch in got]), valid.edge_label[:32 * len(got)])
+    with raises(outgrow.OptionError, "edge_label: 3, for"):
+        links(data, edge_label=[1, 2, 3])
+
+
+def test_negatives():
+    data = graph()
+    label = torch.arange(E) % 3
+    for amount in 1, 2, 0.5:
+        n = 0
+        for batch in links(data, neg_sampling=NegativeSampling("binary", amount), edge_label=label, shuffle=True):
+            positive = len(batch.input_id)
+            assert batch.edge_label_index.shape[1] == positive + -(-positive * amount // 1) == len(batch.edge_label)
+            assert torch.equal(batch.n_id[batch.edge_label_index[:, :positive]], data.edge_index[:, batch.input_id])
+            assert torch.equal(batch.edge_label[:positive], label[batch.input_id] + 1) and not batch.edge_label[positive:].any()
+            n += positive
+        assert n == E
+    batch = next(iter(links(data, neg_sampling_ratio=1.0)))
+    assert batch.edge_label.tolist() == [1.0] * 32 + [0.0] * 32
+    loader = links(data, neg_sampling={"mode": "triplet", "amount": 3})
+    a, b = (next(iter(loader)) for _ in range(2))
+    for batch in a, b:
+        assert torch.equal(batch.n_id[torch.stack([batch.src_index, batch.dst_pos_index])], data.edge_index[:, :32])
+        assert batch.dst_neg_index.shape == (32, 3) and "edge_label_index" not in batch
+    assert a.n_id[a.dst_neg_index].tolist() != b.n_id[b.dst_neg_index].tolist()
+    weight = (torch.arange(N) == 11).float()
+    batch = next(iter(links(data, neg_sampling=NegativeSampling("triplet", 1, dst_weight=weight))))
+    assert (batch.n_id[batch.dst_neg_index] == 11).all() and batch.dst_neg_index.shape == (32,)
+
+
+def test_links_of_a_relation():
+    data = typed()
+    name = ("author", "writes", "paper")
+    for given in name, (name, None), (("author", "paper"), data[name].edge_index):
+        got = list(links(data, edge_label_index=given))
+        ends = [torch.cat([batch[kind].n_id[batch[name].edge_label_index[i]] for batch in got]) for i, kind in ((0, "author"), (1, "paper"))]
+        assert torch.equal(torch.stack(ends), data[name].edge_index)
+    for batch in links(data, edge_label_index=name, neg_sampling="binary", shuffle=True):
+        positive = len(batch[name].input_id)
+        ends = torch.stack([batch[kind].n_id[batch[name].edge_label_index[i]] for i, kind in ((0, "author"), (1, "paper"))])
+        assert torch.equal(ends[:, :positive], data[name].edge_index[:, batch[name].input_id]) and ends.shape[1] == 2 * positive
+        assert torch.equal(batch["author"].x, data["author"].x[batch["author"].n_id])
+    batch = next(iter(links(data, edge_label_index=name, neg_sampling="triplet")))
+    assert torch.equal(batch["paper"].n_id[batch["paper"].dst_pos_index], data[name].edge_index[1, :32]) and batch["paper"].dst_neg_index.shape == (32,)
+    with raises(outgrow.OptionError, "edge_label_index: of which relation?"):
+        links(data)
+
+
+main(globals())
