@@ -162,12 +162,69 @@ static PyObject *call_option_names(PyObject *module, PyObject *none)
     return out;
 }
 
+/* ---- edges by their ends ---- */
+
+/* In-neighbours as a dataset has them: i64 [n + 1], and i32 or i64, ascending within a list. */
+struct lists {
+    const int64_t *indptr;
+    const void *indices;
+    bool wide;
+};
+
+static int64_t source_at(const struct lists *l, int64_t place)
+{
+    return l->wide ? ((const int64_t *)l->indices)[place] : ((const int32_t *)l->indices)[place];
+}
+
+/* The first place in the list of `destination` whose source is not less than `source`. */
+static int64_t lower_place(const struct lists *l, int64_t source, int64_t destination)
+{
+    int64_t begin = l->indptr[destination];
+    int64_t end = l->indptr[destination + 1];
+    while (begin < end) {
+        const int64_t middle = begin + (end - begin) / 2;
+        if (source_at(l, middle) < source)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+static PyObject *call_places(PyObject *module, PyObject *args)
+{
+    enum { INDPTR, INDICES, SOURCE, DESTINATION, OUT, BUFFERS };
+    Py_buffer b[BUFFERS];
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*w*", &b[INDPTR], &b[INDICES], &b[SOURCE], &b[DESTINATION],
+                          &b[OUT]))
+        return NULL;
+    const int64_t *source = b[SOURCE].buf;
+    const int64_t *destination = b[DESTINATION].buf;
+    int64_t *out = b[OUT].buf;
+    const int64_t n = b[OUT].len / 8;
+    const bool fits = b[SOURCE].len == b[OUT].len && b[DESTINATION].len == b[OUT].len;
+    const struct lists l = {b[INDPTR].buf, b[INDICES].buf, b[INDICES].itemsize == 8};
+    PyThreadState *mine = PyEval_SaveThread();
+    for (int64_t i = 0; fits && i < n; i++)
+        out[i] = lower_place(&l, source[i], destination[i]);
+    PyEval_RestoreThread(mine);
+    for (int i = 0; i < BUFFERS; i++)
+        PyBuffer_Release(&b[i]);
+    if (fits)
+        Py_RETURN_NONE;
+    PyErr_SetString(PyExc_ValueError, "places: arrays of one length expected");
+    return NULL;
+}
+
 PyMethodDef call_methods[] = {
     {"info", call_info, METH_VARARGS, "info(dataset) -> JSON"},
     {"simulate", call_simulate, METH_VARARGS,
      "simulate(source, policies, caches, options, watch) -> JSON"},
     {"generate", call_generate, METH_VARARGS, "generate(out, options, watch)"},
     {"import_", call_import, METH_VARARGS, "import_(format, src, out, options, watch)"},
+    {"places", call_places, METH_VARARGS,
+     "places(indptr, indices, source, destination, out): where each edge lies, or would lie"},
     {"option_names", call_option_names, METH_NOARGS, "names of the options of training"},
     {0},
 };

@@ -6,6 +6,7 @@ import typing
 
 import numpy as np
 
+from . import _outgrow
 from ._arrays import array_of, pieces
 from ._meta import meta_of, relation_names, type_ranges
 from ._stores import EDGE, array_in, is_there, parts_of, weights_of
@@ -77,28 +78,21 @@ class Lists(typing.NamedTuple):
         out[:, self.order] = lists
         return out
 
-    def lower(self, begin, end, source):
-        """The first place in [begin, end) of each list whose source is not less."""
-        begin, end = begin.copy(), end.copy()
-        for _ in range(int((end - begin).max(initial=0)).bit_length()):
-            middle = (begin + end) >> 1
-            open_ = begin < end
-            less = np.zeros(len(begin), bool)
-            less[open_] = self.indices[middle[open_]] < source[open_]
-            begin[less] = middle[less] + 1
-            end[open_ & ~less] = middle[open_ & ~less]
-        return begin
+    def lower(self, source, destination):
+        """The first place in the list of each destination whose source is not less."""
+        out = np.empty(len(source), np.int64)
+        _outgrow.places(self.indptr, self.indices, np.ascontiguousarray(source), np.ascontiguousarray(destination), out)
+        return out
 
     def places(self, source, destination, list_, rng):
         """Where edges lie that were sampled; `list_` tells apart lists of one destination. Of edges between the same nodes as many
         different ones as there are, any of them."""
-        begin, end = self.indptr[destination].astype(np.int64), self.indptr[destination + 1].astype(np.int64)
-        first = self.lower(begin, end, source)
-        again = np.flatnonzero(first + 1 < end)
+        first = self.lower(source, destination)
+        again = np.flatnonzero(first + 1 < self.indptr[destination + 1])
         again = again[self.indices[first[again] + 1] == source[again]]
         if len(again) == 0:
             return first
-        copies = self.lower(first[again], end[again], source[again] + 1) - first[again]
+        copies = self.lower(source[again] + 1, destination[again]) - first[again]
         order = np.lexsort((first[again], list_[again]))
         key = np.stack([first[again], list_[again]])[:, order]
         starts = np.flatnonzero(np.append(True, (key[:, 1:] != key[:, :-1]).any(0)))
@@ -233,7 +227,8 @@ class Source(typing.NamedTuple):
 def lists_of(path, about, number):
     prefix = f"rel{number}_" if relation_names(about) else ""
     order = table_of(path).get("orders", {}).get(str(number))
-    return Lists(array_in(path, f"{prefix}indptr", about), array_in(path, f"{prefix}indices", about), loaded(path, order) if order else None)
+    return Lists(*(np.asarray(array) for array in (array_in(path, f"{prefix}indptr", about), array_in(path, f"{prefix}indices", about))),
+                 np.asarray(loaded(path, order)) if order else None)
 
 
 def masks_of(path, about, first, n):
