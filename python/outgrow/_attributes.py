@@ -183,7 +183,7 @@ def save_attributes(beside, dataset, data, left, edges_stay, its_x):
             else:
                 continue
             attributes.remove(attribute)
-    if any(table["edges"].values()):
+    if edges_stay:
         for number, name in enumerate(relation_names(about) or [None]):
             store = stores[name] if name in stores else data.edge_stores[0]
             table["orders"][str(number)] = folder.save(order_of(np.stack([np.asarray(array_of(end, "edge_index")) for end in store["edge_index"]])))

@@ -67,7 +67,7 @@ def parts_of(dataset, about):
         return array_in(dataset, name, about) if wanted else None
     ranges = type_ranges(about)
     if not ranges:
-        return {NODE: Part(about["num_nodes"], rows("features"), rows("labels"), about.get("feature_dtype"))}
+        return {NODE: Part(about["num_nodes"], rows("features"), rows("labels", is_there(dataset, "labels", about)), about.get("feature_dtype"))}
     labelled = type_of_seeds(dataset, about, ranges) if is_there(dataset, "labels", about) else None
     parts = {}
     for t, (of, (name, (first, end))) in enumerate(zip(about["node_types"], ranges.items())):

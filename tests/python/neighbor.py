@@ -72,6 +72,10 @@ def test_signatures_are_theirs():
 def test_batches_of_data_and_of_a_dataset():
     data = graph()
     outgrow.write("graph", data)
+    bare = Data(x=data.x, edge_index=data.edge_index)
+    outgrow.write("bare", bare)
+    batch = next(iter(ours("bare")))
+    assert batch.y is None and torch.equal(batch.n_id[batch.edge_index], data.edge_index[:, batch.e_id])
     for given in data, "graph", outgrow.stores("graph"):
         loader = ours(given)
         assert len(loader) == 7 and len(loader.dataset) == N and loader.batch_size == 32
