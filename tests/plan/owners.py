@@ -185,7 +185,7 @@ def what_cannot_be_is_refused():
     assert "resample-every" in kept.stderr, kept.stderr
     caches = ["--policy", "lru", "--cache", "1%", "--workers", 2, *BASE]
     uneven = outgrow("simulate", "graph", *caches, "--accumulate", 3, status=1)
-    assert "--accumulate 3: 2 workers" in uneven.stderr and "hint: " in uneven.stderr, uneven.stderr
+    assert "--accumulate 3: not a multiple of 2 workers" in uneven.stderr and "hint: " in uneven.stderr, uneven.stderr
     assert json.loads(outgrow("simulate", "graph", *caches, "--accumulate", 4, "--json", "-").stdout)["workers"] == 2
     stored = outgrow("simulate", "graph", *caches, "--samples", "trace", status=1)
     assert "--samples: not with 2 workers" in stored.stderr and "hint: " in stored.stderr, stored.stderr

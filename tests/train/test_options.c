@@ -370,10 +370,12 @@ static void names_of_other_libraries_are_known(void **state)
         {"learning-rate", "lr", "0.5"}, {"hidden-channels", "hidden", "24"},
         {"num-hidden", "hidden", "25"}, {"num-layers", "layers", "5"},
         {"num-heads", "heads", "2"},    {"num-epochs", "epochs", "31"},
-        {"trainers", "executors", "3"},
+        {"trainers", "executors", "3"}, {"together", "sample-group", "4"},
+        {"alternate", "phased-memory", "true"},
     };
-    assert_non_null(og_option_alias(OG_COUNT(cases) - 1));
-    assert_null(og_option_alias(OG_COUNT(cases)));
+    enum { OF_COMMANDS = 2 }; /* of simulate and import */
+    assert_non_null(og_option_alias(OG_COUNT(cases) + OF_COMMANDS - 1));
+    assert_null(og_option_alias(OG_COUNT(cases) + OF_COMMANDS));
     for (size_t i = 0; i < OG_COUNT(cases); i++) {
         struct og_options theirs = fresh();
         struct og_options ours = fresh();
